@@ -1,0 +1,1 @@
+"""Lifted generalized belief propagation."""

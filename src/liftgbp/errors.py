@@ -1,0 +1,88 @@
+"""What goes wrong with input: one family of exceptions whose text points at the user's text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text and the name that a user knows it by (a path, `<stdin>`, `<query>`)."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a source, from offset `start` up to but not including offset `end`."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        """Line number, from 1."""
+        return self.source.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        """Column number, from 1."""
+        return self.start - self.source.text.rfind("\n", 0, self.start)
+
+    @property
+    def text(self) -> str:
+        """The stretch itself."""
+        return self.source.text[self.start : self.end]
+
+    def point(self) -> str:
+        """The line of the span with a caret and tildes under it."""
+        line_start = self.source.text.rfind("\n", 0, self.start) + 1
+        line = self.source.text[line_start:].split("\n", 1)[0].rstrip("\r")
+        width = max(1, min(self.end, line_start + len(line)) - self.start)
+        # Tabs stay tabs, so that the caret stands under its character in any terminal.
+        indent = "".join(c if c == "\t" else " " for c in line[: self.start - line_start])
+        return f"  {line}\n  {indent}^{'~' * (width - 1)}"
+
+
+class InputError(Exception):
+    """Something a user gave cannot be used; the message names the place and the remedy.
+
+    >>> source = Source("smokers.mln", "1.4 smokes(x) ^ friends(x) => smokes(y)")
+    >>> print(InputError("friends takes 2 arguments, got 1", Span(source, 16, 26)))
+    smokers.mln:1:17: friends takes 2 arguments, got 1
+      1.4 smokes(x) ^ friends(x) => smokes(y)
+                      ^~~~~~~~~~
+    """
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+
+    def __str__(self) -> str:
+        if self.span is None:
+            return self.message
+        place = f"{self.span.source.name}:{self.span.line}:{self.span.column}"
+        return f"{place}: {self.message}\n{self.span.point()}"
+
+
+class ModelError(InputError):
+    """The model's text or structure is wrong."""
+
+
+class SizeError(InputError):
+    """A domain size is missing, malformed or too small for the constants it must hold."""
+
+
+class QueryError(InputError):
+    """A query names what the model has not, or what no region holds."""
+
+
+class CapacityError(InputError):
+    """A table or a graph would outgrow its cap."""
+
+
+class ContradictionError(InputError):
+    """The hard formulas leave no possible world."""

@@ -1,0 +1,1 @@
+"""The model room: what a user states, as text or in Python."""

@@ -1,0 +1,279 @@
+"""The syntax tree of a relational model: frozen values without behaviour beyond printing.
+
+Spans point into the user's text and never take part in comparisons, so that a model built in Python
+equals the same model read from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from liftgbp.errors import Span
+
+BOOLEAN = ("false", "true")
+
+
+def _span() -> Span | None:
+    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """A named set of objects: some of them may have names, and the size may be open."""
+
+    name: str
+    constants: tuple[str, ...] = ()
+    size: int | None = None
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A predicate with the sorts of its arguments and the values that its atoms take."""
+
+    name: str
+    sorts: tuple[str, ...] = ()
+    values: tuple[str, ...] = BOOLEAN
+    span: Span | None = _span()
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(self.sorts)})"
+
+
+# --- terms and atoms
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A logical variable."""
+
+    name: str
+    span: Span | None = _span()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """The name of one object."""
+
+    name: str
+    span: Span | None = _span()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Term: TypeAlias = Variable | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A predicate applied to terms."""
+
+    predicate: str
+    args: tuple[Term, ...] = ()
+    span: Span | None = _span()
+
+    def __str__(self) -> str:
+        return f"{self.predicate}({','.join(map(str, self.args))})"
+
+
+# --- formulas
+
+
+@dataclass(frozen=True, slots=True)
+class Is:
+    """The atom has this value; a Boolean atom written alone has the value `true`."""
+
+    atom: Atom
+    value: str = "true"
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Equal:
+    """The two terms are the same object."""
+
+    left: Term
+    right: Term
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Negation."""
+
+    body: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """Conjunction of any number of formulas."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Disjunction of any number of formulas."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Implies:
+    """Implication."""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Iff:
+    """Equivalence."""
+
+    left: Formula
+    right: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """Some object of the variable's sort satisfies the body."""
+
+    variable: Variable
+    body: Formula
+
+
+@dataclass(frozen=True, slots=True)
+class Forall:
+    """Every object of the variable's sort satisfies the body.
+
+    Only quantifiers below the top of a formula appear as nodes: in front of a formula `FORALL` is
+    the default reading of its free variables.
+    """
+
+    variable: Variable
+    body: Formula
+
+
+Formula: TypeAlias = Is | Equal | Not | And | Or | Implies | Iff | Exists | Forall
+
+
+# --- weights
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal number."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class SizeOf:
+    """The number of objects of a sort, written `|person|`."""
+
+    sort: str
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """`left operator right` with an operator among `+ - * /`."""
+
+    operator: str
+    left: Weight
+    right: Weight
+
+
+Weight: TypeAlias = Number | SizeOf | Arithmetic
+
+
+def evaluate_weight(weight: Weight, sizes: Mapping[str, int]) -> float:
+    """The number that a weight stands for under these domain sizes.
+
+    >>> evaluate_weight(Arithmetic("/", Number(1.5), SizeOf("person")), {"person": 3})
+    0.5
+    """
+    match weight:
+        case Number(value):
+            return value
+        case SizeOf(sort):
+            return float(sizes[sort])
+        case Arithmetic(operator, left, right):
+            a, b = evaluate_weight(left, sizes), evaluate_weight(right, sizes)
+            return {"+": a + b, "-": a - b, "*": a * b}[operator] if operator != "/" else a / b
+
+
+# --- rules: what a model is made of
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedFormula:
+    """A formula with its weight; without one (`None`) it is hard.
+
+    `restrictions` are equalities and inequalities between terms that restrict the groundings
+    themselves, and `distinct` says that all free variables of one sort are different objects.
+    The variables in `expanded` were written `+x`.
+    """
+
+    formula: Formula
+    weight: Weight | None
+    restrictions: tuple[Equal | Not, ...] = ()
+    distinct: bool = False
+    expanded: frozenset[str] = frozenset()
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class TableParfactor:
+    """Potentials over a list of atoms, row-major with the last atom fastest."""
+
+    atoms: tuple[Atom, ...]
+    potentials: tuple[Weight, ...]
+    restrictions: tuple[Equal | Not, ...] = ()
+    distinct: bool = False
+    span: Span | None = _span()
+
+
+Rule: TypeAlias = WeightedFormula | TableParfactor
+
+
+def subformulas(formula: Formula) -> Iterator[Formula]:
+    """The formula and all formulas inside it, outermost first."""
+    yield formula
+    match formula:
+        case Not(body) | Exists(_, body) | Forall(_, body):
+            yield from subformulas(body)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from subformulas(part)
+        case Implies(left, right) | Iff(left, right):
+            yield from subformulas(left)
+            yield from subformulas(right)
+
+
+def rule_atoms(rule: Rule) -> Iterator[Atom]:
+    """Every atom occurrence of a rule, in the order of the text."""
+    if isinstance(rule, TableParfactor):
+        yield from rule.atoms
+    else:
+        for part in subformulas(rule.formula):
+            if isinstance(part, Is):
+                yield part.atom
+
+
+def rule_equalities(rule: Rule) -> Iterator[Equal]:
+    """Every equality of a rule, also those below a negation and in its restrictions."""
+    if isinstance(rule, WeightedFormula):
+        for part in subformulas(rule.formula):
+            if isinstance(part, Equal):
+                yield part
+    for restriction in rule.restrictions:
+        for part in subformulas(restriction):
+            if isinstance(part, Equal):
+                yield part

@@ -1,0 +1,236 @@
+"""A relational model: sorts, predicates and rules that have been checked against each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from liftgbp.errors import InputError, ModelError, SizeError
+from liftgbp.model.ast import (
+    Arithmetic,
+    Atom,
+    Is,
+    Number,
+    Predicate,
+    Rule,
+    SizeOf,
+    Sort,
+    TableParfactor,
+    Variable,
+    Weight,
+    WeightedFormula,
+    rule_atoms,
+    subformulas,
+)
+from liftgbp.model.scopes import (
+    constant_sorts,
+    expanded_variables,
+    free_variables,
+    term_sorts,
+)
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a modeller states; immutable, and consistent in itself once constructed.
+
+    Read one with `liftgbp.load` or `liftgbp.parse`, or build it with `liftgbp.ModelBuilder`.
+    """
+
+    sorts: Mapping[str, Sort]
+    predicates: Mapping[str, Predicate]
+    rules: tuple[Rule, ...] = ()
+    name: str = field(default="model", compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sorts", self._with_implied_sorts())
+        for predicate in self.predicates.values():
+            _check_values(predicate)
+        for rule in self.rules:
+            for atom in rule_atoms(rule):
+                self.check_atom(atom)
+            self._check_rule(rule)
+
+    def _with_implied_sorts(self) -> dict[str, Sort]:
+        sorts = dict(self.sorts)
+        for predicate in self.predicates.values():
+            for sort in predicate.sorts:
+                sorts.setdefault(sort, Sort(sort, span=predicate.span))
+        return sorts
+
+    # --- what the rules mention
+
+    def variable_sorts(self, rule: Rule) -> dict[str, str]:
+        """The sort of each variable of a rule, free or quantified."""
+        sorts = term_sorts(rule, self.predicates)
+        return {term.name: sort for term, sort in sorts.items() if isinstance(term, Variable)}
+
+    @cached_property
+    def mentioned(self) -> Mapping[str, tuple[str, ...]]:
+        """Per sort, the constants that rules mention, in order of appearance.
+
+        A variable written `+x` mentions every declared constant of its sort.
+        """
+        found: dict[str, dict[str, None]] = {sort: {} for sort in self.sorts}
+        for rule in self.rules:
+            for sort, constant in constant_sorts(rule, self.predicates):
+                found[sort][constant] = None
+            sorts = self.variable_sorts(rule)
+            for variable in expanded_variables(rule):
+                sort = sorts[variable]
+                found[sort].update((name, None) for name in self.sorts[sort].constants)
+        return {sort: tuple(names) for sort, names in found.items()}
+
+    def constants(self, sort: str) -> tuple[str, ...]:
+        """The named objects of a sort: the declared ones, then others that rules mention."""
+        names = dict.fromkeys(self.sorts[sort].constants)
+        names.update(dict.fromkeys(self.mentioned[sort]))
+        return tuple(names)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a user may want to know although nothing is wrong."""
+        return tuple(
+            f"{', '.join(extra)} joined the declared constants of {name}: formulas mention "
+            f"{'it' if len(extra) == 1 else 'them'}"
+            for name, sort in self.sorts.items()
+            if sort.constants and (extra := self.constants(name)[len(sort.constants) :])
+        )
+
+    # --- domain sizes
+
+    def domain_sizes(self, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
+        """The size of every sort: a given size, else a declared one, else the named objects."""
+        given = dict(sizes or {})
+        for sort in given:
+            if sort not in self.sorts:
+                raise SizeError(f"unknown sort {sort}; the model has {_listed(self.sorts)}")
+        return {name: self._size(sort, given.get(name)) for name, sort in self.sorts.items()}
+
+    def _size(self, sort: Sort, given: int | None) -> int:
+        named = len(self.constants(sort.name))
+        size = sort.size if given is None else _whole_number(sort.name, given)
+        if size is None:
+            if named == 0:
+                raise SizeError(
+                    f"sort {sort.name} has no size; give one with -n {sort.name}=1000 "
+                    f'(sizes={{"{sort.name}": 1000}} in Python) or declare {sort.name} = 1000',
+                    sort.span,
+                )
+            return named
+        if size < max(1, named):
+            reason = f"the model names {named} of its objects" if named else "it must be at least 1"
+            raise SizeError(f"size {size} is too small for sort {sort.name}: {reason}", sort.span)
+        return size
+
+    # --- checks
+
+    def check_atom(self, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
+        """The predicate of an atom, or an error that points at the atom."""
+        predicate = self.predicates.get(atom.predicate)
+        if predicate is None:
+            raise error(
+                f"unknown predicate {atom.predicate}; declared are {_listed(self.predicates)}",
+                atom.span,
+            )
+        if len(atom.args) != len(predicate.sorts):
+            wanted, got = len(predicate.sorts), len(atom.args)
+            raise error(
+                f"{predicate.name} takes {wanted} argument{'s' * (wanted != 1)}, got {got}",
+                atom.span,
+            )
+        return predicate
+
+    def _check_rule(self, rule: Rule) -> None:
+        self.variable_sorts(rule)
+        if isinstance(rule, TableParfactor):
+            self._check_table(rule)
+            return
+        for part in subformulas(rule.formula):
+            if isinstance(part, Is):
+                self._check_value(part)
+        if rule.weight is not None:
+            self._check_weight(rule.weight, rule)
+        self._check_expanded(rule)
+
+    def _check_value(self, part: Is) -> None:
+        predicate = self.predicates[part.atom.predicate]
+        if part.value not in predicate.values:
+            values = _listed(predicate.values)
+            bare = part.value == "true"
+            raise ModelError(
+                f"{predicate.name} takes the values {values}"
+                + (f"; write {part.atom} = {predicate.values[0]}" if bare else ""),
+                part.span or part.atom.span,
+            )
+
+    def _check_expanded(self, rule: WeightedFormula) -> None:
+        free = free_variables(rule)
+        sorts = self.variable_sorts(rule)
+        for variable in sorted(rule.expanded):
+            if variable not in free:
+                raise ModelError(f"+{variable} stands below a quantifier; drop the +", rule.span)
+            sort = sorts[variable]
+            if not self.sorts[sort].constants:
+                raise ModelError(
+                    f"+{variable} expands over the constants of {sort}, which declares none; "
+                    f"drop the + or declare {sort} = {{A, B, ...}}",
+                    rule.span,
+                )
+
+    def _check_table(self, table: TableParfactor) -> None:
+        ranges = [len(self.predicates[atom.predicate].values) for atom in table.atoms]
+        wanted = math.prod(ranges)
+        if len(table.potentials) != wanted:
+            product = " x ".join(map(str, ranges))
+            raise ModelError(
+                f"the table has {len(table.potentials)} entries, but its atoms need "
+                f"{product} = {wanted}",
+                table.span,
+            )
+        for potential in table.potentials:
+            self._check_weight(potential, table)
+
+    def _check_weight(self, weight: Weight, rule: Rule) -> None:
+        for part in _weight_parts(weight):
+            if isinstance(part, SizeOf) and part.sort not in self.sorts:
+                raise ModelError(
+                    f"unknown sort {part.sort}; the model has {_listed(self.sorts)}",
+                    part.span or rule.span,
+                )
+            if isinstance(part, Number) and not math.isfinite(part.value):
+                raise ModelError(
+                    f"{part.value} is not a finite number; a formula that must hold is written "
+                    "without a weight and with a period at its end",
+                    rule.span,
+                )
+
+
+def _weight_parts(weight: Weight) -> Iterator[Weight]:
+    yield weight
+    if isinstance(weight, Arithmetic):
+        yield from _weight_parts(weight.left)
+        yield from _weight_parts(weight.right)
+
+
+def _check_values(predicate: Predicate) -> None:
+    if len(predicate.values) < 2 or len(set(predicate.values)) < len(predicate.values):
+        raise ModelError(
+            f"{predicate.name} needs at least two values, all different", predicate.span
+        )
+
+
+def _whole_number(sort: str, size: object) -> int:
+    try:
+        whole = int(size)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        whole = None
+    if whole is None or whole != size or isinstance(size, bool):
+        raise SizeError(f"the size of {sort} must be a whole number, got {size!r}")
+    return int(whole)
+
+
+def _listed(names: Mapping[str, object] | tuple[str, ...]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,156 @@
+"""Which variables a rule quantifies over, and the sort of each variable and constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from liftgbp.errors import ModelError, Span
+from liftgbp.model.ast import (
+    And,
+    Constant,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Is,
+    Not,
+    Or,
+    Predicate,
+    Rule,
+    TableParfactor,
+    Term,
+    Variable,
+    WeightedFormula,
+    rule_atoms,
+    rule_equalities,
+    subformulas,
+)
+
+
+def free_variables(rule: Rule) -> tuple[str, ...]:
+    """The variables whose substitutions make the groundings of a rule, in order of appearance."""
+    seen: dict[str, None] = {}
+    if isinstance(rule, TableParfactor):
+        for atom in rule.atoms:
+            seen.update((term.name, None) for term in atom.args if isinstance(term, Variable))
+    else:
+        seen.update((name, None) for name in _free(rule.formula, frozenset()))
+    for restriction in rule.restrictions:
+        seen.update((name, None) for name in _free(restriction, frozenset()))
+    return tuple(seen)
+
+
+def _free(formula: Formula, bound: frozenset[str]) -> Iterator[str]:
+    match formula:
+        case Is(atom):
+            terms: tuple[Term, ...] = atom.args
+            yield from (t.name for t in terms if isinstance(t, Variable) and t.name not in bound)
+        case Equal(left, right):
+            terms = (left, right)
+            yield from (t.name for t in terms if isinstance(t, Variable) and t.name not in bound)
+        case Not(body):
+            yield from _free(body, bound)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from _free(part, bound)
+        case Implies(left_part, right_part) | Iff(left_part, right_part):
+            yield from _free(left_part, bound)
+            yield from _free(right_part, bound)
+        case Exists(variable, body) | Forall(variable, body):
+            yield from _free(body, bound | {variable.name})
+
+
+def quantified_variables(rule: Rule) -> tuple[Variable, ...]:
+    """The variables of the quantifiers inside a rule."""
+    if isinstance(rule, TableParfactor):
+        return ()
+    return tuple(
+        part.variable for part in subformulas(rule.formula) if isinstance(part, Exists | Forall)
+    )
+
+
+def term_sorts(rule: Rule, predicates: Mapping[str, Predicate]) -> dict[Term, str]:
+    """The sort of each variable and constant of a rule.
+
+    A variable has one sort in a rule, given by the argument positions it stands in or by a term
+    that it is compared with. A constant may belong to several sorts, one per position; an entry
+    here tells the sort that it is compared under.
+    """
+    sorts: dict[Term, str] = {}
+    for atom in rule_atoms(rule):
+        for term, sort in zip(atom.args, predicates[atom.predicate].sorts, strict=True):
+            known = sorts.setdefault(term, sort)
+            if known != sort and isinstance(term, Variable):
+                raise ModelError(
+                    f"variable {term} is a {known} elsewhere in this formula and a {sort} here; "
+                    "use two variables",
+                    term.span or atom.span,
+                )
+    _spread_over_equalities(rule, sorts)
+    for variable in _all_variables(rule):
+        if variable not in sorts:
+            raise ModelError(
+                f"the sort of variable {variable} is unknown; use it in an atom",
+                variable.span or rule.span,
+            )
+    return sorts
+
+
+def _spread_over_equalities(rule: Rule, sorts: dict[Term, str]) -> None:
+    equalities = list(rule_equalities(rule))
+    changed = True
+    while changed:
+        changed = False
+        for equality in equalities:
+            for one, other in (
+                (equality.left, equality.right),
+                (equality.right, equality.left),
+            ):
+                if one in sorts and other not in sorts:
+                    sorts[other] = sorts[one]
+                    changed = True
+    for equality in equalities:
+        _check_comparable(equality, sorts, rule.span)
+
+
+def _check_comparable(equality: Equal, sorts: Mapping[Term, str], rule_span: Span | None) -> None:
+    left, right = equality.left, equality.right
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        raise ModelError(
+            f"{left} and {right} are both constants; compare a variable with one of them",
+            equality.span or rule_span,
+        )
+    both_variables = isinstance(left, Variable) and isinstance(right, Variable)
+    if both_variables and sorts.get(left) != sorts.get(right):
+        raise ModelError(
+            f"{left} is a {sorts.get(left)} and {right} is a {sorts.get(right)}; "
+            "only objects of one sort can be compared",
+            equality.span or rule_span,
+        )
+
+
+def _all_variables(rule: Rule) -> Iterator[Variable]:
+    for equality in rule_equalities(rule):
+        yield from (t for t in (equality.left, equality.right) if isinstance(t, Variable))
+    yield from quantified_variables(rule)
+
+
+def constant_sorts(rule: Rule, predicates: Mapping[str, Predicate]) -> Iterator[tuple[str, str]]:
+    """The (sort, constant) pairs that a rule mentions, with repetitions."""
+    for atom in rule_atoms(rule):
+        for term, sort in zip(atom.args, predicates[atom.predicate].sorts, strict=True):
+            if isinstance(term, Constant):
+                yield sort, term.name
+    sorts = term_sorts(rule, predicates)
+    for equality in rule_equalities(rule):
+        for one, other in ((equality.left, equality.right), (equality.right, equality.left)):
+            # The variable at the other side decides, since a constant may name several objects.
+            if isinstance(one, Constant) and isinstance(other, Variable):
+                yield sorts[other], one.name
+
+
+def expanded_variables(rule: Rule) -> frozenset[str]:
+    """The variables written `+x`."""
+    return rule.expanded if isinstance(rule, WeightedFormula) else frozenset()
