@@ -15,10 +15,6 @@ from liftgbp.errors import Span
 BOOLEAN = ("false", "true")
 
 
-def _span() -> Span | None:
-    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
-
-
 @dataclass(frozen=True, slots=True)
 class Sort:
     """A named set of objects: some of them may have names, and the size may be open."""
@@ -26,7 +22,7 @@ class Sort:
     name: str
     constants: tuple[str, ...] = ()
     size: int | None = None
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,7 @@ class Predicate:
     name: str
     sorts: tuple[str, ...] = ()
     values: tuple[str, ...] = BOOLEAN
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.sorts)})"
@@ -50,7 +46,7 @@ class Variable:
     """A logical variable."""
 
     name: str
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.name
@@ -61,7 +57,7 @@ class Constant:
     """The name of one object."""
 
     name: str
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return self.name
@@ -76,7 +72,7 @@ class Atom:
 
     predicate: str
     args: tuple[Term, ...] = ()
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.predicate}({','.join(map(str, self.args))})"
@@ -91,7 +87,7 @@ class Is:
 
     atom: Atom
     value: str = "true"
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +96,7 @@ class Equal:
 
     left: Term
     right: Term
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +174,7 @@ class SizeOf:
     """The number of objects of a sort, written `|person|`."""
 
     sort: str
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +222,7 @@ class WeightedFormula:
     restrictions: tuple[Equal | Not, ...] = ()
     distinct: bool = False
     expanded: frozenset[str] = frozenset()
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +233,7 @@ class TableParfactor:
     potentials: tuple[Weight, ...]
     restrictions: tuple[Equal | Not, ...] = ()
     distinct: bool = False
-    span: Span | None = _span()
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 Rule: TypeAlias = WeightedFormula | TableParfactor
