@@ -1,0 +1,9 @@
+"""The plan room: a lifted region graph compiled into flat arrays.
+
+Knows index arrays, log tables and exponents; knows nothing of predicates and objects.
+"""
+
+from liftgbp.plan.compile import compile_plan
+from liftgbp.plan.plan import Layout, Plan
+
+__all__ = ["Layout", "Plan", "compile_plan"]

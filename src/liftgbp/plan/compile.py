@@ -1,0 +1,171 @@
+"""Compiling a lifted region graph into a plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from liftgbp.plan.plan import Floats, Ints, Layout, Plan
+from liftgbp.plan.projection import projection
+from liftgbp.plan.supports import Alive, alive_states
+from liftgbp.regions import LiftedRegionGraph
+
+
+def compile_plan(graph: LiftedRegionGraph) -> Plan:
+    """The plan of a lifted region graph with the tables of its model.
+
+    >>> from liftgbp.model.parser import parse
+    >>> from liftgbp.regions import build_regions
+    >>> from liftgbp.shatter import shatter
+    >>> model = parse("p(thing)\\n1 p(x) ^ p(y) | x != y")
+    >>> print(compile_plan(build_regions(shatter(model, {"thing": 10}))))
+    plan: 6 belief entries in 2 regions, 2 message entries in 1 messages, 10 exponents
+      0  2×2  4 of 4 states  n·c=45  2 terms
+      1  2  2 of 2 states  n·c=-80  1 terms
+    """
+    ranges = graph.normal.ranges
+    shapes = [tuple(ranges[predicate] for predicate, _ in r.cluster) for r in graph.regions]
+    theta = [_potential(graph, region, shape) for region, shape in enumerate(shapes)]
+    alive = alive_states(graph, shapes, theta)
+    layout = lay_out(graph, shapes, alive)
+    return Plan(
+        layout=layout,
+        theta=_concatenate([table.ravel()[mask] for table, mask in zip(theta, alive, strict=True)]),
+        exponents=_exponents(graph, layout),
+        weights=tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True)),
+        log_offset=graph.normal.log_constant + _log_worlds_of_free_atoms(graph),
+    )
+
+
+def _potential(graph: LiftedRegionGraph, region: int, shape: tuple[int, ...]) -> Floats:
+    """The sum of the log tables of all ground factors inside a region."""
+    total = np.zeros(shape)
+    for held in graph.regions[region].held:
+        table = graph.normal.parfactors[held.parfactor].log_table
+        order = np.argsort(held.axes)
+        along = [shape[k] if k in held.axes else 1 for k in range(len(shape))]
+        total += table.transpose(order).reshape(along)
+    return total
+
+
+def _log_worlds_of_free_atoms(graph: LiftedRegionGraph) -> float:
+    """The log of the number of joint states of the ground atoms that lie in no region."""
+    normal = graph.normal
+    free = [math.prod(normal.sizes[sort] for sort in p.sorts) for p in normal.predicates]
+    for (predicate, _), count in graph.atom_counts.items():
+        free[predicate] -= count
+    return math.fsum(count * math.log(r) for count, r in zip(free, normal.ranges, strict=True))
+
+
+# --- the layout
+
+
+def lay_out(
+    graph: LiftedRegionGraph, shapes: Sequence[tuple[int, ...]], alive: Sequence[Alive]
+) -> Layout:
+    """Where beliefs and messages lie, and which entries each operation reads."""
+    states = [np.flatnonzero(mask) for mask in alive]
+    # The place of each state among the alive ones of its region; dead states are never looked up.
+    place = [np.cumsum(mask) - 1 for mask in alive]
+    region_starts = _starts([len(s) for s in states])
+    message_starts = _starts([len(states[m.child]) for m in graph.messages])
+    terms = [list(_terms(graph, region)) for region in range(len(graph.regions))]
+    sources, source_starts = _sources(graph, shapes, states, place, region_starts)
+    return Layout(
+        shapes=tuple(shapes),
+        states=tuple(states),
+        region_starts=region_starts,
+        message_starts=message_starts,
+        term_entries=tuple(
+            _term_entries(graph, shape, own, place, message_starts, own_terms)
+            for shape, own, own_terms in zip(shapes, states, terms, strict=True)
+        ),
+        term_edges=tuple(tuple(edge for edge, _, _ in own) for own in terms),
+        term_inside=tuple(tuple(inside for _, _, inside in own) for own in terms),
+        sources=sources,
+        source_starts=source_starts,
+        children=_concatenate_ints(
+            [region_starts[m.child] + np.arange(len(states[m.child])) for m in graph.messages]
+        ),
+    )
+
+
+def _terms(graph: LiftedRegionGraph, region: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
+    """What enters a region's belief: an edge, the atoms it reads, its parents inside the region."""
+    cluster = graph.regions[region].cluster
+    for edge in graph.edges_into[region]:
+        yield edge, graph.edges[edge].axes, 0
+    for member in graph.regions[region].members:
+        assert len(member.axes) < len(cluster)
+        for edge in graph.edges_into[member.region]:
+            axes = tuple(member.axes[k] for k in graph.edges[edge].axes)
+            yield edge, axes, member.local_parents.get(edge, 0)
+
+
+def _term_entries(
+    graph: LiftedRegionGraph,
+    shape: tuple[int, ...],
+    states: Ints,
+    place: Sequence[Ints],
+    message_starts: Ints,
+    terms: Sequence[tuple[int, tuple[int, ...], int]],
+) -> Ints:
+    entries = np.empty((len(states), len(terms)), dtype=np.int64)
+    for column, (number, axes, _) in enumerate(terms):
+        edge = graph.edges[number]
+        index = projection(shape, axes)[states]
+        entries[:, column] = message_starts[edge.message] + place[edge.child][index]
+    return entries
+
+
+def _sources(
+    graph: LiftedRegionGraph,
+    shapes: Sequence[tuple[int, ...]],
+    states: Sequence[Ints],
+    place: Sequence[Ints],
+    region_starts: Ints,
+) -> tuple[Ints, Ints]:
+    sources: list[Ints] = []
+    counts: list[Ints] = []
+    for message in graph.messages:
+        parent, child = message.parent, message.child
+        target = place[child][projection(shapes[parent], message.axes)[states[parent]]]
+        sources.append(region_starts[parent] + np.argsort(target, kind="stable"))
+        counts.append(np.bincount(target, minlength=len(states[child])))
+    return _concatenate_ints(sources), _starts(_concatenate_ints(counts))
+
+
+def _starts(lengths: Sequence[int] | Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(np.int64)[: len(lengths)]
+
+
+def _concatenate(parts: Sequence[Floats]) -> Floats:
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _concatenate_ints(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+# --- the numbers
+
+
+def _exponents(graph: LiftedRegionGraph, layout: Layout) -> csr_array:
+    """How often each message entry is multiplied into each belief entry."""
+    columns, values, lengths = [], [], []
+    rows = zip(layout.term_entries, layout.term_edges, layout.term_inside, strict=True)
+    for entries, edges, inside in rows:
+        exponents = [
+            float(graph.kappa[edge] - local) for edge, local in zip(edges, inside, strict=True)
+        ]
+        columns.append(entries.ravel())
+        values.append(np.tile(np.array(exponents, dtype=float), len(entries)))
+        lengths.append(np.full(len(entries), len(edges), dtype=np.int64))
+    row_ends = np.concatenate(([0], np.cumsum(_concatenate_ints(lengths))))
+    return csr_array(
+        (_concatenate(values), _concatenate_ints(columns), row_ends),
+        shape=(layout.belief_entries, layout.message_entries),
+    )

@@ -1,0 +1,136 @@
+"""The flat arrays that solvers run on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+
+def freeze(value: object) -> None:
+    """Make the arrays of a frozen value read-only."""
+    for field in fields(value):  # type: ignore[arg-type]
+        content = getattr(value, field.name)
+        for array in content if isinstance(content, tuple) else (content,):
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where everything lies, whatever the domain sizes and weights are.
+
+    Belief entries of all regions follow each other, and so do message entries of all messages.
+    Only states that hard formulas allow have entries.
+
+    shapes          per region, the range of each of its atoms
+    states          per region, the states that have entries, as flat indices into its shape
+    region_starts   the first belief entry of each region
+    message_starts  the first message entry of each message
+    term_entries    per region, for each belief entry and each term of the region's belief, the
+                    message entry that is read
+    term_edges      per region, the lifted edge of each term
+    term_inside     per region, how many of the edge's ground parents lie inside the region
+    sources         belief entries of parents, grouped by the message entry that they sum up to
+    source_starts   the first source of each message entry
+    children        for each message entry the belief entry of the child
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    states: tuple[Ints, ...]
+    region_starts: Ints
+    message_starts: Ints
+    term_entries: tuple[Ints, ...]
+    term_edges: tuple[tuple[int, ...], ...]
+    term_inside: tuple[tuple[int, ...], ...]
+    sources: Ints
+    source_starts: Ints
+    children: Ints
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    @property
+    def belief_entries(self) -> int:
+        """The number of belief entries of all regions."""
+        return sum(len(states) for states in self.states)
+
+    @property
+    def message_entries(self) -> int:
+        """The number of message entries of all messages."""
+        return len(self.children)
+
+    @cached_property
+    def region_of(self) -> Ints:
+        """The region of each belief entry."""
+        return segment_of(self.region_starts, self.belief_entries)
+
+    @cached_property
+    def message_of(self) -> Ints:
+        """The message of each message entry."""
+        return segment_of(self.message_starts, self.message_entries)
+
+    @cached_property
+    def target_of(self) -> Ints:
+        """The message entry of each source."""
+        return segment_of(self.source_starts, len(self.sources))
+
+    def region_slice(self, region: int) -> slice:
+        """The belief entries of a region."""
+        start = int(self.region_starts[region])
+        return slice(start, start + len(self.states[region]))
+
+    def full_table(self, region: int, entries: Floats, missing: float) -> Floats:
+        """The table of a region from all belief entries, with dead states filled in."""
+        table = np.full(math.prod(self.shapes[region]), missing, dtype=np.float64)
+        table[self.states[region]] = entries[self.region_slice(region)]
+        return table.reshape(self.shapes[region])
+
+
+def segment_of(starts: Ints, total: int) -> Ints:
+    """For each position the number of its segment."""
+    lengths = np.diff(np.append(starts, total))
+    return np.repeat(np.arange(len(starts)), lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A layout with the numbers of one model at one set of domain sizes.
+
+    theta         the log potential of each belief entry
+    exponents     log beliefs are `theta + exponents @ messages`
+    weights       per region n times c, exactly: how often it counts in the free energy
+    log_offset    what atoms in no region and constant factors add to log Z
+    """
+
+    layout: Layout
+    theta: Floats
+    exponents: csr_array
+    weights: tuple[int, ...]
+    log_offset: float
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __str__(self) -> str:
+        layout = self.layout
+        lines = [
+            f"plan: {layout.belief_entries} belief entries in {len(layout.shapes)} regions, "
+            f"{layout.message_entries} message entries in {len(layout.message_starts)} messages, "
+            f"{self.exponents.nnz} exponents"
+        ]
+        for number, (shape, states) in enumerate(zip(layout.shapes, layout.states, strict=True)):
+            alive = f"{len(states)} of {int(np.prod(shape))} states"
+            lines.append(
+                f"  {number}  {'×'.join(map(str, shape))}  {alive}  n·c={self.weights[number]}  "
+                f"{len(layout.term_edges[number])} terms"
+            )
+        return "\n".join(lines)

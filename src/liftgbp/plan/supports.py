@@ -1,0 +1,68 @@
+"""Which states hard formulas leave possible, region by region.
+
+A state of a region is alive if its own table allows it, each region inside has its restriction
+alive, and each region around has an alive extension. The largest such sets are found by removing
+states until nothing changes; dropping the dead states keeps infinities out of all later arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.errors import ContradictionError
+from liftgbp.model.ast import TableParfactor
+from liftgbp.plan.plan import Floats
+from liftgbp.plan.projection import projection
+from liftgbp.regions import LiftedRegionGraph
+
+Alive: TypeAlias = NDArray[np.bool_]
+
+
+def alive_states(
+    graph: LiftedRegionGraph, shapes: Sequence[tuple[int, ...]], theta: Sequence[Floats]
+) -> list[Alive]:
+    """The alive states of each region, as masks over flat states."""
+    alive: list[Alive] = [np.asarray(table.ravel() > -np.inf) for table in theta]
+    if all(mask.all() for mask in alive):
+        return alive
+    while _remove_once(graph, shapes, alive):
+        _check_not_empty(graph, alive)
+    _check_not_empty(graph, alive)
+    return alive
+
+
+def _remove_once(
+    graph: LiftedRegionGraph, shapes: Sequence[tuple[int, ...]], alive: list[Alive]
+) -> bool:
+    before = sum(int(mask.sum()) for mask in alive)
+    for edge in graph.edges:
+        message = graph.messages[edge.message]
+        # Axis k of the message is atom axes[k] of the child and atom message.axes[k] of the parent.
+        to_child = sorted(zip(edge.axes, message.axes, strict=True))
+        index = projection(shapes[edge.parent], [there for _, there in to_child])
+        alive[edge.parent] &= alive[edge.child][index]
+        extended = np.zeros_like(alive[edge.child])
+        extended[index[alive[edge.parent]]] = True
+        alive[edge.child] &= extended
+    return sum(int(mask.sum()) for mask in alive) < before
+
+
+def _check_not_empty(graph: LiftedRegionGraph, alive: Sequence[Alive]) -> None:
+    for mask in alive:
+        if not mask.any():
+            rules = {p.rule: graph.normal.rule_of(p) for p in graph.normal.parfactors}
+            hard = [
+                rule
+                for rule in rules.values()
+                if isinstance(rule, TableParfactor) or rule.weight is None
+            ]
+            texts = "; ".join(" ".join(r.span.text.split()) for r in hard if r.span is not None)
+            raise ContradictionError(
+                "the hard formulas contradict each other: no world satisfies all of "
+                + (texts or f"the {len(hard)} hard rules"),
+                hard[-1].span if hard else None,
+            )

@@ -1,0 +1,235 @@
+"""Building the lifted region graph from a model in normal form."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from liftgbp.regions.counts import choose
+from liftgbp.regions.families import Family, inner_masks, outer_clusters, parse_family
+from liftgbp.regions.graph import Edge, HeldFactor, LiftedRegionGraph, Member, Message, Region
+from liftgbp.regions.lattice import cover_parents
+from liftgbp.shatter import NormalModel
+from liftgbp.signature import Atom, Cluster, Obj, canonise, embeddings, objects_of
+from liftgbp.signature.canonical import rename
+
+_OUTSIDE = 1 << 20
+"""Added to the index of objects outside a child, to keep them apart from the child's own."""
+
+
+def build_regions(
+    normal: NormalModel, regions: str | Family = "intersections"
+) -> LiftedRegionGraph:
+    """The lifted region graph of a model in normal form.
+
+    >>> from liftgbp.model.parser import parse
+    >>> from liftgbp.shatter import shatter
+    >>> model = parse("r(person, person)\\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct")
+    >>> graph = build_regions(shatter(model, {"person": 10}))
+    >>> len(graph.regions), len(graph.edges)
+    (4, 7)
+    """
+    family = parse_family(regions) if isinstance(regions, str) else regions
+    return _Builder(normal, family).graph()
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """A region inside a larger one: its canonical form and how it lies there."""
+
+    mask: int
+    cluster: Cluster
+    renaming: Mapping[Obj, Obj]
+    axes: tuple[int, ...]
+
+
+class _Builder:
+    """Collects clusters first, then names the edges between them."""
+
+    def __init__(self, normal: NormalModel, family: Family) -> None:
+        self._normal = normal
+        self._family = family
+        self._outer = outer_clusters(normal, family)
+        self._homes = self._factor_homes() if family.kind == "bethe" else {}
+        self._inside: dict[Cluster, list[_Inside]] = {}
+        for cluster in dict.fromkeys((*self._outer, *self._homes.values())):
+            self._collect(cluster)
+        self._clusters = sorted(self._inside, key=lambda c: (-len(c), c))
+        self._number = {cluster: k for k, cluster in enumerate(self._clusters)}
+        self._messages: list[Message] = []
+        self._edges: list[Edge] = []
+        self._edge_by_name: dict[tuple[int, Cluster], int] = {}
+
+    def graph(self) -> LiftedRegionGraph:
+        for cluster in self._clusters:
+            self._add_edges(cluster)
+        return LiftedRegionGraph(
+            normal=self._normal,
+            family=self._family,
+            regions=tuple(self._region(cluster) for cluster in self._clusters),
+            messages=tuple(self._messages),
+            edges=tuple(self._edges),
+        )
+
+    # --- which clusters are regions
+
+    def _collect(self, cluster: Cluster) -> None:
+        masks = inner_masks(cluster, self._outer, self._family, self._normal.class_sizes)
+        inside = [_canonise_inside(cluster, mask) for mask in sorted(masks)]
+        self._inside[cluster] = inside
+        for region in inside:
+            if region.cluster not in self._inside:
+                self._inside[region.cluster] = [
+                    _canonise_inside(region.cluster, _pull_back(part.mask, region.axes))
+                    for part in inside
+                    if part.mask != region.mask and part.mask & region.mask == part.mask
+                ]
+
+    def _factor_homes(self) -> dict[int, Cluster]:
+        """For belief propagation, the one region that holds each factor of two atoms or more.
+
+        A factor inside exactly one outer region is merged into it. One that lies in several is a
+        region of its own: the outer regions have only single atoms in common.
+        """
+        homes: dict[int, Cluster] = {}
+        sizes = self._normal.class_sizes
+        for number, parfactor in enumerate(self._normal.parfactors):
+            if len(parfactor.atoms) == 1:
+                continue
+            scope = canonise(tuple(sorted(parfactor.atoms)))
+            scopes = choose(objects_of(scope.cluster), (), scope.automorphisms).at(sizes)
+            pairs = {
+                outer: len({rename(scope.cluster, e) for e in embeddings(scope.cluster, outer)})
+                * choose(objects_of(outer), (), canonise(outer).automorphisms).at(sizes)
+                for outer in self._outer
+            }
+            alone = sum(pairs.values()) == scopes
+            homes[number] = (
+                next(o for o, count in pairs.items() if count) if alone else scope.cluster
+            )
+        return homes
+
+    # --- edges
+
+    def _add_edges(self, cluster: Cluster) -> None:
+        whole = (1 << len(cluster)) - 1
+        parents = cover_parents([whole, *(region.mask for region in self._inside[cluster])])
+        for region in self._inside[cluster]:
+            if parents[region.mask] == [whole]:
+                self._add_orbit(cluster, region)
+
+    def _add_orbit(self, parent: Cluster, region: _Inside) -> None:
+        """The edges that carry one message: images of one edge under the child's automorphisms."""
+        child = self._number[region.cluster]
+        aligned = _align(parent, region.renaming)
+        if (child, canonise(aligned, _pins(region.cluster)).cluster) in self._edge_by_name:
+            return
+        self._messages.append(Message(self._number[parent], child, region.axes))
+        identity = {obj: obj for obj in objects_of(region.cluster)}
+        waiting = [identity]
+        while waiting:
+            symmetry = waiting.pop()
+            if self._add_edge(parent, region.cluster, _align(aligned, symmetry), symmetry):
+                waiting += [
+                    {obj: generator[image] for obj, image in symmetry.items()}
+                    for generator in canonise(region.cluster).generators
+                ]
+
+    def _add_edge(
+        self, parent: Cluster, child: Cluster, aligned: Cluster, symmetry: Mapping[Obj, Obj]
+    ) -> bool:
+        signature = canonise(aligned, _pins(child))
+        name = self._number[child], signature.cluster
+        if name in self._edge_by_name:
+            return False
+        self._edge_by_name[name] = len(self._edges)
+        self._edges.append(
+            Edge(
+                child=self._number[child],
+                parent=self._number[parent],
+                message=len(self._messages) - 1,
+                axes=tuple(child.index(_rename_atom(atom, symmetry)) for atom in child),
+                count=choose(
+                    objects_of(signature.cluster), objects_of(child), signature.automorphisms
+                ),
+            )
+        )
+        return True
+
+    # --- regions
+
+    def _region(self, cluster: Cluster) -> Region:
+        signature = canonise(cluster)
+        return Region(
+            cluster=cluster,
+            count=choose(objects_of(cluster), (), signature.automorphisms),
+            outer=cluster in self._outer or cluster in self._homes.values(),
+            members=self._members(cluster),
+            held=self._held(cluster),
+        )
+
+    def _members(self, cluster: Cluster) -> tuple[Member, ...]:
+        inside = self._inside[cluster]
+        whole = (1 << len(cluster)) - 1
+        parents = cover_parents([whole, *(region.mask for region in inside)])
+        return tuple(
+            Member(
+                region=self._number[region.cluster],
+                axes=region.axes,
+                local_parents=dict(
+                    Counter(self._edge_name(cluster, mask, region) for mask in parents[region.mask])
+                ),
+            )
+            for region in inside
+        )
+
+    def _edge_name(self, cluster: Cluster, parent: int, region: _Inside) -> int:
+        aligned = _align(_atoms_of(cluster, parent), region.renaming)
+        name = canonise(aligned, _pins(region.cluster)).cluster
+        return self._edge_by_name[self._number[region.cluster], name]
+
+    def _held(self, cluster: Cluster) -> tuple[HeldFactor, ...]:
+        position = {atom: k for k, atom in enumerate(cluster)}
+        return tuple(
+            HeldFactor(number, tuple(position[_rename_atom(a, placed)] for a in parfactor.atoms))
+            for number, parfactor in enumerate(self._normal.parfactors)
+            if self._homes.get(number, cluster) == cluster
+            for placed in embeddings(parfactor.atoms, cluster, parfactor.exchangeable)
+        )
+
+
+def _atoms_of(cluster: Cluster, mask: int) -> Cluster:
+    return tuple(atom for k, atom in enumerate(cluster) if mask >> k & 1)
+
+
+def _canonise_inside(cluster: Cluster, mask: int) -> _Inside:
+    signature = canonise(_atoms_of(cluster, mask))
+    axis = {
+        _rename_atom(atom, signature.renaming): k for k, atom in enumerate(cluster) if mask >> k & 1
+    }
+    return _Inside(
+        mask=mask,
+        cluster=signature.cluster,
+        renaming=signature.renaming,
+        axes=tuple(axis[atom] for atom in signature.cluster),
+    )
+
+
+def _pull_back(mask: int, axes: Sequence[int]) -> int:
+    """A mask over the larger region, written over the atoms of a region inside."""
+    return sum(1 << k for k, axis in enumerate(axes) if mask >> axis & 1)
+
+
+def _rename_atom(atom: Atom, renaming: Mapping[Obj, Obj]) -> Atom:
+    return atom[0], tuple(renaming[obj] for obj in atom[1])
+
+
+def _align(parent: Cluster, renaming: Mapping[Obj, Obj]) -> Cluster:
+    """The parent with the child's objects renamed and all others moved out of their way."""
+    moved = {obj: (obj[0], obj[1] % _OUTSIDE + _OUTSIDE) for obj in objects_of(parent)}
+    return rename(parent, {**moved, **renaming})
+
+
+def _pins(child: Cluster) -> frozenset[Obj]:
+    return frozenset(objects_of(child))

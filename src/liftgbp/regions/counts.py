@@ -1,0 +1,63 @@
+"""Exact counts as functions of the class sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from liftgbp.shatter.partitions import falling
+from liftgbp.signature import Obj
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many ways there are to choose objects, up to the symmetries that make no difference.
+
+    Each factor (class, fixed, chosen) stands for `chosen` different objects of a class of which
+    `fixed` are taken already.
+
+    >>> pairs = Count(((0, 0, 2),), divisor=2)
+    >>> pairs.at([10]), str(pairs)
+    (45, 'N(N-1)/2')
+    """
+
+    factors: tuple[tuple[int, int, int], ...]
+    divisor: int
+
+    def at(self, class_sizes: Sequence[int]) -> int:
+        """The count for these class sizes."""
+        ways = 1
+        for home, fixed, chosen in self.factors:
+            ways *= falling(class_sizes[home] - fixed, chosen)
+        count, remainder = divmod(ways, self.divisor)
+        if remainder:
+            raise AssertionError(f"{ways} substitutions are no multiple of {self.divisor}")
+        return count
+
+    def text(self, names: Sequence[str]) -> str:
+        """The count as a formula in the sizes of the classes, which have these names."""
+        parts = [
+            names[home] if fixed + i == 0 else f"({names[home]}-{fixed + i})"
+            for home, fixed, chosen in self.factors
+            for i in range(chosen)
+        ]
+        return ("".join(parts) or "1") + (f"/{self.divisor}" if self.divisor > 1 else "")
+
+    def __str__(self) -> str:
+        homes = sorted({home for home, _, _ in self.factors})
+        names = ["N"] if len(homes) <= 1 else [f"N{home}" for home in range(max(homes) + 1)]
+        return self.text(names if len(homes) > 1 else names * (1 + max(homes, default=0)))
+
+
+def choose(objects: Iterable[Obj], fixed: Iterable[Obj], divisor: int) -> Count:
+    """The count of placements of `objects` while those in `fixed` stay where they are."""
+    kept = set(fixed)
+    free = [obj for obj in objects if obj not in kept]
+    homes = sorted({home for home, _ in free})
+    return Count(
+        tuple(
+            (home, sum(1 for h, _ in kept if h == home), sum(1 for h, _ in free if h == home))
+            for home in homes
+        ),
+        divisor,
+    )

@@ -1,0 +1,64 @@
+"""Ways to let variables stand for objects of classes, up to renaming inside the classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+
+from liftgbp.shatter.normal import Obj
+
+
+def assignments(
+    variables: Sequence[str],
+    classes: Mapping[str, Sequence[int]],
+    sizes: Sequence[int],
+    taken: Mapping[int, int] | None = None,
+) -> Iterator[dict[str, Obj]]:
+    """Each way to send variables to objects, one representative per renaming inside classes.
+
+    Indices inside a class are used in order, so every set partition of the variables of one class
+    appears once. The first `taken[c]` objects of class `c` have names of their own: a variable may
+    be any one of them or a new one.
+
+    >>> for way in assignments(["x", "y"], {"x": [0], "y": [0]}, [5]):
+    ...     print(way)
+    {'x': (0, 0), 'y': (0, 0)}
+    {'x': (0, 0), 'y': (0, 1)}
+    """
+    taken = taken or {}
+    for choice in product(*(classes[variable] for variable in variables)):
+        used = dict(taken)
+        yield from _fill(variables, choice, sizes, {}, used)
+
+
+def _fill(
+    variables: Sequence[str],
+    choice: Sequence[int],
+    sizes: Sequence[int],
+    done: dict[str, Obj],
+    used: dict[int, int],
+) -> Iterator[dict[str, Obj]]:
+    position = len(done)
+    if position == len(variables):
+        yield dict(done)
+        return
+    variable, home = variables[position], choice[position]
+    seen = used.get(home, 0)
+    for index in range(min(seen + 1, sizes[home])):
+        done[variable] = (home, index)
+        used[home] = max(seen, index + 1)
+        yield from _fill(variables, choice, sizes, done, used)
+        del done[variable]
+        used[home] = seen
+
+
+def falling(n: int, k: int) -> int:
+    """The falling factorial n (n-1) ... (n-k+1), exactly.
+
+    >>> falling(5, 2), falling(3, 0), falling(2, 3)
+    (20, 1, 0)
+    """
+    result = 1
+    for i in range(k):
+        result *= n - i
+    return result

@@ -1,0 +1,189 @@
+"""Shattering: one parfactor in normal form per way in which variables can coincide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+import numpy as np
+
+from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.model.ast import Constant, Equal, Not, Rule, Term
+from liftgbp.model.model import Model
+from liftgbp.model.scopes import free_variables, quantified_variables
+from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom, ObjectClass
+from liftgbp.shatter.partitions import assignments, falling
+from liftgbp.shatter.tables import Labels, RuleTables
+
+TABLE_CAP = 2**20
+
+
+def shatter(
+    model: Model, sizes: Mapping[str, int] | None = None, *, table_cap: int = TABLE_CAP
+) -> NormalModel:
+    """The normal form of a model for these domain sizes.
+
+    >>> from liftgbp.model.parser import parse
+    >>> model = parse("friends(person, person)\\n1.4 friends(x,y) => friends(y,x)")
+    >>> normal = shatter(model, {"person": 3})
+    >>> [[atom for atom in p.atoms] for p in normal.parfactors]
+    [[(0, ((0, 0), (0, 1))), (0, ((0, 1), (0, 0)))]]
+    """
+    domain_sizes = model.domain_sizes(sizes)
+    classes = object_classes(model, domain_sizes)
+    parfactors: list[NormalParfactor] = []
+    log_constant = 0.0
+    for number, rule in enumerate(model.rules):
+        for parfactor in _RuleShatter(model, rule, number, domain_sizes, classes, table_cap):
+            if parfactor.atoms:
+                parfactors.append(parfactor)
+            else:
+                log_constant += float(parfactor.log_table)
+                _check_possible(log_constant, rule)
+    return NormalModel(
+        model=model,
+        sizes=domain_sizes,
+        classes=classes,
+        predicates=tuple(model.predicates.values()),
+        parfactors=tuple(parfactors),
+        log_constant=log_constant,
+        table_cap=table_cap,
+    )
+
+
+def object_classes(model: Model, sizes: Mapping[str, int]) -> tuple[ObjectClass, ...]:
+    """The classes of all sorts: mentioned constants alone, everything else together."""
+    classes: list[ObjectClass] = []
+    for sort, size in sizes.items():
+        named = model.mentioned[sort]
+        classes += [ObjectClass(sort, 1, name) for name in named]
+        if size > len(named):
+            classes.append(ObjectClass(sort, size - len(named)))
+    return tuple(classes)
+
+
+def _check_possible(log_constant: float, rule: Rule) -> None:
+    if log_constant == -np.inf:
+        raise ContradictionError("no world satisfies this hard formula", rule.span)
+
+
+class _RuleShatter:
+    """Iterates over the normal parfactors of one rule."""
+
+    def __init__(
+        self,
+        model: Model,
+        rule: Rule,
+        number: int,
+        sizes: Mapping[str, int],
+        classes: tuple[ObjectClass, ...],
+        cap: int,
+    ) -> None:
+        self._rule = rule
+        self._number = number
+        self._classes = classes
+        self._sizes = [c.size for c in classes]
+        self._sorts = model.variable_sorts(rule)
+        self._quantified = tuple(
+            dict.fromkeys(self._sorts[v.name] for v in quantified_variables(rule))
+        )
+        for sort in self._quantified:
+            self._check_expandable(sort, sizes[sort], cap)
+        self._constants: dict[tuple[str, str], Obj] = {
+            (c.sort, c.constant): (k, 0) for k, c in enumerate(classes) if c.constant is not None
+        }
+        # A table depends on the pattern of equalities alone, not on the classes.
+        self._table = cache(RuleTables(model, rule, sizes, cap))
+
+    def _check_expandable(self, sort: str, size: int, cap: int) -> None:
+        limit = cap.bit_length() - 1
+        if size > limit:
+            raise CapacityError(
+                f"a quantifier inside this formula expands over the {size} objects of {sort}; "
+                f"the table cap allows {limit}; make the sort smaller, raise the cap "
+                "(--table-cap) or state the formula without the quantifier",
+                self._rule.span,
+            )
+
+    def __iter__(self) -> Iterator[NormalParfactor]:
+        variables = free_variables(self._rule)
+        homes = {v: self._homes(self._sorts[v]) for v in variables}
+        for way in assignments(variables, homes, self._sizes):
+            if self._admits(way):
+                yield self._parfactor(way)
+
+    def _homes(self, sort: str) -> list[int]:
+        return [k for k, c in enumerate(self._classes) if c.sort == sort]
+
+    def _admits(self, way: Mapping[str, Obj]) -> bool:
+        if self._rule.distinct and len(set(way.values())) < len(way):
+            return False
+        return all(self._holds(restriction, way) for restriction in self._rule.restrictions)
+
+    def _holds(self, restriction: Equal | Not, way: Mapping[str, Obj]) -> bool:
+        if isinstance(restriction, Not):
+            assert isinstance(restriction.body, Equal | Not)
+            return not self._holds(restriction.body, way)
+        variable = next(
+            t for t in (restriction.left, restriction.right) if not isinstance(t, Constant)
+        )
+        sort = self._sorts[variable.name]
+
+        def resolve(term: Term) -> Obj:
+            constant = isinstance(term, Constant)
+            return self._constants[sort, term.name] if constant else way[term.name]
+
+        return resolve(restriction.left) == resolve(restriction.right)
+
+    def _parfactor(self, way: dict[str, Obj]) -> NormalParfactor:
+        others = self._other_objects(way)
+        objects = list(dict.fromkeys((*way.values(), *self._constants.values(), *others)))
+        label = {obj: k for k, obj in enumerate(objects)}
+        label_atoms, table = self._table(
+            Labels(
+                variables=tuple((name, label[obj]) for name, obj in way.items()),
+                constants=tuple((key, label[obj]) for key, obj in self._constants.items()),
+                domains=tuple(
+                    (sort, tuple(label[o] for o in objects if self._classes[o[0]].sort == sort))
+                    for sort in self._quantified
+                ),
+            )
+        )
+        atoms: tuple[ObjAtom, ...] = tuple(
+            (predicate, tuple(objects[k] for k in args)) for predicate, args in label_atoms
+        )
+        present = {obj for _, args in atoms for obj in args}
+        multiplicity = self._copies(way, present)
+        return NormalParfactor(
+            atoms=atoms,
+            log_table=table * float(multiplicity),
+            exchangeable=_groups(obj for obj in others if obj in present),
+            rule=self._number,
+        )
+
+    def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:
+        """The objects of quantified sorts that no free variable stands for."""
+        named = set(way.values()) | set(self._constants.values())
+        return [
+            (k, index)
+            for k, c in enumerate(self._classes)
+            if c.sort in self._quantified
+            for index in range(c.size)
+            if (k, index) not in named
+        ]
+
+    def _copies(self, way: Mapping[str, Obj], present: set[Obj]) -> int:
+        """How many substitutions give the same factor: variables that left the scope are free."""
+        copies = 1
+        gone = set(way.values()) - present
+        for k, c in enumerate(self._classes):
+            here = sum(1 for home, _ in present if home == k)
+            copies *= falling(c.size - here, sum(1 for home, _ in gone if home == k))
+        return copies
+
+
+def _groups(objects: Iterator[Obj]) -> tuple[tuple[Obj, ...], ...]:
+    by_class: dict[int, list[Obj]] = {}
+    for obj in objects:
+        by_class.setdefault(obj[0], []).append(obj)
+    return tuple(tuple(group) for group in by_class.values() if len(group) > 1)

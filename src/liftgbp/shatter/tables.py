@@ -1,0 +1,249 @@
+"""The table of one grounding pattern of a rule: which atoms it has, and a log value per state.
+
+Which objects stand for the variables matters here only up to equality, so patterns are written
+with small integers (labels) for objects.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.errors import CapacityError, ModelError
+from liftgbp.model.ast import (
+    And,
+    Atom,
+    Constant,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Is,
+    Not,
+    Or,
+    Rule,
+    TableParfactor,
+    Term,
+    Variable,
+    WeightedFormula,
+    evaluate_weight,
+)
+from liftgbp.model.model import Model
+
+LabelAtom: TypeAlias = tuple[int, tuple[int, ...]]
+Truth: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Which label every term has: variables by name, constants by (sort, name), and all of a sort.
+
+    Domains are there for the sorts that the rule quantifies over inside.
+    """
+
+    variables: tuple[tuple[str, int], ...]
+    constants: tuple[tuple[tuple[str, str], int], ...]
+    domains: tuple[tuple[str, tuple[int, ...]], ...]
+
+    def of(self, term: Term, sort: str) -> int:
+        """The label of a term that stands where an object of this sort belongs."""
+        if isinstance(term, Constant):
+            return dict(self.constants)[sort, term.name]
+        return dict(self.variables)[term.name]
+
+    def each(self, variable: str, sort: str) -> list[Labels]:
+        """The same labels with a quantified variable sent to every object of its sort."""
+        outside = tuple(pair for pair in self.variables if pair[0] != variable)
+        return [
+            replace(self, variables=(*outside, (variable, label)))
+            for label in dict(self.domains)[sort]
+        ]
+
+
+class RuleTables:
+    """Evaluates one rule under grounding patterns; weights and sorts are looked up once."""
+
+    def __init__(self, model: Model, rule: Rule, sizes: Mapping[str, int], cap: int) -> None:
+        self._model = model
+        self._rule = rule
+        self._cap = cap
+        self._sorts = model.variable_sorts(rule)
+        self._number = {name: k for k, name in enumerate(model.predicates)}
+        self._range = [len(predicate.values) for predicate in model.predicates.values()]
+        if isinstance(rule, TableParfactor):
+            self._potentials = _log_potentials(rule, sizes)
+        else:
+            self._weight = _finite_weight(rule, sizes)
+
+    def __call__(self, labels: Labels) -> tuple[tuple[LabelAtom, ...], NDArray[np.float64]]:
+        """The atoms that matter under this pattern, and the log table over them."""
+        if isinstance(self._rule, TableParfactor):
+            atoms, table = self._read_table(self._rule, labels)
+        else:
+            atoms, table = self._read_formula(self._rule, labels)
+        return drop_indifferent(atoms, table)
+
+    def _read_table(
+        self, rule: TableParfactor, labels: Labels
+    ) -> tuple[tuple[LabelAtom, ...], NDArray[np.float64]]:
+        named = [self._label(atom, labels) for atom in rule.atoms]
+        atoms = tuple(dict.fromkeys(named))
+        # Atoms that became equal share an axis: einsum reads the table on its diagonal.
+        axes = [atoms.index(atom) for atom in named]
+        shape = [self._range[predicate] for predicate, _ in named]
+        diagonal = np.einsum(self._potentials.reshape(shape), axes, list(range(len(atoms))))  # type: ignore[arg-type]
+        return atoms, diagonal
+
+    def _read_formula(
+        self, rule: WeightedFormula, labels: Labels
+    ) -> tuple[tuple[LabelAtom, ...], NDArray[np.float64]]:
+        atoms: dict[LabelAtom, None] = {}
+        self._collect(rule.formula, labels, atoms)
+        self._check_capacity(atoms)
+        axis = {atom: k for k, atom in enumerate(atoms)}
+        truth = self._truth(rule.formula, labels, axis)
+        shape = tuple(self._range[predicate] for predicate, _ in atoms)
+        if self._weight is None:
+            table = np.where(truth, 0.0, -np.inf)
+        else:
+            table = np.where(truth, self._weight, 0.0)
+        return tuple(atoms), np.broadcast_to(table, shape)
+
+    def _check_capacity(self, atoms: Mapping[LabelAtom, None]) -> None:
+        entries = math.prod(self._range[predicate] for predicate, _ in atoms)
+        if entries > self._cap:
+            raise CapacityError(
+                f"this formula grounds to {len(atoms)} atoms and a table of {entries} entries, "
+                f"above the cap of {self._cap}; use fewer variables, a smaller sort below EXIST, "
+                "or raise the cap (--table-cap)",
+                self._rule.span,
+            )
+
+    def _label(self, atom: Atom, labels: Labels) -> LabelAtom:
+        sorts = self._model.predicates[atom.predicate].sorts
+        objects = tuple(labels.of(term, sort) for term, sort in zip(atom.args, sorts, strict=True))
+        return self._number[atom.predicate], objects
+
+    def _collect(self, formula: Formula, labels: Labels, found: dict[LabelAtom, None]) -> None:
+        match formula:
+            case Is(atom):
+                found[self._label(atom, labels)] = None
+            case Equal():
+                pass
+            case Not(body):
+                self._collect(body, labels, found)
+            case And(parts) | Or(parts):
+                for part in parts:
+                    self._collect(part, labels, found)
+            case Implies(left, right) | Iff(left, right):
+                self._collect(left, labels, found)
+                self._collect(right, labels, found)
+            case Exists(variable, body) | Forall(variable, body):
+                for inner in labels.each(variable.name, self._sorts[variable.name]):
+                    self._collect(body, inner, found)
+
+    def _truth(self, formula: Formula, labels: Labels, axis: Mapping[LabelAtom, int]) -> Truth:
+        """Truth by state, as an array that broadcasts over the axes of all atoms."""
+
+        def truth(part: Formula) -> Truth:
+            return self._truth(part, labels, axis)
+
+        match formula:
+            case Is(atom, value):
+                return self._value_test(atom, value, labels, axis)
+            case Equal(left, right):
+                return np.asarray(self._same(left, right, labels))
+            case Not(body):
+                return np.logical_not(truth(body))
+            case And(parts):
+                return _fold(np.logical_and, [truth(part) for part in parts], True)
+            case Or(parts):
+                return _fold(np.logical_or, [truth(part) for part in parts], False)
+            case Implies(premise, conclusion):
+                return np.logical_or(np.logical_not(truth(premise)), truth(conclusion))
+            case Iff(one, other):
+                return np.equal(truth(one), truth(other))
+            case Exists(variable, body):
+                return _fold(np.logical_or, self._each(variable, body, labels, axis), False)
+            case Forall(variable, body):
+                return _fold(np.logical_and, self._each(variable, body, labels, axis), True)
+
+    def _each(
+        self, variable: Variable, body: Formula, labels: Labels, axis: Mapping[LabelAtom, int]
+    ) -> list[Truth]:
+        sort = self._sorts[variable.name]
+        return [self._truth(body, inner, axis) for inner in labels.each(variable.name, sort)]
+
+    def _value_test(
+        self, atom: Atom, value: str, labels: Labels, axis: Mapping[LabelAtom, int]
+    ) -> Truth:
+        values = self._model.predicates[atom.predicate].values
+        shape = [1] * len(axis)
+        position = axis[self._label(atom, labels)]
+        shape[position] = len(values)
+        truth: Truth = np.arange(len(values)) == values.index(value)
+        return truth.reshape(shape)
+
+    def _same(self, left: Term, right: Term, labels: Labels) -> bool:
+        variable = right if isinstance(left, Constant) else left
+        sort = self._sorts[variable.name]
+        return labels.of(left, sort) == labels.of(right, sort)
+
+
+def _fold(operation: np.ufunc, parts: list[Truth], neutral: bool) -> Truth:
+    result: Truth = np.asarray(neutral)
+    for part in parts:
+        result = operation(result, part)
+    return result
+
+
+def drop_indifferent(
+    atoms: tuple[LabelAtom, ...], table: NDArray[np.float64]
+) -> tuple[tuple[LabelAtom, ...], NDArray[np.float64]]:
+    """Leave out the atoms that the table does not depend on."""
+    kept = list(atoms)
+    for axis in reversed(range(table.ndim)):
+        first = table.take([0], axis=axis)
+        if np.array_equal(np.broadcast_to(first, table.shape), table):
+            table = first.squeeze(axis)
+            del kept[axis]
+    return tuple(kept), np.array(table)
+
+
+def _finite_weight(rule: WeightedFormula, sizes: Mapping[str, int]) -> float | None:
+    if rule.weight is None:
+        return None
+    try:
+        weight = evaluate_weight(rule.weight, sizes)
+    except (ZeroDivisionError, OverflowError):
+        weight = math.nan
+    if not math.isfinite(weight):
+        raise ModelError(f"the weight is not a finite number for {_sizes_text(sizes)}", rule.span)
+    return weight
+
+
+def _log_potentials(rule: TableParfactor, sizes: Mapping[str, int]) -> NDArray[np.float64]:
+    try:
+        potentials = np.array([evaluate_weight(p, sizes) for p in rule.potentials])
+    except (ZeroDivisionError, OverflowError):
+        potentials = np.array([math.nan])
+    if not np.isfinite(potentials).all() or (potentials < 0).any():
+        raise ModelError(
+            f"potentials must be finite and not negative; for {_sizes_text(sizes)} they are "
+            f"{', '.join(f'{p:g}' for p in potentials)}",
+            rule.span,
+        )
+    with np.errstate(divide="ignore"):
+        logs: NDArray[np.float64] = np.log(potentials)
+    return logs
+
+
+def _sizes_text(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"|{sort}| = {size}" for sort, size in sizes.items()) or "this model"

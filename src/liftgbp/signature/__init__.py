@@ -1,0 +1,19 @@
+"""The signature room: clusters of atoms up to renaming of objects inside their classes.
+
+Knows atoms and automorphisms (nauty); knows nothing of weights and tables.
+"""
+
+from liftgbp.signature.canonical import Atom, Cluster, Obj, Signature, canonise, objects_of
+from liftgbp.signature.embedding import embeddings
+from liftgbp.signature.overlap import overlaps
+
+__all__ = [
+    "Atom",
+    "Cluster",
+    "Obj",
+    "Signature",
+    "canonise",
+    "embeddings",
+    "objects_of",
+    "overlaps",
+]

@@ -1,0 +1,68 @@
+"""All the ways in which a pattern of atoms lies inside a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from liftgbp.signature.canonical import Atom, Cluster, Obj
+
+
+def embeddings(
+    pattern: Sequence[Atom],
+    cluster: Cluster,
+    exchangeable: Sequence[Sequence[Obj]] = (),
+) -> Iterator[dict[Obj, Obj]]:
+    """The injective maps of objects, inside classes, that send each pattern atom into the cluster.
+
+    Objects of one `exchangeable` group stand for a set: of the maps that differ by a permutation of
+    the group only the increasing one is given.
+
+    >>> edge = (0, ((0, 0), (0, 1)))
+    >>> path = ((0, ((0, 0), (0, 1))), (0, ((0, 1), (0, 2))))
+    >>> sum(1 for _ in embeddings([edge], path))
+    2
+    """
+    by_predicate: dict[int, list[tuple[Obj, ...]]] = {}
+    for predicate, args in cluster:
+        by_predicate.setdefault(predicate, []).append(args)
+    yield from _extend(pattern, 0, by_predicate, {}, exchangeable)
+
+
+def _extend(
+    pattern: Sequence[Atom],
+    position: int,
+    by_predicate: dict[int, list[tuple[Obj, ...]]],
+    placed: dict[Obj, Obj],
+    exchangeable: Sequence[Sequence[Obj]],
+) -> Iterator[dict[Obj, Obj]]:
+    if position == len(pattern):
+        yield dict(placed)
+        return
+    predicate, args = pattern[position]
+    for target in by_predicate.get(predicate, ()):
+        extended = match_arguments(args, target, placed)
+        if extended is not None and all(increasing(group, extended) for group in exchangeable):
+            yield from _extend(pattern, position + 1, by_predicate, extended, exchangeable)
+
+
+def match_arguments(
+    args: tuple[Obj, ...], target: tuple[Obj, ...], placed: dict[Obj, Obj]
+) -> dict[Obj, Obj] | None:
+    """The map extended so that the arguments go to the target, or `None` if it cannot be."""
+    extended = dict(placed)
+    for obj, image in zip(args, target, strict=True):
+        known = extended.get(obj)
+        if known is None:
+            if obj[0] != image[0] or image in extended.values():
+                return None
+            extended[obj] = image
+        elif known != image:
+            return None
+    return extended
+
+
+def increasing(group: Sequence[Obj], placed: dict[Obj, Obj]) -> bool:
+    """Whether the images of the group's placed members increase."""
+    images = [placed[obj] for obj in group if obj in placed]
+    return all(a < b for a, b in pairwise(images))
