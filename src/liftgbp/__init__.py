@@ -1,1 +1,55 @@
-"""Lifted generalized belief propagation."""
+"""Lifted generalized belief propagation: probabilities in relational worlds of any size.
+
+>>> import liftgbp
+>>> model = liftgbp.parse('''
+... friends(person, person)
+... smokes(person)
+... 1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+... ''')
+>>> answers = liftgbp.infer(model, sizes={"person": 10**9})
+>>> print(answers.query("friends(x,y)")[1])
+friends(x,y) [x != y]  false: 0.558015  true: 0.441985
+"""
+
+from liftgbp.api import infer
+from liftgbp.check import CheckReport, check
+from liftgbp.errors import (
+    CapacityError,
+    ContradictionError,
+    InputError,
+    ModelError,
+    QueryError,
+    SizeError,
+)
+from liftgbp.model.builder import ModelBuilder
+from liftgbp.model.model import Model
+from liftgbp.model.parser import load, parse
+from liftgbp.query import Answer, Answers
+from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.shatter import shatter
+from liftgbp.solve import Solution, Status
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "CapacityError",
+    "CheckReport",
+    "ContradictionError",
+    "InputError",
+    "LiftedRegionGraph",
+    "Model",
+    "ModelBuilder",
+    "ModelError",
+    "QueryError",
+    "SizeError",
+    "Solution",
+    "Status",
+    "build_regions",
+    "check",
+    "infer",
+    "load",
+    "parse",
+    "shatter",
+]

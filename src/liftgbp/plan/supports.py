@@ -39,12 +39,13 @@ def _remove_once(
     graph: LiftedRegionGraph, shapes: Sequence[tuple[int, ...]], alive: list[Alive]
 ) -> bool:
     before = sum(int(mask.sum()) for mask in alive)
+    for number, region in enumerate(graph.regions):
+        for member in region.members:
+            alive[number] &= alive[member.region][projection(shapes[number], member.axes)]
     for edge in graph.edges:
-        message = graph.messages[edge.message]
         # Axis k of the message is atom axes[k] of the child and atom message.axes[k] of the parent.
-        to_child = sorted(zip(edge.axes, message.axes, strict=True))
-        index = projection(shapes[edge.parent], [there for _, there in to_child])
-        alive[edge.parent] &= alive[edge.child][index]
+        pairs = sorted(zip(edge.axes, graph.messages[edge.message].axes, strict=True))
+        index = projection(shapes[edge.parent], [there for _, there in pairs])
         extended = np.zeros_like(alive[edge.child])
         extended[index[alive[edge.parent]]] = True
         alive[edge.child] &= extended

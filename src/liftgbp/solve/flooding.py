@@ -120,9 +120,9 @@ class _Flood:
         log_beliefs = self._plan.exponents @ self.messages
         log_beliefs += self._plan.theta
         self._scale = _largest(log_beliefs)
-        return log_beliefs - _log_sum(
-            log_beliefs, self._layout.region_starts, self._region_of
-        ).take(self._region_of)
+        totals = _log_sum(log_beliefs, self._layout.region_starts, self._region_of)
+        log_beliefs -= totals.take(self._region_of)
+        return np.asarray(log_beliefs)
 
     def _disagreement(self) -> NDArray[np.float64]:
         layout = self._layout

@@ -1,0 +1,63 @@
+"""The façade: it only composes the stages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from liftgbp.errors import InputError
+from liftgbp.model.model import Model
+from liftgbp.plan import compile_plan
+from liftgbp.query import Answers
+from liftgbp.regions import build_regions
+from liftgbp.shatter import TABLE_CAP, shatter
+from liftgbp.solve import Flooding
+
+SOLVERS = ("flooding",)
+
+Progress = Callable[[str, int, int], None]
+
+
+def infer(
+    model: Model,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    regions: str = "intersections",
+    solver: str = "flooding",
+    damping: float = 0.5,
+    iterations: int = 500,
+    tol: float = 1e-12,
+    table_cap: int = TABLE_CAP,
+    progress: Progress | None = None,
+) -> Answers:
+    """Lifted generalized belief propagation on a model over domains of these sizes.
+
+    `progress` is called with a stage and how much of it is done.
+
+    >>> import liftgbp
+    >>> model = liftgbp.parse('''
+    ... friends(person, person)
+    ... smokes(person)
+    ... 1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+    ... ''')
+    >>> answers = liftgbp.infer(model, sizes={"person": 10**6})
+    >>> round(answers.marginal("friends(x,y)"), 6)
+    0.441985
+    """
+    if solver not in SOLVERS:
+        raise InputError(f"unknown solver {solver!r}; choose among {', '.join(SOLVERS)}")
+    report = progress or _silent
+    started = time.perf_counter()
+    method = Flooding(damping=damping, iterations=iterations, tol=tol)
+    report("shattering", 0, 1)
+    normal = shatter(model, sizes, table_cap=table_cap)
+    report("building regions", 0, 1)
+    graph = build_regions(normal, regions)
+    report("compiling", 0, 1)
+    plan = compile_plan(graph)
+    solution = method(plan, lambda done, total: report("passing messages", done, total))
+    return Answers(graph, plan, solution, time.perf_counter() - started)
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    pass

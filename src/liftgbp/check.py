@@ -1,0 +1,175 @@
+"""Comparing the engine with the reference: iterate by iterate, and with exact answers.
+
+The only place that knows both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp import reference
+from liftgbp.api import infer
+from liftgbp.errors import CapacityError
+from liftgbp.model.model import Model
+from liftgbp.query import Answers
+from liftgbp.reference import GroundAtom
+from liftgbp.shatter import NormalModel, Obj
+from liftgbp.signature import canonise
+from liftgbp.solve import Flooding
+
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The probabilities of one row of atoms: by the lifted engine, and exactly."""
+
+    atom: str
+    where: str
+    lifted: dict[str, float]
+    exact: dict[str, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """How the engine compares with the reference.
+
+    `differences` holds, before the first iteration and after each, the largest difference in
+    probability between the belief of a ground region and that of the canonical region which stands
+    for it. Exact values are missing where exact inference is out of reach; `note` says why.
+    """
+
+    answers: Answers
+    differences: tuple[float, ...]
+    ground_regions: int
+    rows: tuple[Comparison, ...]
+    exact_log_z: float | None
+    note: str
+
+    @property
+    def agrees(self) -> bool:
+        """Whether lifted and ground beliefs are equal, up to rounding, at every iteration."""
+        same_regions = self.ground_regions == self.answers.graph.ground_regions
+        return same_regions and max(self.differences) <= TOLERANCE
+
+
+def check(
+    model: Model,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    regions: str = "intersections",
+    damping: float = 0.5,
+    iterations: int = 30,
+) -> CheckReport:
+    """Run lifted and ground GBP side by side for some iterations, and exact inference if possible.
+
+    >>> import liftgbp
+    >>> model = liftgbp.parse("p(thing)\\n1 p(x) ^ p(y) | x != y")
+    >>> liftgbp.check(model, sizes={"thing": 3}).agrees
+    True
+    """
+    answers = infer(model, sizes, regions=regions, damping=damping)
+    ground_model = reference.ground(model, sizes)
+    ground_graph = reference.ground_regions(ground_model, regions)
+    alignment = _Alignment(answers, ground_graph.regions)
+    both = zip(
+        reference.iterates(ground_graph, damping, iterations),
+        Flooding(damping=damping).iterates(answers.plan),
+        strict=False,
+    )
+    exact, note = _exact(ground_model)
+    return CheckReport(
+        answers=answers,
+        differences=tuple(alignment.largest_difference(lifted, ground) for ground, lifted in both),
+        ground_regions=len(ground_graph.regions),
+        rows=tuple(_rows(answers, exact)),
+        exact_log_z=None if exact is None else exact.log_z,
+        note=note,
+    )
+
+
+def _exact(ground_model: reference.GroundModel) -> tuple[reference.Exact | None, str]:
+    try:
+        return reference.exact(ground_model), ""
+    except CapacityError as error:
+        return None, f"no exact values: {error.message}"
+
+
+def _rows(answers: Answers, exact: reference.Exact | None) -> Iterator[Comparison]:
+    objects = GroundObjects(answers.graph.normal)
+    for row, atom in answers.all_with_examples:
+        truth = None
+        if exact is not None:
+            marginal = exact.marginals[objects.atom(atom)]
+            truth = dict(zip(row.values, map(float, marginal), strict=True))
+        yield Comparison(row.atom, row.where, row.values, truth)
+
+
+class GroundObjects:
+    """Which object of the reference each placeholder (class, index) is, and the other way round.
+
+    The reference numbers the objects of a sort, named ones first.
+    """
+
+    def __init__(self, normal: NormalModel) -> None:
+        self._predicates = normal.predicates
+        self._number = normal.predicate_number
+        self._placeholder: dict[tuple[str, int], Obj] = {}
+        for sort, size in normal.sizes.items():
+            names = normal.model.constants(sort)
+            used = dict.fromkeys(normal.classes_of(sort), 0)
+            for k in range(size):
+                home = normal.class_of_constant(sort, names[k] if k < len(names) else "")
+                self._placeholder[sort, k] = (home, used[home])
+                used[home] += 1
+        self._object = {obj: k for (_, k), obj in self._placeholder.items()}
+
+    def atom(self, atom: tuple[int, tuple[Obj, ...]]) -> GroundAtom:
+        """The ground atom of the reference for an atom over placeholders."""
+        number, args = atom
+        return GroundAtom(self._predicates[number].name, tuple(self._object[o] for o in args))
+
+    def placeholders(self, atom: GroundAtom) -> tuple[int, tuple[Obj, ...]]:
+        """The atom over placeholders for a ground atom of the reference."""
+        number = self._number[atom.predicate]
+        sorts = self._predicates[number].sorts
+        pairs = zip(sorts, atom.objects, strict=True)
+        return number, tuple(self._placeholder[sort, k] for sort, k in pairs)
+
+
+class _Alignment:
+    """For each ground region the canonical region that stands for it, and how the axes match."""
+
+    def __init__(self, answers: Answers, ground_regions: tuple[reference.Region, ...]) -> None:
+        graph = answers.graph
+        self._layout = answers.plan.layout
+        objects = GroundObjects(graph.normal)
+        number = {region.cluster: k for k, region in enumerate(graph.regions)}
+        self._matches: list[tuple[reference.Region, int, list[int]]] = []
+        for ground_region in ground_regions:
+            atoms = [objects.placeholders(atom) for atom in sorted(ground_region)]
+            signature = canonise(tuple(sorted(atoms)))
+            axes = [
+                signature.cluster.index((p, tuple(signature.renaming[o] for o in args)))
+                for p, args in atoms
+            ]
+            self._matches.append((ground_region, number[signature.cluster], axes))
+
+    def largest_difference(self, lifted: NDArray[np.float64], ground: reference.Beliefs) -> float:
+        probabilities = np.exp(lifted)
+        return max(
+            (
+                float(np.abs(self._table(k, axes, probabilities) - np.exp(ground[region])).max())
+                for region, k, axes in self._matches
+            ),
+            default=0.0,
+        )
+
+    def _table(
+        self, region: int, axes: list[int], probabilities: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return self._layout.full_table(region, probabilities, missing=0.0).transpose(axes)

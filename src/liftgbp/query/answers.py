@@ -1,0 +1,175 @@
+"""The answers of a run: marginals, joints and conditionals by region beliefs, and log Z."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+from liftgbp.errors import QueryError
+from liftgbp.model.ast import Predicate
+from liftgbp.model.model import Model
+from liftgbp.model.parser import parse_query
+from liftgbp.plan import Plan
+from liftgbp.query.lookup import conditional_table, joint_table
+from liftgbp.query.rows import Row, query_rows
+from liftgbp.regions import LiftedRegionGraph
+from liftgbp.shatter.normal import ObjAtom
+from liftgbp.solve import Solution, Status
+
+VARIABLE_NAMES = ("x", "y", "z", "u", "w")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One row of an answer.
+
+    `values` gives a probability for each value of the atom or, for several atoms, for each
+    combination of values joined by commas in the order of the atoms. Given an impossible condition
+    a probability is NaN. `count` is how many ground atoms (or groundings) the row stands for.
+    """
+
+    query: str
+    atom: str
+    where: str
+    count: int
+    values: dict[str, float]
+
+    def as_dict(self) -> dict[str, object]:
+        """The row for JSON; undefined probabilities are `None`."""
+        values = {key: None if math.isnan(p) else p for key, p in self.values.items()}
+        return {
+            "query": self.query,
+            "atom": self.atom,
+            "where": self.where,
+            "count": self.count,
+            "values": values,
+        }
+
+    def __str__(self) -> str:
+        values = "  ".join(f"{key}: {p:.6f}" for key, p in self.values.items())
+        return f"{self.atom}{f' [{self.where}]' if self.where else ''}  {values}"
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a run found out; ask it with `query` or `marginal`."""
+
+    graph: LiftedRegionGraph
+    plan: Plan
+    solution: Solution
+    seconds: float
+
+    @property
+    def model(self) -> Model:
+        """The model that was asked."""
+        return self.graph.normal.model
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+        return self.graph.normal.sizes
+
+    @property
+    def log_z(self) -> float:
+        """The log partition function by the Kikuchi free energy."""
+        return self.solution.log_z
+
+    @property
+    def status(self) -> Status:
+        """Whether the numbers can be trusted, with advice."""
+        return self.solution.status
+
+    def query(self, text: str) -> tuple[Answer, ...]:
+        """The rows that answer a query.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("friends(person, person)\\n1.0 friends(x,y) | x != y")
+        >>> for row in liftgbp.infer(model, sizes={"person": 1000}).query("friends(x,y)"):
+        ...     print(row)
+        friends(x,x) [x = y]  false: 0.500000  true: 0.500000
+        friends(x,y) [x != y]  false: 0.268941  true: 0.731059
+        """
+        rows = query_rows(parse_query(text), self.graph.normal)
+        return tuple(self._answer(text, row) for row in rows)
+
+    def marginal(self, atom: str, value: str = "true") -> float:
+        """The probability that an atom has a value, for different objects without names.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("smokes(person)\\n1.0 smokes(x)")
+        >>> round(liftgbp.infer(model, sizes={"person": 1000}).marginal("smokes(x)"), 6)
+        0.731059
+        """
+        rows = query_rows(parse_query(atom), self.graph.normal)
+        if len(rows) != 1:
+            rows = [row for row in rows if row.generic]
+        if len(rows) != 1:
+            raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
+        values = self._answer(atom, rows[0]).values
+        if value not in values:
+            raise QueryError(f"{atom} takes the values {', '.join(values)}, not {value}")
+        return values[value]
+
+    @cached_property
+    def all(self) -> tuple[Answer, ...]:
+        """The answers for every predicate."""
+        return tuple(answer for answer, _ in self.all_with_examples)
+
+    @property
+    def all_with_examples(self) -> Iterator[tuple[Answer, ObjAtom]]:
+        """The answers for every predicate, each with one of the atoms it stands for."""
+        for predicate in self.model.predicates.values():
+            text = _pattern(predicate)
+            for row in query_rows(parse_query(text), self.graph.normal):
+                yield self._answer(text, row), row.atoms[0]
+
+    def _answer(self, text: str, row: Row) -> Answer:
+        atoms = (*row.atoms, *row.given)
+        table = joint_table(atoms, self.graph, self.plan, self.solution.log_beliefs)
+        if row.given:
+            table = conditional_table(table, len(row.given))
+        names = [self.graph.normal.predicates[predicate].values for predicate, _ in atoms]
+        keys = map(",".join, product(*names))
+        values = dict(zip(keys, map(float, table.ravel()), strict=True))
+        return Answer(text, row.text, row.where, row.count, values)
+
+    def as_dict(self, queries: tuple[str, ...] = ()) -> dict[str, object]:
+        """Everything that a program may want to know, ready for JSON."""
+        solution = self.solution
+        rows = [row for query in queries for row in self.query(query)] if queries else self.all
+        return {
+            "model": self.model.name,
+            "domains": self.sizes,
+            "regions": {
+                "family": str(self.graph.family),
+                "classes": len(self.graph.regions),
+                "edges": len(self.graph.edges),
+                "ground_regions": self.graph.ground_regions,
+            },
+            "solver": {
+                "name": solution.solver,
+                "status": solution.status.value,
+                "advice": solution.status.advice,
+                "iterations": solution.iterations,
+                "residual": _finite(solution.residual),
+                "seconds": self.seconds,
+            },
+            "log_z": _finite(solution.log_z),
+            "notes": list(self.model.notes),
+            "answers": [row.as_dict() for row in rows],
+        }
+
+
+def _pattern(predicate: Predicate) -> str:
+    names = [
+        VARIABLE_NAMES[k] if k < len(VARIABLE_NAMES) else f"x{k}"
+        for k in range(len(predicate.sorts))
+    ]
+    return f"{predicate.name}({','.join(names)})"
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -1,0 +1,89 @@
+"""Joint distributions of atoms, read off the belief of a region that holds them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.errors import QueryError
+from liftgbp.plan import Plan
+from liftgbp.regions import LiftedRegionGraph
+from liftgbp.shatter.normal import ObjAtom
+from liftgbp.signature import canonise, embeddings, objects_of
+
+
+def joint_table(
+    atoms: Sequence[ObjAtom],
+    graph: LiftedRegionGraph,
+    plan: Plan,
+    log_beliefs: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The joint distribution of atoms, one axis per listed atom; repeated atoms agree surely."""
+    different = list(dict.fromkeys(atoms))
+    in_regions = [a for a in different if canonise((a,)).cluster[0] in graph.atom_counts]
+    table = _region_table(in_regions, graph, plan, log_beliefs)
+    ranges = graph.normal.ranges
+    for atom in different:
+        if atom not in in_regions:
+            # No factor touches the atom: it is uniform, and independent of everything.
+            size = ranges[atom[0]]
+            table = np.multiply.outer(table, np.full(size, 1 / size))
+    order = [a for a in different if a in in_regions] + [
+        a for a in different if a not in in_regions
+    ]
+    table = table.transpose([order.index(atom) for atom in different])
+    return _repeat_axes(table, [different.index(atom) for atom in atoms])
+
+
+def _region_table(
+    atoms: Sequence[ObjAtom],
+    graph: LiftedRegionGraph,
+    plan: Plan,
+    log_beliefs: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    if not atoms:
+        return np.ones(())
+    # Small regions come last and are cheapest to sum.
+    for number in reversed(range(len(graph.regions))):
+        cluster = graph.regions[number].cluster
+        placed = next(embeddings(atoms, cluster), None)
+        if placed is not None:
+            axes = [cluster.index((p, tuple(placed[o] for o in args))) for p, args in atoms]
+            belief = plan.layout.full_table(number, np.exp(log_beliefs), missing=0.0)
+            others = tuple(k for k in range(len(cluster)) if k not in axes)
+            kept = sorted(axes)
+            table: NDArray[np.float64] = belief.sum(axis=others)
+            return table.transpose([kept.index(axis) for axis in axes])
+    raise QueryError(_not_held(atoms, graph))
+
+
+def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
+    sorts = Counter(graph.normal.classes[home].sort for home, _ in objects_of(atoms))
+    needed = max(sorts.values())
+    words = ", ".join(graph.atom_text(atom) for atom in atoms)
+    return (
+        f"no region of {graph.family} holds {words} together (numbers stand for different "
+        f"objects); --regions objects:{needed} would"
+    )
+
+
+def _repeat_axes(table: NDArray[np.float64], axes: Sequence[int]) -> NDArray[np.float64]:
+    """The table with axis `axes[k]` of the given one at place k; equal axes form a diagonal."""
+    if list(axes) == list(range(table.ndim)):
+        return table
+    shape = [table.shape[axis] for axis in axes]
+    result = np.zeros(shape)
+    states = np.indices(table.shape)
+    result[tuple(states[axis] for axis in axes)] = table
+    return result
+
+
+def conditional_table(joint: NDArray[np.float64], given: int) -> NDArray[np.float64]:
+    """The joint table divided by the marginal of its last `given` axes; impossible ones are NaN."""
+    total = joint.sum(axis=tuple(range(joint.ndim - given)), keepdims=True)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        result: NDArray[np.float64] = joint / total
+    return result

@@ -1,0 +1,169 @@
+"""The rows of an answer: the ways in which the variables of a query can coincide."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from liftgbp.errors import ModelError, QueryError, Span
+from liftgbp.model.ast import Atom, Constant, Equal, Not, TableParfactor, Term, Variable
+from liftgbp.model.query_ast import Query
+from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
+from liftgbp.shatter import NormalModel, Obj
+from liftgbp.shatter.normal import ObjAtom
+from liftgbp.shatter.partitions import assignments, falling
+
+MOST_LISTED = 3
+"""More constants than this are listed as a set in the description of a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way of the variables: the atoms over placeholders, in words, and how many it covers."""
+
+    atoms: tuple[ObjAtom, ...]
+    given: tuple[ObjAtom, ...]
+    text: str
+    where: str
+    count: int
+    generic: bool
+    """Whether all variables are different objects without names."""
+
+
+def query_rows(query: Query, normal: NormalModel) -> list[Row]:
+    """The rows that answer a query, after checking it against the model."""
+    for atom in (*query.atoms, *query.given):
+        normal.model.check_atom(atom, QueryError)
+    return list(_Rows(query, normal))
+
+
+class _Rows:
+    def __init__(self, query: Query, normal: NormalModel) -> None:
+        self._query = query
+        self._normal = normal
+        # A query has the scopes of a table parfactor over its atoms.
+        scope = TableParfactor((*query.atoms, *query.given), (), query.restrictions, query.distinct)
+        predicates = normal.model.predicates
+        try:
+            self._sorts = term_sorts(scope, predicates)
+            self._constants = dict.fromkeys(constant_sorts(scope, predicates))
+        except ModelError as error:
+            raise QueryError(error.message, error.span) from None
+        self._variables = free_variables(scope)
+        self._check_constants()
+        self._named, self._taken = self._place_constants()
+        self._name_of = {obj: constant for (_, constant), obj in self._named.items()}
+        for number, home in enumerate(normal.classes):
+            if home.constant is not None:
+                self._name_of[number, 0] = home.constant
+
+    def _check_constants(self) -> None:
+        for sort, constant in self._constants:
+            known = self._normal.model.constants(sort)
+            if constant not in known:
+                names = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
+                raise QueryError(
+                    f"{sort} has no object named {constant}; "
+                    + (f"it names {names}" if known else f"declare {sort} = {{{constant}, ...}}"),
+                    self._span_of(constant),
+                )
+
+    def _span_of(self, constant: str) -> Span | None:
+        for atom in (*self._query.atoms, *self._query.given):
+            for term in atom.args:
+                if isinstance(term, Constant) and term.name == constant:
+                    return term.span or atom.span
+        return None
+
+    def _place_constants(self) -> tuple[dict[tuple[str, str], Obj], Counter[int]]:
+        """Objects for the constants of the query; those that rules do not mention share a class."""
+        placed: dict[tuple[str, str], Obj] = {}
+        taken: Counter[int] = Counter()
+        for sort, constant in self._constants:
+            home = self._normal.class_of_constant(sort, constant)
+            placed[sort, constant] = (home, taken[home])
+            taken[home] += 1
+        return placed, taken
+
+    def __iter__(self) -> Iterator[Row]:
+        homes = {v: self._normal.classes_of(self._sorts[Variable(v)]) for v in self._variables}
+        sizes = self._normal.class_sizes
+        for way in assignments(self._variables, homes, sizes, self._taken):
+            if self._admits(way):
+                yield self._row(way)
+
+    def _admits(self, way: Mapping[str, Obj]) -> bool:
+        if self._query.distinct and len(set(way.values())) < len(way):
+            return False
+        return all(self._holds(restriction, way) for restriction in self._query.restrictions)
+
+    def _holds(self, restriction: Equal | Not, way: Mapping[str, Obj]) -> bool:
+        if isinstance(restriction, Not):
+            assert isinstance(restriction.body, Equal | Not)
+            return not self._holds(restriction.body, way)
+        left, right = restriction.left, restriction.right
+        variable = right if isinstance(left, Constant) else left
+        sort = self._sorts[variable]
+        return self._object(left, sort, way) == self._object(right, sort, way)
+
+    def _object(self, term: Term, sort: str, way: Mapping[str, Obj]) -> Obj:
+        return self._named[sort, term.name] if isinstance(term, Constant) else way[term.name]
+
+    def _row(self, way: Mapping[str, Obj]) -> Row:
+        names = self._words(way)
+        return Row(
+            atoms=tuple(self._ground(atom, way) for atom in self._query.atoms),
+            given=tuple(self._ground(atom, way) for atom in self._query.given),
+            text=self._text(names),
+            where=", ".join(self._conditions(way, names)),
+            count=self._count(way),
+            generic=len(set(way.values()) - set(self._name_of)) == len(way),
+        )
+
+    def _ground(self, atom: Atom, way: Mapping[str, Obj]) -> ObjAtom:
+        sorts = self._normal.model.predicates[atom.predicate].sorts
+        args = tuple(self._object(t, s, way) for t, s in zip(atom.args, sorts, strict=True))
+        return self._normal.predicate_number[atom.predicate], args
+
+    def _count(self, way: Mapping[str, Obj]) -> int:
+        new = Counter(home for home, index in set(way.values()) if index >= self._taken[home])
+        count = 1
+        for home, chosen in new.items():
+            count *= falling(self._normal.class_sizes[home] - self._taken[home], chosen)
+        return count
+
+    # --- words
+
+    def _words(self, way: Mapping[str, Obj]) -> dict[str, str]:
+        """For each variable the constant or the first variable that it coincides with."""
+        first: dict[Obj, str] = {}
+        return {v: self._name_of.get(obj) or first.setdefault(obj, v) for v, obj in way.items()}
+
+    def _text(self, names: Mapping[str, str]) -> str:
+        def word(atom: Atom) -> str:
+            args = [names.get(t.name, t.name) if isinstance(t, Variable) else t for t in atom.args]
+            return f"{atom.predicate}({','.join(map(str, args))})"
+
+        text = " ^ ".join(map(word, self._query.atoms))
+        given = ", ".join(map(word, self._query.given))
+        return f"{text} | {given}" if given else text
+
+    def _conditions(self, way: Mapping[str, Obj], names: Mapping[str, str]) -> Iterator[str]:
+        for v, name in names.items():
+            if v != name:
+                yield f"{name} = {v}" if name in names else f"{v} = {name}"
+        own = [v for v, name in names.items() if v == name]
+        for k, v in enumerate(own):
+            yield from (f"{v} != {w}" for w in own[k + 1 :] if way[v][0] == way[w][0])
+        for v in own:
+            yield from self._exclusions(v)
+
+    def _exclusions(self, variable: str) -> Iterator[str]:
+        sort = self._sorts[Variable(variable)]
+        homes = self._normal.classes_of(sort)
+        constants = [name for (home, _), name in sorted(self._name_of.items()) if home in homes]
+        if len(constants) > MOST_LISTED:
+            yield f"{variable} not in {{{', '.join(constants)}}}"
+        else:
+            yield from (f"{variable} != {constant}" for constant in constants)
