@@ -16,6 +16,11 @@ from liftgbp.solve import Flooding
 SOLVERS = ("flooding",)
 
 Progress = Callable[[str, int, int], None]
+"""Called with a stage and how much of it is done."""
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """Report no progress."""
 
 
 def infer(
@@ -28,11 +33,9 @@ def infer(
     iterations: int = 500,
     tol: float = 1e-12,
     table_cap: int = TABLE_CAP,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> Answers:
     """Lifted generalized belief propagation on a model over domains of these sizes.
-
-    `progress` is called with a stage and how much of it is done.
 
     >>> import liftgbp
     >>> model = liftgbp.parse('''
@@ -46,18 +49,13 @@ def infer(
     """
     if solver not in SOLVERS:
         raise InputError(f"unknown solver {solver!r}; choose among {', '.join(SOLVERS)}")
-    report = progress or _silent
     started = time.perf_counter()
     method = Flooding(damping=damping, iterations=iterations, tol=tol)
-    report("shattering", 0, 1)
+    progress("shattering", 0, 1)
     normal = shatter(model, sizes, table_cap=table_cap)
-    report("building regions", 0, 1)
+    progress("building regions", 0, 1)
     graph = build_regions(normal, regions)
-    report("compiling", 0, 1)
+    progress("compiling", 0, 1)
     plan = compile_plan(graph)
-    solution = method(plan, lambda done, total: report("passing messages", done, total))
+    solution = method(plan, lambda done, total: progress("passing messages", done, total))
     return Answers(graph, plan, solution, time.perf_counter() - started)
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    pass

@@ -5,14 +5,15 @@ The only place that knows both sides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp import reference
-from liftgbp.api import infer
+from liftgbp.api import Progress, infer, silent
 from liftgbp.errors import CapacityError
 from liftgbp.model.model import Model
 from liftgbp.query import Answers
@@ -56,6 +57,25 @@ class CheckReport:
         same_regions = self.ground_regions == self.answers.graph.ground_regions
         return same_regions and max(self.differences) <= TOLERANCE
 
+    def as_dict(self) -> dict[str, object]:
+        """The report for JSON."""
+        status = self.answers.status
+        log_z = self.answers.log_z
+        return {
+            "model": self.answers.model.name,
+            "domains": self.answers.sizes,
+            "agrees": self.agrees,
+            "differences": list(self.differences),
+            "lifted_regions": len(self.answers.graph.regions),
+            "ground_regions": self.ground_regions,
+            "status": status.value,
+            "advice": status.advice,
+            "log_z": log_z if math.isfinite(log_z) else None,
+            "exact_log_z": self.exact_log_z,
+            "rows": [asdict(row) for row in self.rows],
+            "note": self.note,
+        }
+
 
 def check(
     model: Model,
@@ -64,6 +84,7 @@ def check(
     regions: str = "intersections",
     damping: float = 0.5,
     iterations: int = 30,
+    progress: Progress = silent,
 ) -> CheckReport:
     """Run lifted and ground GBP side by side for some iterations, and exact inference if possible.
 
@@ -72,8 +93,10 @@ def check(
     >>> liftgbp.check(model, sizes={"thing": 3}).agrees
     True
     """
-    answers = infer(model, sizes, regions=regions, damping=damping)
+    answers = infer(model, sizes, regions=regions, damping=damping, progress=progress)
+    progress("grounding", 0, 1)
     ground_model = reference.ground(model, sizes)
+    progress("building ground regions", 0, 1)
     ground_graph = reference.ground_regions(ground_model, regions)
     alignment = _Alignment(answers, ground_graph.regions)
     both = zip(
@@ -81,10 +104,15 @@ def check(
         Flooding(damping=damping).iterates(answers.plan),
         strict=False,
     )
+    differences: list[float] = []
+    for ground, lifted in both:
+        progress("comparing iterates", len(differences), iterations)
+        differences.append(alignment.largest_difference(lifted, ground))
+    progress("exact inference", 0, 1)
     exact, note = _exact(ground_model)
     return CheckReport(
         answers=answers,
-        differences=tuple(alignment.largest_difference(lifted, ground) for ground, lifted in both),
+        differences=tuple(differences),
         ground_regions=len(ground_graph.regions),
         rows=tuple(_rows(answers, exact)),
         exact_log_z=None if exact is None else exact.log_z,

@@ -6,9 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.sparse import csr_array
 
-from liftgbp.plan.plan import Floats, Ints, Layout, Plan
+from liftgbp.plan.plan import Exponents, Floats, Ints, Layout, Plan
 from liftgbp.plan.projection import projection
 from liftgbp.plan.supports import Alive, alive_states
 from liftgbp.regions import LiftedRegionGraph
@@ -153,7 +152,7 @@ def _concatenate_ints(parts: Sequence[Ints]) -> Ints:
 # --- the numbers
 
 
-def _exponents(graph: LiftedRegionGraph, layout: Layout) -> csr_array:
+def _exponents(graph: LiftedRegionGraph, layout: Layout) -> Exponents:
     """How often each message entry is multiplied into each belief entry."""
     columns, values, lengths = [], [], []
     rows = zip(layout.term_entries, layout.term_edges, layout.term_inside, strict=True)
@@ -164,8 +163,9 @@ def _exponents(graph: LiftedRegionGraph, layout: Layout) -> csr_array:
         columns.append(entries.ravel())
         values.append(np.tile(np.array(exponents, dtype=float), len(entries)))
         lengths.append(np.full(len(entries), len(edges), dtype=np.int64))
-    row_ends = np.concatenate(([0], np.cumsum(_concatenate_ints(lengths))))
-    return csr_array(
-        (_concatenate(values), _concatenate_ints(columns), row_ends),
+    return Exponents(
+        columns=_concatenate_ints(columns),
+        values=_concatenate(values),
+        row_starts=_starts(_concatenate_ints(lengths)),
         shape=(layout.belief_entries, layout.message_entries),
     )

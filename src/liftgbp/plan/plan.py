@@ -5,14 +5,19 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
+
+LARGE = 10**5
+"""From this many exponents on, SciPy's compiled product pays for its import."""
 
 
 def freeze(value: object) -> None:
@@ -102,6 +107,49 @@ def segment_of(starts: Ints, total: int) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
+class Exponents:
+    """A sparse matrix, row after row: how often each message entry enters each belief entry."""
+
+    columns: Ints
+    values: Floats
+    row_starts: Ints
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __matmul__(self, messages: Floats) -> Floats:
+        """The log of the product of powers of messages, for each belief entry."""
+        if len(self.values) > LARGE:
+            return np.asarray(self._scipy @ messages)
+        if not len(self.values):
+            return np.zeros(self.shape[0])
+        sums = np.add.reduceat(self.values * messages.take(self.columns), self._filled_starts)
+        if len(sums) == self.shape[0]:
+            return np.asarray(sums)
+        result = np.zeros(self.shape[0])
+        result[self._filled] = sums
+        return result
+
+    @cached_property
+    def _filled(self) -> Ints:
+        """The rows that have entries; those of a region alone in the graph have none."""
+        return np.flatnonzero(np.diff(np.append(self.row_starts, len(self.values))))
+
+    @cached_property
+    def _filled_starts(self) -> Ints:
+        return self.row_starts[self._filled]
+
+    @cached_property
+    def _scipy(self) -> csr_array:
+        # Imported late: for small models that import takes longer than everything else together.
+        from scipy.sparse import csr_array
+
+        row_ends = np.append(self.row_starts, len(self.values))
+        return csr_array((self.values, self.columns, row_ends), shape=self.shape)
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """A layout with the numbers of one model at one set of domain sizes.
 
@@ -113,7 +161,7 @@ class Plan:
 
     layout: Layout
     theta: Floats
-    exponents: csr_array
+    exponents: Exponents
     weights: tuple[int, ...]
     log_offset: float
 
@@ -125,7 +173,7 @@ class Plan:
         lines = [
             f"plan: {layout.belief_entries} belief entries in {len(layout.shapes)} regions, "
             f"{layout.message_entries} message entries in {len(layout.message_starts)} messages, "
-            f"{self.exponents.nnz} exponents"
+            f"{len(self.exponents.values)} exponents"
         ]
         for number, (shape, states) in enumerate(zip(layout.shapes, layout.states, strict=True)):
             alive = f"{len(states)} of {int(np.prod(shape))} states"

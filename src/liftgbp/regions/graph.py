@@ -243,6 +243,37 @@ class LiftedRegionGraph:
         names = [f"|{c}|" for c in self.normal.classes]
         return self.edges[number].count.text(names)
 
+    def as_dict(self) -> dict[str, object]:
+        """The graph for JSON; counts are exact integers."""
+        return {
+            "model": self.normal.model.name,
+            "domains": self.normal.sizes,
+            "family": str(self.family),
+            "ground_regions": self.ground_regions,
+            "regions": [
+                {
+                    "region": number,
+                    "atoms": [self.atom_text(atom) for atom in region.cluster],
+                    "n": self.n[number],
+                    "c": self.counting_numbers[number],
+                    "outer": region.outer,
+                }
+                for number, region in enumerate(self.regions)
+            ],
+            "edges": [
+                {
+                    "edge": number,
+                    "parent": edge.parent,
+                    "child": edge.child,
+                    "message": edge.message,
+                    "mapping": self.mapping_text(number),
+                    "kappa": self.kappa[number],
+                    "kappa_formula": self.kappa_text(number),
+                }
+                for number, edge in enumerate(self.edges)
+            ],
+        }
+
     def __str__(self) -> str:
         sizes = ", ".join(f"{sort}={size}" for sort, size in self.normal.sizes.items())
         lines = [

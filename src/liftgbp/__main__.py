@@ -1,0 +1,5 @@
+"""`python -m liftgbp` is the command line."""
+
+from liftgbp.cli import main
+
+main()

@@ -1,0 +1,166 @@
+"""Commands, options and exit codes.
+
+0 when all went well, 1 for a numerical failure, 2 for bad input, 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+import liftgbp
+from liftgbp.cli.options import parse_sizes
+from liftgbp.cli.progress import progress_bar
+from liftgbp.cli.tables import show_answers, show_check, show_graph
+
+NUMERICAL_FAILURE = 1
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def main() -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        return int(cli.main(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        return BAD_INPUT
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader went away (`| head`): nothing is wrong, and there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        click.echo("error: out of memory; use smaller formulas or smaller regions", err=True)
+        return BAD_INPUT
+    except liftgbp.InputError as error:
+        click.echo(f"error: {error}", err=True)
+        return BAD_INPUT
+
+
+def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_model_options = _options(
+    click.argument("model"),
+    click.option(
+        "-n",
+        "sizes",
+        multiple=True,
+        metavar="SORT=SIZE",
+        callback=parse_sizes,
+        help="The number of objects of a sort, such as person=1000 or person=1e6.",
+    ),
+    click.option(
+        "--regions",
+        default="intersections",
+        show_default=True,
+        metavar="FAMILY",
+        help="Which regions pass messages: intersections, subsets, bethe or objects:K.",
+    ),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+)
+_damping = click.option(
+    "--damping", default=0.5, show_default=True, help="How much of each old message is kept."
+)
+_table_cap = click.option(
+    "--table-cap",
+    default=2**20,
+    show_default=True,
+    help="The most entries that one table may have.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="liftgbp", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Lifted generalized belief propagation.
+
+    Probabilities in relational worlds: the time depends on the model, not on how many objects
+    there are.
+    """
+
+
+@cli.command()
+@_model_options
+@click.option(
+    "-q",
+    "queries",
+    multiple=True,
+    metavar="QUERY",
+    help="An atom such as 'friends(x,y)' or 'friends(Anna,y)', a conjunction "
+    "'friends(x,y) ^ smokes(x)', or a conditional 'smokes(y) | friends(x,y), smokes(x)'. "
+    "May be repeated; without any, every predicate is answered.",
+)
+@_damping
+@click.option("--iterations", default=500, show_default=True, help="The most iterations to run.")
+@click.option("--tol", default=1e-12, show_default=True, help="The residual to stop at.")
+@_table_cap
+def query(model: str, sizes: dict[str, int], queries: tuple[str, ...], **options: Any) -> int:
+    """Answer queries about MODEL, an .mln file or - for standard input."""
+    as_json = options.pop("as_json")
+    with progress_bar() as progress:
+        answers = liftgbp.infer(_read(model), sizes, progress=progress, **options)
+    result = answers.as_dict(queries)
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        show_answers(result)
+    return 0 if answers.solution.converged else NUMERICAL_FAILURE
+
+
+@cli.command()
+@_model_options
+@_table_cap
+def graph(model: str, sizes: dict[str, int], regions: str, table_cap: int, as_json: bool) -> None:
+    """Show the lifted region graph of MODEL: canonical regions and lifted edges."""
+    with progress_bar() as progress:
+        progress("building regions", 0, 1)
+        normal = liftgbp.shatter(_read(model), sizes, table_cap=table_cap)
+        lifted = liftgbp.build_regions(normal, regions)
+    result = lifted.as_dict()
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        show_graph(result)
+
+
+@cli.command()
+@_model_options
+@_damping
+@click.option("--iterations", default=30, show_default=True, help="How many iterations to compare.")
+def check(model: str, sizes: dict[str, int], as_json: bool, **options: Any) -> int:
+    """Compare lifted with ground GBP on MODEL, iterate by iterate, and with exact marginals."""
+    with progress_bar() as progress:
+        report = liftgbp.check(_read(model), sizes, progress=progress, **options)
+    result = report.as_dict()
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        show_check(result)
+    return 0 if report.agrees else NUMERICAL_FAILURE
+
+
+def _read(path: str) -> liftgbp.Model:
+    if path == "-":
+        return liftgbp.parse(click.get_text_stream("stdin").read(), name="<stdin>")
+    return liftgbp.load(path)

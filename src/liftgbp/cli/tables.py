@@ -1,0 +1,182 @@
+"""Results as tables for people."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+PIPE_WIDTH = 200
+"""The width of tables that do not go to a terminal, where nothing needs to be folded."""
+
+LARGEST_WRITTEN_OUT = 10**15
+
+
+def show_answers(result: dict[str, Any]) -> None:
+    """The answers of a query, and how far they can be trusted."""
+    console = _console()
+    for query, rows in groupby(result["answers"], key=lambda row: row["query"]):
+        console.print(_answer_table(query, list(rows)))
+    _show_run(console, result)
+
+
+def _answer_table(query: str, rows: list[dict[str, Any]]) -> Table:
+    table = _table(Text(query, style="bold"))
+    table.add_column("atom")
+    table.add_column("where")
+    table.add_column("count", justify="right")
+    values = list(rows[0]["values"]) if rows else []
+    for value in values:
+        table.add_column(f"P({value})", justify="right")
+    for row in rows:
+        probabilities = (probability_text(p) for p in row["values"].values())
+        table.add_row(row["atom"], row["where"], count_text(row["count"]), *probabilities)
+    return table
+
+
+def _show_run(console: Console, result: dict[str, Any]) -> None:
+    solver, regions = result["solver"], result["regions"]
+    log_z = "undefined" if result["log_z"] is None else f"{result['log_z']:.10g}"
+    console.print(
+        f"log Z = {log_z}   {regions['classes']} canonical regions for "
+        f"{count_text(regions['ground_regions'])} ground ones ({regions['family']}), "
+        f"{regions['edges']} lifted edges"
+    )
+    good = solver["status"] == "converged"
+    residual = "undefined" if solver["residual"] is None else f"{solver['residual']:.1e}"
+    console.print(
+        Text(
+            f"{solver['status']} after {solver['iterations']} iterations of {solver['name']}, "
+            f"residual {residual}, {solver['seconds']:.3f} s",
+            style="green" if good else "bold red",
+        )
+    )
+    if not good:
+        console.print(Text(solver["advice"], style="red"))
+    for note in result["notes"]:
+        console.print(Text(f"note: {note}", style="yellow"))
+
+
+def show_graph(result: dict[str, Any]) -> None:
+    """The canonical regions and the lifted edges of a graph."""
+    console = _console()
+    sizes = ", ".join(f"{sort} = {count_text(n)}" for sort, n in result["domains"].items())
+    console.print(f"lifted region graph, {result['family']}, {sizes}")
+    regions = _table(Text("canonical regions", style="bold"), "", "atoms")
+    for heading in ("n", "c"):
+        regions.add_column(heading, justify="right")
+    regions.add_column("")
+    for region in result["regions"]:
+        regions.add_row(
+            str(region["region"]),
+            " ".join(region["atoms"]),
+            count_text(region["n"]),
+            count_text(region["c"]),
+            "outer" if region["outer"] else "",
+        )
+    console.print(regions)
+    edges = _table(Text("lifted edges", style="bold"), "", "parent → child", "mapping")
+    edges.add_column("κ", justify="right")
+    edges.add_column("as a formula")
+    for edge in result["edges"]:
+        edges.add_row(
+            str(edge["edge"]),
+            f"{edge['parent']} → {edge['child']}",
+            edge["mapping"],
+            count_text(edge["kappa"]),
+            edge["kappa_formula"],
+        )
+    console.print(edges)
+    console.print(
+        f"{len(result['regions'])} canonical regions stand for "
+        f"{count_text(result['ground_regions'])} ground regions"
+    )
+
+
+def show_check(result: dict[str, Any]) -> None:
+    """How lifted GBP compares with ground GBP and with exact inference."""
+    console = _console()
+    differences = result["differences"]
+    compared = _table(
+        Text("largest difference between lifted and ground beliefs", style="bold"), "iteration"
+    )
+    compared.add_column("difference", justify="right")
+    for iteration in sorted({*range(0, len(differences), 5), 1, 2, len(differences) - 1}):
+        if iteration < len(differences):
+            compared.add_row(str(iteration), f"{differences[iteration]:.1e}")
+    console.print(compared)
+    marginals = _table(Text("marginals", style="bold"), "atom", "where", "value")
+    for heading in ("lifted GBP", "exact", "error"):
+        marginals.add_column(heading, justify="right")
+    for row in result["rows"]:
+        for value, lifted, exact in _values(row):
+            marginals.add_row(
+                row["atom"],
+                row["where"],
+                value,
+                probability_text(lifted),
+                "" if exact is None else probability_text(exact),
+                "" if exact is None else f"{lifted - exact:+.1e}",
+            )
+    console.print(marginals)
+    exact_log_z = result["exact_log_z"]
+    exact_text = "" if exact_log_z is None else f", exact {exact_log_z:.10g}"
+    log_z = "undefined" if result["log_z"] is None else f"{result['log_z']:.10g}"
+    console.print(f"log Z = {log_z}{exact_text}")
+    console.print(
+        f"{result['lifted_regions']} canonical regions for "
+        f"{count_text(result['ground_regions'])} ground regions"
+    )
+    if result["status"] != "converged":
+        console.print(Text(f"{result['status']}: {result['advice']}", style="bold red"))
+    if result["note"]:
+        console.print(Text(result["note"], style="yellow"))
+    verdict = "lifted equals ground at every iteration" if result["agrees"] else "lifted DIFFERS"
+    console.print(Text(verdict, style="green" if result["agrees"] else "bold red"))
+
+
+def _values(row: dict[str, Any]) -> Iterable[tuple[str, float, float | None]]:
+    values = row["lifted"]
+    # The second value of a Boolean atom says it all.
+    shown = ["true"] if list(values) == ["false", "true"] else list(values)
+    for value in shown:
+        yield value, values[value], None if row["exact"] is None else row["exact"][value]
+
+
+def probability_text(probability: float | None) -> str:
+    """A probability with six digits, in scientific notation where those would hide it.
+
+    >>> probability_text(0.25), probability_text(1.5e-9), probability_text(None)
+    ('0.250000', '1.500e-09', 'undefined')
+    """
+    if probability is None or math.isnan(probability):
+        return "undefined"
+    if 0 < probability < 1e-5:
+        return f"{probability:.3e}"
+    return f"{probability:.6f}"
+
+
+def count_text(count: int) -> str:
+    """A whole number, rounded where it is too long to read.
+
+    >>> count_text(1234567), count_text(10**30)
+    ('1,234,567', '1e+30')
+    """
+    return f"{count:,}" if abs(count) < LARGEST_WRITTEN_OUT else f"{float(count):.6g}"
+
+
+def _table(title: Text, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _console() -> Console:
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, markup=False)

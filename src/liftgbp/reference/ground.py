@@ -1,0 +1,341 @@
+"""Plain grounding: every atom and every ground factor of a model, written out."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from liftgbp.errors import CapacityError, ContradictionError, ModelError
+from liftgbp.model.ast import (
+    And,
+    Atom,
+    Constant,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Is,
+    Not,
+    Or,
+    Rule,
+    TableParfactor,
+    Term,
+    Variable,
+    Weight,
+    WeightedFormula,
+    evaluate_weight,
+)
+from liftgbp.model.model import Model
+from liftgbp.model.scopes import free_variables
+from liftgbp.reference.tables import (
+    MAX_ENTRIES,
+    BoolArray,
+    FloatArray,
+    axes_outside,
+    expand,
+    read_only,
+    table_shape,
+)
+
+Binding: TypeAlias = Mapping[str, int]
+IntArray: TypeAlias = npt.NDArray[np.int_]
+
+
+class GroundAtom(NamedTuple):
+    """A predicate applied to objects, which are numbered from 0 within their sorts.
+
+    >>> print(GroundAtom("friends", (0, 1)))
+    friends(0,1)
+    """
+
+    predicate: str
+    objects: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.predicate}({','.join(map(str, self.objects))})"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GroundFactor:
+    """A log table with one axis per atom of its sorted scope."""
+
+    scope: tuple[GroundAtom, ...]
+    log_table: FloatArray
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GroundModel:
+    """A Markov random field over every ground atom of every declared predicate.
+
+    `log_constant` collects the factors without atoms. No two factors have the same scope. `sizes`
+    are the domain sizes and `argument_sorts` the sorts of each predicate's arguments.
+    """
+
+    atoms: tuple[GroundAtom, ...]
+    ranges: Mapping[GroundAtom, int]
+    factors: tuple[GroundFactor, ...]
+    log_constant: float
+    sizes: Mapping[str, int]
+    argument_sorts: Mapping[str, tuple[str, ...]]
+
+
+def ground(model: Model, sizes: Mapping[str, int] | None = None) -> GroundModel:
+    """Write out a model over domains of these sizes.
+
+    The objects of a sort are 0..N−1, the named ones first, in the order of `model.constants`.
+
+    >>> from liftgbp.model.ast import Number, Predicate
+    >>> smokes = Is(Atom("smokes", (Variable("x"),)))
+    >>> model = Model({}, {"smokes": Predicate("smokes", ("person",))},
+    ...               (WeightedFormula(smokes, Number(1.5)),))
+    >>> for factor in ground(model, {"person": 2}).factors:
+    ...     print(*factor.scope, factor.log_table)
+    smokes(0) [0.  1.5]
+    smokes(1) [0.  1.5]
+    """
+    domain_sizes = model.domain_sizes(sizes)
+    ranges = _all_atoms(model, domain_sizes)
+    log_constant = 0.0
+    tables: dict[tuple[GroundAtom, ...], FloatArray] = {}
+    for rule in model.rules:
+        for whole in _RuleGrounder.of(model, rule, domain_sizes, ranges).factors():
+            factor = _without_idle_atoms(whole)
+            if factor.scope:
+                known = tables.get(factor.scope)
+                tables[factor.scope] = (
+                    factor.log_table if known is None else known + factor.log_table
+                )
+            else:
+                log_constant += float(factor.log_table)
+                if log_constant == -math.inf:
+                    raise ContradictionError(
+                        "this hard rule fails whatever the atoms are, so no world is possible",
+                        rule.span,
+                    )
+    return GroundModel(
+        atoms=tuple(sorted(ranges)),
+        ranges=MappingProxyType(ranges),
+        factors=tuple(GroundFactor(scope, read_only(tables[scope])) for scope in sorted(tables)),
+        log_constant=log_constant,
+        sizes=MappingProxyType(domain_sizes),
+        argument_sorts=MappingProxyType({p.name: p.sorts for p in model.predicates.values()}),
+    )
+
+
+def _all_atoms(model: Model, sizes: Mapping[str, int]) -> dict[GroundAtom, int]:
+    ranges: dict[GroundAtom, int] = {}
+    for predicate in model.predicates.values():
+        _check_capacity(
+            math.prod(sizes[sort] for sort in predicate.sorts), f"{predicate} has", "ground atoms"
+        )
+        for objects in itertools.product(*(range(sizes[sort]) for sort in predicate.sorts)):
+            ranges[GroundAtom(predicate.name, objects)] = len(predicate.values)
+    return ranges
+
+
+def _check_capacity(count: int, who: str, what: str, rule: Rule | None = None) -> None:
+    if count > MAX_ENTRIES:
+        raise CapacityError(
+            f"{who} {count} {what}, more than the {MAX_ENTRIES} that plain grounding allows",
+            rule.span if rule else None,
+        )
+
+
+def _without_idle_atoms(factor: GroundFactor) -> GroundFactor:
+    table = factor.log_table
+    needed = []
+    for axis, atom in enumerate(factor.scope):
+        first = table.take([0], axis=axis)
+        if bool(np.all(table == first)):
+            table = first
+        else:
+            needed.append(atom)
+    return GroundFactor(tuple(needed), table.squeeze(axis=axes_outside(factor.scope, needed)))
+
+
+@dataclass(frozen=True, slots=True)
+class _RuleGrounder:
+    """One rule with all that its groundings look up."""
+
+    model: Model
+    rule: Rule
+    sizes: Mapping[str, int]
+    ranges: Mapping[GroundAtom, int]
+    variable_sorts: Mapping[str, str]
+    constant_objects: Mapping[tuple[str, str], int]
+
+    @classmethod
+    def of(
+        cls, model: Model, rule: Rule, sizes: Mapping[str, int], ranges: Mapping[GroundAtom, int]
+    ) -> _RuleGrounder:
+        constant_objects = {
+            (sort, name): position
+            for sort in model.sorts
+            for position, name in enumerate(model.constants(sort))
+        }
+        sorts = model.variable_sorts(rule)
+        return cls(model, rule, sizes, ranges, sorts, constant_objects)
+
+    def factors(self) -> Iterator[GroundFactor]:
+        """One factor per substitution, over all atoms that the rule mentions under it."""
+        rule = self.rule
+        if isinstance(rule, WeightedFormula):
+            where_true, where_false = self._log_weights(rule)
+            for binding in self._substitutions():
+                scope = self._scope(set(self._atoms_of(rule.formula, binding)))
+                truth = self._truth(rule.formula, binding, self._states(scope))
+                shape = table_shape(scope, self.ranges)
+                table = np.where(np.broadcast_to(truth, shape), where_true, where_false)
+                yield GroundFactor(scope, table)
+        else:
+            log_potentials = self._log_potentials(rule)
+            for binding in self._substitutions():
+                atoms = [self._ground_atom(atom, binding) for atom in rule.atoms]
+                scope = self._scope(set(atoms))
+                states = self._states(scope)
+                # An atom that occurs twice indexes two axes with one state: the diagonal.
+                table = np.asarray(log_potentials[tuple(states[atom] for atom in atoms)])
+                yield GroundFactor(scope, table)
+
+    # --- substitutions
+
+    def _substitutions(self) -> Iterator[Binding]:
+        names = free_variables(self.rule)
+        domains = [self.sizes[self.variable_sorts[name]] for name in names]
+        _check_capacity(math.prod(domains), "this rule has", "substitutions", self.rule)
+        for objects in itertools.product(*map(range, domains)):
+            binding = dict(zip(names, objects, strict=True))
+            if self.rule.distinct and not self._all_different(binding):
+                continue
+            if all(self._truth(part, binding, {}) for part in self.rule.restrictions):
+                yield binding
+
+    def _all_different(self, binding: Binding) -> bool:
+        objects = {(self.variable_sorts[name], value) for name, value in binding.items()}
+        return len(objects) == len(binding)
+
+    # --- atoms and their joint states
+
+    def _object(self, term: Term, sort: str, binding: Binding) -> int:
+        if isinstance(term, Variable):
+            return binding[term.name]
+        return self.constant_objects[sort, term.name]
+
+    def _ground_atom(self, atom: Atom, binding: Binding) -> GroundAtom:
+        sorts = self.model.predicates[atom.predicate].sorts
+        objects = (
+            self._object(term, sort, binding) for term, sort in zip(atom.args, sorts, strict=True)
+        )
+        return GroundAtom(atom.predicate, tuple(objects))
+
+    def _atoms_of(self, formula: Formula, binding: Binding) -> Iterator[GroundAtom]:
+        match formula:
+            case Is(atom):
+                yield self._ground_atom(atom, binding)
+            case Equal():
+                return
+            case Not(body):
+                yield from self._atoms_of(body, binding)
+            case And(parts) | Or(parts):
+                for part in parts:
+                    yield from self._atoms_of(part, binding)
+            case Implies(left, right) | Iff(left, right):
+                yield from self._atoms_of(left, binding)
+                yield from self._atoms_of(right, binding)
+            case Exists(variable, body) | Forall(variable, body):
+                for inner in self._inner_bindings(variable, binding):
+                    yield from self._atoms_of(body, inner)
+
+    def _scope(self, atoms: set[GroundAtom]) -> tuple[GroundAtom, ...]:
+        entries = math.prod(self.ranges[atom] for atom in atoms)
+        _check_capacity(entries, "a ground factor of this rule has", "table entries", self.rule)
+        return tuple(sorted(atoms))
+
+    def _states(self, scope: tuple[GroundAtom, ...]) -> dict[GroundAtom, IntArray]:
+        """Per atom its state in every joint state, as arrays that broadcast against each other."""
+        return {atom: expand(np.arange(self.ranges[atom]), {atom}, scope) for atom in scope}
+
+    # --- truth
+
+    def _inner_bindings(self, variable: Variable, binding: Binding) -> Iterator[Binding]:
+        for value in range(self.sizes[self.variable_sorts[variable.name]]):
+            # The inner variable hides an outer one of the same name.
+            yield {**binding, variable.name: value}
+
+    def _truth(
+        self, formula: Formula, binding: Binding, states: Mapping[GroundAtom, IntArray]
+    ) -> BoolArray:
+        """Whether a formula holds, in every joint state at once."""
+        match formula:
+            case Is(atom, value):
+                wanted = self.model.predicates[atom.predicate].values.index(value)
+                return np.asarray(states[self._ground_atom(atom, binding)] == wanted)
+            case Equal(left, right):
+                return np.asarray(self._same_object(left, right, binding))
+            case Not(body):
+                return ~self._truth(body, binding, states)
+            case And(parts):
+                return _all(self._truth(part, binding, states) for part in parts)
+            case Or(parts):
+                return _any(self._truth(part, binding, states) for part in parts)
+            case Implies(left, right):
+                premise = self._truth(left, binding, states)
+                return ~premise | self._truth(right, binding, states)
+            case Iff(left, right):
+                return np.asarray(
+                    self._truth(left, binding, states) == self._truth(right, binding, states)
+                )
+            case Exists(variable, body):
+                inner_bindings = self._inner_bindings(variable, binding)
+                return _any(self._truth(body, inner, states) for inner in inner_bindings)
+            case Forall(variable, body):
+                inner_bindings = self._inner_bindings(variable, binding)
+                return _all(self._truth(body, inner, states) for inner in inner_bindings)
+
+    def _same_object(self, left: Term, right: Term, binding: Binding) -> bool:
+        # A constant may name objects of several sorts; the variable beside it says which.
+        variable = right if isinstance(left, Constant) else left
+        sort = self.variable_sorts[variable.name]
+        return self._object(left, sort, binding) == self._object(right, sort, binding)
+
+    # --- weights
+
+    def _log_weights(self, rule: WeightedFormula) -> tuple[float, float]:
+        if rule.weight is None:
+            return 0.0, -math.inf
+        return self._number(rule.weight), 0.0
+
+    def _log_potentials(self, rule: TableParfactor) -> FloatArray:
+        potentials = [self._number(potential) for potential in rule.potentials]
+        if min(potentials) < 0:
+            raise ModelError(f"{min(potentials)} is negative; potentials are 0 or more", rule.span)
+        logs = [math.log(value) if value else -math.inf for value in potentials]
+        shape = [len(self.model.predicates[atom.predicate].values) for atom in rule.atoms]
+        return np.array(logs).reshape(shape)
+
+    def _number(self, weight: Weight) -> float:
+        try:
+            value = evaluate_weight(weight, self.sizes)
+        except ZeroDivisionError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise ModelError("a weight is not finite under these domain sizes", self.rule.span)
+        return value
+
+
+def _all(parts: Iterator[BoolArray]) -> BoolArray:
+    return reduce(np.logical_and, parts, np.asarray(True))
+
+
+def _any(parts: Iterator[BoolArray]) -> BoolArray:
+    return reduce(np.logical_or, parts, np.asarray(False))

@@ -1,0 +1,291 @@
+"""Ground region graphs: which sets of atoms are regions, their covers, counts and supports."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+
+from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp.reference.ground import GroundAtom, GroundFactor, GroundModel
+from liftgbp.reference.tables import (
+    MAX_ENTRIES,
+    BoolArray,
+    FloatArray,
+    axes_outside,
+    expand,
+    read_only,
+    table_shape,
+)
+
+Region: TypeAlias = frozenset[GroundAtom]
+Edge: TypeAlias = tuple[Region, Region]
+
+MAX_REGIONS = 2**16
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class GroundRegionGraph:
+    """The regions of a ground model, larger ones first, with everything that message passing reads.
+
+    Tables have one axis per atom, in the order of `sorted(region)`. `below` gives the regions that
+    are reached through edges, the region itself included. `held` gives the factors of a region and
+    `theta` their sum; `alive` marks the states that the hard formulas allow.
+    """
+
+    ground: GroundModel
+    parents: Mapping[Region, tuple[Region, ...]]
+    below: Mapping[Region, frozenset[Region]]
+    counting: Mapping[Region, int]
+    held: Mapping[Region, tuple[GroundFactor, ...]]
+    theta: Mapping[Region, FloatArray]
+    alive: Mapping[Region, BoolArray]
+
+    def __post_init__(self) -> None:
+        _check_counted_once(self)
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """All regions, larger ones first."""
+        return tuple(self.parents)
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """All (parent, child) pairs."""
+        return tuple((parent, child) for child in self.parents for parent in self.parents[child])
+
+
+def ground_regions(ground: GroundModel, regions: str = "intersections") -> GroundRegionGraph:
+    """Build the ground region graph of a family.
+
+    `regions` is one of `intersections`, `subsets`, `bethe` and `objects:k` with a number k.
+    """
+    if regions == "bethe":
+        return _bethe(ground)
+    scopes = [frozenset(factor.scope) for factor in ground.factors]
+    family = _family(ground, regions, scopes)
+    members_above = _strict_supersets(family)
+    parents = {region: tuple(_minimal(members_above[region])) for region in family}
+    held = {region: _factors_inside(region, ground.factors) for region in family}
+    return _assemble(ground, parents, held)
+
+
+def _family(ground: GroundModel, regions: str, scopes: list[Region]) -> list[Region]:
+    if regions == "subsets":
+        return _ordered(_all_subsets(_maximal(scopes)))
+    if regions == "intersections":
+        return _ordered(_intersection_closure(_maximal(scopes)))
+    name, _, number = regions.partition(":")
+    if name == "objects" and number.isdecimal() and int(number) > 0:
+        choices = _atoms_over_choices(ground, scopes, int(number))
+        return _ordered(_intersection_closure(_maximal([*scopes, *choices])))
+    raise InputError(
+        f"unknown regions {regions!r}; choose intersections, subsets, bethe or objects:k"
+    )
+
+
+# --- sets of atoms
+
+
+def _ordered(family: Iterable[Region]) -> list[Region]:
+    return sorted(family, key=lambda region: (-len(region), sorted(region)))
+
+
+def _strict_supersets(family: Iterable[Region]) -> dict[Region, set[Region]]:
+    holders: dict[GroundAtom, set[Region]] = defaultdict(set)
+    members = set(family)
+    for region in members:
+        for atom in region:
+            holders[atom].add(region)
+    return {
+        region: set.intersection(*(holders[atom] for atom in region)) - {region}
+        for region in members
+    }
+
+
+def _maximal(family: Iterable[Region]) -> list[Region]:
+    return _ordered(region for region, above in _strict_supersets(family).items() if not above)
+
+
+def _minimal(family: set[Region]) -> list[Region]:
+    return _ordered(region for region in family if not any(other < region for other in family))
+
+
+def _all_subsets(outer: list[Region]) -> set[Region]:
+    _check_region_count(max((2 ** len(region) for region in outer), default=0))
+    subsets: set[Region] = set()
+    for region in outer:
+        for size in range(1, len(region) + 1):
+            subsets.update(map(frozenset, itertools.combinations(region, size)))
+        _check_region_count(len(subsets))
+    return subsets
+
+
+def _intersection_closure(outer: list[Region]) -> set[Region]:
+    # Every member is an intersection of outer regions, so new members need to meet only those.
+    closure, fresh = set(outer), set(outer)
+    while fresh:
+        fresh = {region & other for region in fresh for other in outer} - closure - {frozenset()}
+        closure |= fresh
+        _check_region_count(len(closure))
+    return closure
+
+
+def _check_region_count(count: int) -> None:
+    if count > MAX_REGIONS:
+        raise CapacityError(f"the ground graph has {count} or more regions, above {MAX_REGIONS}")
+
+
+def _atoms_over_choices(ground: GroundModel, scopes: list[Region], k: int) -> Iterator[Region]:
+    """For each choice of k objects of every sort, the atoms of scopes that speak of them only."""
+    atoms = frozenset().union(*scopes)
+    sorts = {atom: ground.argument_sorts[atom.predicate] for atom in atoms}
+    used = sorted({sort for atom in atoms for sort in sorts[atom]})
+    choices_per_sort = [
+        itertools.combinations(range(ground.sizes[sort]), min(k, ground.sizes[sort]))
+        for sort in used
+    ]
+    for choice in itertools.product(*choices_per_sort):
+        chosen = dict(zip(used, choice, strict=True))
+        inside = frozenset(
+            atom
+            for atom in atoms
+            if all(obj in chosen[sort] for obj, sort in zip(atom.objects, sorts[atom], strict=True))
+        )
+        if inside:
+            yield inside
+
+
+def _factors_inside(region: Region, factors: tuple[GroundFactor, ...]) -> tuple[GroundFactor, ...]:
+    return tuple(factor for factor in factors if region.issuperset(factor.scope))
+
+
+# --- the Bethe graph
+
+
+def _bethe(ground: GroundModel) -> GroundRegionGraph:
+    outer = _maximal(frozenset(factor.scope) for factor in ground.factors)
+    singles_of_factors = tuple(factor for factor in ground.factors if len(factor.scope) == 1)
+    held: dict[Region, list[GroundFactor]] = {region: [] for region in outer}
+    for factor in ground.factors:
+        if len(factor.scope) > 1:
+            homes = [region for region in outer if region.issuperset(factor.scope)]
+            # A factor inside several outer regions would be counted several times: it stays alone.
+            home = homes[0] if len(homes) == 1 else frozenset(factor.scope)
+            held.setdefault(home, []).append(factor)
+    for region in outer:
+        for atom in region:
+            held.setdefault(frozenset({atom}), [])
+    parents: dict[Region, tuple[Region, ...]] = {
+        region: tuple(large for large in _ordered(held) if large > region)
+        if len(region) == 1
+        else ()
+        for region in _ordered(held)
+    }
+    return _assemble(
+        ground,
+        parents,
+        {
+            region: (*held[region], *_factors_inside(region, singles_of_factors))
+            for region in parents
+        },
+    )
+
+
+# --- from regions and covers to the finished graph
+
+
+def _assemble(
+    ground: GroundModel,
+    parents: Mapping[Region, tuple[Region, ...]],
+    held: Mapping[Region, tuple[GroundFactor, ...]],
+) -> GroundRegionGraph:
+    below = _reached_regions(parents)
+    theta = {region: _sum_of_tables(ground, region, held[region]) for region in parents}
+    alive = _supports(parents, theta)
+    return GroundRegionGraph(
+        ground=ground,
+        parents=MappingProxyType(dict(parents)),
+        below=MappingProxyType(below),
+        counting=MappingProxyType(_counting_numbers(below)),
+        held=MappingProxyType(dict(held)),
+        theta=MappingProxyType({region: read_only(table) for region, table in theta.items()}),
+        alive=MappingProxyType({region: read_only(states) for region, states in alive.items()}),
+    )
+
+
+def _reached_regions(
+    parents: Mapping[Region, tuple[Region, ...]],
+) -> dict[Region, frozenset[Region]]:
+    reached = {region: {region} for region in parents}
+    # Smaller regions come last in `parents`; backwards, a child is complete before its parents.
+    for child in reversed(list(parents)):
+        for parent in parents[child]:
+            reached[parent] |= reached[child]
+    return {region: frozenset(inner) for region, inner in reached.items()}
+
+
+def _counting_numbers(below: Mapping[Region, frozenset[Region]]) -> dict[Region, int]:
+    counting = dict.fromkeys(below, 1)
+    # Larger regions come first, so a region's number is final before it is subtracted.
+    for region in below:
+        for inner in below[region] - {region}:
+            counting[inner] -= counting[region]
+    return counting
+
+
+def _check_counted_once(graph: GroundRegionGraph) -> None:
+    atom_counts: dict[GroundAtom, int] = defaultdict(int)
+    factor_counts: dict[tuple[GroundAtom, ...], int] = defaultdict(int)
+    for region, count in graph.counting.items():
+        for atom in region:
+            atom_counts[atom] += count
+        for factor in graph.held[region]:
+            factor_counts[factor.scope] += count
+    for factor in graph.ground.factors:
+        if factor_counts[factor.scope] != 1 or any(atom_counts[a] != 1 for a in factor.scope):
+            names = ", ".join(map(str, factor.scope))
+            raise AssertionError(f"the factor over {names} or one of its atoms is not counted once")
+
+
+def _sum_of_tables(
+    ground: GroundModel, region: Region, factors: tuple[GroundFactor, ...]
+) -> FloatArray:
+    entries = math.prod(ground.ranges[atom] for atom in region)
+    if entries > MAX_ENTRIES:
+        raise CapacityError(
+            f"a region of {len(region)} atoms has {entries} states, above {MAX_ENTRIES}"
+        )
+    atoms = sorted(region)
+    total = np.zeros(table_shape(atoms, ground.ranges))
+    for factor in factors:
+        total += expand(factor.log_table, factor.scope, atoms)
+    return total
+
+
+def _supports(
+    parents: Mapping[Region, tuple[Region, ...]], theta: Mapping[Region, FloatArray]
+) -> dict[Region, BoolArray]:
+    """The largest sets of states that agree along all edges, upwards and downwards."""
+    alive = {region: ~np.isneginf(table) for region, table in theta.items()}
+    edges = [(parent, child) for child in parents for parent in parents[child]]
+    changed = True
+    while changed:
+        changed = False
+        for parent, child in edges:
+            atoms = sorted(parent)
+            upper = alive[parent] & expand(alive[child], child, atoms)
+            lower = alive[child] & upper.any(axis=axes_outside(atoms, child))
+            changed |= upper.sum() < alive[parent].sum() or lower.sum() < alive[child].sum()
+            alive[parent], alive[child] = upper, lower
+    for region, states in alive.items():
+        if not states.any():
+            names = ", ".join(map(str, sorted(region)))
+            raise ContradictionError(f"the hard formulas leave no state for {names}")
+    return alive

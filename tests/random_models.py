@@ -1,0 +1,149 @@
+"""Random relational models: what every part of the engine must be right about."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from liftgbp.model.ast import (
+    And,
+    Atom,
+    Constant,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Is,
+    Not,
+    Number,
+    Or,
+    Predicate,
+    Rule,
+    Sort,
+    TableParfactor,
+    Term,
+    Variable,
+    WeightedFormula,
+)
+from liftgbp.model.model import Model
+
+SORTS = {"person": Sort("person", ("Anna", "Bob")), "thing": Sort("thing")}
+VARIABLES = {"person": ("x", "y", "z"), "thing": ("a", "b")}
+PREDICATES = {
+    p.name: p
+    for p in (
+        Predicate("rain"),
+        Predicate("p", ("person",)),
+        Predicate("q", ("thing",), ("low", "mid", "high")),
+        Predicate("r", ("person", "person")),
+        Predicate("s", ("person", "thing")),
+        Predicate("t", ("person", "person", "thing")),
+    )
+}
+VALUES = st.sampled_from([0.0, 0.5, 1.0, 1.0, 2.0, 3.5])
+WEIGHTS = st.sampled_from([-1.2, -0.5, 0.3, 0.7, 1.4])
+
+
+def _term(sort: str, constants: bool) -> st.SearchStrategy[Term]:
+    variables: st.SearchStrategy[Term] = st.sampled_from([Variable(v) for v in VARIABLES[sort]])
+    named = SORTS[sort].constants
+    if not constants or not named:
+        return variables
+    # Constants are rarer than variables, so that most rules stay relational.
+    return st.one_of(variables, variables, st.sampled_from([Constant(c) for c in named]))
+
+
+def atoms(constants: bool = True) -> st.SearchStrategy[Atom]:
+    return st.one_of(
+        *(
+            st.tuples(*(_term(sort, constants) for sort in predicate.sorts)).map(
+                lambda args, name=predicate.name: Atom(name, args)
+            )
+            for predicate in PREDICATES.values()
+        )
+    )
+
+
+@st.composite
+def tests_of_atoms(draw: st.DrawFn) -> Formula:
+    atom = draw(atoms())
+    return Is(atom, draw(st.sampled_from(PREDICATES[atom.predicate].values)))
+
+
+def formulas(leaves: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
+    def grow(parts: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
+        pairs = st.tuples(parts, parts)
+        return st.one_of(
+            parts.map(Not),
+            pairs.map(And),
+            pairs.map(Or),
+            pairs.map(lambda two: Implies(*two)),
+            pairs.map(lambda two: Iff(*two)),
+        )
+
+    return st.recursive(leaves, grow, max_leaves=3)
+
+
+def _people(rule: Rule) -> list[str]:
+    from liftgbp.model.scopes import free_variables
+
+    return [v for v in free_variables(rule) if v in VARIABLES["person"]]
+
+
+@st.composite
+def restricted(draw: st.DrawFn, rule: Rule) -> Rule:
+    """The rule, perhaps with restrictions on its groundings."""
+    from dataclasses import replace
+
+    people = _people(rule)
+    kind = draw(st.sampled_from(["none", "distinct", "different", "constant"]))
+    if kind == "distinct":
+        return replace(rule, distinct=True)
+    if kind == "different" and len(people) >= 2:
+        return replace(
+            rule, restrictions=(Not(Equal(Variable(people[0]), Variable(people[1]))),)
+        )
+    if kind == "constant" and people:
+        same = Equal(Variable(people[0]), Constant("Anna"))
+        return replace(rule, restrictions=(draw(st.sampled_from([same, Not(same)])),))
+    return rule
+
+
+@st.composite
+def weighted_formulas(draw: st.DrawFn) -> Rule:
+    formula = draw(formulas(tests_of_atoms()))
+    quantifier = draw(st.sampled_from([None, None, None, Exists, Forall]))
+    plain = WeightedFormula(formula, Number(1.0))
+    people = _people(plain)
+    if quantifier is not None and people:
+        formula = quantifier(Variable(people[-1]), formula)
+    elif len(people) >= 2 and draw(st.booleans()):
+        formula = Or((formula, Equal(Variable(people[0]), Variable(people[1]))))
+    weight = None if draw(st.integers(0, 4)) == 0 else Number(draw(WEIGHTS))
+    return draw(restricted(WeightedFormula(formula, weight)))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Rule:
+    scope = tuple(draw(st.lists(atoms(), min_size=1, max_size=3)))
+    entries = 1
+    for atom in scope:
+        entries *= len(PREDICATES[atom.predicate].values)
+    potentials = draw(st.lists(VALUES, min_size=entries, max_size=entries))
+    return draw(restricted(TableParfactor(scope, tuple(map(Number, potentials)))))
+
+
+def rules() -> st.SearchStrategy[Rule]:
+    return st.one_of(weighted_formulas(), tables())
+
+
+@st.composite
+def models(draw: st.DrawFn, max_rules: int = 3) -> Model:
+    some = tuple(draw(st.lists(rules(), min_size=1, max_size=max_rules)))
+    return Model(SORTS, PREDICATES, some)
+
+
+@st.composite
+def sizes(draw: st.DrawFn, most: int = 5) -> dict[str, int]:
+    return {"person": draw(st.integers(2, most)), "thing": draw(st.integers(1, most))}
