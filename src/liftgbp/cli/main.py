@@ -32,7 +32,7 @@ def main() -> NoReturn:
 
 def _run() -> int:
     try:
-        return int(cli.main(standalone_mode=False) or 0)
+        return int(cli.main(prog_name="liftgbp", standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         return BAD_INPUT
@@ -162,5 +162,8 @@ def check(model: str, sizes: dict[str, int], as_json: bool, **options: Any) -> i
 
 def _read(path: str) -> liftgbp.Model:
     if path == "-":
-        return liftgbp.parse(click.get_text_stream("stdin").read(), name="<stdin>")
+        try:
+            return liftgbp.parse(sys.stdin.read(), name="<stdin>")
+        except UnicodeDecodeError:
+            raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
     return liftgbp.load(path)

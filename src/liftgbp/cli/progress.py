@@ -40,4 +40,5 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
         yield report
     finally:
         timer.cancel()
-        bar.stop()
+        if bar.live.is_started:
+            bar.stop()

@@ -184,10 +184,10 @@ class Model:
         ranges = [len(self.predicates[atom.predicate].values) for atom in table.atoms]
         wanted = math.prod(ranges)
         if len(table.potentials) != wanted:
-            product = " x ".join(map(str, ranges))
+            product = f"{' x '.join(map(str, ranges))} = " if len(ranges) > 1 else ""
             raise ModelError(
                 f"the table has {len(table.potentials)} entries, but its atoms need "
-                f"{product} = {wanted}",
+                f"{product}{wanted}",
                 table.span,
             )
         for potential in table.potentials:

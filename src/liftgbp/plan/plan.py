@@ -103,7 +103,9 @@ class Layout:
 def segment_of(starts: Ints, total: int) -> Ints:
     """For each position the number of its segment."""
     lengths = np.diff(np.append(starts, total))
-    return np.repeat(np.arange(len(starts)), lengths)
+    segment = np.repeat(np.arange(len(starts)), lengths)
+    segment.setflags(write=False)
+    return segment
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import ContradictionError
-from liftgbp.model.ast import TableParfactor
 from liftgbp.plan.plan import Floats
 from liftgbp.plan.projection import projection
 from liftgbp.regions import LiftedRegionGraph
@@ -55,15 +54,12 @@ def _remove_once(
 def _check_not_empty(graph: LiftedRegionGraph, alive: Sequence[Alive]) -> None:
     for mask in alive:
         if not mask.any():
-            rules = {p.rule: graph.normal.rule_of(p) for p in graph.normal.parfactors}
-            hard = [
-                rule
-                for rule in rules.values()
-                if isinstance(rule, TableParfactor) or rule.weight is None
-            ]
+            normal = graph.normal
+            numbers = {p.rule for p in normal.parfactors if np.isneginf(p.log_table).any()}
+            hard = [normal.model.rules[number] for number in sorted(numbers)]
             texts = "; ".join(" ".join(r.span.text.split()) for r in hard if r.span is not None)
             raise ContradictionError(
                 "the hard formulas contradict each other: no world satisfies all of "
                 + (texts or f"the {len(hard)} hard rules"),
-                hard[-1].span if hard else None,
+                hard[-1].span,
             )

@@ -89,13 +89,12 @@ class _Rows:
     def __iter__(self) -> Iterator[Row]:
         homes = {v: self._normal.classes_of(self._sorts[Variable(v)]) for v in self._variables}
         sizes = self._normal.class_sizes
-        for way in assignments(self._variables, homes, sizes, self._taken):
+        distinct = self._query.distinct
+        for way in assignments(self._variables, homes, sizes, self._taken, distinct=distinct):
             if self._admits(way):
                 yield self._row(way)
 
     def _admits(self, way: Mapping[str, Obj]) -> bool:
-        if self._query.distinct and len(set(way.values())) < len(way):
-            return False
         return all(self._holds(restriction, way) for restriction in self._query.restrictions)
 
     def _holds(self, restriction: Equal | Not, way: Mapping[str, Obj]) -> bool:

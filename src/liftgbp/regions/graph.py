@@ -179,7 +179,7 @@ class LiftedRegionGraph:
         Where the graph would change (a class is or becomes smaller than `stable_from`, a weight
         lets a formula vanish) this is refused; build the regions anew then.
         """
-        if normal.class_sizes != self.class_sizes and not self._fits(normal):
+        if not self._fits(normal):
             raise SizeError(
                 "the region graph changes between these sizes; it is stable from "
                 + ", ".join(
@@ -200,11 +200,11 @@ class LiftedRegionGraph:
         same_classes = [(c.sort, c.constant) for c in normal.classes] == [
             (c.sort, c.constant) for c in self.normal.classes
         ]
+        same_sizes = normal.class_sizes == self.class_sizes
         return (
             same_classes
             and [p.atoms for p in normal.parfactors] == [p.atoms for p in self.normal.parfactors]
-            and stable(normal.class_sizes)
-            and stable(self.class_sizes)
+            and (same_sizes or (stable(normal.class_sizes) and stable(self.class_sizes)))
         )
 
     # --- words

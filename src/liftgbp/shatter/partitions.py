@@ -13,12 +13,14 @@ def assignments(
     classes: Mapping[str, Sequence[int]],
     sizes: Sequence[int],
     taken: Mapping[int, int] | None = None,
+    *,
+    distinct: bool = False,
 ) -> Iterator[dict[str, Obj]]:
     """Each way to send variables to objects, one representative per renaming inside classes.
 
     Indices inside a class are used in order, so every set partition of the variables of one class
     appears once. The first `taken[c]` objects of class `c` have names of their own: a variable may
-    be any one of them or a new one.
+    be any one of them or a new one. With `distinct`, different variables are different objects.
 
     >>> for way in assignments(["x", "y"], {"x": [0], "y": [0]}, [5]):
     ...     print(way)
@@ -27,14 +29,14 @@ def assignments(
     """
     taken = taken or {}
     for choice in product(*(classes[variable] for variable in variables)):
-        used = dict(taken)
-        yield from _fill(variables, choice, sizes, {}, used)
+        yield from _fill(variables, choice, sizes, distinct, {}, dict(taken))
 
 
 def _fill(
     variables: Sequence[str],
     choice: Sequence[int],
     sizes: Sequence[int],
+    distinct: bool,
     done: dict[str, Obj],
     used: dict[int, int],
 ) -> Iterator[dict[str, Obj]]:
@@ -45,9 +47,11 @@ def _fill(
     variable, home = variables[position], choice[position]
     seen = used.get(home, 0)
     for index in range(min(seen + 1, sizes[home])):
+        if distinct and (home, index) in done.values():
+            continue
         done[variable] = (home, index)
         used[home] = max(seen, index + 1)
-        yield from _fill(variables, choice, sizes, done, used)
+        yield from _fill(variables, choice, sizes, distinct, done, used)
         del done[variable]
         used[home] = seen
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import islice
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from liftgbp.shatter.partitions import assignments, falling
 from liftgbp.shatter.tables import Labels, RuleTables
 
 TABLE_CAP = 2**20
+MOST_WAYS = 20_000
+"""The most ways in which the variables of one rule may coincide."""
 
 
 def shatter(
@@ -84,6 +88,7 @@ class _RuleShatter:
         self._classes = classes
         self._sizes = [c.size for c in classes]
         self._sorts = model.variable_sorts(rule)
+        self._variables = free_variables(rule)
         self._quantified = tuple(
             dict.fromkeys(self._sorts[v.name] for v in quantified_variables(rule))
         )
@@ -106,18 +111,42 @@ class _RuleShatter:
             )
 
     def __iter__(self) -> Iterator[NormalParfactor]:
-        variables = free_variables(self._rule)
-        homes = {v: self._homes(self._sorts[v]) for v in variables}
-        for way in assignments(variables, homes, self._sizes):
+        self._check_widest()
+        self._check_number_of_ways()
+        for way in self._ways():
             if self._admits(way):
                 yield self._parfactor(way)
+
+    def _ways(self) -> Iterator[dict[str, Obj]]:
+        homes = {v: self._homes(self._sorts[v]) for v in self._variables}
+        return assignments(self._variables, homes, self._sizes, distinct=self._rule.distinct)
+
+    def _check_widest(self) -> None:
+        """Refuse a table above the cap before going through all smaller ones."""
+        used: Counter[int] = Counter()
+        widest: dict[str, Obj] = {}
+        for variable in self._variables:
+            homes = self._homes(self._sorts[variable])
+            home = next((k for k in reversed(homes) if used[k] < self._sizes[k]), None)
+            if home is None:
+                return
+            widest[variable] = (home, used[home])
+            used[home] += 1
+        if self._admits(widest):
+            self._parfactor(widest)
+
+    def _check_number_of_ways(self) -> None:
+        if sum(1 for _ in islice(self._ways(), MOST_WAYS + 1)) > MOST_WAYS:
+            raise CapacityError(
+                f"the {len(self._variables)} variables of this formula can coincide in more than "
+                f"{MOST_WAYS} ways, above the cap; add '| distinct' or use fewer variables",
+                self._rule.span,
+            )
 
     def _homes(self, sort: str) -> list[int]:
         return [k for k, c in enumerate(self._classes) if c.sort == sort]
 
     def _admits(self, way: Mapping[str, Obj]) -> bool:
-        if self._rule.distinct and len(set(way.values())) < len(way):
-            return False
         return all(self._holds(restriction, way) for restriction in self._rule.restrictions)
 
     def _holds(self, restriction: Equal | Not, way: Mapping[str, Obj]) -> bool:

@@ -26,6 +26,9 @@ Progress = Callable[[int, int], None]
 ACCEPTABLE = 1e-8
 """A run that uses up its iterations with a residual below this has converged, only slowly."""
 
+ROUNDING = 8 * float(np.finfo(float).eps)
+"""What rounding makes of a residual, relative to the log beliefs that it is computed from."""
+
 
 @dataclass(frozen=True, slots=True)
 class Flooding:
@@ -53,7 +56,7 @@ class Flooding:
         with np.errstate(over="ignore", invalid="ignore"):
             while True:
                 trace.append(state.residual)
-                if state.residual <= max(self.tol, state.rounding):
+                if state.settled(self.tol):
                     break
                 if len(trace) == self.iterations or not math.isfinite(state.residual):
                     break
@@ -62,7 +65,7 @@ class Flooding:
                 state.step(1 - self.damping)
             return Solution(
                 solver="flooding",
-                status=_status(trace, max(self.tol, ACCEPTABLE, state.rounding)),
+                status=_status(trace, state.settled(max(self.tol, ACCEPTABLE))),
                 iterations=len(trace),
                 residual=trace[-1],
                 log_beliefs=state.log_beliefs,
@@ -78,8 +81,8 @@ class Flooding:
             state.step(1 - self.damping)
 
 
-def _status(trace: list[float], acceptable: float) -> Status:
-    if trace[-1] <= acceptable:
+def _status(trace: list[float], settled: bool) -> Status:
+    if settled:
         return Status.CONVERGED
     growing = not trace[-1] <= 10 * trace[0]
     return Status.DIVERGED if growing else Status.ITERATIONS
@@ -101,9 +104,12 @@ class _Flood:
         self._message_of = plan.layout.message_of
         self._target_of = plan.layout.target_of
         self.messages = np.zeros(plan.layout.message_entries)
-        self.log_beliefs = self._beliefs()
+        self.log_beliefs, self._raw = self._beliefs(self.messages)
         self._change = self._disagreement()
-        self.residual = _largest(self._change)
+        # Differences of one part in N matter as much as large ones where N messages act together:
+        # what the first update would move tells them apart from agreement.
+        self._moved = np.abs(self._beliefs(self._change)[0] - self.log_beliefs)
+        self.residual = max(_largest(self._change), _largest(self._moved))
 
     def step(self, rate: float) -> None:
         self.messages += rate * self._change
@@ -111,18 +117,36 @@ class _Flood:
             starts = self._layout.message_starts
             self.messages -= np.maximum.reduceat(self.messages, starts).take(self._message_of)
         before = self.log_beliefs
-        self.log_beliefs = self._beliefs()
+        self.log_beliefs, self._raw = self._beliefs(self.messages)
         self._change = self._disagreement()
-        moved = _largest(self.log_beliefs - before) / rate
-        self.residual = max(_largest(self._change), moved)
+        self._moved = np.abs(self.log_beliefs - before) / rate
+        self.residual = max(_largest(self._change), _largest(self._moved))
 
-    def _beliefs(self) -> NDArray[np.float64]:
-        log_beliefs = self._plan.exponents @ self.messages
-        log_beliefs += self._plan.theta
-        self._scale = _largest(log_beliefs)
-        totals = _log_sum(log_beliefs, self._layout.region_starts, self._region_of)
-        log_beliefs -= totals.take(self._region_of)
-        return np.asarray(log_beliefs)
+    def settled(self, tol: float) -> bool:
+        """Whether every difference is below `tol`, or below the rounding of its own regions.
+
+        Log beliefs of large domains are large numbers, and their rounding may be far above `tol`;
+        that excuses the regions which have them, and no others.
+        """
+        if self.residual <= tol:
+            return True
+        if not self.residual <= ROUNDING * _largest(self._raw):
+            return False
+        layout = self._layout
+        scales = np.maximum.reduceat(np.abs(self._raw), layout.region_starts)
+        allowed = np.maximum(tol, ROUNDING * scales).take(self._region_of)
+        parents = layout.sources.take(layout.source_starts)
+        along = np.maximum(allowed.take(parents), allowed.take(layout.children))
+        return bool((self._moved <= allowed).all() and (np.abs(self._change) <= along).all())
+
+    def _beliefs(
+        self, messages: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The log beliefs that messages make, normalised and as they are."""
+        raw = self._plan.exponents @ messages
+        raw += self._plan.theta
+        totals = _log_sum(raw, self._layout.region_starts, self._region_of)
+        return raw - totals.take(self._region_of), raw
 
     def _disagreement(self) -> NDArray[np.float64]:
         layout = self._layout
@@ -130,11 +154,6 @@ class _Flood:
         marginals = _log_sum(sources, layout.source_starts, self._target_of)
         marginals -= self.log_beliefs.take(layout.children)
         return marginals
-
-    @property
-    def rounding(self) -> float:
-        """What the rounding of log beliefs alone makes of the residual."""
-        return 8 * np.finfo(float).eps * self._scale
 
 
 def _largest(values: NDArray[np.float64]) -> float:

@@ -1,0 +1,1 @@
+"""Measurements: ratios in one run, printed, never asserted in a timed test."""

@@ -1,0 +1,142 @@
+"""From statements to a model: declarations meet, names are resolved, rules get their final form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from liftgbp.errors import ModelError
+from liftgbp.model.ast import (
+    And,
+    Atom,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Is,
+    Not,
+    Or,
+    Predicate,
+    Rule,
+    Sort,
+    TableParfactor,
+    Variable,
+    WeightedFormula,
+)
+from liftgbp.model.model import Model
+from liftgbp.model.scopes import free_variables
+from liftgbp.model.statements import Statement
+
+RESERVED = {"v", "distinct", "parfactor"} | {
+    spelled for word in ("exist", "forall") for spelled in (word, word.title(), word.upper())
+}
+
+
+def assemble(statements: Iterable[Statement], name: str) -> Model:
+    """The model that the statements describe, in whatever order they declare and use names."""
+    sorts: dict[str, Sort] = {}
+    predicates: dict[str, Predicate] = {}
+    rules: list[Rule] = []
+    for statement in statements:
+        if isinstance(statement, Sort):
+            sorts[statement.name] = _joined(sorts.get(statement.name, statement), statement)
+        elif isinstance(statement, Predicate):
+            _declare(predicates, statement)
+        else:
+            rules.append(statement)
+    propositions = frozenset(p.name for p in predicates.values() if not p.sorts)
+    return Model(sorts, predicates, tuple(_final(rule, propositions) for rule in rules), name)
+
+
+# --- declarations
+
+
+def _joined(known: Sort, new: Sort) -> Sort:
+    """Both declarations in one: one may name objects and the other give the size."""
+    if known.constants and new.constants and known.constants != new.constants:
+        raise ModelError(f"{new.name} was declared with other constants{_at(known)}", new.span)
+    if known.size and new.size and known.size != new.size:
+        raise ModelError(f"{new.name} was declared with size {known.size}{_at(known)}", new.span)
+    return replace(known, constants=known.constants or new.constants, size=known.size or new.size)
+
+
+def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
+    if new.name in RESERVED:
+        raise ModelError(f"{new.name} is a word of the language; use another name", new.span)
+    known = predicates.setdefault(new.name, new)
+    if known.sorts != new.sorts:
+        raise ModelError(f"{new.name} was declared as {known}{_at(known)}", new.span)
+    if known.values != new.values:
+        values = ", ".join(known.values)
+        raise ModelError(f"{new.name} was declared with values {values}{_at(known)}", new.span)
+
+
+def _at(known: Sort | Predicate) -> str:
+    return f" in {known.span.source.name}, line {known.span.line}" if known.span else ""
+
+
+# --- rules
+
+
+def _final(rule: Rule, propositions: frozenset[str]) -> Rule:
+    _check_restrictions(rule, propositions)
+    if isinstance(rule, TableParfactor):
+        return rule
+    resolved = replace(rule, formula=_resolved(rule.formula, propositions))
+    return _without_leading_foralls(resolved)
+
+
+def _check_restrictions(rule: Rule, propositions: frozenset[str]) -> None:
+    for restriction in rule.restrictions:
+        match restriction:
+            case Equal(Variable(name), _, span) | Not(Equal(Variable(name), _, span)):
+                if name in propositions:
+                    raise ModelError(
+                        f"{name} is a predicate; a restriction compares variables and constants",
+                        span or rule.span,
+                    )
+
+
+def _resolved(formula: Formula, propositions: frozenset[str]) -> Formula:
+    """The formula in which `weather = sunny` tests a value if weather is a predicate."""
+
+    def resolved(part: Formula) -> Formula:
+        return _resolved(part, propositions)
+
+    match formula:
+        case Equal(left, right, span) if left.name in propositions:
+            return Is(Atom(left.name, span=left.span), right.name, span)
+        case Not(body):
+            return Not(resolved(body))
+        case And(parts):
+            return And(tuple(map(resolved, parts)))
+        case Or(parts):
+            return Or(tuple(map(resolved, parts)))
+        case Implies(one, other):
+            return Implies(resolved(one), resolved(other))
+        case Iff(one, other):
+            return Iff(resolved(one), resolved(other))
+        case Exists(variable, body):
+            return Exists(variable, resolved(body))
+        case Forall(variable, body):
+            return Forall(variable, resolved(body))
+    return formula
+
+
+def _without_leading_foralls(rule: WeightedFormula) -> WeightedFormula:
+    """The rule whose leading `FORALL x` are left to the default reading of free variables."""
+    variables = []
+    formula = rule.formula
+    while isinstance(formula, Forall):
+        variables.append(formula.variable)
+        formula = formula.body
+    stripped = replace(rule, formula=formula)
+    free = free_variables(stripped)
+    for variable in variables:
+        if variable.name not in free:
+            raise ModelError(
+                f"variable {variable} does not occur in the formula", variable.span or rule.span
+            )
+    return stripped

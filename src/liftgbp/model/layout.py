@@ -1,0 +1,66 @@
+"""Where statements end: comments become blanks, and so do line breaks inside a statement.
+
+Every character keeps its offset, so that positions found later point into the user's text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from liftgbp.errors import InputError, ModelError, Source, Span
+
+_STRING = r'"(?:\\.|[^"\\\n])*"'
+_STRING_OR_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?s:.*?)\*/|/\*")
+_STRINGS = re.compile(_STRING)
+
+# `v` at the end of a line is an operator unless it is itself an operand, as in `x != v`; at the
+# beginning of a line it is one unless it is compared, as in `v != x`.
+_CONTINUES_BELOW = re.compile(r'(?:[\^,|:=>+\-*/]|(?:^|[\w)"])\s*(?<!\w)v)$')
+
+# `-` and `+` are missing, since a statement may begin with a negative weight; so may a statement
+# with a domain size, which is why a bar counts only when no second one closes it.
+_CONTINUES_ABOVE = re.compile(r"\s*(?:[\^=,:*/]|!=|<=>|v(?!\w|\s*!?=)|\|(?!\s*\w+\s*\|))")
+
+
+def clean_source(name: str, text: str) -> Source:
+    """The source without byte order mark and with `\\n` at the end of each line."""
+    return Source(name, text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def lay_out(source: Source, error: type[InputError] = ModelError) -> str:
+    r"""The text with one statement per line, comments and all other line breaks blank.
+
+    >>> lay_out(Source("<text>", "p(x) ^ // both\n  q(x)\n\nr(x)"))
+    'p(x) ^           q(x)\n r(x)'
+    """
+    lines = _without_comments(source, error).split("\n")
+    breaks = [" "] * len(lines)
+    above: int | None = None
+    open_brackets = 0
+    for index, line in enumerate(lines):
+        if not line or line.isspace():
+            continue
+        if above is not None and open_brackets == 0 and _starts_statement(lines[above], line):
+            breaks[above] = "\n"
+        open_brackets = max(0, open_brackets + _bracket_balance(line))
+        above = index
+    return "".join(line + end for line, end in zip(lines, breaks, strict=True)).rstrip()
+
+
+def _starts_statement(above: str, line: str) -> bool:
+    return not (_CONTINUES_BELOW.search(above.rstrip()) or _CONTINUES_ABOVE.match(line))
+
+
+def _bracket_balance(line: str) -> int:
+    code = _STRINGS.sub("", line)
+    return sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
+
+
+def _without_comments(source: Source, error: type[InputError]) -> str:
+    def blank(match: re.Match[str]) -> str:
+        found = match.group()
+        if found == "/*":
+            raise error("this comment has no end; close it with */", Span(source, *match.span()))
+        return found if found.startswith('"') else " " * len(found)
+
+    return _STRING_OR_COMMENT.sub(blank, source.text)

@@ -1,0 +1,88 @@
+"""Models and queries from text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from liftgbp.errors import QueryError
+from liftgbp.model.assemble import assemble
+from liftgbp.model.ast import Atom
+from liftgbp.model.includes import file_statements, text_statements
+from liftgbp.model.layout import clean_source
+from liftgbp.model.model import Model
+from liftgbp.model.query_ast import Query
+from liftgbp.model.reader import Reader, subtrees
+from liftgbp.model.syntax import ParseTree, parse_tree
+
+
+def parse(text: str, name: str = "<text>") -> Model:
+    """The model that a text describes; `name` stands in messages and locates included files.
+
+    >>> model = parse('''
+    ...     person = 1000
+    ...     friends(person, person)
+    ...     smokes(person)
+    ...     1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+    ... ''')
+    >>> list(model.predicates), len(model.rules), model.domain_sizes()
+    (['friends', 'smokes'], 1, {'person': 1000})
+    """
+    path = Path(name)
+    return assemble(text_statements(clean_source(name, text), path.parent), path.stem)
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """The model in a file; see `parse` for the language.
+
+    >>> load("no such file.mln")
+    Traceback (most recent call last):
+    liftgbp.errors.ModelError: cannot read no such file.mln: No such file or directory
+    """
+    file = Path(path)
+    return assemble(file_statements(file), file.stem)
+
+
+def parse_query(text: str) -> Query:
+    """The atoms that a query asks for, those it is given, and the restrictions of their variables.
+
+    >>> query = parse_query("smokes(y) | friends(x,y), smokes(x), x != y")
+    >>> [str(atom) for atom in query.atoms], [str(atom) for atom in query.given]
+    (['smokes(y)'], ['friends(x,y)', 'smokes(x)'])
+    >>> len(query.restrictions), query.distinct
+    (1, False)
+    """
+    source = clean_source("<query>", text)
+    reader = Reader(source, QueryError)
+    tree = cast(ParseTree, parse_tree(source, "query", QueryError))
+    reader.check_nesting(tree)
+    reader.refuse_expanded(tree)
+    queried, *after_bar = ([*_conjuncts(formulas)] for formulas in subtrees(tree))
+    known = [part for parts in after_bar for part in parts]
+    facts = [part for part in known if reader.span(part).text != "distinct"]
+    comparisons = [part for part in facts if part.data == "comparison"]
+    given = [part for part in facts if part.data != "comparison"]
+    return Query(
+        source.text.strip(),
+        tuple(_atom(reader, part) for part in queried),
+        tuple(_atom(reader, part) for part in given),
+        tuple(map(reader.restriction, comparisons)),
+        distinct=len(facts) < len(known),
+    )
+
+
+def _conjuncts(tree: ParseTree) -> Iterator[ParseTree]:
+    """The parts between commas and `^`."""
+    for part in subtrees(tree):
+        if part.data == "conjunction":
+            yield from _conjuncts(part)
+        else:
+            yield part
+
+
+def _atom(reader: Reader, part: ParseTree) -> Atom:
+    if part.data != "truth":
+        raise reader.problem("a query lists atoms, and all their values are answered", part)
+    return reader.atom(subtrees(part)[0])

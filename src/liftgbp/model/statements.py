@@ -1,0 +1,207 @@
+"""From parse trees to statements: declarations, includes and rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias, cast
+
+from lark import Token, Tree
+
+from liftgbp.errors import Source, Span
+from liftgbp.model.ast import BOOLEAN, Predicate, Rule, Sort, TableParfactor, WeightedFormula
+from liftgbp.model.reader import (
+    Reader,
+    call_arguments,
+    first_token,
+    has_parentheses,
+    is_variable,
+    plain_name,
+    subtrees,
+    tokens,
+)
+from liftgbp.model.syntax import Node, ParseTree, parse_tree
+
+MAX_NAMED = 1_000_000
+MAX_SIZE = 1e100
+NEEDS_WEIGHT = "a formula needs a weight in front or a period at its end"
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    """Another file whose statements stand here."""
+
+    path: str
+    span: Span
+
+
+Statement: TypeAlias = Sort | Predicate | Rule
+
+
+def read_statements(source: Source) -> Iterator[Statement | Include]:
+    """The statements of one source, in its order."""
+    reader = Reader(source)
+    for tree in subtrees(cast(ParseTree, parse_tree(source, "model"))):
+        reader.check_nesting(tree)
+        yield _statement(reader, tree)
+
+
+def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
+    match tree.data:
+        case "include":
+            return Include(plain_name(tokens(tree)[0]), reader.span(tree))
+        case "sort":
+            return _sort_of_constants(reader, tree)
+        case "sort_size":
+            return _sort_of_size(reader, tree, *tree.children)
+        case "many_valued":
+            call, members = subtrees(tree)
+            return _predicate(reader, tree, call, tuple(_members(reader, members)))
+        case "table":
+            return _table(reader, tree)
+    return _rule_or_declaration(reader, tree)
+
+
+# --- sorts
+
+
+def _sort_of_constants(reader: Reader, tree: ParseTree) -> Sort:
+    operand, members = tree.children
+    for token in tokens(cast(ParseTree, members)):
+        if is_variable(token):
+            capital = token[0].upper() + token[1:]
+            raise reader.problem(
+                f'formulas would read {token} as a variable; write {capital} or "{token}"', token
+            )
+    constants = tuple(_members(reader, cast(ParseTree, members)))
+    return Sort(_sort_name(reader, operand), constants, span=reader.span(tree))
+
+
+def _sort_of_size(reader: Reader, tree: ParseTree, operand: Node, size: Node) -> Sort:
+    name = _sort_name(reader, operand)
+    number = _whole_number(size) if isinstance(size, Token) else None
+    if not number:
+        text = reader.span(size).text
+        raise reader.problem(
+            f"the size of {name} must be a whole number from 1 to 1e100, got {text}", size
+        )
+    return Sort(name, size=number, span=reader.span(tree))
+
+
+def _sort_name(reader: Reader, operand: Node) -> str:
+    name = first_token(operand)
+    if not is_variable(name) or has_parentheses(operand):
+        raise reader.problem(
+            "a sort has a plain name that starts with a lower-case letter", operand
+        )
+    return str(name)
+
+
+def _members(reader: Reader, tree: ParseTree) -> dict[str, None]:
+    """The listed names, with `1, ..., 4` written out; a dictionary keeps their order."""
+    names: dict[str, None] = {}
+    listed = tokens(tree)
+    for index, token in enumerate(listed):
+        if token.type == "ELLIPSIS":
+            found = _left_out(reader, token, listed[max(0, index - 1)], listed[index + 1 :])
+        else:
+            found = [plain_name(token)]
+        for name in found:
+            if name in names:
+                raise reader.problem(f"{name} is listed twice", token)
+            names[name] = None
+    return names
+
+
+def _left_out(reader: Reader, dots: Token, before: Token, after: list[Token]) -> list[str]:
+    first = _whole_number(before)
+    last = _whole_number(after[0]) if after else None
+    if first is None or last is None or first >= last:
+        raise reader.problem("... stands between a whole number and a larger one", dots)
+    if last - first >= MAX_NAMED:
+        raise reader.problem(
+            f"a range names at most {MAX_NAMED} objects; a sort of unnamed ones is declared by its "
+            "size, as in person = 1000",
+            dots,
+        )
+    return [str(number) for number in range(first + 1, last)]
+
+
+def _whole_number(token: Token) -> int | None:
+    if token.type != "NUMBER":
+        return None
+    if token == "0":
+        return 0
+    # The rough value comes first: decimals with absurd exponents must not be written out.
+    if not 1 <= float(token) <= MAX_SIZE:
+        return None
+    exact = Decimal(token)
+    return int(exact) if exact == int(exact) else None
+
+
+# --- predicates
+
+
+def _predicate(
+    reader: Reader, tree: ParseTree, call: ParseTree, values: tuple[str, ...]
+) -> Predicate:
+    if not _could_be_declared(call):
+        raise reader.problem(
+            "a predicate is declared with sorts, which start with a lower-case letter", call
+        )
+    sorts = tuple(str(tokens(argument)[0]) for argument in call_arguments(call))
+    return Predicate(str(call.children[0]), sorts, values, reader.span(tree))
+
+
+def _could_be_declared(call: ParseTree) -> bool:
+    # The first token of an argument `+x` is not a variable.
+    return all(is_variable(tokens(argument)[0]) for argument in call_arguments(call))
+
+
+# --- rules
+
+
+def _table(reader: Reader, tree: ParseTree) -> TableParfactor:
+    reader.refuse_expanded(tree)
+    atoms, *conditions, potentials = subtrees(tree)
+    restrictions, distinct = reader.restrictions(*conditions)
+    return TableParfactor(
+        tuple(map(reader.atom, subtrees(atoms))),
+        tuple(map(reader.potential, potentials.children)),
+        restrictions,
+        distinct,
+        reader.span(tree),
+    )
+
+
+def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
+    weight, formula, *ending = cast("list[Node | None]", tree.children)
+    period = next((node for node in ending if isinstance(node, Token)), None)
+    restriction = next((node for node in ending if isinstance(node, Tree)), None)
+    if weight is None and not ending:
+        return _declaration(reader, tree, cast(ParseTree, formula))
+    if weight is None and period is None:
+        raise reader.problem(NEEDS_WEIGHT, tree)
+    if weight is not None and period is not None:
+        raise reader.problem(
+            "a formula with a weight is not hard; drop its weight or this period", period
+        )
+    restrictions, distinct = reader.restrictions(restriction)
+    return WeightedFormula(
+        reader.formula(cast(ParseTree, formula)),
+        None if weight is None else reader.weight(weight),
+        restrictions,
+        distinct,
+        reader.expanded(tree),
+        reader.span(tree),
+    )
+
+
+def _declaration(reader: Reader, tree: ParseTree, formula: ParseTree) -> Sort | Predicate:
+    match formula.data, formula.children:
+        case "truth", [Tree() as call] if _could_be_declared(call):
+            return _predicate(reader, tree, call, BOOLEAN)
+        case "comparison", [operand, Token("EQUAL"), Token("NUMBER") as size]:
+            return _sort_of_size(reader, tree, operand, size)
+    raise reader.problem(NEEDS_WEIGHT, tree)

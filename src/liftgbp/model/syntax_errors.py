@@ -1,0 +1,125 @@
+"""Syntax errors that point at the user's text and say in words what was expected."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from lark.exceptions import UnexpectedInput, UnexpectedToken
+
+from liftgbp.errors import InputError, QueryError, Source, Span
+
+_OPERATORS = {"AND", "_OR", "IMPLIES", "IFF"}
+_COMPARISONS = {"EQUAL", "UNEQUAL"}
+_TERMS = {"NAME", "NUMBER", "STRING"}
+_NUMBERS = {"NUMBER", "NOT_FINITE", "MINUS", "BAR", "LPAR"}
+_ENDS = {"$END": "the end of the text", "_NEWLINE": "the end of the line"}
+_FORMULAS = _TERMS | {"NOT", "LPAR", "EXIST", "FORALL"}
+_NOT_IN_QUERIES = _OPERATORS - {"AND"} | _FORMULAS - {"NAME", "LPAR"} | _COMPARISONS
+
+# Where all terminals of the first set are possible, the words stand for them and for those of the
+# second set. Words of wide meaning come first and leave nothing to the narrow ones.
+_WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
+    ({"PARFACTOR"}, _FORMULAS | _NUMBERS | {"INCLUDE", "$END"}, ("a statement",)),
+    ({"NOT"}, _FORMULAS | _COMPARISONS, ("a formula",)),
+    (
+        {"IFF"},
+        _OPERATORS | _COMPARISONS | {"PERIOD", "COLON", "BAR", "LPAR"},
+        ("an operator (^, v, =>, <=>)",),
+    ),
+    (_TERMS | {"LBRACE"}, {"MINUS"}, ("a name", "a number", "'{'")),
+    ({"NUMBER", "MINUS"}, _NUMBERS, ("a number",)),
+    ({"PLUS", "MINUS"}, {"TIMES", "DIVIDE"}, ("an arithmetic operator",)),
+    ({"ELLIPSIS"}, _TERMS, ("a name",)),
+    (_TERMS, {"PLUS", "DISTINCT"}, ("a variable", "a constant")),
+    ({"NAME"}, {"LPAR"}, ("a name",)),
+    ({"NUMBER"}, set(), ("a number",)),
+    ({"STRING"}, set(), ("a name in quotes",)),
+    ({"EQUAL"}, {"UNEQUAL"}, ("'='",)),
+)
+
+# What people write who know other notations, as a pattern at the place of the error.
+_HINTS = tuple(
+    (re.compile(pattern), hint)
+    for pattern, hint in (
+        (r"&|∧|/\\|and\b", "'and' is written ^"),
+        (r"(?<=\|)\||∨|\\/|or\b", "'or' is written v"),
+        (r"~|¬|(?<=\bnot )", "'not' is written !"),
+        (r"->|→|⇒", "'implies' is written =>"),
+        (r"<->|↔|⇔", "equivalence is written <=>"),
+        (r"(?<==)=", "equality is written ="),
+        (r"∃", "this quantifier is written EXIST"),
+        (r"∀", "this quantifier is written FORALL"),
+        (r"(?<=\w)!", "marks of uniqueness (person!) are not part of the language"),
+        (r"\*(?=\s*\w+\()", "closed-world marks (*friends) are not part of the language"),
+        (r"'", 'names are quoted with "'),
+        (r'"(?![^"\n]*")', "the closing quote is missing"),
+    )
+)
+
+
+def pointed_error(
+    unexpected: UnexpectedInput,
+    source: Source,
+    text: str,
+    error: type[InputError],
+    literals: Mapping[str, str],
+) -> InputError:
+    """The error for a source that was laid out as `text` and did not parse.
+
+    `literals` tells how the terminals look that are always written in the same way.
+    """
+    token = unexpected.token if isinstance(unexpected, UnexpectedToken) else None
+    kind = token.type if token is not None else None
+    offset = len(text) if kind == "$END" else cast(int, unexpected.pos_in_stream)
+    if kind == "_NEWLINE":
+        offset = len(text[:offset].rstrip())
+    length = 1 if token is None or kind in _ENDS else len(token)
+    found = _ENDS.get(kind or "") or _quoted(text[offset : offset + length])
+    # Lark attaches its interactive parser to every error that leaves the LALR parser.
+    accepted: set[str] = cast(Any, unexpected).interactive_parser.accepts()
+    if error is QueryError:
+        accepted = accepted - _NOT_IN_QUERIES or accepted
+    message = f"expected {_in_words(accepted, literals)}, got {found}"
+    message += _still_open(source, text, offset) + _hint(text, offset)
+    return error(message, Span(source, offset, offset + length))
+
+
+def _quoted(found: str) -> str:
+    """The text in quotes, with characters that a terminal cannot show written as escapes."""
+    return f"'{found}'" if found.isprintable() else repr(found)
+
+
+def _in_words(accepted: set[str], literals: Mapping[str, str]) -> str:
+    left = set(accepted)
+    phrases: list[str] = []
+    for needed, covered, words in _WORDS:
+        if needed <= left:
+            phrases.extend(words)
+            left -= needed | covered
+    phrases.extend(sorted(f"'{literals[terminal]}'" for terminal in left & literals.keys()))
+    phrases.extend([_ENDS[end] for end in ("_NEWLINE", "$END") if end in left][:1])
+    *most, last = phrases
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _still_open(source: Source, text: str, offset: int) -> str:
+    """Names a bracket that an earlier line opened, since the error shows far below it."""
+    open_brackets: list[int] = []
+    for position, character in enumerate(text[:offset]):
+        if character in "([{":
+            open_brackets.append(position)
+        elif character in ")]}" and open_brackets:
+            open_brackets.pop()
+    if not open_brackets:
+        return ""
+    bracket = Span(source, open_brackets[-1], open_brackets[-1] + 1)
+    if bracket.line == Span(source, offset, offset).line:
+        return ""
+    return f"; the '{bracket.text}' of line {bracket.line} is still open"
+
+
+def _hint(text: str, offset: int) -> str:
+    hints = (hint for pattern, hint in _HINTS if pattern.match(text, offset))
+    return "".join(f"; {hint}" for hint in hints)

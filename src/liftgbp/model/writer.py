@@ -1,0 +1,236 @@
+"""Models, rules and their parts as text of the language that `liftgbp.parse` reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from liftgbp.model.ast import (
+    BOOLEAN,
+    And,
+    Arithmetic,
+    Atom,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Is,
+    Not,
+    Number,
+    Or,
+    Predicate,
+    Rule,
+    SizeOf,
+    Sort,
+    TableParfactor,
+    Term,
+    Variable,
+    Weight,
+)
+from liftgbp.model.model import Model
+
+# How tightly each kind of formula binds; what binds more loosely than its place gets parentheses.
+# A quantifier swallows all that follows, so inside other formulas it always gets them.
+_LOOSEST, _IFF, _IMPLIES, _OR, _AND, _UNARY = range(6)
+_SUM, _PRODUCT, _FACTOR = range(3)
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_NUMBER = re.compile(r"(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?")
+
+
+def model_text(model: Model) -> str:
+    """The whole model as text, one statement per line.
+
+    A sort without constants and size is implied by the predicates that use it, and not written.
+
+    >>> from liftgbp.model.parser import parse
+    >>> print(model_text(parse("person=1e3 \\n smokes(person) \\n rain \\n 2 rain=>smokes(x)")))
+    person = 1000
+    smokes(person)
+    rain
+    2 rain => smokes(x)
+    """
+    blocks = (
+        [line for sort in model.sorts.values() for line in _sort_lines(sort)],
+        [_predicate_text(predicate) for predicate in model.predicates.values()],
+        [rule_text(rule) for rule in model.rules],
+    )
+    return "\n".join(line for block in blocks for line in block)
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule as one line of text.
+
+    >>> from liftgbp.model.ast import Atom, Is, Number, Variable, WeightedFormula
+    >>> smokes = Is(Atom("smokes", (Variable("x"),)))
+    >>> rule_text(WeightedFormula(smokes, Number(1.5))), rule_text(WeightedFormula(smokes, None))
+    ('1.5 smokes(x)', 'smokes(x).')
+    """
+    restriction = _restriction_text(rule.restrictions, rule.distinct)
+    if isinstance(rule, TableParfactor):
+        atoms = ", ".join(atom_text(atom) for atom in rule.atoms)
+        potentials = ", ".join(weight_text(potential) for potential in rule.potentials)
+        return f"parfactor {atoms}{restriction} : [{potentials}]"
+    # In front of a whole formula the language reads FORALL as the default, which it is not here.
+    inner = isinstance(rule.formula, Forall)
+    formula = formula_text(Not(Not(rule.formula)) if inner else rule.formula, rule.expanded)
+    if rule.weight is None:
+        return f"{formula}{restriction}."
+    return f"{weight_text(rule.weight)} {formula}{restriction}"
+
+
+# --- declarations
+
+
+def _sort_lines(sort: Sort) -> Iterable[str]:
+    if sort.constants:
+        yield f"{sort.name} = {{{', '.join(_listed_constants(sort.constants))}}}"
+    if sort.size is not None:
+        yield f"{sort.name} = {sort.size}"
+
+
+def _listed_constants(constants: tuple[str, ...]) -> list[str]:
+    first, last = constants[0], constants[-1]
+    if len(constants) > 3 and first.isdecimal() and last.isdecimal():
+        whole_range = tuple(map(str, range(int(first), int(last) + 1)))
+        if constants == whole_range:
+            return [first, "...", last]
+    return [_constant_text(constant) for constant in constants]
+
+
+def _predicate_text(predicate: Predicate) -> str:
+    sorts = f"({', '.join(predicate.sorts)})" if predicate.sorts else ""
+    if predicate.values == BOOLEAN:
+        return predicate.name + sorts
+    return f"{predicate.name}{sorts} : {{{', '.join(map(_value_text, predicate.values))}}}"
+
+
+# --- formulas
+
+
+def formula_text(formula: Formula, expanded: frozenset[str] = frozenset()) -> str:
+    """A formula as text, with as few parentheses as its operators need.
+
+    >>> from liftgbp.model.ast import And, Atom, Is, Not, Or
+    >>> rain, wet = Is(Atom("rain")), Is(Atom("wet"))
+    >>> formula_text(And((Or((rain, wet)), Not(rain))))
+    '(rain v wet) ^ !rain'
+    """
+    return _operand(formula, _LOOSEST, expanded)
+
+
+def _operand(formula: Formula, place: int, expanded: frozenset[str]) -> str:
+    """The formula, in parentheses if it binds more loosely than its place allows."""
+    text, binding = _text_and_binding(formula, expanded)
+    return f"({text})" if binding < place else text
+
+
+def _text_and_binding(formula: Formula, expanded: frozenset[str]) -> tuple[str, int]:
+    def joined(operator: str, parts: Iterable[Formula], place: int) -> str:
+        return operator.join(_operand(part, place, expanded) for part in parts)
+
+    match formula:
+        case Is() | Equal():
+            return _comparison(formula, "=", expanded), _UNARY
+        case Not(Equal() | Is() as body) if not _is_plain(body):
+            return _comparison(body, "!=", expanded), _UNARY
+        case Not(body):
+            return f"!{_operand(body, _UNARY, expanded)}", _UNARY
+        case And(parts):
+            return joined(" ^ ", parts, _UNARY), _AND
+        case Or(parts):
+            return joined(" v ", parts, _AND), _OR
+        case Implies(left, right):
+            first = _operand(left, _OR, expanded)
+            return f"{first} => {_operand(right, _IMPLIES, expanded)}", _IMPLIES
+        case Iff(left, right):
+            first = _operand(left, _IMPLIES, expanded)
+            return f"{first} <=> {_operand(right, _IFF, expanded)}", _IFF
+        case Exists(variable, body):
+            return f"EXIST {variable} {formula_text(body, expanded)}", _LOOSEST
+        case Forall(variable, body):
+            return f"FORALL {variable} {formula_text(body, expanded)}", _LOOSEST
+
+
+def _is_plain(part: Is | Equal) -> bool:
+    return isinstance(part, Is) and part.value == "true"
+
+
+def _comparison(part: Is | Equal, operator: str, expanded: frozenset[str]) -> str:
+    if isinstance(part, Equal):
+        return f"{_term_text(part.left)} {operator} {_term_text(part.right)}"
+    atom = atom_text(part.atom, expanded)
+    return atom if _is_plain(part) else f"{atom} {operator} {_value_text(part.value)}"
+
+
+def _restriction_text(restrictions: tuple[Equal | Not, ...], distinct: bool) -> str:
+    items = [formula_text(restriction) for restriction in restrictions]
+    if distinct:
+        items.append("distinct")
+    return f" | {', '.join(items)}" if items else ""
+
+
+# --- atoms and terms
+
+
+def atom_text(atom: Atom, expanded: frozenset[str] = frozenset()) -> str:
+    """An atom as text.
+
+    >>> from liftgbp.model.ast import Atom, Constant, Variable
+    >>> atom_text(Atom("friends", (Variable("x"), Constant("Mary Ann"))))
+    'friends(x,"Mary Ann")'
+    """
+    terms = ",".join(_argument_text(term, expanded) for term in atom.args)
+    return f"{atom.predicate}({terms})" if terms else atom.predicate
+
+
+def _argument_text(term: Term, expanded: frozenset[str]) -> str:
+    is_expanded = isinstance(term, Variable) and term.name in expanded
+    return f"+{term}" if is_expanded else _term_text(term)
+
+
+def _term_text(term: Term) -> str:
+    return term.name if isinstance(term, Variable) else _constant_text(term.name)
+
+
+def _constant_text(name: str) -> str:
+    return _value_text(name) if name[:1].isupper() or name[:1].isdecimal() else _quoted(name)
+
+
+def _value_text(name: str) -> str:
+    return name if _NAME.fullmatch(name) or _NUMBER.fullmatch(name) else _quoted(name)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+# --- weights
+
+
+def weight_text(weight: Weight) -> str:
+    """A weight as text.
+
+    >>> from liftgbp.model.ast import Arithmetic, Number, SizeOf
+    >>> weight_text(Arithmetic("/", Number(1.4), SizeOf("person")))
+    '1.4/|person|'
+    """
+    return _weight_operand(weight, _SUM)
+
+
+def _weight_operand(weight: Weight, place: int) -> str:
+    match weight:
+        case Number(value):
+            text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+            binding = _SUM if value < 0 else _FACTOR
+        case SizeOf(sort):
+            return f"|{sort}|"
+        case Arithmetic(operator, left, right):
+            binding = _SUM if operator in "+-" else _PRODUCT
+            # Operators of equal strength group to the left.
+            text = (
+                f"{_weight_operand(left, binding)}{operator}{_weight_operand(right, binding + 1)}"
+            )
+    return f"({text})" if binding < place else text

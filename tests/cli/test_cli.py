@@ -1,0 +1,241 @@
+"""The command line as a user meets it: output, JSON, exit codes, and messages for bad input."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import liftgbp
+from liftgbp.cli import main
+
+MODELS = Path(__file__).parent.parent.parent / "models"
+SMOKERS = str(MODELS / "friends-smokers.mln")
+CHAIN = str(MODELS / "chain.mln")
+
+
+class Shell:
+    """Runs the command line in this process."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._patch = monkeypatch
+        self._capture = capsys
+
+    def __call__(self, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
+        self._patch.setattr("sys.argv", ["liftgbp", *arguments])
+        self._patch.setattr("sys.stdin", io.StringIO(stdin))
+        with pytest.raises(SystemExit) as exit_:
+            main()
+        captured = self._capture.readouterr()
+        return int(exit_.value.code or 0), captured.out, captured.err
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    return Shell(monkeypatch, capsys)
+
+
+def test_version(shell: Shell) -> None:
+    code, out, _ = shell("--version")
+    assert code == 0
+    assert out.split() == ["liftgbp", liftgbp.__version__]
+
+
+@pytest.mark.parametrize("command", [(), ("query",), ("graph",), ("check",)])
+def test_help(shell: Shell, command: tuple[str, ...]) -> None:
+    code, out, _ = shell(*command, "--help")
+    assert code == 0
+    assert "Usage: liftgbp" in out
+
+
+def test_query_prints_a_table(shell: Shell) -> None:
+    code, out, _ = shell("query", SMOKERS, "-n", "person=1e6", "-q", "friends(x,y)")
+    assert code == 0
+    assert "0.441985" in out
+    assert "999,999,000,000" in out
+    assert "converged" in out
+
+
+def test_query_json(shell: Shell) -> None:
+    code, out, _ = shell("query", SMOKERS, "-n", "person=4", "-q", "friends(x,y)", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert result["domains"] == {"person": 4}
+    assert result["regions"] == {
+        "family": "intersections",
+        "classes": 3,
+        "edges": 3,
+        "ground_regions": 22,
+    }
+    assert result["solver"]["name"] == "flooding"
+    assert result["solver"]["status"] == "converged"
+    assert result["solver"]["residual"] < 1e-11
+    # The published value without the four diagonal atoms, each of which adds log 2.
+    assert result["log_z"] == pytest.approx(26.6382328807 + 4 * 0.693147180560, abs=1e-9)
+    same, different = result["answers"]
+    assert same["where"] == "x = y"
+    assert same["count"] == 4
+    assert different["query"] == different["atom"] == "friends(x,y)"
+    assert different["where"] == "x != y"
+    assert different["count"] == 12
+    assert different["values"]["true"] == pytest.approx(0.4419851737, abs=1e-9)
+    assert sum(different["values"].values()) == pytest.approx(1)
+
+
+def test_without_queries_every_predicate_is_answered(shell: Shell) -> None:
+    _, out, _ = shell("query", SMOKERS, "-n", "person=4", "--json")
+    assert [row["query"] for row in json.loads(out)["answers"]] == [
+        *("friends(x,y)", "friends(x,y)", "smokes(x)")
+    ]
+
+
+def test_conditional_keys_follow_the_atoms(shell: Shell) -> None:
+    query = "smokes(y) | friends(x,y), smokes(x), x != y"
+    _, out, _ = shell("query", SMOKERS, "-n", "person=4", "-q", query, "--json")
+    (row,) = json.loads(out)["answers"]
+    assert len(row["values"]) == 8
+    assert row["values"]["false,true,true"] + row["values"]["true,true,true"] == pytest.approx(1)
+
+
+def test_model_from_standard_input(shell: Shell) -> None:
+    text = "smokes(person)\n1.0 smokes(x)"
+    code, out, _ = shell("query", "-", "-n", "person=3", "--json", stdin=text)
+    assert code == 0
+    assert json.loads(out)["model"] == "<stdin>"
+
+
+def test_graph(shell: Shell) -> None:
+    code, out, _ = shell("graph", CHAIN, "-n", "person=10")
+    assert code == 0
+    assert "r(1,2) r(2,3) r(3,4)" in out
+    _, out, _ = shell("graph", CHAIN, "-n", "person=10", "--json")
+    result = json.loads(out)
+    assert len(result["regions"]) == 4
+    # The seven edges of the chain and how many parents each stands for, at N = 10.
+    assert sorted(edge["kappa"] for edge in result["edges"]) == [1, 1, 7, 7, 8, 8, 56]
+
+
+def test_check(shell: Shell) -> None:
+    code, out, _ = shell("check", CHAIN, "-n", "person=4")
+    assert code == 0
+    assert "lifted equals ground at every iteration" in out
+    assert "0.335765" in out
+    _, out, _ = shell("check", CHAIN, "-n", "person=4", "--json")
+    assert json.loads(out)["agrees"] is True
+
+
+def test_divergence_is_exit_code_1_with_advice(shell: Shell) -> None:
+    code, out, _ = shell("query", CHAIN, "-n", "person=6")
+    assert code == 1
+    assert "do not trust these numbers" in out
+    code, out, _ = shell("query", CHAIN, "-n", "person=6", "--json")
+    assert code == 1
+    assert json.loads(out)["solver"]["status"] == "diverged"
+
+
+HEAD = "person = {Anna, Bob}\nfriends(person, person)\nsmokes(person)\n"
+
+BAD_MODELS = {
+    "syntax error": (HEAD + "1.4 smokes(x) ^ => smokes(y)", ":4:17:"),
+    "wrong arity": (HEAD + "1.4 smokes(x) ^ friends(x) => smokes(y)", "friends takes 2 arguments"),
+    "unknown predicate": (HEAD + "1.4 smoks(x)", "unknown predicate smoks"),
+    "unknown sort": (HEAD + "1.4/|persn| smokes(x)", "unknown sort persn"),
+    "nan weight": (HEAD + "nan smokes(x)", ":4:1:"),
+    "infinite weight": (HEAD + "1e999 smokes(x)", "finite"),
+    "table too short": (HEAD + "parfactor smokes(x) : [1, 2, 3]", "3 entries"),
+    "negative potential": (HEAD + "parfactor smokes(x) : [1, -2]", "negative"),
+    "contradiction": (HEAD + "smokes(x).\n!smokes(Anna).", "no world satisfies"),
+    "table cap": (HEAD + "1 " + " ^ ".join(f"friends(x{i},y{i})" for i in range(21)), "cap"),
+    "division by zero": (HEAD + "1/(|person|-2) smokes(x)", "not a finite number"),
+    "no weight": (HEAD + "smokes(x) => smokes(y)", "weight"),
+    "two sorts": (HEAD + "city(place)\nplace = 3\n1 smokes(x) ^ city(x)", "use two variables"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_MODELS.values(), ids=BAD_MODELS)
+def test_bad_models(shell: Shell, text: str, message: str) -> None:
+    code, out, err = shell("query", "-", stdin=text)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+BAD_CALLS = {
+    "size zero": (("query", SMOKERS, "-n", "person=0"), "at least 1"),
+    "negative size": (("query", SMOKERS, "-n", "person=-3"), "at least 1"),
+    "size not a number": (("query", SMOKERS, "-n", "person=many"), "whole number"),
+    "fractional size": (("query", SMOKERS, "-n", "person=2.5"), "whole number"),
+    "infinite size": (("query", SMOKERS, "-n", "person=inf"), "whole number"),
+    "no equals sign": (("query", SMOKERS, "-n", "person"), "SORT=SIZE"),
+    "size twice": (("query", SMOKERS, "-n", "person=3", "-n", "person=4"), "twice"),
+    "unknown sort": (("query", SMOKERS, "-n", "people=3"), "unknown sort people"),
+    "missing size": (("query", SMOKERS), "no size"),
+    "undeclared query": (("query", SMOKERS, "-n", "person=3", "-q", "knows(x,y)"), "knows"),
+    "malformed query": (("query", SMOKERS, "-n", "person=3", "-q", "smokes(x"), "<query>:1:"),
+    "unknown constant": (("query", SMOKERS, "-n", "person=3", "-q", "smokes(Anna)"), "Anna"),
+    "not held": (
+        ("query", SMOKERS, "-n", "person=3", "-q", "friends(x,y) ^ friends(y,z) | distinct"),
+        "--regions objects:3",
+    ),
+    "missing file": (("query", "no-such.mln"), "no-such.mln"),
+    "directory": (("query", str(MODELS)), "cannot read"),
+    "unknown family": (("query", SMOKERS, "-n", "person=3", "--regions", "all"), "intersections"),
+    "bad damping": (("query", SMOKERS, "-n", "person=3", "--damping", "1"), "damping"),
+    "bad tolerance": (("query", SMOKERS, "-n", "person=3", "--tol", "nan"), "tol"),
+    "no iterations": (("query", SMOKERS, "-n", "person=3", "--iterations", "0"), "iterations"),
+    "unknown option": (("query", SMOKERS, "--people", "3"), "--people"),
+    "too large to check": (("check", SMOKERS, "-n", "person=1e9"), "plain grounding"),
+    "objects beyond the cap": (
+        ("query", SMOKERS, "-n", "person=9", "--regions", "objects:6"),
+        "above the cap",
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD_CALLS.values(), ids=BAD_CALLS)
+def test_bad_calls(shell: Shell, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = shell(*arguments)
+    assert code == 2
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_include_cycle(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "a.mln").write_text('#include "b.mln"\n')
+    (tmp_path / "b.mln").write_text('#include "a.mln"\n')
+    code, _, err = shell("query", str(tmp_path / "a.mln"))
+    assert code == 2
+    assert "includes" in err or "cycle" in err
+
+
+def test_interrupt_ends_cleanly() -> None:
+    # Flooding oscillates for ever on this model.
+    model = str(MODELS / "transitive.mln")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "liftgbp", "query", model, "-n", "person=6"]
+        + ["--iterations", "1000000000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.strip() == "interrupted"
+
+
+def test_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m liftgbp query {SMOKERS} -n person=4 --json | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "{"
+    assert done.stderr == ""

@@ -1,0 +1,313 @@
+"""Texts that are wrong, where the error points and what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from liftgbp.errors import InputError, ModelError, QueryError
+from liftgbp.model.parser import load, parse, parse_query
+
+# The statements under test stand in line 2 and below.
+DECLARED = "p(person) /**/ \nr(person,person)\nmood(person) : {low, high}\nrain\n"
+
+NEEDS_WEIGHT = "a formula needs a weight in front or a period at its end"
+OPERATOR = "expected an operator (^, v, =>, <=>)"
+SIZE = "must be a whole number from 1 to 1e100"
+DOTS = "... stands between a whole number and a larger one"
+
+# (text, column of the error in line 5, length of the marked text, part of the message)
+IN_ONE_LINE: list[tuple[str, int, int, str]] = [
+    # --- syntax
+    ("1.4 p(x", 8, 1, "expected ')' or ',', got the end of the text"),
+    ("1.4 p(x) p(y)", 10, 1, f"{OPERATOR} or the end of the line, got 'p'"),
+    ("1.4 p(x) ^", 11, 1, "expected a formula, got the end of the text"),
+    ("1.4 p(x) ^ // more", 11, 1, "expected a formula, got the end of the text"),
+    ("1.4 (p(x)) => )", 15, 1, "expected a formula, got ')'"),
+    ("1.4", 4, 1, "expected a formula or an arithmetic operator, got the end of the text"),
+    ("1.4 * p(x)", 7, 1, "expected a number, got 'p'"),
+    ("1.4/|person p(x)", 13, 1, "expected '|', got 'p'"),
+    ("1.4 p(^)", 7, 1, "expected a variable, a constant or ')', got '^'"),
+    ("1.4 p(x) | ", 11, 1, "expected a variable or a constant, got the end of the text"),
+    ("1.4 p(x) | x", 13, 1, "expected '=', got the end of the text"),
+    ("1.4 EXIST y", 12, 1, "expected a formula or ',', got the end of the text"),
+    ("1.4 EXIST 1 p(x)", 11, 1, "expected a name, got '1'"),
+    ("city = ", 7, 1, "expected a name, a number or '{', got the end of the text"),
+    ("city = {A B}", 11, 1, "expected ',' or '}', got 'B'"),
+    ("city = {}", 9, 1, "expected a name, got '}'"),
+    ("parfactor p(x) p(y)", 16, 1, "expected ',', ':' or '|', got 'p'"),
+    ("parfactor p(x) : 1", 18, 1, "expected '[', got '1'"),
+    ("parfactor p(x) : [1, ]", 22, 1, "expected a number, got ']'"),
+    ("parfactor p(x) : [1 2]", 21, 1, "expected an arithmetic operator, ',' or ']', got '2'"),
+    ("m(person) : low", 13, 3, "expected '{', got 'low'"),
+    ("#include other.mln", 10, 5, "expected a name in quotes, got 'other'"),
+    ("#define", 1, 1, "expected a statement, got '#'"),
+    ("§", 1, 1, "expected a statement, got '§'"),
+    ("rain \x07", 6, 1, r"got '\x07'"),
+    ("1.4 high = mood(x)", 16, 1, f"{OPERATOR} or the end of the line, got '('"),
+    ("p(x). .", 7, 1, "expected '|' or the end of the line, got '.'"),
+    # --- other notations
+    ("1.4 p(x) & p(y)", 10, 1, "'and' is written ^"),
+    ("1.4 p(x) and p(y)", 10, 3, "'and' is written ^"),
+    ("1.4 p(x) || p(y)", 11, 1, "'or' is written v"),
+    ("1.4 p(x) or p(y)", 10, 2, "'or' is written v"),
+    ("1.4 ~p(x)", 5, 1, "'not' is written !"),
+    ("1.4 not p(x)", 9, 1, "'not' is written !"),
+    ("1.4 p(x) -> p(y)", 10, 1, "'implies' is written =>"),
+    ("1.4 p(x) ⇔ p(y)", 10, 1, "equivalence is written <=>"),
+    ("1.4 x == y ^ r(x,y)", 8, 1, "equality is written ="),
+    ("1.4 ∃y p(y)", 5, 1, "this quantifier is written EXIST"),
+    ("1.4 ∀y p(y)", 5, 1, "this quantifier is written FORALL"),
+    ("s(person, person!)", 17, 1, "marks of uniqueness (person!) are not part of the language"),
+    ("*s(person)", 1, 1, "closed-world marks (*friends) are not part of the language"),
+    ("1.4 p('Anna')", 7, 1, 'names are quoted with "'),
+    ('1.4 p("Anna)', 7, 1, "the closing quote is missing"),
+    ("1.4 p(x) /* for ever", 10, 2, "this comment has no end; close it with */"),
+    # --- sorts
+    ("person = 0", 10, 1, f"the size of person {SIZE}, got 0"),
+    ("person = -5", 10, 2, f"the size of person {SIZE}, got -5"),
+    ("person = 2.5", 10, 3, f"the size of person {SIZE}, got 2.5"),
+    ("person = 1e999999999", 10, 11, f"the size of person {SIZE}, got 1e999999999"),
+    ("person = 1e-9999999999999999999", 10, 22, f"the size of person {SIZE}, got 1e-99"),
+    ("person = {Anna, Bob, Anna}", 22, 4, "Anna is listed twice"),
+    ("person = {1, 2, 1, ..., 3}", 17, 1, "1 is listed twice"),
+    ("person = {3, 1, ..., 5}", 17, 3, "3 is listed twice"),
+    ("person = {Anna, bob}", 17, 3, 'formulas would read bob as a variable; write Bob or "bob"'),
+    ("person = {1, ..., 1}", 14, 3, DOTS),
+    ("person = {A, ..., B}", 14, 3, DOTS),
+    ("person = {..., 3}", 11, 3, DOTS),
+    ("person = {1, ...}", 14, 3, DOTS),
+    ("person = {1, ..., 1e9}", 14, 3, "a range names at most 1000000 objects"),
+    ("Person = 3", 1, 6, "a sort has a plain name that starts with a lower-case letter"),
+    ("p(x) = {A, B}", 1, 4, "a sort has a plain name that starts with a lower-case letter"),
+    # --- predicates
+    ("r(person)", 1, 9, "r was declared as r(person, person) in a.mln, line 2"),
+    ("p(person) : {a, b}", 1, 18, "p was declared with values false, true in a.mln, line 1"),
+    ("m(X) : {a, b}", 1, 4, "a predicate is declared with sorts, which start with a lower-case"),
+    ("m : {a}", 1, 7, "m needs at least two values"),
+    ("m : {a, b, a}", 12, 1, "a is listed twice"),
+    ("distinct(person)", 1, 16, "distinct is a word of the language; use another name"),
+    # --- rules
+    ("p(x) ^ p(y)", 1, 11, NEEDS_WEIGHT),
+    ("  p(Anna) // a fact?", 3, 7, NEEDS_WEIGHT),
+    ("p(+x)", 1, 5, NEEDS_WEIGHT),
+    ("r(x,y) | x != y", 1, 15, NEEDS_WEIGHT),
+    ("mood(x) = high", 1, 14, NEEDS_WEIGHT),
+    ("x != 3", 1, 6, NEEDS_WEIGHT),
+    ("1.4 p(x).", 9, 1, "a formula with a weight is not hard; drop its weight or this period"),
+    ("1.4 r(x,y) | distinct.", 22, 1, "a formula with a weight is not hard"),
+    ("1.4 p(+Anna)", 7, 5, "Anna is a constant; + expands variables"),
+    ("1.4 EXIST X p(X)", 11, 1, "X is a constant; variables start with a lower-case letter"),
+    ("1.4 FORALL z p(x)", 12, 1, "variable z does not occur in the formula"),
+    ("1.4 p(x) | mood(x) = low", 12, 13, "a restriction compares variables and constants"),
+    ("1.4 p(x) | rain != x", 12, 9, "rain is a predicate; a restriction compares variables"),
+    ("1 " + 120 * "!" + "p(x)", 1, 126, "this is nested more than 100 levels deep"),
+    ("1" + 120 * "+1" + " p(x)", 1, 246, "this is nested more than 100 levels deep"),
+    # --- weights and potentials
+    ("inf p(x)", 1, 3, "inf is not a finite number; a formula that must hold is written without"),
+    ("-inf p(x)", 2, 3, "inf is not a finite number"),
+    ("2 * NaN (p(x))", 5, 3, "NaN is not a finite number"),
+    ("Infinity !p(x)", 1, 8, "Infinity is not a finite number"),
+    ("1e999 p(x)", 1, 5, "1e999 is not a finite number"),
+    ("2*1e300*1e300 p(x)", 1, 13, "2*1e300*1e300 is not a finite number"),
+    ("1/(2-2) p(x)", 1, 7, "division by zero"),
+    ("1/|city| p(x)", 3, 6, "unknown sort city; the model has person"),
+    ("parfactor rain : [1, -2]", 22, 2, "a potential cannot be negative"),
+    ("parfactor rain : [1, 2*(3-4)]", 22, 7, "a potential cannot be negative"),
+    ("parfactor rain : [1, inf]", 22, 3, "inf is not a finite number"),
+    ("parfactor p(+x) : [1, 2]", 13, 2, "+ expands variables of formulas only"),
+    # --- what the model itself checks points into the text, too
+    ("1.4 s(x)", 5, 4, "unknown predicate s; declared are p, r, mood, rain"),
+    ("1.4 p(x) ^ r(x)", 12, 4, "r takes 2 arguments, got 1"),
+    ("1.4 mood(x)", 5, 7, "mood takes the values low, high; write mood(x) = low"),
+    ("1.4 mood(x) = medium", 5, 16, "mood takes the values low, high"),
+    ("1.4 p(x) ^ y = z", 12, 1, "the sort of variable y is unknown; use it in an atom"),
+    ("1.4 p(x) ^ A = B", 12, 5, "A and B are both constants"),
+    ("1.4 p(+x)", 1, 9, "+x expands over the constants of person, which declares none"),
+    ("parfactor p(x), rain : [1, 2]", 1, 29, "the table has 2 entries, but its atoms need 2 x 2"),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "length", "message"), IN_ONE_LINE)
+def test_error_in_one_line(text: str, column: int, length: int, message: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        parse(DECLARED + text, "a.mln")
+    span = caught.value.span
+    assert span is not None
+    assert message in caught.value.message
+    assert (span.line, span.column, span.end - span.start) == (5, column, length)
+    assert str(caught.value).startswith(f"a.mln:5:{column}: {caught.value.message}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("1 (rain\n2 rain", (6, 1), f"{OPERATOR} or ')', got '2'; the '(' of line 5 is still open"),
+        ("parfactor rain : [1,\n2\n\n1 rain", (8, 1), "the '[' of line 5 is still open"),
+        ("1 rain =>\n\n1 rain", (7, 3), "expected '=', got 'rain'"),
+        ("1 !\n1 rain", (5, 4), "expected a formula, got the end of the line"),
+        ("1 ! // not\n1 rain", (5, 4), "expected a formula, got the end of the line"),
+        ("1 EXIST y\nrain", (5, 10), "expected a formula or ',', got the end of the line"),
+        ("rain2\n\n/* a\nb */ 1 )\nrain3", (8, 8), "got ')'"),
+        ("1 rain\r\n1 )", (6, 3), "got ')'"),
+        (
+            "city = 3\ncity = {A}\ncity = 4",
+            (7, 1),
+            "city was declared with size 3 in a.mln, line 5",
+        ),
+        (
+            "city = {A}\ncity = {B}",
+            (6, 1),
+            "city was declared with other constants in a.mln, line 5",
+        ),
+        ("rain\nrain(person)", (6, 1), "rain was declared as rain() in a.mln, line 4"),
+    ],
+)
+def test_error_across_lines(text: str, place: tuple[int, int], message: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        parse(DECLARED + text, "a.mln")
+    span = caught.value.span
+    assert span is not None
+    assert message in caught.value.message
+    assert (span.line, span.column) == place
+
+
+def test_the_whole_message() -> None:
+    with pytest.raises(ModelError) as caught:
+        parse("friends(person, person)\n\tsmokes(person)\n\t1.4 smokes(x) ^ friends(x)", "s.mln")
+    assert str(caught.value) == (
+        "s.mln:3:18: friends takes 2 arguments, got 1\n"
+        "  \t1.4 smokes(x) ^ friends(x)\n"
+        "  \t                ^~~~~~~~~~"
+    )
+
+
+def test_parentheses_may_be_nested_without_limit() -> None:
+    assert len(parse(f"p(person)\n1 {5000 * '('}p(x){5000 * ')'}").rules) == 1
+
+
+# --- files
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    latin, binary = tmp_path / "latin.mln", tmp_path / "binary.mln"
+    latin.write_bytes("p(é)".encode("latin-1"))
+    binary.write_bytes(b"p(x)\0")
+    for path, reason in (
+        (tmp_path / "none.mln", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+        (tmp_path / "a\0b", "embedded null byte"),
+        (latin, "it is not UTF-8 text"),
+        (binary, "it is a binary file"),
+    ):
+        with pytest.raises(ModelError) as caught:
+            load(path)
+        assert str(caught.value) == f"cannot read {path}: {reason}"
+
+
+def test_include_that_cannot_be_read(tmp_path: Path) -> None:
+    main = tmp_path / "main.mln"
+    main.write_text('p(person)\n  #include "none.mln" // missing')
+    with pytest.raises(ModelError) as caught:
+        load(main)
+    assert str(caught.value) == (
+        f"{main}:2:3: cannot read {tmp_path / 'none.mln'}: No such file or directory\n"
+        '    #include "none.mln" // missing\n'
+        "    ^~~~~~~~~~~~~~~~~~~"
+    )
+
+
+def test_include_cycle(tmp_path: Path) -> None:
+    for name, text in {
+        "main.mln": '#include "a.mln"',
+        "a.mln": 'p(person)\n#include "b.mln"',
+        "b.mln": '\n\n#include "./a.mln"',
+    }.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ModelError) as caught:
+        load(tmp_path / "main.mln")
+    span = caught.value.span
+    assert caught.value.message == "these files include each other: a.mln -> b.mln -> a.mln"
+    assert span is not None
+    assert (span.source.name, span.line, span.column) == (str(tmp_path / "b.mln"), 3, 1)
+
+
+def test_a_file_that_includes_itself(tmp_path: Path) -> None:
+    (tmp_path / "a.mln").write_text('#include "a.mln"')
+    with pytest.raises(ModelError, match=r"include each other: a\.mln -> a\.mln"):
+        load(tmp_path / "a.mln")
+    with pytest.raises(ModelError, match=r"include each other: a\.mln -> a\.mln"):
+        parse('#include "a.mln"', str(tmp_path / "text.mln"))
+
+
+def test_errors_in_included_files_point_there(tmp_path: Path) -> None:
+    (tmp_path / "main.mln").write_text('#include "rules.mln"')
+    (tmp_path / "rules.mln").write_text("p(person)\n1 p(x, y)")
+    with pytest.raises(ModelError) as caught:
+        load(tmp_path / "main.mln")
+    assert str(caught.value).startswith(f"{tmp_path / 'rules.mln'}:2:3: p takes 1 argument, got 2")
+
+
+# --- queries
+
+LISTS_ATOMS = "a query lists atoms, and all their values are answered"
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "message"),
+    [
+        ("!p(x)", 1, LISTS_ATOMS),
+        ("p(x) v p(y)", 1, LISTS_ATOMS),
+        ("p(x) ^ !p(y)", 8, LISTS_ATOMS),
+        ("p(x) => p(y)", 1, LISTS_ATOMS),
+        ("p(x), p(x) <=> p(y)", 7, LISTS_ATOMS),
+        ("EXIST y r(x,y)", 1, LISTS_ATOMS),
+        ("p(x) ^ (FORALL y r(x,y))", 9, LISTS_ATOMS),
+        ("mood(x) = high", 1, LISTS_ATOMS),
+        ("r(x,y) ^ x != y", 10, LISTS_ATOMS),
+        ("p(x) | !p(y)", 8, LISTS_ATOMS),
+        ("p(x) | mood(y) = high", 8, "a restriction compares variables and constants"),
+        ("p(+x)", 3, "+ expands variables of formulas only"),
+        ("", 1, "expected a name, got the end of the text"),
+        ("p(x) |", 7, "expected a name, got the end of the text"),
+        ("p(x) p(y)", 6, "expected ',', '^', '|' or the end of the text, got 'p'"),
+        ("p(x).", 5, "expected ',', '|' or the end of the text, got '.'"),
+        ("p(x) | p(y) | distinct", 13, "got '|'"),
+        ("1.4 p(x)", 5, "expected '=', got 'p'"),
+        ("p(x) /* y", 6, "this comment has no end"),
+        ("p(x) ^ " + 120 * "!" + "p(x)", 1, "nested more than 100 levels deep"),
+    ],
+)
+def test_query_error(text: str, column: int, message: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        parse_query(text)
+    span = caught.value.span
+    assert span is not None
+    assert message in caught.value.message
+    assert (span.source.name, span.line, span.column) == ("<query>", 1, column)
+
+
+# --- whatever is typed, the answer is a model or a pointed error
+
+PIECES = st.sampled_from(
+    [
+        *("p(x)", "r(x,y)", "rain", "person", "x", "v", "Anna", "1", "2.5", '"a b"', "|person|"),
+        *("(", ")", "[", "]", "{", "}", ",", ".", "...", ":", "|", "+", "-", "*", "/", "\n"),
+        *("^", " v ", "=>", "<=>", "!", "=", "!=", "EXIST", "FORALL", "distinct", "parfactor"),
+        *("#include", "inf", "// c\n", "/* c */", "/*", '"', "&", "\\", "\0", " "),
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(PIECES, max_size=10), st.sampled_from(["", " "]))
+def test_any_text(pieces: list[str], between: str) -> None:
+    text = between.join(pieces)
+    for read in (lambda: parse(DECLARED + text), lambda: parse_query(text)):
+        try:
+            read()
+        except InputError as error:
+            assert "\n" in str(error)
