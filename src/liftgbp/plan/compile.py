@@ -7,32 +7,42 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from liftgbp.plan.orbits import Orbits, find_orbits
 from liftgbp.plan.plan import Exponents, Floats, Ints, Layout, Plan
-from liftgbp.plan.projection import projection
-from liftgbp.plan.supports import Alive, alive_states
+from liftgbp.plan.projection import project_states, projection
+from liftgbp.plan.supports import alive_states
 from liftgbp.regions import LiftedRegionGraph
 
 
-def compile_plan(graph: LiftedRegionGraph) -> Plan:
+def compile_plan(graph: LiftedRegionGraph, *, symmetric: bool = True) -> Plan:
     """The plan of a lifted region graph with the tables of its model.
+
+    Tables have one entry per orbit of states under the symmetries of their region; without
+    `symmetric` they have one entry per state.
 
     >>> from liftgbp.model.parser import parse
     >>> from liftgbp.regions import build_regions
     >>> from liftgbp.shatter import shatter
     >>> model = parse("p(thing)\\n1 p(x) ^ p(y) | x != y")
     >>> print(compile_plan(build_regions(shatter(model, {"thing": 10}))))
-    plan: 6 belief entries in 2 regions, 2 message entries in 1 messages, 10 exponents
-      0  2×2  4 of 4 states  n·c=45  2 terms
-      1  2  2 of 2 states  n·c=-80  1 terms
+    plan: 5 belief entries in 2 regions, 2 message entries in 1 messages, 8 exponents
+      0  2×2  3 entries for 4 of 4 states  n·c=45  2 terms
+      1  2  2 entries for 2 of 2 states  n·c=-80  1 terms
     """
     ranges = graph.normal.ranges
     shapes = [tuple(ranges[predicate] for predicate, _ in r.cluster) for r in graph.regions]
     theta = [_potential(graph, region, shape) for region, shape in enumerate(shapes)]
     alive = alive_states(graph, shapes, theta)
-    layout = lay_out(graph, shapes, alive)
+    orbits = [
+        find_orbits(shape, region.symmetries if symmetric else (), mask)
+        for shape, region, mask in zip(shapes, graph.regions, alive, strict=True)
+    ]
+    layout = lay_out(graph, shapes, orbits, symmetric=symmetric)
     return Plan(
         layout=layout,
-        theta=_concatenate([table.ravel()[mask] for table, mask in zip(theta, alive, strict=True)]),
+        theta=_concatenate(
+            [t.ravel()[orbit.representatives] for t, orbit in zip(theta, orbits, strict=True)]
+        ),
         exponents=_exponents(graph, layout),
         weights=tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True)),
         log_offset=graph.normal.log_constant + _log_worlds_of_free_atoms(graph),
@@ -63,31 +73,43 @@ def _log_worlds_of_free_atoms(graph: LiftedRegionGraph) -> float:
 
 
 def lay_out(
-    graph: LiftedRegionGraph, shapes: Sequence[tuple[int, ...]], alive: Sequence[Alive]
+    graph: LiftedRegionGraph,
+    shapes: Sequence[tuple[int, ...]],
+    orbits: Sequence[Orbits],
+    *,
+    symmetric: bool,
 ) -> Layout:
     """Where beliefs and messages lie, and which entries each operation reads."""
-    states = [np.flatnonzero(mask) for mask in alive]
-    # The place of each state among the alive ones of its region; dead states are never looked up.
-    place = [np.cumsum(mask) - 1 for mask in alive]
-    region_starts = _starts([len(s) for s in states])
-    message_starts = _starts([len(states[m.child]) for m in graph.messages])
+    message_orbits = [
+        find_orbits(shapes[m.child], m.symmetries if symmetric else (), orbits[m.child].orbit_of >= 0)
+        for m in graph.messages
+    ]
+    region_starts = _starts([len(own) for own in orbits])
+    message_starts = _starts([len(own) for own in message_orbits])
     terms = [list(_terms(graph, region)) for region in range(len(graph.regions))]
-    sources, source_starts = _sources(graph, shapes, states, place, region_starts)
+    sources, source_counts, source_starts = _sources(
+        graph, shapes, orbits, message_orbits, region_starts
+    )
     return Layout(
         shapes=tuple(shapes),
-        states=tuple(states),
+        entry_of=tuple(own.orbit_of for own in orbits),
+        multiplicity=_concatenate_ints([own.sizes for own in orbits]),
         region_starts=region_starts,
         message_starts=message_starts,
         term_entries=tuple(
-            _term_entries(graph, shape, own, place, message_starts, own_terms)
-            for shape, own, own_terms in zip(shapes, states, terms, strict=True)
+            _term_entries(graph, shape, own.representatives, message_orbits, message_starts, listed)
+            for shape, own, listed in zip(shapes, orbits, terms, strict=True)
         ),
         term_edges=tuple(tuple(edge for edge, _, _ in own) for own in terms),
         term_inside=tuple(tuple(inside for _, _, inside in own) for own in terms),
         sources=sources,
+        source_counts=source_counts,
         source_starts=source_starts,
         children=_concatenate_ints(
-            [region_starts[m.child] + np.arange(len(states[m.child])) for m in graph.messages]
+            [
+                region_starts[m.child] + orbits[m.child].orbit_of[own.representatives]
+                for m, own in zip(graph.messages, message_orbits, strict=True)
+            ]
         ),
     )
 
@@ -108,33 +130,47 @@ def _term_entries(
     graph: LiftedRegionGraph,
     shape: tuple[int, ...],
     states: Ints,
-    place: Sequence[Ints],
+    message_orbits: Sequence[Orbits],
     message_starts: Ints,
     terms: Sequence[tuple[int, tuple[int, ...], int]],
 ) -> Ints:
     entries = np.empty((len(states), len(terms)), dtype=np.int64)
     for column, (number, axes, _) in enumerate(terms):
-        edge = graph.edges[number]
-        index = projection(shape, axes)[states]
-        entries[:, column] = message_starts[edge.message] + place[edge.child][index]
+        message = graph.edges[number].message
+        index = project_states(states, shape, axes)
+        entries[:, column] = message_starts[message] + message_orbits[message].orbit_of[index]
     return entries
 
 
 def _sources(
     graph: LiftedRegionGraph,
     shapes: Sequence[tuple[int, ...]],
-    states: Sequence[Ints],
-    place: Sequence[Ints],
+    orbits: Sequence[Orbits],
+    message_orbits: Sequence[Orbits],
     region_starts: Ints,
-) -> tuple[Ints, Ints]:
+) -> tuple[Ints, Ints, Ints]:
+    """Which belief entries sum up to which message entries, and with how many states each.
+
+    All states of the parent are counted by (message entry, belief entry); for symmetry, each state
+    of a message entry gets the same share.
+    """
     sources: list[Ints] = []
     counts: list[Ints] = []
-    for message in graph.messages:
-        parent, child = message.parent, message.child
-        target = place[child][projection(shapes[parent], message.axes)[states[parent]]]
-        sources.append(region_starts[parent] + np.argsort(target, kind="stable"))
-        counts.append(np.bincount(target, minlength=len(states[child])))
-    return _concatenate_ints(sources), _starts(_concatenate_ints(counts))
+    lengths: list[Ints] = []
+    for message, targets in zip(graph.messages, message_orbits, strict=True):
+        own = orbits[message.parent]
+        alive = np.flatnonzero(own.orbit_of >= 0)
+        target = targets.orbit_of[projection(shapes[message.parent], message.axes)[alive]]
+        pairs, states = np.unique(target * len(own) + own.orbit_of[alive], return_counts=True)
+        entry = pairs // len(own)
+        sources.append(region_starts[message.parent] + pairs % len(own))
+        counts.append(states // targets.sizes[entry])
+        lengths.append(np.bincount(entry, minlength=len(targets)))
+    return (
+        _concatenate_ints(sources),
+        _concatenate_ints(counts),
+        _starts(_concatenate_ints(lengths)),
+    )
 
 
 def _starts(lengths: Sequence[int] | Ints) -> Ints:

@@ -34,10 +34,13 @@ class Layout:
     """Where everything lies, whatever the domain sizes and weights are.
 
     Belief entries of all regions follow each other, and so do message entries of all messages.
-    Only states that hard formulas allow have entries.
+    An entry stands for an orbit of states under the symmetries of its table (or for one state, if
+    the layout stores full tables); states that hard formulas rule out have no entry.
 
     shapes          per region, the range of each of its atoms
-    states          per region, the states that have entries, as flat indices into its shape
+    entry_of        per region, for each state (a flat index into its shape) its entry counted from
+                    the region's first one, or -1
+    multiplicity    for each belief entry the number of states that it stands for
     region_starts   the first belief entry of each region
     message_starts  the first message entry of each message
     term_entries    per region, for each belief entry and each term of the region's belief, the
@@ -45,18 +48,21 @@ class Layout:
     term_edges      per region, the lifted edge of each term
     term_inside     per region, how many of the edge's ground parents lie inside the region
     sources         belief entries of parents, grouped by the message entry that they sum up to
+    source_counts   how many states of each source sum up to one state of the message
     source_starts   the first source of each message entry
     children        for each message entry the belief entry of the child
     """
 
     shapes: tuple[tuple[int, ...], ...]
-    states: tuple[Ints, ...]
+    entry_of: tuple[Ints, ...]
+    multiplicity: Ints
     region_starts: Ints
     message_starts: Ints
     term_entries: tuple[Ints, ...]
     term_edges: tuple[tuple[int, ...], ...]
     term_inside: tuple[tuple[int, ...], ...]
     sources: Ints
+    source_counts: Ints
     source_starts: Ints
     children: Ints
 
@@ -66,7 +72,7 @@ class Layout:
     @property
     def belief_entries(self) -> int:
         """The number of belief entries of all regions."""
-        return sum(len(states) for states in self.states)
+        return len(self.multiplicity)
 
     @property
     def message_entries(self) -> int:
@@ -88,16 +94,30 @@ class Layout:
         """The message entry of each source."""
         return segment_of(self.source_starts, len(self.sources))
 
+    @cached_property
+    def log_multiplicity(self) -> Floats:
+        """The log of the number of states of each belief entry."""
+        return _frozen(np.log(self.multiplicity))
+
+    @cached_property
+    def log_source_counts(self) -> Floats:
+        """The log of the number of states of each source."""
+        return _frozen(np.log(self.source_counts))
+
     def region_slice(self, region: int) -> slice:
         """The belief entries of a region."""
-        start = int(self.region_starts[region])
-        return slice(start, start + len(self.states[region]))
+        ends = np.append(self.region_starts[1:], self.belief_entries)
+        return slice(int(self.region_starts[region]), int(ends[region]))
 
     def full_table(self, region: int, entries: Floats, missing: float) -> Floats:
-        """The table of a region from all belief entries, with dead states filled in."""
-        table = np.full(math.prod(self.shapes[region]), missing, dtype=np.float64)
-        table[self.states[region]] = entries[self.region_slice(region)]
-        return table.reshape(self.shapes[region])
+        """The table of a region, state by state, from all belief entries."""
+        own = np.append(entries[self.region_slice(region)], missing)
+        return own[self.entry_of[region]].reshape(self.shapes[region])
+
+
+def _frozen(array: Floats) -> Floats:
+    array.setflags(write=False)
+    return array
 
 
 def segment_of(starts: Ints, total: int) -> Ints:
@@ -177,10 +197,12 @@ class Plan:
             f"{layout.message_entries} message entries in {len(layout.message_starts)} messages, "
             f"{len(self.exponents.values)} exponents"
         ]
-        for number, (shape, states) in enumerate(zip(layout.shapes, layout.states, strict=True)):
-            alive = f"{len(states)} of {int(np.prod(shape))} states"
+        for number, shape in enumerate(layout.shapes):
+            entries = layout.region_slice(number)
+            alive = int(layout.multiplicity[entries].sum())
             lines.append(
-                f"  {number}  {'×'.join(map(str, shape))}  {alive}  n·c={self.weights[number]}  "
+                f"  {number}  {'×'.join(map(str, shape))}  {entries.stop - entries.start} entries "
+                f"for {alive} of {math.prod(shape)} states  n·c={self.weights[number]}  "
                 f"{len(layout.term_edges[number])} terms"
             )
         return "\n".join(lines)

@@ -26,3 +26,17 @@ def projection(shape: Sequence[int], axes: Sequence[int]) -> Ints:
         along[axis] = shape[axis]
         index += (np.arange(shape[axis]) * stride).reshape(along)
     return index.ravel()
+
+
+def project_states(states: Ints, shape: Sequence[int], axes: Sequence[int]) -> Ints:
+    """The same for some states only.
+
+    >>> project_states(np.array([1, 5]), (2, 3), (1,)).tolist()
+    [1, 2]
+    """
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    index = np.zeros(len(states), dtype=np.int64)
+    for axis in axes:
+        index *= shape[axis]
+        index += states // strides[axis] % shape[axis]
+    return index

@@ -11,7 +11,7 @@ from liftgbp.regions.families import Family, inner_masks, outer_clusters, parse_
 from liftgbp.regions.graph import Edge, HeldFactor, LiftedRegionGraph, Member, Message, Region
 from liftgbp.regions.lattice import cover_parents
 from liftgbp.shatter import NormalModel
-from liftgbp.signature import Atom, Cluster, Obj, canonise, embeddings, objects_of
+from liftgbp.signature import Atom, Cluster, Obj, canonise, embeddings, objects_of, stabiliser
 from liftgbp.signature.canonical import rename
 
 _OUTSIDE = 1 << 20
@@ -125,7 +125,9 @@ class _Builder:
         aligned = _align(parent, region.renaming)
         if (child, canonise(aligned, _pins(region.cluster)).cluster) in self._edge_by_name:
             return
-        self._messages.append(Message(self._number[parent], child, region.axes))
+        self._messages.append(
+            Message(self._number[parent], child, region.axes, _shared_symmetries(parent, region))
+        )
         identity = {obj: obj for obj in objects_of(region.cluster)}
         waiting = [identity]
         while waiting:
@@ -149,7 +151,7 @@ class _Builder:
                 child=self._number[child],
                 parent=self._number[parent],
                 message=len(self._messages) - 1,
-                axes=tuple(child.index(_rename_atom(atom, symmetry)) for atom in child),
+                axes=_atom_permutation(child, symmetry),
                 count=choose(
                     objects_of(signature.cluster), objects_of(child), signature.automorphisms
                 ),
@@ -165,6 +167,7 @@ class _Builder:
             cluster=cluster,
             count=choose(objects_of(cluster), (), signature.automorphisms),
             outer=cluster in self._outer or cluster in self._homes.values(),
+            symmetries=tuple(_atom_permutation(cluster, g) for g in signature.generators),
             members=self._members(cluster),
             held=self._held(cluster),
         )
@@ -214,6 +217,20 @@ def _canonise_inside(cluster: Cluster, mask: int) -> _Inside:
         renaming=signature.renaming,
         axes=tuple(axis[atom] for atom in signature.cluster),
     )
+
+
+def _atom_permutation(cluster: Cluster, symmetry: Mapping[Obj, Obj]) -> tuple[int, ...]:
+    return tuple(cluster.index(_rename_atom(atom, symmetry)) for atom in cluster)
+
+
+def _shared_symmetries(parent: Cluster, region: _Inside) -> tuple[tuple[int, ...], ...]:
+    """The symmetries of the parent that keep a region inside, as permutations of its atoms."""
+    place = {axis: k for k, axis in enumerate(region.axes)}
+    found = set()
+    for symmetry in stabiliser(parent, _atoms_of(parent, region.mask)):
+        moved = _atom_permutation(parent, symmetry)
+        found.add(tuple(place[moved[axis]] for axis in region.axes))
+    return tuple(sorted(found - {tuple(range(len(place)))}))
 
 
 def _pull_back(mask: int, axes: Sequence[int]) -> int:

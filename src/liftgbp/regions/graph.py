@@ -38,11 +38,15 @@ class HeldFactor:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A canonical region with the regions and the factors inside it."""
+    """A canonical region with the regions and the factors inside it.
+
+    `symmetries` generate its automorphisms, as permutations of its atoms.
+    """
 
     cluster: Cluster
     count: Count
     outer: bool
+    symmetries: tuple[tuple[int, ...], ...]
     members: tuple[Member, ...]
     held: tuple[HeldFactor, ...]
 
@@ -51,12 +55,15 @@ class Region:
 class Message:
     """What a parent sends to one kind of its children.
 
-    `axes` says for each atom of the child which atom of the parent it is.
+    `axes` says for each atom of the child which atom of the parent it is. `symmetries` generate the
+    automorphisms of the child that extend to automorphisms of the parent, as permutations of the
+    child's atoms.
     """
 
     parent: int
     child: int
     axes: tuple[int, ...]
+    symmetries: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)

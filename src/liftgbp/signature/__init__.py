@@ -3,7 +3,7 @@
 Knows atoms and automorphisms (nauty); knows nothing of weights and tables.
 """
 
-from liftgbp.signature.canonical import Atom, Cluster, Obj, Signature, canonise, objects_of
+from liftgbp.signature.canonical import Atom, Cluster, Obj, Signature, canonise, objects_of, stabiliser
 from liftgbp.signature.embedding import embeddings
 from liftgbp.signature.overlap import overlaps
 
@@ -16,4 +16,5 @@ __all__ = [
     "embeddings",
     "objects_of",
     "overlaps",
+    "stabiliser",
 ]

@@ -73,14 +73,38 @@ def canonise(cluster: Cluster, pinned: frozenset[Obj] = frozenset()) -> Signatur
         automorphisms=_count_by_stabilisers(cluster, objects, orbits, pinned)
         if exponent
         else round(mantissa),
-        generators=tuple(
-            {obj: objects[image[k]] for k, obj in enumerate(objects)} for image in generators
-        ),
+        generators=_as_object_maps(generators, objects),
+    )
+
+
+@lru_cache(maxsize=2**16)
+def stabiliser(cluster: Cluster, part: Cluster) -> tuple[Mapping[Obj, Obj], ...]:
+    """Generators of the automorphisms of a cluster that send some of its atoms to themselves.
+
+    >>> edge, back = (0, ((0, 0), (0, 1))), (0, ((0, 1), (0, 0)))
+    >>> stabiliser((edge, back), (edge,))
+    ()
+    >>> stabiliser((edge, back), (edge, back))
+    ({(0, 0): (0, 1), (0, 1): (0, 0)},)
+    """
+    objects = objects_of(cluster)
+    graph = _signature_graph(cluster, objects, frozenset(), frozenset(part))
+    return _as_object_maps(pynauty.autgrp(graph)[0], objects)
+
+
+def _as_object_maps(
+    generators: list[list[int]], objects: tuple[Obj, ...]
+) -> tuple[Mapping[Obj, Obj], ...]:
+    return tuple(
+        {obj: objects[image[k]] for k, obj in enumerate(objects)} for image in generators
     )
 
 
 def _signature_graph(
-    cluster: Cluster, objects: tuple[Obj, ...], pinned: frozenset[Obj]
+    cluster: Cluster,
+    objects: tuple[Obj, ...],
+    pinned: frozenset[Obj],
+    marked: frozenset[Atom] = frozenset(),
 ) -> pynauty.Graph:
     vertex = {obj: k for k, obj in enumerate(objects)}
     colours: dict[tuple[int, int, int], set[int]] = {}
@@ -89,12 +113,14 @@ def _signature_graph(
         colours.setdefault((0, home, index) if obj in pinned else (1, home, 0), set()).add(k)
     neighbours: dict[int, list[int]] = {}
     count = len(objects)
-    for predicate, args in cluster:
+    for atom in cluster:
+        predicate, args = atom
+        kind = 3 if atom in marked else 2
         if not args:
-            colours.setdefault((2, predicate, 0), set()).add(count)
+            colours.setdefault((kind, predicate, 0), set()).add(count)
             count += 1
         for position, obj in enumerate(args):
-            colours.setdefault((2, predicate, position), set()).add(count)
+            colours.setdefault((kind, predicate, position), set()).add(count)
             neighbours[count] = [vertex[obj]] + ([count - 1] if position else [])
             count += 1
     cells = [colours[colour] for colour in sorted(colours)]

@@ -145,12 +145,14 @@ class _Flood:
         """The log beliefs that messages make, normalised and as they are."""
         raw = self._plan.exponents @ messages
         raw += self._plan.theta
-        totals = _log_sum(raw, self._layout.region_starts, self._region_of)
+        states = raw + self._layout.log_multiplicity
+        totals = _log_sum(states, self._layout.region_starts, self._region_of)
         return raw - totals.take(self._region_of), raw
 
     def _disagreement(self) -> NDArray[np.float64]:
         layout = self._layout
         sources = self.log_beliefs.take(layout.sources)
+        sources += layout.log_source_counts
         marginals = _log_sum(sources, layout.source_starts, self._target_of)
         marginals -= self.log_beliefs.take(layout.children)
         return marginals

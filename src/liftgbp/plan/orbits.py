@@ -1,0 +1,71 @@
+"""Orbits of states: which states of a table are the same for symmetry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.plan.plan import Ints
+from liftgbp.plan.projection import projection
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Orbits:
+    """The alive states of a table, grouped into orbits.
+
+    orbit_of         for each state its orbit, or -1 for a dead one
+    representatives  the first state of each orbit
+    sizes            the number of states of each orbit
+    """
+
+    orbit_of: Ints
+    representatives: Ints
+    sizes: Ints
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+
+def find_orbits(
+    shape: Sequence[int],
+    symmetries: Sequence[Sequence[int]],
+    alive: NDArray[np.bool_] | None = None,
+) -> Orbits:
+    """The orbits of states under permutations of the axes; dead states must be symmetric, too.
+
+    >>> find_orbits((2, 2), [(1, 0)]).sizes.tolist()
+    [1, 2, 1]
+    """
+    label = _smallest_in_orbit(shape, symmetries)
+    if alive is None:
+        alive = np.ones(len(label), dtype=bool)
+    representatives, sizes = np.unique(label[alive], return_counts=True)
+    number = np.full(len(label), -1, dtype=np.int64)
+    number[representatives] = np.arange(len(representatives))
+    return Orbits(
+        orbit_of=np.where(alive, number[label], -1),
+        representatives=representatives,
+        sizes=sizes.astype(np.int64),
+    )
+
+
+def _smallest_in_orbit(shape: Sequence[int], symmetries: Sequence[Sequence[int]]) -> Ints:
+    """For each state the smallest state of its orbit.
+
+    Labels spread along the generators until nothing changes; following labels of labels makes the
+    number of rounds logarithmic in the length of cycles.
+    """
+    label = np.arange(math.prod(shape), dtype=np.int64)
+    moves = [projection(shape, symmetry) for symmetry in symmetries]
+    changed = bool(moves)
+    while changed:
+        before = label
+        for move in moves:
+            label = np.minimum(label, label[move])
+        label = np.minimum(label, label[label])
+        changed = not np.array_equal(label, before)
+    return label
