@@ -12,6 +12,7 @@ from liftgbp.plan.plan import Exponents, Floats, Ints, Layout, Plan
 from liftgbp.plan.projection import project_states, projection
 from liftgbp.plan.supports import alive_states
 from liftgbp.regions import LiftedRegionGraph
+from liftgbp.signature import canonise
 
 
 def compile_plan(graph: LiftedRegionGraph, *, symmetric: bool = True) -> Plan:
@@ -45,6 +46,7 @@ def compile_plan(graph: LiftedRegionGraph, *, symmetric: bool = True) -> Plan:
         ),
         exponents=_exponents(graph, layout),
         weights=tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True)),
+        atom_counts=tuple(graph.atom_counts.values()),
         log_offset=graph.normal.log_constant + _log_worlds_of_free_atoms(graph),
     )
 
@@ -84,6 +86,7 @@ def lay_out(
         find_orbits(shapes[m.child], m.symmetries if symmetric else (), orbits[m.child].orbit_of >= 0)
         for m in graph.messages
     ]
+    kind = {atom: k for k, atom in enumerate(graph.atom_counts)}
     region_starts = _starts([len(own) for own in orbits])
     message_starts = _starts([len(own) for own in message_orbits])
     terms = [list(_terms(graph, region)) for region in range(len(graph.regions))]
@@ -93,7 +96,13 @@ def lay_out(
     return Layout(
         shapes=tuple(shapes),
         entry_of=tuple(own.orbit_of for own in orbits),
+        representatives=tuple(own.representatives for own in orbits),
         multiplicity=_concatenate_ints([own.sizes for own in orbits]),
+        atom_of_axis=tuple(
+            tuple(kind[canonise((atom,)).cluster[0]] for atom in region.cluster)
+            for region in graph.regions
+        ),
+        group_of_atom=tuple(predicate for predicate, _ in graph.atom_counts),
         region_starts=region_starts,
         message_starts=message_starts,
         term_entries=tuple(

@@ -40,7 +40,10 @@ class Layout:
     shapes          per region, the range of each of its atoms
     entry_of        per region, for each state (a flat index into its shape) its entry counted from
                     the region's first one, or -1
+    representatives per region, one state of each entry
     multiplicity    for each belief entry the number of states that it stands for
+    atom_of_axis    per region, which kind of atom each axis is
+    group_of_atom   for each kind of atom its group (atoms of one group have the same values)
     region_starts   the first belief entry of each region
     message_starts  the first message entry of each message
     term_entries    per region, for each belief entry and each term of the region's belief, the
@@ -55,7 +58,10 @@ class Layout:
 
     shapes: tuple[tuple[int, ...], ...]
     entry_of: tuple[Ints, ...]
+    representatives: tuple[Ints, ...]
     multiplicity: Ints
+    atom_of_axis: tuple[tuple[int, ...], ...]
+    group_of_atom: tuple[int, ...]
     region_starts: Ints
     message_starts: Ints
     term_entries: tuple[Ints, ...]
@@ -178,6 +184,7 @@ class Plan:
     theta         the log potential of each belief entry
     exponents     log beliefs are `theta + exponents @ messages`
     weights       per region n times c, exactly: how often it counts in the free energy
+    atom_counts   for each kind of atom how many ground atoms there are
     log_offset    what atoms in no region and constant factors add to log Z
     """
 
@@ -185,6 +192,7 @@ class Plan:
     theta: Floats
     exponents: Exponents
     weights: tuple[int, ...]
+    atom_counts: tuple[int, ...]
     log_offset: float
 
     def __post_init__(self) -> None:

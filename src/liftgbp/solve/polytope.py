@@ -1,0 +1,111 @@
+"""The consistent beliefs of a layout, as a polytope of the beliefs of its outer regions.
+
+The belief of an inner region is a marginal of the beliefs above it, so everything is a linear
+function of the outer regions' beliefs; that all regions agree and sum to one is a set of linear
+equations between those. Neither depends on domain sizes or weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from liftgbp.plan.plan import Floats, Ints, Layout
+
+DEPENDENT = 1e-9
+"""A row whose part outside the span of the others is smaller than this depends on them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    """Consistent beliefs: `matrix @ b == right_side` for the beliefs b of the outer regions.
+
+    outer    the belief entries of outer regions, which nothing sends messages to
+    inner    all other belief entries
+    to_inner the beliefs of inner regions are `to_inner @ b`
+    """
+
+    layout: Layout
+    outer: Ints
+    inner: Ints
+    to_inner: Floats
+    matrix: Floats
+    right_side: Floats
+
+    def all_entries(self, outer_beliefs: Floats) -> Floats:
+        """The beliefs of all regions from those of the outer ones; the last axis is the entry."""
+        shape = (*outer_beliefs.shape[:-1], self.layout.belief_entries)
+        beliefs = np.empty(shape)
+        beliefs[..., self.outer] = outer_beliefs
+        beliefs[..., self.inner] = outer_beliefs @ self.to_inner.T
+        return beliefs
+
+    @cached_property
+    def multiplicity(self) -> Floats:
+        """The number of states of each outer entry."""
+        return self.layout.multiplicity[self.outer].astype(float)
+
+
+def polytope(layout: Layout) -> Polytope:
+    """The consistent beliefs of a layout."""
+    is_inner = np.zeros(layout.belief_entries, dtype=bool)
+    inner_regions = np.unique(layout.region_of[layout.children])
+    is_inner[np.isin(layout.region_of, inner_regions)] = True
+    outer, inner = np.flatnonzero(~is_inner), np.flatnonzero(is_inner)
+    place = np.empty(layout.belief_entries, dtype=np.int64)
+    place[outer] = np.arange(len(outer))
+    # How each belief entry depends on the outer ones, filled in from large regions to small ones.
+    rows = np.zeros((layout.belief_entries, len(outer)))
+    rows[outer, place[outer]] = 1.0
+    known = ~is_inner
+    equations: list[Floats] = []
+    ends = np.append(layout.source_starts[1:], len(layout.sources))
+    for entry in _by_child(layout):
+        stretch = slice(layout.source_starts[entry], ends[entry])
+        marginal = layout.source_counts[stretch] @ rows[layout.sources[stretch]]
+        child = layout.children[entry]
+        if known[child]:
+            equations.append(marginal - rows[child])
+        else:
+            rows[child] = marginal
+            known[child] = True
+    matrix, right_side = _independent(*_with_normalisation(layout, outer, equations))
+    return Polytope(layout, outer, inner, rows[inner], matrix, right_side)
+
+
+def _by_child(layout: Layout) -> Ints:
+    """Message entries so that all those into a region come before those out of it."""
+    return np.argsort(layout.children, kind="stable")
+
+
+def _with_normalisation(
+    layout: Layout, outer: Ints, equations: list[Floats]
+) -> tuple[Floats, Floats]:
+    regions = layout.region_of[outer]
+    sums = [
+        np.where(regions == region, layout.multiplicity[outer], 0).astype(float)
+        for region in np.unique(regions)
+    ]
+    matrix = np.array([*sums, *equations]).reshape(-1, len(outer))
+    right_side = np.zeros(len(matrix))
+    right_side[: len(sums)] = 1.0
+    return matrix, right_side
+
+
+def _independent(matrix: Floats, right_side: Floats) -> tuple[Floats, Floats]:
+    """The equations without those that follow from others, scaled to unit length."""
+    basis = np.empty_like(matrix)
+    kept: list[int] = []
+    lengths = np.linalg.norm(matrix, axis=1)
+    for number, row in enumerate(matrix):
+        if lengths[number] == 0:
+            continue
+        rest = row / lengths[number]
+        for _ in range(2):  # the second pass removes what rounding left in the first
+            rest = rest - basis[: len(kept)].T @ (basis[: len(kept)] @ rest)
+        if (length := np.linalg.norm(rest)) > DEPENDENT:
+            basis[len(kept)] = rest / length
+            kept.append(number)
+    return matrix[kept] / lengths[kept, None], right_side[kept] / lengths[kept]
