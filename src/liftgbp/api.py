@@ -11,9 +11,7 @@ from liftgbp.plan import compile_plan
 from liftgbp.query import Answers
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, shatter
-from liftgbp.solve import Flooding
-
-SOLVERS = ("flooding",)
+from liftgbp.solve import SOLVERS, choose_solver
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage and how much of it is done."""
@@ -28,10 +26,11 @@ def infer(
     sizes: Mapping[str, int] | None = None,
     *,
     regions: str = "intersections",
-    solver: str = "flooding",
+    solver: str = "auto",
     damping: float = 0.5,
     iterations: int = 500,
     tol: float = 1e-12,
+    seed: int = 0,
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
 ) -> Answers:

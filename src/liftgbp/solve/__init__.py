@@ -3,8 +3,22 @@
 Knows flat arrays; knows nothing of logic and regions.
 """
 
+from liftgbp.solve.choose import SOLVERS, choose_solver
+from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.free_energy import log_z
-from liftgbp.solve.solution import Solution, Status
+from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.verdict import Kind, Verdict
 
-__all__ = ["Flooding", "Solution", "Status", "log_z"]
+__all__ = [
+    "SOLVERS",
+    "Descent",
+    "Flooding",
+    "Kind",
+    "Point",
+    "Solution",
+    "Status",
+    "Verdict",
+    "choose_solver",
+    "log_z",
+]

@@ -1,143 +1,255 @@
-"""Descent on the lifted Kikuchi free energy, by Newton's method on consistent beliefs.
-
-Beliefs b of the outer regions decide all others, and consistent ones form a polytope. There F is the
-convex negative entropy of the outer regions (a diagonal metric D⁻¹) plus terms of inner regions, of
-either sign and low rank. In coordinates where the metric is the identity, and on the directions that
-keep beliefs consistent, the Hessian is the identity but for a small block; its eigenvalues are the
-curvatures. Taking their absolute values turns every Newton step into a direction of descent, also at
-a saddle.
-
-A step multiplies beliefs, b exp(t p / b), and is brought back to the polytope by the nearest
-consistent beliefs in relative entropy, so that beliefs may fall by many orders of magnitude at once.
-
-All functions work on a stack of points at a time; the first axis numbers the points.
-"""
+"""Descent on the lifted Kikuchi free energy from several starts: all minima and their mixture."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from liftgbp.plan.plan import Floats, Plan
-from liftgbp.solve.polytope import Polytope
+from liftgbp.errors import InputError
+from liftgbp.plan import Plan
+from liftgbp.plan.plan import Floats
+from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, nearest_consistent, newton_step
+from liftgbp.solve.polytope import Polytope, polytope
+from liftgbp.solve.progress import Progress, silent
+from liftgbp.solve.refine import refine
+from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.starts import starting_beliefs
+from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound
 
-SMALLEST = 1e-250
-"""Beliefs below this count as zero: the point lies on the boundary there."""
+ROUNDING = 1e-14
+"""Differences of the scaled free energy below this are rounding; the gradient judges then."""
 
+HALVINGS = 12
+LONGEST_JUMP = 100.0
+"""The largest change of the log of a belief in one step."""
 
-class Energy:
-    """The free energy of a plan over the beliefs of outer regions, scaled by its largest weight."""
+PATIENCE = 8
+"""All points must settle within this many times the iterations that the first one takes."""
 
-    def __init__(self, plan: Plan, consistent: Polytope) -> None:
-        weights = [abs(weight) for weight in plan.weights]
-        self.scale = max(weights, default=1) or 1
-        per_region = np.array([weight / self.scale for weight in plan.weights])
-        factor = per_region[plan.layout.region_of] * plan.layout.multiplicity
-        self.consistent = consistent
-        self.outer_weight = factor[consistent.outer]
-        self.inner_weight = factor[consistent.inner]
-        self._outer_theta = plan.theta[consistent.outer]
-        self._inner_theta = plan.theta[consistent.inner]
+MOST_NUMBERS = 10**7
+"""The size of the largest array of a stack; larger stacks are worked off in parts."""
 
-    def value(self, b: Floats) -> Floats:
-        y = b @ self.consistent.to_inner.T
-        outer = self.outer_weight * b * (_log(b) - self._outer_theta)
-        inner = self.inner_weight * y * (_log(y) - self._inner_theta)
-        return np.asarray(outer.sum(axis=-1) + inner.sum(axis=-1))
+SAME = 1e-6
+"""Points whose beliefs differ less than this are one point."""
 
-    def gradient(self, b: Floats) -> Floats:
-        y = b @ self.consistent.to_inner.T
-        inner = self.inner_weight * (_log(y) - self._inner_theta + 1)
-        outer = self.outer_weight * (_log(b) - self._outer_theta + 1)
-        return np.asarray(outer + inner @ self.consistent.to_inner)
+LARGE_COUNTS = 10**6
+"""From this weight on a minimum is polished with more digits."""
 
 
-def _log(values: Floats) -> Floats:
-    return np.log(np.maximum(values, SMALLEST))
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """Configuration of a descent.
+
+    It starts from independent atoms, flat and tilted towards each value of each predicate, and from
+    `random` seeded random points, and stops when the next step would change no belief by more than
+    `tol` in proportion.
+    """
+
+    iterations: int = 200
+    tol: float = 1e-11
+    random: int = 4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise InputError(f"iterations must be at least 1, got {self.iterations}")
+        if not self.tol > 0:
+            raise InputError(f"tol must be positive, got {self.tol}")
+        if self.random < 0:
+            raise InputError(f"random must not be negative, got {self.random}")
+
+    def __call__(self, plan: Plan, progress: Progress = silent) -> Solution:
+        """Find all minima that the starts lead to, and mix them by their weight."""
+        consistent = polytope(plan.layout)
+        starts = starting_beliefs(plan.layout, self.random, self.seed)[:, consistent.outer]
+        return self.from_starts(plan, consistent, starts, progress)
+
+    def from_starts(
+        self, plan: Plan, consistent: Polytope, starts: Floats, progress: Progress = silent
+    ) -> Solution:
+        """The same from given beliefs of the outer regions, one start per row."""
+        energy = Energy(plan, consistent)
+        together = max(1, MOST_NUMBERS // max(1, _numbers_per_start(consistent)))
+        runs = []
+        for first in range(0, len(starts), together):
+            some, error = nearest_consistent(consistent, starts[first : first + together], 100)
+            runs.append(self._descend(energy, some[error < 1e-9], progress))
+        return _solution(plan, energy, runs)
+
+    def _descend(self, energy: Energy, starts: Floats, progress: Progress) -> _Run:
+        run = _Run(energy, starts)
+        limit = self.iterations
+        while run.iterations < limit and not run.finished(self.tol):
+            progress(run.iterations, limit)
+            run.advance()
+            if run.settled.any():
+                # What is far behind the first minimum is on its way to nowhere.
+                limit = min(limit, PATIENCE * (run.iterations + 1))
+        run.finished(self.tol)
+        return run
+
+
+def _numbers_per_start(consistent: Polytope) -> int:
+    return (len(consistent.matrix) + len(consistent.inner)) * len(consistent.outer)
+
+
+class _Run:
+    """A stack of points on their way down."""
+
+    def __init__(self, energy: Energy, starts: Floats) -> None:
+        self.energy = energy
+        self.b = starts
+        self.step = newton_step(energy, starts)
+        self.value = energy.value(starts)
+        self.stuck = np.zeros(len(starts), dtype=bool)
+        self.settled = np.zeros(len(starts), dtype=bool)
+        self.iterations = 0
+        self.trace: list[Floats] = [self.value]
+
+    def finished(self, tol: float) -> bool:
+        # Along a flat direction the gradient's rounding moves a point that much.
+        allowed = np.maximum(tol, 2e-15 / np.maximum(self.step.flattest, FLATTEST))
+        self.settled = self.step.residual <= allowed
+        return bool((self.settled | self.stuck).all())
+
+    def advance(self) -> None:
+        """One step of every point that still moves, as long as the free energy falls."""
+        self.iterations += 1
+        moving = np.flatnonzero(~(self.settled | self.stuck))
+        lengths = np.minimum(1.0, LONGEST_JUMP / np.maximum(self.step.residual, SMALLEST))
+        for _ in range(HALVINGS):
+            if not len(moving):
+                break
+            lower = self._try(moving, lengths[moving])
+            moving = moving[~lower]
+            lengths /= 2
+        self.stuck[moving] = True
+        self.step = newton_step(self.energy, self.b)
+        self.trace.append(self.value)
+
+    def _try(self, moving: NDArray[np.int64], lengths: Floats) -> NDArray[np.bool_]:
+        here = self.b[moving]
+        ratio = lengths[:, None] * self.step.change[moving] / np.maximum(here, SMALLEST)
+        there, error = nearest_consistent(self.energy.consistent, here * np.exp(ratio))
+        value = self.energy.value(there)
+        before = self.value[moving]
+        wanted = before + 1e-4 * lengths * self.step.slope[moving]
+        lower = (error < 1e-12) & (value <= wanted + ROUNDING * np.abs(before))
+        accepted = moving[lower]
+        self.b[accepted] = there[lower]
+        self.value = self.value.copy()
+        self.value[accepted] = value[lower]
+        return np.asarray(lower)
+
+
+# --- from the ends of all runs to an answer
+
+
+def _solution(plan: Plan, energy: Energy, runs: list[_Run]) -> Solution:
+    points = _weighted([_candidate(run, plan, k) for run, k in _different(runs)])
+    good = [point for point in points if point.weight > 0]
+    shown = good or points[:1]
+    if not shown:
+        raise InputError("no consistent beliefs were found to start from; try solver='flooding'")
+    return Solution(
+        solver="descent",
+        status=Status.CONVERGED if good else Status.NO_MINIMUM,
+        iterations=max(run.iterations for run in runs),
+        residual=max(point.verdict.residual for point in shown),
+        log_beliefs=_mixture(shown),
+        log_z=_log_sum([point.log_z for point in shown]),
+        trace=float(energy.scale) * _trace(runs),
+        verdict=shown[0].verdict,
+        points=tuple(points),
+    )
+
+
+def _trace(runs: list[_Run]) -> Floats:
+    """The free energy of every start after each iteration, one column per start."""
+    longest = max(len(run.trace) for run in runs)
+    columns = [np.array(run.trace + run.trace[-1:] * (longest - len(run.trace))) for run in runs]
+    return np.concatenate(columns, axis=1)
+
+
+def _different(runs: list[_Run]) -> list[tuple[_Run, int]]:
+    """One of all the starts that reached the same end, those that settled first."""
+    ends = [(run, k) for run in runs for k in range(len(run.b))]
+    ends.sort(key=lambda end: (not end[0].settled[end[1]], float(end[0].value[end[1]])))
+    kept: list[tuple[_Run, int]] = []
+    for run, k in ends:
+        if not any(np.abs(run.b[k] - r.b[j]).max(initial=0.0) < SAME for r, j in kept):
+            kept.append((run, k))
+    return kept
 
 
 @dataclass(frozen=True, eq=False)
-class Directions:
-    """What Newton's method knows at a stack of points."""
-
-    step: Floats
-    residual: Floats
-    curvature: Floats
+class _Candidate:
+    point: Point
+    exact_log_z: Decimal
 
 
-def newton(energy: Energy, b: Floats) -> Directions:
-    """The modified Newton step, the size of the plain one in relative terms, and the curvature."""
-    consistent = energy.consistent
-    alive = b > SMALLEST
-    root = np.where(alive, np.sqrt(b / energy.outer_weight), 0.0)
-    equations = consistent.matrix * root[:, None, :]
-    onto = _Projection(equations)
-    y = np.maximum(b @ consistent.to_inner.T, SMALLEST)
-    inner = consistent.to_inner * root[:, None, :] / np.sqrt(y)[:, :, None]
-    inner = onto.complement(inner)
-    gradient = onto.complement((root * energy.gradient(b))[:, None, :])[:, 0]
-    # The block on which the Hessian differs from the identity: the span of the inner directions.
-    size, turn = np.linalg.eigh(inner @ inner.swapaxes(1, 2))
-    size = np.where(size > 1e-14, size, 0.0)
-    spread = np.sqrt(size)
-    safe = np.where(spread > 0, spread, 1.0)
-    axes = np.where(spread[:, :, None] > 0, turn.swapaxes(1, 2) @ inner / safe[:, :, None], 0.0)
-    weighted = turn.swapaxes(1, 2) * energy.inner_weight @ turn
-    block = spread[:, :, None] * weighted * spread[:, None, :]
-    bend, mix = np.linalg.eigh(block)
-    curvature = 1 + bend
-    along = (axes @ gradient[:, :, None])[:, :, 0]
-    mixed = (mix.swapaxes(1, 2) @ along[:, :, None])[:, :, 0]
-    strength = np.maximum(np.abs(curvature), 1e-13)
-    plain = gradient - (axes.swapaxes(1, 2) @ along[:, :, None])[:, :, 0]
-    bent = axes.swapaxes(1, 2) @ (mix @ (mixed / strength)[:, :, None])
-    step = -root * (plain + bent[:, :, 0])
-    relative = np.where(alive, np.abs(step) / np.maximum(b, SMALLEST), 0.0)
-    lowest = curvature.min(axis=1) if curvature.shape[1] else np.ones(len(b))
-    return Directions(step, relative.max(axis=1), np.minimum(lowest, 1.0))
+def _candidate(run: _Run, plan: Plan, k: int) -> _Candidate:
+    energy, step = run.energy, run.step
+    outer, residual = run.b[k], float(step.residual[k])
+    kind = _kind(run, step, k)
+    if kind in {Kind.MINIMUM, Kind.BOUNDARY} and energy.scale > LARGE_COUNTS:
+        refined = refine(energy, outer)
+        outer, residual = refined.outer, refined.residual
+        free_energy, implied = refined.free_energy, float(refined.entropy)
+        beliefs = energy.consistent.all_entries(outer)
+    else:
+        beliefs = energy.consistent.all_entries(outer)
+        free_energy = Decimal(float(run.value[k])) * energy.scale
+        implied = entropy(plan, beliefs)
+    log_z = Decimal(plan.log_offset) - free_energy
+    verdict = Verdict(
+        residual=residual,
+        curvature=float(step.lowest[k]),
+        kind=kind,
+        entropy=implied,
+        entropy_bound=entropy_bound(plan, beliefs),
+    )
+    with np.errstate(divide="ignore"):
+        return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)
 
 
-class _Projection:
-    """Onto the directions that keep the equations, for a stack of scaled equation matrices."""
-
-    def __init__(self, equations: Floats) -> None:
-        self._equations = equations
-        gram = equations @ equations.swapaxes(1, 2)
-        # Equations between tiny beliefs are tiny; scaled to unit diagonal they keep their digits.
-        self._scale = 1 / np.sqrt(np.maximum(np.einsum("sii->si", gram), SMALLEST))
-        values, vectors = np.linalg.eigh(self._scale[:, :, None] * gram * self._scale[:, None, :])
-        inverse = np.where(values > 1e-13, 1 / np.maximum(values, 1e-13), 0.0)
-        self._inverse = (vectors * inverse[:, None, :]) @ vectors.swapaxes(1, 2)
-
-    def solve(self, right: Floats) -> Floats:
-        """Apply the inverse of the gram matrix to rows of numbers, one per equation."""
-        scaled = right * self._scale[:, None, :]
-        return np.asarray(scaled @ self._inverse * self._scale[:, None, :])
-
-    def complement(self, vectors: Floats) -> Floats:
-        """The vectors without their parts that change an equation, to full accuracy."""
-        for _ in range(2):
-            across = vectors @ self._equations.swapaxes(1, 2)
-            vectors = vectors - self.solve(across) @ self._equations
-        return vectors
+def _kind(run: _Run, step: Step, k: int) -> Kind:
+    if not run.settled[k]:
+        return Kind.UNKNOWN
+    if step.lowest[k] < -1e-12:
+        return Kind.SADDLE
+    return Kind.BOUNDARY if (run.b[k] <= SMALLEST).any() else Kind.MINIMUM
 
 
-def nearest_consistent(
-    consistent: Polytope, beliefs: Floats, rounds: int = 50
-) -> tuple[Floats, Floats]:
-    """The consistent beliefs of least relative entropy to given ones, and what error is left."""
-    matrix, right_side = consistent.matrix, consistent.right_side
-    log_b = _log(beliefs)
-    b = beliefs
-    for _ in range(rounds):
-        miss = right_side - b @ matrix.T
-        if np.abs(miss).max(initial=0.0) <= 1e-15:
-            break
-        onto = _Projection(matrix * np.sqrt(b)[:, None, :])
-        change = (onto.solve(miss[:, None, :]) @ matrix)[:, 0]
-        # A long step may overshoot far on the exponential scale.
-        change *= np.minimum(1.0, 5 / np.maximum(np.abs(change).max(axis=1), 1e-300))[:, None]
-        log_b = log_b + change
-        b = np.where(beliefs > SMALLEST, np.exp(log_b), 0.0)
-    return b, np.abs(right_side - b @ matrix.T).max(axis=1, initial=0.0)
+def _weighted(candidates: list[_Candidate]) -> list[Point]:
+    """The points with their shares, best first; what is no plausible minimum has none."""
+    ordered = sorted(candidates, key=lambda c: (not _qualifies(c.point), -c.exact_log_z))
+    good = [c for c in ordered if _qualifies(c.point)]
+    if not good:
+        return [c.point for c in ordered]
+    best = good[0].exact_log_z
+    shares = np.exp([float(c.exact_log_z - best) for c in good])
+    shares /= shares.sum()
+    weighted = [replace(c.point, weight=float(s)) for c, s in zip(good, shares, strict=True)]
+    return weighted + [c.point for c in ordered[len(good) :]]
+
+
+def _qualifies(point: Point) -> bool:
+    minimum = point.verdict.kind in {Kind.MINIMUM, Kind.BOUNDARY}
+    return minimum and point.verdict.plausible
+
+
+def _mixture(points: list[Point]) -> Floats:
+    if len(points) == 1:
+        return points[0].log_beliefs
+    mixed = sum(point.weight * np.exp(point.log_beliefs) for point in points)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(mixed))
+
+
+def _log_sum(values: list[float]) -> float:
+    top = max(values)
+    return top + float(np.log(np.exp(np.array(values) - top).sum()))

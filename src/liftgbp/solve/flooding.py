@@ -9,7 +9,7 @@ All messages start at zero and are updated at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.solve.free_energy import log_z
+from liftgbp.solve.judge import judge
+from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution, Status
-
-Progress = Callable[[int, int], None]
 
 
 ACCEPTABLE = 1e-8
@@ -49,7 +49,7 @@ class Flooding:
         if not self.tol > 0:
             raise InputError(f"tol must be positive, got {self.tol}")
 
-    def __call__(self, plan: Plan, progress: Progress | None = None) -> Solution:
+    def __call__(self, plan: Plan, progress: Progress = silent) -> Solution:
         """Run until the messages agree or the iterations are used up."""
         trace: list[float] = []
         state = _Flood(plan)
@@ -60,8 +60,7 @@ class Flooding:
                     break
                 if len(trace) == self.iterations or not math.isfinite(state.residual):
                     break
-                if progress is not None:
-                    progress(len(trace), self.iterations)
+                progress(len(trace), self.iterations)
                 state.step(1 - self.damping)
             return Solution(
                 solver="flooding",
@@ -71,6 +70,7 @@ class Flooding:
                 log_beliefs=state.log_beliefs,
                 log_z=log_z(plan, state.log_beliefs),
                 trace=np.array(trace),
+                verdict=judge(plan, state.log_beliefs, trace[-1]),
             )
 
     def iterates(self, plan: Plan) -> Iterator[NDArray[np.float64]]:

@@ -8,7 +8,6 @@ equations between those. Neither depends on domain sizes or weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -42,11 +41,6 @@ class Polytope:
         beliefs[..., self.inner] = outer_beliefs @ self.to_inner.T
         return beliefs
 
-    @cached_property
-    def multiplicity(self) -> Floats:
-        """The number of states of each outer entry."""
-        return self.layout.multiplicity[self.outer].astype(float)
-
 
 def polytope(layout: Layout) -> Polytope:
     """The consistent beliefs of a layout."""
@@ -55,24 +49,25 @@ def polytope(layout: Layout) -> Polytope:
     is_inner[np.isin(layout.region_of, inner_regions)] = True
     outer, inner = np.flatnonzero(~is_inner), np.flatnonzero(is_inner)
     place = np.empty(layout.belief_entries, dtype=np.int64)
-    place[outer] = np.arange(len(outer))
-    # How each belief entry depends on the outer ones, filled in from large regions to small ones.
-    rows = np.zeros((layout.belief_entries, len(outer)))
-    rows[outer, place[outer]] = 1.0
-    known = ~is_inner
+    place[outer], place[inner] = np.arange(len(outer)), np.arange(len(inner))
+    to_inner = np.zeros((len(inner), len(outer)))
+    known = np.zeros(len(inner), dtype=bool)
     equations: list[Floats] = []
     ends = np.append(layout.source_starts[1:], len(layout.sources))
     for entry in _by_child(layout):
         stretch = slice(layout.source_starts[entry], ends[entry])
-        marginal = layout.source_counts[stretch] @ rows[layout.sources[stretch]]
-        child = layout.children[entry]
+        sources, counts = layout.sources[stretch], layout.source_counts[stretch]
+        from_inner = is_inner[sources]
+        marginal = counts[from_inner] @ to_inner[place[sources[from_inner]]]
+        marginal[place[sources[~from_inner]]] += counts[~from_inner]
+        child = place[layout.children[entry]]
         if known[child]:
-            equations.append(marginal - rows[child])
+            equations.append(marginal - to_inner[child])
         else:
-            rows[child] = marginal
+            to_inner[child] = marginal
             known[child] = True
     matrix, right_side = _independent(*_with_normalisation(layout, outer, equations))
-    return Polytope(layout, outer, inner, rows[inner], matrix, right_side)
+    return Polytope(layout, outer, inner, to_inner, matrix, right_side)
 
 
 def _by_child(layout: Layout) -> Ints:
@@ -95,7 +90,7 @@ def _with_normalisation(
 
 
 def _independent(matrix: Floats, right_side: Floats) -> tuple[Floats, Floats]:
-    """The equations without those that follow from others, scaled to unit length."""
+    """The equations without those that follow from others; their integers stay as they are."""
     basis = np.empty_like(matrix)
     kept: list[int] = []
     lengths = np.linalg.norm(matrix, axis=1)
@@ -108,4 +103,4 @@ def _independent(matrix: Floats, right_side: Floats) -> tuple[Floats, Floats]:
         if (length := np.linalg.norm(rest)) > DEPENDENT:
             basis[len(kept)] = rest / length
             kept.append(number)
-    return matrix[kept] / lengths[kept, None], right_side[kept] / lengths[kept]
+    return matrix[kept], right_side[kept]

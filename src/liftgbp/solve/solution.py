@@ -8,6 +8,8 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.solve.verdict import Verdict
+
 
 class Status(Enum):
     """How a run ended; the text is advice for a person."""
@@ -15,6 +17,7 @@ class Status(Enum):
     CONVERGED = "converged"
     ITERATIONS = "not converged"
     DIVERGED = "diverged"
+    NO_MINIMUM = "no trustworthy minimum"
 
     @property
     def advice(self) -> str:
@@ -22,19 +25,37 @@ class Status(Enum):
         return {
             Status.CONVERGED: "neighbouring regions agree on their common marginals",
             Status.ITERATIONS: "the messages still change: do not trust these numbers; "
-            "try more iterations, or more damping such as 0.9",
+            "try solver='descent', more iterations, or more damping such as 0.9",
             Status.DIVERGED: "the messages grow without bound: do not trust these numbers; "
-            "try more damping such as 0.9, smaller weights, or other regions",
+            "try solver='descent', more damping such as 0.9, or other regions",
+            Status.NO_MINIMUM: "no plausible minimum of the free energy was found: do not trust "
+            "these numbers; try other regions, or smaller weights",
         }[self]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A stationary point of the free energy.
+
+    `weight` is its share in the answer: zero for a saddle or an implausible point.
+    """
+
+    log_beliefs: NDArray[np.float64]
+    log_z: float
+    weight: float
+    verdict: Verdict
+
+    def __post_init__(self) -> None:
+        self.log_beliefs.setflags(write=False)
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The end of a run.
 
-    `log_beliefs` holds normalised log beliefs in the layout of the plan; `trace` the residual of
-    each iteration: how far parents' log marginals are from their children's log beliefs, or how far
-    the last update moved a log belief, whichever is larger.
+    `log_beliefs` holds normalised log beliefs in the layout of the plan. `trace` tells for each
+    iteration the residual (flooding) or the free energies of all starts (descent). `points` are the
+    stationary points that descent found, the best first; the beliefs are their mixture.
     """
 
     solver: str
@@ -44,6 +65,8 @@ class Solution:
     log_beliefs: NDArray[np.float64]
     log_z: float
     trace: NDArray[np.float64]
+    verdict: Verdict
+    points: tuple[Point, ...] = ()
 
     def __post_init__(self) -> None:
         self.log_beliefs.setflags(write=False)

@@ -1,0 +1,27 @@
+"""Which solver to run."""
+
+from __future__ import annotations
+
+from liftgbp.errors import InputError
+from liftgbp.plan import Plan
+from liftgbp.solve.descent import Descent
+from liftgbp.solve.flooding import Flooding
+from liftgbp.solve.judge import is_small
+
+SOLVERS = ("auto", "descent", "flooding")
+
+
+def choose_solver(
+    name: str, plan: Plan, *, damping: float, iterations: int, tol: float, seed: int
+) -> Descent | Flooding:
+    """The solver of this name; `auto` is descent, except where the Hessian is out of reach."""
+    flooding = Flooding(damping=damping, iterations=iterations, tol=tol)
+    descent = Descent(iterations=iterations, tol=tol, seed=seed)
+    match name:
+        case "flooding":
+            return flooding
+        case "descent":
+            return descent
+        case "auto":
+            return descent if is_small(plan.layout) else flooding
+    raise InputError(f"unknown solver {name!r}; choose among {', '.join(SOLVERS)}")

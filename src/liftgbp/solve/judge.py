@@ -1,0 +1,51 @@
+"""A verdict on beliefs from any solver."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from liftgbp.plan.plan import Floats, Layout, Plan
+from liftgbp.solve.newton import SMALLEST, Energy, nearest_consistent, newton_step
+from liftgbp.solve.polytope import polytope
+from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound
+
+MOST_UNKNOWNS = 20_000
+MOST_EQUATIONS = 2_000
+STATIONARY = 1e-5
+"""Beliefs that a Newton step would change by more than this are not at a stationary point."""
+
+
+def is_small(layout: Layout) -> bool:
+    """Whether the Hessian of the free energy can be afforded."""
+    inner = len(np.unique(layout.children))
+    fits = layout.belief_entries <= MOST_UNKNOWNS and layout.message_entries <= MOST_EQUATIONS
+    return fits and inner <= MOST_EQUATIONS
+
+
+def judge(plan: Plan, log_beliefs: Floats, residual: float) -> Verdict:
+    """What the free energy looks like at beliefs, which need not be quite consistent."""
+    beliefs = np.exp(log_beliefs)
+    curvature, kind = None, Kind.UNKNOWN
+    if np.isfinite(residual) and is_small(plan.layout):
+        curvature, kind = _curvature(plan, beliefs)
+    return Verdict(
+        residual=residual,
+        curvature=curvature,
+        kind=kind,
+        entropy=entropy(plan, beliefs),
+        entropy_bound=entropy_bound(plan, beliefs),
+    )
+
+
+def _curvature(plan: Plan, beliefs: Floats) -> tuple[float | None, Kind]:
+    consistent = polytope(plan.layout)
+    outer, error = nearest_consistent(consistent, beliefs[None, consistent.outer])
+    if error[0] > 1e-9:
+        return None, Kind.UNKNOWN
+    step = newton_step(Energy(plan, consistent), outer)
+    curvature = float(step.lowest[0])
+    if step.residual[0] > STATIONARY:
+        return curvature, Kind.UNKNOWN
+    if curvature < 0:
+        return curvature, Kind.SADDLE
+    return curvature, Kind.BOUNDARY if (outer <= SMALLEST).any() else Kind.MINIMUM

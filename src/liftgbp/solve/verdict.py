@@ -1,0 +1,113 @@
+"""How far a solution can be trusted: is it stationary, is it a minimum, is its entropy possible?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from liftgbp.plan.plan import Floats, Ints, Plan
+
+
+class Kind(Enum):
+    """What a stationary point of the free energy is."""
+
+    MINIMUM = "minimum"
+    SADDLE = "saddle"
+    BOUNDARY = "minimum on the boundary"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known about a point.
+
+    residual       how far it is from stationary, as the largest relative change of a belief
+    curvature      the smallest eigenvalue of the Hessian of F in the metric of the outer regions'
+                   entropy; positive at a minimum, `None` where it was not computed
+    kind           minimum, saddle, minimum on the boundary (some beliefs are zero), or unknown
+    entropy        the entropy that log Z implies
+    entropy_bound  what no joint entropy with these marginals exceeds
+    """
+
+    residual: float
+    curvature: float | None
+    kind: Kind
+    entropy: float
+    entropy_bound: float
+
+    @property
+    def plausible(self) -> bool:
+        """Whether the entropy lies within its bounds, up to rounding."""
+        slack = 1e-12 * max(self.entropy_bound, 1.0)
+        return -slack <= self.entropy <= self.entropy_bound + slack
+
+    def __str__(self) -> str:
+        curvature = "" if self.curvature is None else f" (smallest curvature {self.curvature:.2g})"
+        if self.plausible:
+            entropy = "entropy plausible"
+        elif self.entropy < 0:
+            entropy = f"entropy {self.entropy:.4g} is negative: implausible"
+        else:
+            entropy = f"entropy {self.entropy:.4g} exceeds {self.entropy_bound:.4g}: implausible"
+        return f"{self.kind.value}{curvature}, {entropy}, residual {self.residual:.1e}"
+
+    def as_dict(self) -> dict[str, object]:
+        """The verdict for JSON."""
+        return {
+            "text": str(self),
+            "residual": _finite(self.residual),
+            "curvature": self.curvature,
+            "kind": self.kind.value,
+            "entropy": _finite(self.entropy),
+            "entropy_bound": _finite(self.entropy_bound),
+            "plausible": self.plausible,
+        }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def entropy(plan: Plan, beliefs: Floats) -> float:
+    """The entropy that beliefs imply, in the Kikuchi approximation, atoms in no region left out."""
+    layout = plan.layout
+    slices = map(layout.region_slice, range(len(layout.shapes)))
+    return math.fsum(
+        weight * _entropy_of(beliefs[own], layout.multiplicity[own])
+        for weight, own in zip(plan.weights, slices, strict=True)
+    )
+
+
+def entropy_bound(plan: Plan, beliefs: Floats) -> float:
+    """What the joint entropy of all atoms in regions cannot exceed.
+
+    That is the sum of their single entropies, less what the atoms of any one region have in common.
+    """
+    singles = [
+        _entropy_of(atom_marginal(plan, beliefs, atom)) for atom in range(len(plan.atom_counts))
+    ]
+    layout = plan.layout
+    in_common = []
+    for region, atoms in enumerate(layout.atom_of_axis):
+        entries = layout.region_slice(region)
+        joint = _entropy_of(beliefs[entries], layout.multiplicity[entries])
+        in_common.append(math.fsum(singles[atom] for atom in atoms) - joint)
+    total = math.fsum(n * h for n, h in zip(plan.atom_counts, singles, strict=True))
+    return total - max(in_common, default=0.0)
+
+
+def _entropy_of(beliefs: Floats, multiplicity: Ints | int = 1) -> float:
+    logs = np.log(np.where(beliefs > 0, beliefs, 1.0))
+    return -math.fsum(multiplicity * beliefs * logs)
+
+
+def atom_marginal(plan: Plan, beliefs: Floats, atom: int) -> Floats:
+    """The distribution of one kind of atom, from the smallest region that has it."""
+    layout = plan.layout
+    region = max(r for r, atoms in enumerate(layout.atom_of_axis) if atom in atoms)
+    axis = layout.atom_of_axis[region].index(atom)
+    table = layout.full_table(region, beliefs, missing=0.0)
+    return np.asarray(table.sum(axis=tuple(k for k in range(table.ndim) if k != axis)))
