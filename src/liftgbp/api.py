@@ -36,25 +36,31 @@ def infer(
 ) -> Answers:
     """Lifted generalized belief propagation on a model over domains of these sizes.
 
+    `solver` is `flooding` (message passing), `descent` (all minima of the free energy, mixed) or
+    `auto`, which is descent where that can be afforded.
+
     >>> import liftgbp
     >>> model = liftgbp.parse('''
     ... friends(person, person)
     ... smokes(person)
     ... 1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
     ... ''')
-    >>> answers = liftgbp.infer(model, sizes={"person": 10**6})
+    >>> answers = liftgbp.infer(model, sizes={"person": 20})
     >>> round(answers.marginal("friends(x,y)"), 6)
+    0.499962
+    >>> flooding = liftgbp.infer(model, sizes={"person": 20}, solver="flooding")
+    >>> round(flooding.marginal("friends(x,y)"), 6)
     0.441985
     """
     if solver not in SOLVERS:
         raise InputError(f"unknown solver {solver!r}; choose among {', '.join(SOLVERS)}")
     started = time.perf_counter()
-    method = Flooding(damping=damping, iterations=iterations, tol=tol)
     progress("shattering", 0, 1)
     normal = shatter(model, sizes, table_cap=table_cap)
     progress("building regions", 0, 1)
     graph = build_regions(normal, regions)
     progress("compiling", 0, 1)
     plan = compile_plan(graph)
-    solution = method(plan, lambda done, total: progress("passing messages", done, total))
+    method = choose_solver(solver, plan, damping=damping, iterations=iterations, tol=tol, seed=seed)
+    solution = method(plan, lambda done, total: progress("solving", done, total))
     return Answers(graph, plan, solution, time.perf_counter() - started)

@@ -93,7 +93,9 @@ def check(
     >>> liftgbp.check(model, sizes={"thing": 3}).agrees
     True
     """
-    answers = infer(model, sizes, regions=regions, damping=damping, progress=progress)
+    answers = infer(
+        model, sizes, regions=regions, solver="flooding", damping=damping, progress=progress
+    )
     progress("grounding", 0, 1)
     ground_model = reference.ground(model, sizes)
     progress("building ground regions", 0, 1)

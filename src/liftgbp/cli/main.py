@@ -80,7 +80,7 @@ _model_options = _options(
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
 )
 _damping = click.option(
-    "--damping", default=0.5, show_default=True, help="How much of each old message is kept."
+    "--damping", default=0.5, show_default=True, help="How much of each old message flooding keeps."
 )
 _table_cap = click.option(
     "--table-cap",
@@ -112,19 +112,28 @@ def cli() -> None:
     "May be repeated; without any, every predicate is answered.",
 )
 @_damping
+@click.option(
+    "--solver",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="flooding (message passing), descent (all minima of the free energy), or auto.",
+)
+@click.option("--minima", is_flag=True, help="Show all stationary points that descent found.")
+@click.option("--seed", default=0, show_default=True, help="The seed of random starts of descent.")
 @click.option("--iterations", default=500, show_default=True, help="The most iterations to run.")
 @click.option("--tol", default=1e-12, show_default=True, help="The residual to stop at.")
 @_table_cap
 def query(model: str, sizes: dict[str, int], queries: tuple[str, ...], **options: Any) -> int:
     """Answer queries about MODEL, an .mln file or - for standard input."""
-    as_json = options.pop("as_json")
+    as_json, minima = options.pop("as_json"), options.pop("minima")
     with progress_bar() as progress:
         answers = liftgbp.infer(_read(model), sizes, progress=progress, **options)
     result = answers.as_dict(queries)
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
-        show_answers(result)
+        show_answers(result, minima)
     return 0 if answers.solution.converged else NUMERICAL_FAILURE
 
 

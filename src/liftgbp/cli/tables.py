@@ -18,12 +18,25 @@ PIPE_WIDTH = 200
 LARGEST_WRITTEN_OUT = 10**15
 
 
-def show_answers(result: dict[str, Any]) -> None:
-    """The answers of a query, and how far they can be trusted."""
+def show_answers(result: dict[str, Any], minima: bool = False) -> None:
+    """The answers of a query, how far they can be trusted, and perhaps the table of minima."""
     console = _console()
     for query, rows in groupby(result["answers"], key=lambda row: row["query"]):
         console.print(_answer_table(query, list(rows)))
+    if minima:
+        console.print(_minima_table(result["minima"]))
     _show_run(console, result)
+
+
+def _minima_table(minima: list[dict[str, Any]]) -> Table:
+    table = _table(Text("stationary points of the free energy", style="bold"))
+    for heading in ("log Z", "share"):
+        table.add_column(heading, justify="right")
+    table.add_column("verdict")
+    for point in minima:
+        share = f"{point['weight']:.4f}" if point["weight"] else ""
+        table.add_row(f"{point['log_z']:.10g}", share, point["text"])
+    return table
 
 
 def _answer_table(query: str, rows: list[dict[str, Any]]) -> Table:
@@ -57,6 +70,10 @@ def _show_run(console: Console, result: dict[str, Any]) -> None:
             style="green" if good else "bold red",
         )
     )
+    console.print(f"verdict: {result['verdict']['text']}")
+    shares = [point for point in result["minima"] if point["weight"] > 0]
+    if len(shares) > 1:
+        console.print(f"the answer mixes {len(shares)} minima; --minima shows them")
     if not good:
         console.print(Text(solver["advice"], style="red"))
     for note in result["notes"]:

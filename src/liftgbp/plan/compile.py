@@ -83,7 +83,9 @@ def lay_out(
 ) -> Layout:
     """Where beliefs and messages lie, and which entries each operation reads."""
     message_orbits = [
-        find_orbits(shapes[m.child], m.symmetries if symmetric else (), orbits[m.child].orbit_of >= 0)
+        find_orbits(
+            shapes[m.child], m.symmetries if symmetric else (), orbits[m.child].orbit_of >= 0
+        )
         for m in graph.messages
     ]
     kind = {atom: k for k, atom in enumerate(graph.atom_counts)}

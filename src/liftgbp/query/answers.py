@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -17,7 +17,7 @@ from liftgbp.query.lookup import conditional_table, joint_table
 from liftgbp.query.rows import Row, query_rows
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.solve import Solution, Status
+from liftgbp.solve import Point, Solution, Status, Verdict
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 
@@ -81,6 +81,34 @@ class Answers:
     def status(self) -> Status:
         """Whether the numbers can be trusted, with advice."""
         return self.solution.status
+
+    @property
+    def verdict(self) -> Verdict:
+        """How far the best solution can be trusted."""
+        return self.solution.verdict
+
+    @property
+    def minima(self) -> tuple[Point, ...]:
+        """The stationary points of the free energy that descent found, the best first."""
+        return self.solution.points
+
+    def at(self, point: Point) -> Answers:
+        """The answers of one stationary point alone.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("s(thing)\\n1.5 s(x) <=> s(y) | x != y")
+        >>> answers = liftgbp.infer(model, sizes={"thing": 9})
+        >>> [round(answers.at(point).marginal("s(x)"), 3) for point in answers.minima]
+        [0.0, 1.0, 0.5]
+        """
+        solution = replace(
+            self.solution,
+            log_beliefs=point.log_beliefs,
+            log_z=point.log_z,
+            residual=point.verdict.residual,
+            verdict=point.verdict,
+        )
+        return replace(self, solution=solution)
 
     def query(self, text: str) -> tuple[Answer, ...]:
         """The rows that answer a query.
@@ -157,6 +185,11 @@ class Answers:
                 "residual": _finite(solution.residual),
                 "seconds": self.seconds,
             },
+            "verdict": solution.verdict.as_dict(),
+            "minima": [
+                {"log_z": _finite(p.log_z), "weight": p.weight, **p.verdict.as_dict()}
+                for p in solution.points
+            ],
             "log_z": _finite(solution.log_z),
             "notes": list(self.model.notes),
             "answers": [row.as_dict() for row in rows],

@@ -3,7 +3,15 @@
 Knows atoms and automorphisms (nauty); knows nothing of weights and tables.
 """
 
-from liftgbp.signature.canonical import Atom, Cluster, Obj, Signature, canonise, objects_of, stabiliser
+from liftgbp.signature.canonical import (
+    Atom,
+    Cluster,
+    Obj,
+    Signature,
+    canonise,
+    objects_of,
+    stabiliser,
+)
 from liftgbp.signature.embedding import embeddings
 from liftgbp.signature.overlap import overlaps
 

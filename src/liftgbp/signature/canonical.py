@@ -95,9 +95,7 @@ def stabiliser(cluster: Cluster, part: Cluster) -> tuple[Mapping[Obj, Obj], ...]
 def _as_object_maps(
     generators: list[list[int]], objects: tuple[Obj, ...]
 ) -> tuple[Mapping[Obj, Obj], ...]:
-    return tuple(
-        {obj: objects[image[k]] for k, obj in enumerate(objects)} for image in generators
-    )
+    return tuple({obj: objects[image[k]] for k, obj in enumerate(objects)} for image in generators)
 
 
 def _signature_graph(
