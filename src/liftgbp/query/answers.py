@@ -17,6 +17,7 @@ from liftgbp.query.lookup import conditional_table, joint_table
 from liftgbp.query.rows import Row, query_rows
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.shatter.normal import ObjAtom
+from liftgbp.signature import objects_of
 from liftgbp.solve import Point, Solution, Status, Verdict
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
@@ -121,7 +122,10 @@ class Answers:
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
         rows = query_rows(parse_query(text), self.graph.normal)
-        return tuple(self._answer(text, row) for row in rows)
+        # The row with most objects comes first: the regions that its error asks for hold them all.
+        widest_first = sorted(rows, key=lambda row: -len(objects_of((*row.atoms, *row.given))))
+        answers = {row: self._answer(text, row) for row in widest_first}
+        return tuple(answers[row] for row in rows)
 
     def marginal(self, atom: str, value: str = "true") -> float:
         """The probability that an atom has a value, for different objects without names.

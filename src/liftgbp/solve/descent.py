@@ -35,6 +35,9 @@ MOST_NUMBERS = 10**7
 SAME = 1e-6
 """Points whose beliefs differ less than this are one point."""
 
+REFINED = 1e-9
+"""What polishing leaves to correct if it worked."""
+
 LARGE_COUNTS = 10**6
 """From this weight on a minimum is polished with more digits."""
 
@@ -194,22 +197,21 @@ class _Candidate:
 def _candidate(run: _Run, plan: Plan, k: int) -> _Candidate:
     energy, step = run.energy, run.step
     outer, residual = run.b[k], float(step.residual[k])
+    free_energy = Decimal(float(run.value[k])) * energy.scale
     kind = _kind(run, step, k)
+    implied = None
     if kind in {Kind.MINIMUM, Kind.BOUNDARY} and energy.scale > LARGE_COUNTS:
         refined = refine(energy, outer)
-        outer, residual = refined.outer, refined.residual
-        free_energy, implied = refined.free_energy, float(refined.entropy)
-        beliefs = energy.consistent.all_entries(outer)
-    else:
-        beliefs = energy.consistent.all_entries(outer)
-        free_energy = Decimal(float(run.value[k])) * energy.scale
-        implied = entropy(plan, beliefs)
+        if refined.residual <= REFINED:
+            outer, residual = refined.outer, refined.residual
+            free_energy, implied = refined.free_energy, float(refined.entropy)
+    beliefs = energy.consistent.all_entries(outer)
     log_z = Decimal(plan.log_offset) - free_energy
     verdict = Verdict(
         residual=residual,
         curvature=float(step.lowest[k]),
         kind=kind,
-        entropy=implied,
+        entropy=entropy(plan, beliefs) if implied is None else implied,
         entropy_bound=entropy_bound(plan, beliefs),
     )
     with np.errstate(divide="ignore"):

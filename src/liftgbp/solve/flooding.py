@@ -22,7 +22,6 @@ from liftgbp.solve.judge import judge
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution, Status
 
-
 ACCEPTABLE = 1e-8
 """A run that uses up its iterations with a residual below this has converged, only slowly."""
 

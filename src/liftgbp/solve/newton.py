@@ -1,11 +1,11 @@
 """Newton's method on consistent beliefs, in the metric of the outer regions' entropy.
 
-Beliefs b of the outer regions decide all others, and consistent ones form a polytope. There the free
-energy is the convex negative entropy of the outer regions, with a diagonal Hessian, plus terms of
-inner regions, of either sign and low rank. In coordinates where that diagonal is the identity, and on
-the directions that keep beliefs consistent, the whole Hessian is the identity but for a small block.
-The eigenvalues of the block are the curvatures. Taking their absolute values turns every Newton step
-into a direction of descent, at a saddle too.
+Beliefs b of the outer regions decide all others, and consistent ones form a polytope. There the
+free energy is the convex negative entropy of the outer regions, with a diagonal Hessian, plus terms
+of inner regions, of either sign and low rank. In coordinates where that diagonal is the identity,
+and on the directions that keep beliefs consistent, the whole Hessian is the identity but for a
+small block. The eigenvalues of the block are the curvatures. Taking their absolute values turns
+every Newton step into a direction of descent, at a saddle too.
 
 All functions work on a stack of points; the first axis numbers the points.
 """
@@ -102,7 +102,7 @@ class Curvatures:
     def solve(self, gradient: Floats, values: Floats) -> Floats:
         """The inverse Hessian, with these eigenvalues, applied to a gradient."""
         along = np.einsum("skd,sd->sk", self.axes, gradient)
-        return gradient + np.einsum("skd,sk->sd", self.axes, along / values - along)
+        return np.asarray(gradient + np.einsum("skd,sk->sd", self.axes, along / values - along))
 
     @property
     def lowest(self) -> Floats:

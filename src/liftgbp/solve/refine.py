@@ -2,8 +2,8 @@
 
 The weights of the free energy are counts and reach N to the power of the objects in a region, while
 what decides the answer may be smaller by as many orders of magnitude. So the gradient is evaluated
-with as many digits as the counts have, and each correction is solved for in doubles, as in iterative
-refinement of linear systems. The problem is small, so a few thousand decimal operations suffice.
+with as many digits as the counts have, and each correction is solved for in doubles, as in the
+iterative refinement of linear systems. The problem is small: some thousand decimal operations do.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ def _decimals(values: Floats) -> Decimals:
 
 
 def _integers(values: Floats) -> Decimals:
-    return np.vectorize(lambda value: Decimal(int(value)), otypes=[object])(values)
+    exact: Decimals = np.vectorize(lambda value: Decimal(int(value)), otypes=[object])(values)
+    return exact
 
 
 def _ln(values: Decimals) -> Decimals:

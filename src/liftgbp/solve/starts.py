@@ -24,8 +24,10 @@ def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
             tilted[value] = TILT
             starts.append({**flat, group: tilted})
     generator = np.random.default_rng(seed)
-    for _ in range(random):
-        starts.append({g: generator.dirichlet(np.ones(size)) for g, size in sizes.items()})
+    starts += [
+        {group: generator.dirichlet(np.ones(size)) for group, size in sizes.items()}
+        for _ in range(random)
+    ]
     return np.array([_independent(layout, start) for start in starts])
 
 
