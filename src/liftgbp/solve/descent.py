@@ -29,6 +29,9 @@ LONGEST_JUMP = 100.0
 PATIENCE = 8
 """All points must settle within this many times the iterations that the first one takes."""
 
+MOST_ASTRAY = 4
+"""The most iterations in a row that a point may have an impossible entropy."""
+
 MOST_NUMBERS = 10**7
 """The size of the largest array of a stack; larger stacks are worked off in parts."""
 
@@ -108,6 +111,7 @@ class _Run:
         self.step = newton_step(energy, starts)
         self.value = energy.value(starts)
         self.stuck = np.zeros(len(starts), dtype=bool)
+        self._astray = np.zeros(len(starts), dtype=np.int64)
         self.settled = np.zeros(len(starts), dtype=bool)
         self.iterations = 0
         self.trace: list[Floats] = [self.value]
@@ -130,8 +134,18 @@ class _Run:
             moving = moving[~lower]
             lengths /= 2
         self.stuck[moving] = True
+        self._give_up_astray()
         self.step = newton_step(self.energy, self.b)
         self.trace.append(self.value)
+
+    def _give_up_astray(self) -> None:
+        """Stop points that stay where the entropy is impossible: counting numbers over-count."""
+        entropy = self.energy.entropy(self.b)
+        most = self.energy.largest_entropy
+        slack = 1e-9 * most + 100 * ROUNDING
+        impossible = (entropy < -slack) | (entropy > most + slack)
+        self._astray = np.where(impossible, self._astray + 1, 0)
+        self.stuck |= self._astray >= MOST_ASTRAY
 
     def _try(self, moving: NDArray[np.int64], lengths: Floats) -> NDArray[np.bool_]:
         here = self.b[moving]

@@ -12,7 +12,9 @@ All functions work on a stack of points; the first axis numbers the points.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -46,6 +48,25 @@ class Energy:
         outer = self.outer_weight * b * (log(b) - self._outer_theta)
         inner = self.inner_weight * y * (log(y) - self._inner_theta)
         return np.asarray(outer.sum(axis=-1) + inner.sum(axis=-1))
+
+    def entropy(self, b: Floats) -> Floats:
+        """The scaled entropy of each point in the Kikuchi approximation."""
+        y = b @ self.consistent.to_inner.T
+        outer = self.outer_weight * b * log(b)
+        inner = self.inner_weight * y * log(y)
+        return np.asarray(-outer.sum(axis=-1) - inner.sum(axis=-1))
+
+    @cached_property
+    def largest_entropy(self) -> float:
+        """The scaled entropy of independent atoms that are all uniform."""
+        layout = self.plan.layout
+        ranges = {
+            atom: size
+            for shape, atoms in zip(layout.shapes, layout.atom_of_axis, strict=True)
+            for size, atom in zip(shape, atoms, strict=True)
+        }
+        counts = self.plan.atom_counts
+        return math.fsum(counts[a] / self.scale * math.log(r) for a, r in ranges.items())
 
     def gradient(self, b: Floats) -> Floats:
         """Its derivative by the beliefs of the outer regions."""
