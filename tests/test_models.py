@@ -66,6 +66,7 @@ def lifted(method: str) -> Callable[[Model, Block], dict[Key, float]]:
             model,
             block.sizes,
             regions=FAMILY[method],
+            solver="flooding",
             damping=block.damping,
             iterations=50_000,
         )
@@ -80,7 +81,7 @@ def exactly(model: Model, block: Block) -> dict[Key, float]:
     truth = reference.exact(reference.ground(model, block.sizes))
     objects = GroundObjects(shatter(model, block.sizes))
     # One iteration is enough to know the rows; their probabilities come from the reference.
-    rows: Answers = infer(model, block.sizes, iterations=1)
+    rows: Answers = infer(model, block.sizes, solver="flooding", iterations=1)
     return {
         LOG_Z: truth.log_z,
         **{

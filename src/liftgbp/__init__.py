@@ -6,9 +6,9 @@
 ... smokes(person)
 ... 1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
 ... ''')
->>> answers = liftgbp.infer(model, sizes={"person": 10**9})
+>>> answers = liftgbp.infer(model, sizes={"person": 20})
 >>> print(answers.query("friends(x,y)")[1])
-friends(x,y) [x != y]  false: 0.558015  true: 0.441985
+friends(x,y) [x != y]  false: 0.500038  true: 0.499962
 """
 
 from liftgbp.api import infer
@@ -27,7 +27,7 @@ from liftgbp.model.parser import load, parse
 from liftgbp.query import Answer, Answers
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve import Solution, Status
+from liftgbp.solve import Point, Solution, Status, Verdict
 
 __version__ = "0.1.0"
 
@@ -42,10 +42,12 @@ __all__ = [
     "Model",
     "ModelBuilder",
     "ModelError",
+    "Point",
     "QueryError",
     "SizeError",
     "Solution",
     "Status",
+    "Verdict",
     "build_regions",
     "check",
     "infer",

@@ -55,7 +55,8 @@ def test_help(shell: Shell, command: tuple[str, ...]) -> None:
 
 
 def test_query_prints_a_table(shell: Shell) -> None:
-    code, out, _ = shell("query", SMOKERS, "-n", "person=1e6", "-q", "friends(x,y)")
+    flooding = ("--solver", "flooding")
+    code, out, _ = shell("query", SMOKERS, "-n", "person=1e6", "-q", "friends(x,y)", *flooding)
     assert code == 0
     assert "0.441985" in out
     assert "999,999,000,000" in out
@@ -63,7 +64,8 @@ def test_query_prints_a_table(shell: Shell) -> None:
 
 
 def test_query_json(shell: Shell) -> None:
-    code, out, _ = shell("query", SMOKERS, "-n", "person=4", "-q", "friends(x,y)", "--json")
+    flooding = ("--solver", "flooding", "--json")
+    code, out, _ = shell("query", SMOKERS, "-n", "person=4", "-q", "friends(x,y)", *flooding)
     assert code == 0
     result = json.loads(out)
     assert result["domains"] == {"person": 4}
@@ -86,6 +88,25 @@ def test_query_json(shell: Shell) -> None:
     assert different["count"] == 12
     assert different["values"]["true"] == pytest.approx(0.4419851737, abs=1e-9)
     assert sum(different["values"].values()) == pytest.approx(1)
+
+
+def test_minima(shell: Shell) -> None:
+    code, out, _ = shell("query", SMOKERS, "-n", "person=10", "--minima")
+    assert code == 0
+    assert "saddle" in out
+    assert "the answer mixes 2 minima" in out
+    _, out, _ = shell("query", SMOKERS, "-n", "person=10", "--json")
+    result = json.loads(out)
+    assert [point["kind"] for point in result["minima"]] == ["minimum", "minimum", "saddle"]
+    assert [point["weight"] for point in result["minima"]] == pytest.approx([0.5, 0.5, 0.0])
+    assert result["verdict"]["plausible"] is True
+
+
+def test_no_minimum_is_exit_code_1(shell: Shell) -> None:
+    # With so many people the counting numbers of the chain over-count everywhere.
+    code, out, _ = shell("query", CHAIN, "-n", "person=1e9")
+    assert code == 1
+    assert "no plausible minimum" in out
 
 
 def test_without_queries_every_predicate_is_answered(shell: Shell) -> None:
@@ -131,10 +152,11 @@ def test_check(shell: Shell) -> None:
 
 
 def test_divergence_is_exit_code_1_with_advice(shell: Shell) -> None:
-    code, out, _ = shell("query", CHAIN, "-n", "person=6")
+    flooding = ("--solver", "flooding")
+    code, out, _ = shell("query", CHAIN, "-n", "person=6", *flooding)
     assert code == 1
     assert "do not trust these numbers" in out
-    code, out, _ = shell("query", CHAIN, "-n", "person=6", "--json")
+    code, out, _ = shell("query", CHAIN, "-n", "person=6", *flooding, "--json")
     assert code == 1
     assert json.loads(out)["solver"]["status"] == "diverged"
 
@@ -190,6 +212,7 @@ BAD_CALLS = {
     "bad damping": (("query", SMOKERS, "-n", "person=3", "--damping", "1"), "damping"),
     "bad tolerance": (("query", SMOKERS, "-n", "person=3", "--tol", "nan"), "tol"),
     "no iterations": (("query", SMOKERS, "-n", "person=3", "--iterations", "0"), "iterations"),
+    "unknown solver": (("query", SMOKERS, "-n", "person=3", "--solver", "best"), "descent"),
     "unknown option": (("query", SMOKERS, "--people", "3"), "--people"),
     "too large to check": (("check", SMOKERS, "-n", "person=1e9"), "plain grounding"),
     "objects beyond the cap": (
@@ -220,8 +243,10 @@ def test_interrupt_ends_cleanly() -> None:
     # Flooding oscillates for ever on this model.
     model = str(MODELS / "transitive.mln")
     process = subprocess.Popen(
-        [sys.executable, "-m", "liftgbp", "query", model, "-n", "person=6"]
-        + ["--iterations", "1000000000"],
+        [
+            *(sys.executable, "-m", "liftgbp", "query", model, "-n", "person=6"),
+            *("--solver", "flooding", "--iterations", "1000000000"),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -133,8 +133,10 @@ POLARISED = "p(person)\n2 p(a) ^ p(b) | a != b\n"
 def test_a_large_part_does_not_excuse_another_part(people: int) -> None:
     """The log beliefs of people are huge and coarse; those of five things are neither."""
     things = TRANSITIVE.replace("person", "thing")
-    alone = infer(parse(things), {"thing": 5}, damping=0.8)
-    beside = infer(parse(POLARISED + things), {"thing": 5, "person": people}, damping=0.8)
+    alone = infer(parse(things), {"thing": 5}, damping=0.8, solver="flooding")
+    beside = infer(
+        parse(POLARISED + things), {"thing": 5, "person": people}, damping=0.8, solver="flooding"
+    )
     assert beside.status is Status.CONVERGED
     assert beside.marginal("r(x,y)") == pytest.approx(alone.marginal("r(x,y)"), abs=1e-11)
 
@@ -150,7 +152,9 @@ def mean_field(coupling: float) -> float:
 @pytest.mark.parametrize("people", [10**6, 10**9, 10**12])
 def test_small_differences_that_act_together_are_no_agreement(people: int) -> None:
     """Each message differs by one part in `people` from the start, and so many act on an atom."""
-    answers = infer(parse("p(person)\n2/|person| p(a) ^ p(b) | a != b"), {"person": people})
+    answers = infer(
+        parse("p(person)\n2/|person| p(a) ^ p(b) | a != b"), {"person": people}, solver="flooding"
+    )
     assert answers.solution.iterations > 20
     assert answers.marginal("p(x)") == pytest.approx(mean_field(4.0), abs=1e-4)
     # Rounding may keep such a run from settling, but nothing grows.
@@ -195,7 +199,7 @@ def test_free_energy_of_every_iterate(regions: str, model: Model, domain: dict[s
 )
 def test_fixed_points_of_the_reference(text: str, people: int, regions: str) -> None:
     model = parse(text)
-    answers = infer(model, {"person": people}, regions=regions, iterations=2000)
+    answers = infer(model, {"person": people}, regions=regions, iterations=2000, solver="flooding")
     graph = reference.ground_regions(reference.ground(model, {"person": people}), regions)
     run = reference.run(graph, iterations=300, tol=1e-11)
     assert run.residual < 1e-10
@@ -222,7 +226,7 @@ def test_fixed_points_of_the_reference(text: str, people: int, regions: str) -> 
     ],
 )
 def test_no_factor_at_all(text: str, domain: dict[str, int], wanted: float) -> None:
-    answers = infer(parse(text), domain)
+    answers = infer(parse(text), domain, solver="flooding")
     assert answers.status is Status.CONVERGED
     assert answers.solution.iterations == 1
     assert answers.log_z == pytest.approx(wanted, abs=1e-12)
@@ -232,7 +236,7 @@ def test_no_factor_at_all(text: str, domain: dict[str, int], wanted: float) -> N
 @pytest.mark.parametrize("damping", [0.0, 0.5, 0.99])
 def test_a_single_region_without_messages(damping: float) -> None:
     """Two atoms and one formula: three worlds of weight e, one of weight 1."""
-    answers = infer(parse("rain\nwet\n1 rain => wet"), damping=damping)
+    answers = infer(parse("rain\nwet\n1 rain => wet"), damping=damping, solver="flooding")
     assert answers.status is Status.CONVERGED
     assert (answers.solution.iterations, answers.solution.residual) == (1, 0.0)
     total = 3 * math.e + 1
@@ -242,7 +246,9 @@ def test_a_single_region_without_messages(damping: float) -> None:
 
 def test_regions_alone_beside_regions_with_messages() -> None:
     """Rows without exponents among rows with some."""
-    answers = infer(parse("p(thing)\nrain\n1 p(x) ^ p(y) | x != y\n1 rain"), {"thing": 5})
+    answers = infer(
+        parse("p(thing)\nrain\n1 p(x) ^ p(y) | x != y\n1 rain"), {"thing": 5}, solver="flooding"
+    )
     assert answers.status is Status.CONVERGED
     assert answers.marginal("rain") == pytest.approx(math.e / (1 + math.e), abs=1e-12)
 

@@ -12,7 +12,6 @@ from liftgbp.plan.plan import Exponents, Floats, Ints, Layout, Plan
 from liftgbp.plan.projection import project_states, projection
 from liftgbp.plan.supports import alive_states
 from liftgbp.regions import LiftedRegionGraph
-from liftgbp.signature import canonise
 
 
 def compile_plan(graph: LiftedRegionGraph, *, symmetric: bool = True) -> Plan:
@@ -88,7 +87,6 @@ def lay_out(
         )
         for m in graph.messages
     ]
-    kind = {atom: k for k, atom in enumerate(graph.atom_counts)}
     region_starts = _starts([len(own) for own in orbits])
     message_starts = _starts([len(own) for own in message_orbits])
     terms = [list(_terms(graph, region)) for region in range(len(graph.regions))]
@@ -100,10 +98,7 @@ def lay_out(
         entry_of=tuple(own.orbit_of for own in orbits),
         representatives=tuple(own.representatives for own in orbits),
         multiplicity=_concatenate_ints([own.sizes for own in orbits]),
-        atom_of_axis=tuple(
-            tuple(kind[canonise((atom,)).cluster[0]] for atom in region.cluster)
-            for region in graph.regions
-        ),
+        atom_of_axis=graph.atom_of_axis,
         group_of_atom=tuple(predicate for predicate, _ in graph.atom_counts),
         region_starts=region_starts,
         message_starts=message_starts,

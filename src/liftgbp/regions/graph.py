@@ -142,6 +142,15 @@ class LiftedRegionGraph:
         }
 
     @cached_property
+    def atom_of_axis(self) -> tuple[tuple[int, ...], ...]:
+        """Per region, which of the canonical atoms in `atom_counts` each of its atoms is."""
+        number = {atom: k for k, atom in enumerate(self.atom_counts)}
+        return tuple(
+            tuple(number[canonise((atom,)).cluster[0]] for atom in region.cluster)
+            for region in self.regions
+        )
+
+    @cached_property
     def edges_into(self) -> tuple[tuple[int, ...], ...]:
         """The edges that end in each region."""
         into: list[list[int]] = [[] for _ in self.regions]

@@ -83,7 +83,8 @@ def _with_normalisation(
         np.where(regions == region, layout.multiplicity[outer], 0).astype(float)
         for region in np.unique(regions)
     ]
-    matrix = np.array([*sums, *equations]).reshape(-1, len(outer))
+    rows = [*sums, *equations]
+    matrix = np.array(rows) if rows else np.zeros((0, len(outer)))
     right_side = np.zeros(len(matrix))
     right_side[: len(sums)] = 1.0
     return matrix, right_side
