@@ -1,4 +1,4 @@
-"""The law of the engine: at every iteration a belief is that of each ground region it stands for."""
+"""The law of the engine: at every iteration a belief is that of each ground region it covers."""
 
 from __future__ import annotations
 

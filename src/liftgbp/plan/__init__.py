@@ -3,7 +3,7 @@
 Knows index arrays, log tables and exponents; knows nothing of predicates and objects.
 """
 
-from liftgbp.plan.compile import compile_plan
+from liftgbp.plan.compile import compile_plan, refill
 from liftgbp.plan.plan import Layout, Plan
 
-__all__ = ["Layout", "Plan", "compile_plan"]
+__all__ = ["Layout", "Plan", "compile_plan", "refill"]

@@ -37,11 +37,22 @@ def compile_plan(graph: LiftedRegionGraph, *, symmetric: bool = True) -> Plan:
         find_orbits(shape, region.symmetries if symmetric else (), mask)
         for shape, region, mask in zip(shapes, graph.regions, alive, strict=True)
     ]
-    layout = lay_out(graph, shapes, orbits, symmetric=symmetric)
+    return _fill(lay_out(graph, shapes, orbits, symmetric=symmetric), graph)
+
+
+def refill(plan: Plan, graph: LiftedRegionGraph) -> Plan:
+    """The plan of the same graph with other domain sizes and weights; the layout is shared.
+
+    The graph must come from `graph.resized`, and rule out the same states.
+    """
+    return _fill(plan.layout, graph)
+
+
+def _fill(layout: Layout, graph: LiftedRegionGraph) -> Plan:
     return Plan(
         layout=layout,
         theta=_concatenate(
-            [t.ravel()[orbit.representatives] for t, orbit in zip(theta, orbits, strict=True)]
+            [_potential_of_states(graph, layout, r) for r in range(len(layout.shapes))]
         ),
         exponents=_exponents(graph, layout),
         weights=tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True)),
@@ -50,8 +61,18 @@ def compile_plan(graph: LiftedRegionGraph, *, symmetric: bool = True) -> Plan:
     )
 
 
+def _potential_of_states(graph: LiftedRegionGraph, layout: Layout, region: int) -> Floats:
+    """The sum of the log tables of all ground factors inside a region, for each of its entries."""
+    states, shape = layout.representatives[region], layout.shapes[region]
+    total = np.zeros(len(states))
+    for held in graph.regions[region].held:
+        table = graph.normal.parfactors[held.parfactor].log_table
+        total += table.ravel()[project_states(states, shape, held.axes)]
+    return total
+
+
 def _potential(graph: LiftedRegionGraph, region: int, shape: tuple[int, ...]) -> Floats:
-    """The sum of the log tables of all ground factors inside a region."""
+    """The same for each state of the region, the impossible ones included."""
     total = np.zeros(shape)
     for held in graph.regions[region].held:
         table = graph.normal.parfactors[held.parfactor].log_table

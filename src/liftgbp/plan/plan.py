@@ -86,6 +86,16 @@ class Layout:
         return len(self.children)
 
     @cached_property
+    def atom_ranges(self) -> tuple[int, ...]:
+        """The number of values of each kind of atom."""
+        ranges = dict(
+            pair
+            for shape, atoms in zip(self.shapes, self.atom_of_axis, strict=True)
+            for pair in zip(atoms, shape, strict=True)
+        )
+        return tuple(ranges[atom] for atom in range(len(self.group_of_atom)))
+
+    @cached_property
     def region_of(self) -> Ints:
         """The region of each belief entry."""
         return segment_of(self.region_starts, self.belief_entries)

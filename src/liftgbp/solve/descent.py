@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -41,8 +42,9 @@ SAME = 1e-6
 REFINED = 1e-9
 """What polishing leaves to correct if it worked."""
 
-LARGE_COUNTS = 10**6
-"""From this weight on a minimum is polished with more digits."""
+LARGE_COUNTS = 10**10
+FLAT = 1e-5
+"""A minimum with larger counts or flatter than this is polished with more digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,153 +71,200 @@ class Descent:
 
     def __call__(self, plan: Plan, progress: Progress = silent) -> Solution:
         """Find all minima that the starts lead to, and mix them by their weight."""
-        consistent = polytope(plan.layout)
-        starts = starting_beliefs(plan.layout, self.random, self.seed)[:, consistent.outer]
-        return self.from_starts(plan, consistent, starts, progress)
+        return self.solve_all([plan], progress)[0]
 
-    def from_starts(
-        self, plan: Plan, consistent: Polytope, starts: Floats, progress: Progress = silent
-    ) -> Solution:
-        """The same from given beliefs of the outer regions, one start per row."""
-        energy = Energy(plan, consistent)
-        together = max(1, MOST_NUMBERS // max(1, _numbers_per_start(consistent)))
-        runs = []
-        for first in range(0, len(starts), together):
-            some, error = nearest_consistent(consistent, starts[first : first + together], 100)
-            runs.append(self._descend(energy, some[error < 1e-9], progress))
-        return _solution(plan, energy, runs)
-
-    def _descend(self, energy: Energy, starts: Floats, progress: Progress) -> _Run:
-        run = _Run(energy, starts)
-        limit = self.iterations
-        while run.iterations < limit and not run.finished(self.tol):
-            progress(run.iterations, limit)
-            run.advance()
-            if run.settled.any():
-                # What is far behind the first minimum is on its way to nowhere.
-                limit = min(limit, PATIENCE * (run.iterations + 1))
-        run.finished(self.tol)
-        return run
+    def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
+        """The solutions of plans with one layout, worked off as a stack."""
+        layout = plans[0].layout
+        consistent = polytope(layout)
+        starts = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
+        starts, error = nearest_consistent(consistent, starts, rounds=100)
+        starts = starts[error < 1e-9]
+        ends: list[list[_End]] = [[] for _ in plans]
+        rows = [(number, start) for number in range(len(plans)) for start in range(len(starts))]
+        for part in _parts(rows, consistent):
+            run = _Run(
+                Energy([plans[number] for number, _ in part], consistent),
+                starts[[start for _, start in part]],
+                np.array([number for number, _ in part]),
+            )
+            run.descend(self.iterations, self.tol, progress)
+            for k, (number, _) in enumerate(part):
+                ends[number].append(_End(run, k))
+        return [solution_of(plan, own) for plan, own in zip(plans, ends, strict=True)]
 
 
-def _numbers_per_start(consistent: Polytope) -> int:
-    return (len(consistent.matrix) + len(consistent.inner)) * len(consistent.outer)
+def _parts(rows: list[tuple[int, int]], consistent: Polytope) -> Iterator[list[tuple[int, int]]]:
+    """The rows in stacks that fit into memory."""
+    numbers = (len(consistent.matrix) + len(consistent.inner)) * len(consistent.outer)
+    together = max(1, MOST_NUMBERS // max(1, numbers))
+    for first in range(0, len(rows), together):
+        yield rows[first : first + together]
 
 
 class _Run:
-    """A stack of points on their way down."""
+    """A stack of points on their way down; `problem` tells which points belong together."""
 
-    def __init__(self, energy: Energy, starts: Floats) -> None:
+    def __init__(self, energy: Energy, starts: Floats, problem: NDArray[np.int64]) -> None:
         self.energy = energy
-        self.b = starts
+        self.b = starts.copy()
         self.step = newton_step(energy, starts)
         self.value = energy.value(starts)
-        self.stuck = np.zeros(len(starts), dtype=bool)
-        self._astray = np.zeros(len(starts), dtype=np.int64)
         self.settled = np.zeros(len(starts), dtype=bool)
-        self.iterations = 0
         self.trace: list[Floats] = [self.value]
+        self.iterations = np.zeros(len(starts), dtype=np.int64)
+        self._stuck = np.zeros(len(starts), dtype=bool)
+        self._astray = np.zeros(len(starts), dtype=np.int64)
+        self._problem = problem
 
-    def finished(self, tol: float) -> bool:
+    def descend(self, most: int, tol: float, progress: Progress) -> None:
+        self._settle(tol)
+        for iteration in range(1, most + 1):
+            moving = np.flatnonzero(~(self.settled | self._stuck))
+            if not len(moving):
+                break
+            progress(iteration, most)
+            self._advance(moving)
+            self._settle(tol)
+            self._give_up(iteration)
+
+    def _settle(self, tol: float) -> None:
         # Along a flat direction the gradient's rounding moves a point that much.
         allowed = np.maximum(tol, 2e-15 / np.maximum(self.step.flattest, FLATTEST))
         self.settled = self.step.residual <= allowed
-        return bool((self.settled | self.stuck).all())
 
-    def advance(self) -> None:
-        """One step of every point that still moves, as long as the free energy falls."""
-        self.iterations += 1
-        moving = np.flatnonzero(~(self.settled | self.stuck))
+    def _advance(self, moving: NDArray[np.int64]) -> None:
+        """One step of every point that still moves, as long as its free energy falls."""
+        self.iterations[moving] += 1
         lengths = np.minimum(1.0, LONGEST_JUMP / np.maximum(self.step.residual, SMALLEST))
+        value, left = self.value.copy(), moving
         for _ in range(HALVINGS):
-            if not len(moving):
+            if not len(left):
                 break
-            lower = self._try(moving, lengths[moving])
-            moving = moving[~lower]
+            left = left[~self._try(left, lengths[left], value)]
             lengths /= 2
-        self.stuck[moving] = True
-        self._give_up_astray()
-        self.step = newton_step(self.energy, self.b)
-        self.trace.append(self.value)
+        self._stuck[left] = True
+        self.value = value
+        self.trace.append(value)
+        self.step = self.step.updated(moving, newton_step(self.energy[moving], self.b[moving]))
 
-    def _give_up_astray(self) -> None:
-        """Stop points that stay where the entropy is impossible: counting numbers over-count."""
-        entropy = self.energy.entropy(self.b)
-        most = self.energy.largest_entropy
-        slack = 1e-9 * most + 100 * ROUNDING
-        impossible = (entropy < -slack) | (entropy > most + slack)
-        self._astray = np.where(impossible, self._astray + 1, 0)
-        self.stuck |= self._astray >= MOST_ASTRAY
-
-    def _try(self, moving: NDArray[np.int64], lengths: Floats) -> NDArray[np.bool_]:
+    def _try(self, moving: NDArray[np.int64], lengths: Floats, value: Floats) -> NDArray[np.bool_]:
         here = self.b[moving]
         ratio = lengths[:, None] * self.step.change[moving] / np.maximum(here, SMALLEST)
         there, error = nearest_consistent(self.energy.consistent, here * np.exp(ratio))
-        value = self.energy.value(there)
-        before = self.value[moving]
-        wanted = before + 1e-4 * lengths * self.step.slope[moving]
-        lower = (error < 1e-12) & (value <= wanted + ROUNDING * np.abs(before))
-        accepted = moving[lower]
-        self.b[accepted] = there[lower]
-        self.value = self.value.copy()
-        self.value[accepted] = value[lower]
+        found = self.energy[moving].value(there)
+        wanted = value[moving] + 1e-4 * lengths * self.step.slope[moving]
+        lower = (error < 1e-12) & (found <= wanted + ROUNDING * np.abs(value[moving]))
+        self.b[moving[lower]] = there[lower]
+        value[moving[lower]] = found[lower]
         return np.asarray(lower)
+
+    def _give_up(self, iteration: int) -> None:
+        """Stop points that lead nowhere.
+
+        Those are points that stay where the entropy is impossible, since counting numbers
+        over-count there, and points far behind the first minimum of the same problem.
+        """
+        entropy, most = self.energy.entropy(self.b), self.energy.largest_entropy
+        slack = 1e-9 * most + 100 * ROUNDING
+        impossible = (entropy < -slack) | (entropy > most + slack)
+        self._astray = np.where(impossible, self._astray + 1, 0)
+        slowest = np.full(self._problem.max(initial=0) + 1, np.iinfo(np.int64).max)
+        own = self._problem[self.settled]
+        np.minimum.at(slowest, own, PATIENCE * (self.iterations[self.settled] + 1))
+        late = iteration >= slowest[self._problem]
+        self._stuck |= (self._astray >= MOST_ASTRAY) | late
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _End:
+    """Where one start of a run has ended."""
+
+    run: _Run
+    row: int
+
+    @property
+    def outer(self) -> Floats:
+        return np.asarray(self.run.b[self.row])
+
+    @property
+    def settled(self) -> bool:
+        return bool(self.run.settled[self.row])
+
+    @property
+    def value(self) -> float:
+        return float(self.run.value[self.row])
+
+    @property
+    def trace(self) -> list[float]:
+        return [float(values[self.row]) for values in self.run.trace]
+
+    @property
+    def step(self) -> Step:
+        return self.run.step.row(self.row)
+
+    @property
+    def kind(self) -> Kind:
+        if not self.settled:
+            return Kind.UNKNOWN
+        if self.step.lowest < -1e-12:
+            return Kind.SADDLE
+        return Kind.BOUNDARY if (self.outer <= SMALLEST).any() else Kind.MINIMUM
 
 
 # --- from the ends of all runs to an answer
 
 
-def _solution(plan: Plan, energy: Energy, runs: list[_Run]) -> Solution:
-    points = _weighted([_candidate(run, plan, k) for run, k in _different(runs)])
+def solution_of(plan: Plan, ends: list[_End]) -> Solution:
+    """The mixture of the minima among the ends of all starts."""
+    if not ends:
+        raise InputError("no consistent beliefs were found to start from; try solver='flooding'")
+    points = _weighted(plan, _different(ends))
     good = [point for point in points if point.weight > 0]
     shown = good or points[:1]
-    if not shown:
-        raise InputError("no consistent beliefs were found to start from; try solver='flooding'")
+    scale = float(ends[0].run.energy.scale[ends[0].row])
     return Solution(
         solver="descent",
         status=Status.CONVERGED if good else Status.NO_MINIMUM,
-        iterations=max(run.iterations for run in runs),
+        iterations=max(int(end.run.iterations[end.row]) for end in ends),
         residual=max(point.verdict.residual for point in shown),
         log_beliefs=_mixture(shown),
         log_z=_log_sum([point.log_z for point in shown]),
-        trace=float(energy.scale) * _trace(runs),
+        trace=scale * np.array([end.trace for end in ends]).T,
         verdict=shown[0].verdict,
         points=tuple(points),
     )
 
 
-def _trace(runs: list[_Run]) -> Floats:
-    """The free energy of every start after each iteration, one column per start."""
-    longest = max(len(run.trace) for run in runs)
-    columns = [np.array(run.trace + run.trace[-1:] * (longest - len(run.trace))) for run in runs]
-    return np.concatenate(columns, axis=1)
-
-
-def _different(runs: list[_Run]) -> list[tuple[_Run, int]]:
+def _different(ends: list[_End]) -> list[_End]:
     """One of all the starts that reached the same end, those that settled first."""
-    ends = [(run, k) for run in runs for k in range(len(run.b))]
-    ends.sort(key=lambda end: (not end[0].settled[end[1]], float(end[0].value[end[1]])))
-    kept: list[tuple[_Run, int]] = []
-    for run, k in ends:
-        if not any(np.abs(run.b[k] - r.b[j]).max(initial=0.0) < SAME for r, j in kept):
-            kept.append((run, k))
+    kept: list[_End] = []
+    for end in sorted(ends, key=lambda end: (not end.settled, end.value)):
+        if not any(np.abs(end.outer - other.outer).max(initial=0.0) < SAME for other in kept):
+            kept.append(end)
     return kept
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class _Candidate:
+    """A point whose log Z has more digits than a float, for the difference to others."""
+
     point: Point
     exact_log_z: Decimal
 
+    @property
+    def qualifies(self) -> bool:
+        verdict = self.point.verdict
+        return verdict.kind in {Kind.MINIMUM, Kind.BOUNDARY} and verdict.plausible
 
-def _candidate(run: _Run, plan: Plan, k: int) -> _Candidate:
-    energy, step = run.energy, run.step
-    outer, residual = run.b[k], float(step.residual[k])
-    free_energy = Decimal(float(run.value[k])) * energy.scale
-    kind = _kind(run, step, k)
+
+def _candidate(plan: Plan, end: _End, polish: bool) -> _Candidate:
+    energy = end.run.energy
+    outer, residual = end.outer, float(end.step.residual)
+    free_energy = Decimal(end.value) * energy.scale[end.row]
     implied = None
-    if kind in {Kind.MINIMUM, Kind.BOUNDARY} and energy.scale > LARGE_COUNTS:
-        refined = refine(energy, outer)
+    if polish:
+        refined = refine(plan, energy.consistent, outer)
         if refined.residual <= REFINED:
             outer, residual = refined.outer, refined.residual
             free_energy, implied = refined.free_energy, float(refined.entropy)
@@ -223,8 +272,8 @@ def _candidate(run: _Run, plan: Plan, k: int) -> _Candidate:
     log_z = Decimal(plan.log_offset) - free_energy
     verdict = Verdict(
         residual=residual,
-        curvature=float(step.lowest[k]),
-        kind=kind,
+        curvature=float(end.step.lowest),
+        kind=end.kind,
         entropy=entropy(plan, beliefs) if implied is None else implied,
         entropy_bound=entropy_bound(plan, beliefs),
     )
@@ -232,18 +281,11 @@ def _candidate(run: _Run, plan: Plan, k: int) -> _Candidate:
         return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)
 
 
-def _kind(run: _Run, step: Step, k: int) -> Kind:
-    if not run.settled[k]:
-        return Kind.UNKNOWN
-    if step.lowest[k] < -1e-12:
-        return Kind.SADDLE
-    return Kind.BOUNDARY if (run.b[k] <= SMALLEST).any() else Kind.MINIMUM
-
-
-def _weighted(candidates: list[_Candidate]) -> list[Point]:
+def _weighted(plan: Plan, ends: list[_End]) -> list[Point]:
     """The points with their shares, best first; what is no plausible minimum has none."""
-    ordered = sorted(candidates, key=lambda c: (not _qualifies(c.point), -c.exact_log_z))
-    good = [c for c in ordered if _qualifies(c.point)]
+    candidates = [_candidate(plan, end, _needs_digits(plan, end)) for end in ends]
+    ordered = sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z))
+    good = [c for c in ordered if c.qualifies]
     if not good:
         return [c.point for c in ordered]
     best = good[0].exact_log_z
@@ -253,9 +295,12 @@ def _weighted(candidates: list[_Candidate]) -> list[Point]:
     return weighted + [c.point for c in ordered[len(good) :]]
 
 
-def _qualifies(point: Point) -> bool:
-    minimum = point.verdict.kind in {Kind.MINIMUM, Kind.BOUNDARY}
-    return minimum and point.verdict.plausible
+def _needs_digits(plan: Plan, end: _End) -> bool:
+    """Whether rounding would show in the marginals of a minimum, or in the weight of its log Z."""
+    if end.kind not in {Kind.MINIMUM, Kind.BOUNDARY}:
+        return False
+    scale = end.run.energy.scale[end.row]
+    return bool(end.step.flattest < FLAT) or scale > LARGE_COUNTS
 
 
 def _mixture(points: list[Point]) -> Floats:

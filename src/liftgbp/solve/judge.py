@@ -42,7 +42,7 @@ def _curvature(plan: Plan, beliefs: Floats) -> tuple[float | None, Kind]:
     outer, error = nearest_consistent(consistent, beliefs[None, consistent.outer])
     if error[0] > 1e-9:
         return None, Kind.UNKNOWN
-    step = newton_step(Energy(plan, consistent), outer)
+    step = newton_step(Energy([plan], consistent), outer)
     curvature = float(step.lowest[0])
     if step.residual[0] > STATIONARY:
         return curvature, Kind.UNKNOWN

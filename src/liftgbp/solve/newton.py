@@ -13,12 +13,13 @@ All functions work on a stack of points; the first axis numbers the points.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Plan
+from liftgbp.plan.plan import Floats, Ints, Plan
 from liftgbp.solve.polytope import Polytope
 
 SMALLEST = 1e-250
@@ -29,18 +30,32 @@ FLATTEST = 1e-13
 
 
 class Energy:
-    """The free energy of a plan over the beliefs of outer regions, scaled by its largest weight."""
+    """Free energies over the beliefs of outer regions, each scaled by its largest weight.
 
-    def __init__(self, plan: Plan, consistent: Polytope) -> None:
-        self.plan = plan
+    Row k of a stack of points belongs to the plan `plans[k]`; all plans share one layout.
+    """
+
+    def __init__(self, plans: Sequence[Plan], consistent: Polytope) -> None:
+        self.plans = list(plans)
         self.consistent = consistent
-        self.scale = max((abs(weight) for weight in plan.weights), default=0) or 1
-        per_region = np.array([weight / self.scale for weight in plan.weights])
-        factor = per_region[plan.layout.region_of] * plan.layout.multiplicity
-        self.outer_weight = factor[consistent.outer]
-        self.inner_weight = factor[consistent.inner]
-        self._outer_theta = plan.theta[consistent.outer]
-        self._inner_theta = plan.theta[consistent.inner]
+        single = {id(plan): _Scaled(plan, consistent) for plan in plans}
+        rows = [single[id(plan)] for plan in plans]
+        self.scale = [row.scale for row in rows]
+        self.largest_entropy = np.array([row.largest_entropy for row in rows])
+        self.outer_weight = _stack([row.outer_weight for row in rows], len(consistent.outer))
+        self.inner_weight = _stack([row.inner_weight for row in rows], len(consistent.inner))
+        self._outer_theta = _stack([row.outer_theta for row in rows], len(consistent.outer))
+        self._inner_theta = _stack([row.inner_theta for row in rows], len(consistent.inner))
+
+    def __getitem__(self, rows: Ints) -> Energy:
+        """The energies of some rows."""
+        part = copy(self)
+        part.plans = [self.plans[k] for k in rows]
+        part.scale = [self.scale[k] for k in rows]
+        for name in ("largest_entropy", "outer_weight", "inner_weight"):
+            setattr(part, name, getattr(self, name)[rows])
+        part._outer_theta, part._inner_theta = self._outer_theta[rows], self._inner_theta[rows]
+        return part
 
     def value(self, b: Floats) -> Floats:
         """The scaled free energy of each point."""
@@ -56,24 +71,34 @@ class Energy:
         inner = self.inner_weight * y * log(y)
         return np.asarray(-outer.sum(axis=-1) - inner.sum(axis=-1))
 
-    @cached_property
-    def largest_entropy(self) -> float:
-        """The scaled entropy of independent atoms that are all uniform."""
-        layout = self.plan.layout
-        ranges = {
-            atom: size
-            for shape, atoms in zip(layout.shapes, layout.atom_of_axis, strict=True)
-            for size, atom in zip(shape, atoms, strict=True)
-        }
-        counts = self.plan.atom_counts
-        return math.fsum(counts[a] / self.scale * math.log(r) for a, r in ranges.items())
-
     def gradient(self, b: Floats) -> Floats:
         """Its derivative by the beliefs of the outer regions."""
         y = b @ self.consistent.to_inner.T
         inner = self.inner_weight * (log(y) - self._inner_theta + 1)
         outer = self.outer_weight * (log(b) - self._outer_theta + 1)
         return np.asarray(outer + inner @ self.consistent.to_inner)
+
+
+class _Scaled:
+    """The numbers of one plan, divided by its largest weight."""
+
+    def __init__(self, plan: Plan, consistent: Polytope) -> None:
+        layout = plan.layout
+        self.scale = max((abs(weight) for weight in plan.weights), default=0) or 1
+        per_region = np.array([weight / self.scale for weight in plan.weights])
+        factor: Floats = per_region[layout.region_of] * layout.multiplicity
+        self.outer_weight, self.inner_weight = factor[consistent.outer], factor[consistent.inner]
+        self.outer_theta = plan.theta[consistent.outer]
+        self.inner_theta = plan.theta[consistent.inner]
+        # The entropy of independent atoms that are all uniform.
+        self.largest_entropy = math.fsum(
+            count / self.scale * math.log(size)
+            for count, size in zip(plan.atom_counts, layout.atom_ranges, strict=True)
+        )
+
+
+def _stack(rows: list[Floats], width: int) -> Floats:
+    return np.array(rows).reshape(len(rows), width)
 
 
 def log(values: Floats) -> Floats:
@@ -104,7 +129,7 @@ class Metric:
         spread = np.sqrt(np.where(size > 1e-14, size, 0.0))
         lengths = np.where(spread > 0, spread, np.inf)
         axes = _transposed(turn) @ inner / lengths[:, :, None]
-        weighted = _transposed(turn) * self._energy.inner_weight @ turn
+        weighted = _transposed(turn) * self._energy.inner_weight[:, None, :] @ turn
         bend, mix = np.linalg.eigh(spread[:, :, None] * weighted * spread[:, None, :])
         return Curvatures(1 + bend, _transposed(mix) @ axes)
 
@@ -150,6 +175,19 @@ class Step:
     residual: Floats
     lowest: Floats
     flattest: Floats
+
+    def row(self, k: int) -> Step:
+        """The step of one point."""
+        return Step(*(getattr(self, field.name)[k] for field in fields(self)))
+
+    def updated(self, rows: Ints, new: Step) -> Step:
+        """The steps with those of some points replaced."""
+        columns = []
+        for field in fields(self):
+            column = getattr(self, field.name).copy()
+            column[rows] = getattr(new, field.name)
+            columns.append(column)
+        return Step(*columns)
 
 
 def newton_step(energy: Energy, b: Floats) -> Step:

@@ -14,8 +14,9 @@ from decimal import Context, Decimal, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.plan.plan import Floats
+from liftgbp.plan.plan import Floats, Plan
 from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Metric
+from liftgbp.solve.polytope import Polytope
 
 ROUNDS = 15
 SETTLED = 1e-15
@@ -37,16 +38,16 @@ class Refined:
     residual: float
 
 
-def refine(energy: Energy, outer: Floats) -> Refined:
+def refine(plan: Plan, consistent: Polytope, outer: Floats) -> Refined:
     """The stationary point near these beliefs of outer regions, and its free energy."""
-    digits = GUARD_DIGITS + len(str(energy.scale))
-    with localcontext(Context(prec=digits)):
+    energy = Energy([plan], consistent)
+    with localcontext(Context(prec=GUARD_DIGITS + len(str(energy.scale[0])))):
         return _Refinement(energy, outer).run()
 
 
 class _Refinement:
     def __init__(self, energy: Energy, outer: Floats) -> None:
-        plan, consistent = energy.plan, energy.consistent
+        plan, consistent = energy.plans[0], energy.consistent
         self._energy = energy
         self._alive = np.flatnonzero(outer > SMALLEST)
         self._b = _decimals(outer[self._alive])
@@ -115,7 +116,7 @@ class _Refinement:
         y = self._to_inner @ self._b
         inner = self._inner_weight * (_ln(y) - self._inner_theta + 1)
         outer = self._weight * (_ln(self._b) - self._theta + 1)
-        return np.asarray((outer + inner @ self._to_inner) / Decimal(self._energy.scale))
+        return np.asarray((outer + inner @ self._to_inner) / Decimal(self._energy.scale[0]))
 
     def _totals(self) -> tuple[Decimal, Decimal]:
         y = self._to_inner @ self._b

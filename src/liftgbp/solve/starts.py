@@ -32,11 +32,7 @@ def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
 
 
 def _group_sizes(layout: Layout) -> dict[int, int]:
-    sizes: dict[int, int] = {}
-    for shape, atoms in zip(layout.shapes, layout.atom_of_axis, strict=True):
-        for size, atom in zip(shape, atoms, strict=True):
-            sizes[layout.group_of_atom[atom]] = size
-    return dict(sorted(sizes.items()))
+    return dict(sorted(zip(layout.group_of_atom, layout.atom_ranges, strict=True)))
 
 
 def _independent(layout: Layout, probabilities: dict[int, Floats]) -> Floats:
