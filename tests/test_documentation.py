@@ -63,7 +63,7 @@ def test_the_language_page_is_a_model() -> None:
     block = next(match[2] for match in FENCE.finditer(section) if match[1] == "text")
     model = liftgbp.parse(block)
     assert set(model.predicates) == {"friends", "likes", "mood", "rain"}
-    assert len(model.rules) == 7
+    assert len(model.rules) == 8
 
 
 def test_changelog_names_the_version() -> None:

@@ -19,6 +19,7 @@ from liftgbp.model.ast import (
     Forall,
     Implies,
     Is,
+    NamedWeight,
     Not,
     Number,
     SizeOf,
@@ -109,6 +110,18 @@ Step = Callable[[ModelBuilder], ModelBuilder]
             lambda b: b.formula("smokes(x)", Arithmetic("/", Number(2.0), SizeOf("person"))),
             "2/|person| smokes(x)",
         ),
+        (
+            lambda b: b.weight("alpha", 1.4).formula("smokes(x)", weight="$alpha"),
+            "$alpha = 1.4\n$alpha smokes(x)",
+        ),
+        (
+            lambda b: b.formula("smokes(x)", "2*$Alpha/|person|").weight("Alpha", np.float32(-2)),
+            "$Alpha = -2\n2*$Alpha/|person| smokes(x)",
+        ),
+        (
+            lambda b: b.weight("a", 1).weight("a", 1).formula("smokes(x)", NamedWeight("a")),
+            "$a = 1\n$a smokes(x)",
+        ),
         # --- restrictions
         (
             lambda b: b.formula("friends(x,y) | x != y", 1, where="y != Anna, distinct"),
@@ -131,6 +144,10 @@ Step = Callable[[ModelBuilder], ModelBuilder]
         (
             lambda b: b.table(["mood(x)", "smokes(x)"], np.arange(6).reshape(3, 2)),
             "parfactor mood(x), smokes(x) : [0, 1, 2, 3, 4, 5]",
+        ),
+        (
+            lambda b: b.weight("a", 3).table(["smokes(x)"], ["1/$a", NamedWeight("a")]),
+            "$a = 3\nparfactor smokes(x) : [1/$a, $a]",
         ),
         (
             lambda b: b.table(["smokes(x)"], (n / 2 for n in (1, 2))),
@@ -198,6 +215,17 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (
         lambda: B.sort("a", size=3).sort("a", size=4).build(),
         "a was declared with size 3",
+    ),
+    # --- named weights
+    (lambda: B.weight("$a", 1), "a name consists of letters, digits and underscores, got '$a'"),
+    (lambda: B.weight("a", float("nan")), "the value of $a must be a finite number, got nan"),
+    (lambda: B.weight("a", 10**400), "the value of $a must be a finite number, got 1000"),
+    (lambda: B.weight("a", "1"), "the value of $a must be a finite number, got '1'"),
+    (lambda: B.weight("a", True), "the value of $a must be a finite number, got True"),
+    (lambda: B.weight("a", 1).weight("a", 2).build(), "$a was declared as 1"),
+    (
+        lambda: B.weight("a", 1).formula("smokes(x)", "2*$b").build(),
+        "unknown weight $b; declared are $a",
     ),
     # --- formulas, weights and restrictions
     (lambda: B.formula(5, 1), "a formula is a text or a syntax tree, got 5"),

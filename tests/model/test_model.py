@@ -14,6 +14,7 @@ from liftgbp.model.ast import (
     Exists,
     Formula,
     Is,
+    NamedWeight,
     Not,
     Number,
     Predicate,
@@ -45,7 +46,7 @@ LIVES = Is(Atom("lives", (X, A)))
 
 
 def with_rules(*rules: Rule, **sorts: Sort) -> Model:
-    return Model(sorts, PREDICATES, rules)
+    return Model(sorts, PREDICATES, rules, weights={"alpha": 1.4})
 
 
 def weighted(formula: Formula, weight: Weight | None = None) -> WeightedFormula:
@@ -179,6 +180,10 @@ def test_one_name_may_be_free_and_quantified() -> None:
             weighted(P_X, Arithmetic("*", Number(float("nan")), SizeOf("person"))),
             "nan is not a finite number",
         ),
+        (
+            weighted(P_X, Arithmetic("*", Number(2.0), NamedWeight("beta"))),
+            "unknown weight $beta; declared are $alpha",
+        ),
         (weighted(P_X, SizeOf("year")), "unknown sort year; the model has person, city"),
         (
             WeightedFormula(P_X, None, expanded=frozenset("x")),
@@ -195,6 +200,10 @@ def test_one_name_may_be_free_and_quantified() -> None:
         (
             TableParfactor((P_X.atom, LIVES.atom), (Number(1.0),)),
             "the table has 1 entries, but its atoms need 2 x 2 = 4",
+        ),
+        (
+            TableParfactor((P_X.atom,), (Number(1.0), NamedWeight("beta"))),
+            "unknown weight $beta; declared are $alpha",
         ),
         (
             TableParfactor((P_X.atom,), (Number(1.0), SizeOf("year"))),
@@ -232,3 +241,44 @@ def test_value_of_a_weight(text: str, expected: float) -> None:
     assert isinstance(rule, WeightedFormula)
     assert rule.weight is not None
     assert evaluate_weight(rule.weight, {"person": 10, "city": 2}) == pytest.approx(expected)
+
+
+# --- named weights
+
+
+def test_values_of_named_weights() -> None:
+    model = parse("$alpha = 0.5\n$beta = 2\np(person)\n2*$alpha/|person|-$beta p(x)")
+    (rule,) = model.rules
+    assert isinstance(rule, WeightedFormula)
+    assert rule.weight is not None
+    assert evaluate_weight(rule.weight, {"person": 10}, model.weights) == pytest.approx(-1.9)
+
+
+def test_other_values_make_another_model() -> None:
+    model = parse("$alpha = 0.5\n$beta = 2\np(person)\n$alpha p(x)\n$beta !p(x)", "a.mln")
+    other = model.with_weights({"beta": np.int64(3)})
+    assert model.weights == {"alpha": 0.5, "beta": 2.0}
+    assert other.weights == {"alpha": 0.5, "beta": 3.0}
+    assert other != model
+    assert (other.rules, other.name) == (model.rules, "a")
+    assert other.with_weights({"beta": 2}) == model.with_weights({}) == model
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"gamma": 1.0}, "unknown weight $gamma; declared are $alpha"),
+        ({"alpha": float("nan")}, "the value of $alpha must be a finite number, got nan"),
+        ({"alpha": float("-inf")}, "the value of $alpha must be a finite number, got -inf"),
+        ({"alpha": "2"}, "the value of $alpha must be a finite number, got '2'"),
+    ],
+)
+def test_wrong_values_of_named_weights(values: dict[str, float], message: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        with_rules().with_weights(values)
+    assert caught.value.message == message
+
+
+def test_a_model_refuses_named_weights_that_are_not_finite() -> None:
+    with pytest.raises(ModelError, match="must be a finite number, got inf"):
+        Model({}, {}, weights={"alpha": float("inf")})

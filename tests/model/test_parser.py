@@ -19,6 +19,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    NamedWeight,
     Not,
     Number,
     Or,
@@ -191,6 +192,49 @@ def test_weight(text: str, expected: Weight) -> None:
     assert only_rule(f"{text} p(x)") == WeightedFormula(p(X), expected)
     assert only_rule(f"{text} (p(x))") == WeightedFormula(p(X), expected)
     assert only_rule(f"({text}) !p(x)") == WeightedFormula(Not(p(X)), expected)
+
+
+ALPHA = NamedWeight("alpha")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$alpha", ALPHA),
+        ("-$alpha", Arithmetic("-", Number(0.0), ALPHA)),
+        ("$alpha*2", Arithmetic("*", ALPHA, Number(2.0))),
+        (
+            "2*$alpha/|person|",
+            Arithmetic("/", Arithmetic("*", Number(2.0), ALPHA), PERSON),
+        ),
+        ("1 - ($alpha)", Arithmetic("-", Number(1.0), ALPHA)),
+    ],
+)
+def test_named_weight(text: str, expected: Weight) -> None:
+    for statement in (f"$alpha = 1\n{text} p(x)", f"{text} (p(x))\n$alpha = 1"):
+        assert only_rule(statement) == WeightedFormula(p(X), expected)
+    (table,) = parse(DECLARATIONS + f"$alpha = 1\nparfactor rain : [1, {text}]").rules
+    assert table == TableParfactor((Atom("rain"),), (Number(1.0), expected))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("$alpha = 1.4", {"alpha": 1.4}),
+        ("$alpha=-.5", {"alpha": -0.5}),
+        ("$Alpha = 1\n$alpha = 2", {"Alpha": 1.0, "alpha": 2.0}),
+        (
+            "$v = 1\n$inf = 2\n$exist = 3\n$é_2 = 4",
+            {"v": 1.0, "inf": 2.0, "exist": 3.0, "é_2": 4.0},
+        ),
+        ("$alpha = (1+2)*-3/4", {"alpha": -2.25}),
+        ("$alpha = 2\n$alpha = 1+1", {"alpha": 2.0}),
+        ("$alpha\n  = // the default\n  1 +\n  2\n  * 3", {"alpha": 7.0}),
+        ("$alpha = (\n1\n)\n$beta = 2", {"alpha": 1.0, "beta": 2.0}),
+    ],
+)
+def test_declaration_of_a_named_weight(text: str, expected: dict[str, float]) -> None:
+    assert parse(text) == Model({}, {}, weights=expected)
 
 
 X_IS_NOT_Y = Not(Equal(X, Y))
@@ -375,6 +419,25 @@ def test_lines_that_begin_with_a_weight_are_statements() -> None:
     assert weights == [Number(1.0), Number(-2.0), PERSON, Number(0.5), Number(3.0)]
 
 
+def test_lines_that_begin_with_a_named_weight_are_statements() -> None:
+    text = """
+        $alpha = 1
+        $v = 2
+        |person| p(x)
+        $alpha p(x) v
+          p(x)
+        $v p(x)
+          | x != Anna
+        -$alpha
+          * $v p(x)
+    """
+    model = parse(DECLARATIONS + text)
+    weights = [rule.weight for rule in model.rules if isinstance(rule, WeightedFormula)]
+    product = Arithmetic("*", Arithmetic("-", Number(0.0), ALPHA), NamedWeight("v"))
+    assert weights == [PERSON, ALPHA, NamedWeight("v"), product]
+    assert model.weights == {"alpha": 1.0, "v": 2.0}
+
+
 def test_a_variable_v_ends_a_line() -> None:
     model = parse(DECLARATIONS + "1 p(v) ^ q(x) ^ x != v\nlast(person)")
     assert "last" in model.predicates
@@ -434,6 +497,13 @@ def test_spans_of_declarations() -> None:
     assert [d.span.text for d in model.predicates.values() if d.span] == ["m(a) : {u, w}"]
 
 
+def test_span_of_a_named_weight() -> None:
+    weight = only_rule("$alpha = 1\n $alpha p(x)").weight
+    assert isinstance(weight, NamedWeight)
+    assert weight.span is not None
+    assert weight.span.text == "$alpha"
+
+
 def test_names_of_models() -> None:
     assert parse("").name == "<text>"
     assert parse("", "models/smokers.mln").name == "smokers"
@@ -467,6 +537,12 @@ def test_a_file_included_twice_counts_once(tmp_path: Path) -> None:
     (tmp_path / "other.mln").write_text('#include "rules.mln"')
     (tmp_path / "main.mln").write_text('#include "rules.mln"\n#include "other.mln"')
     assert len(load(tmp_path / "main.mln").rules) == 1
+
+
+def test_named_weights_come_from_included_files(tmp_path: Path) -> None:
+    (tmp_path / "weights.mln").write_text("$alpha = 1.4")
+    (tmp_path / "main.mln").write_text('p(person)\n$alpha p(x)\n#include "weights.mln"')
+    assert load(tmp_path / "main.mln").weights == {"alpha": 1.4}
 
 
 # --- queries

@@ -48,6 +48,14 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("§", 1, 1, "expected a statement, got '§'"),
     ("rain \x07", 6, 1, r"got '\x07'"),
     ("1.4 high = mood(x)", 16, 1, f"{OPERATOR} or the end of the line, got '('"),
+    ("$alpha", 7, 1, "expected a formula or an arithmetic operator, got the end of the text"),
+    ("$alpha = ", 9, 1, "expected a number, got the end of the text"),
+    ("$alpha = x", 10, 1, "expected a number, got 'x'"),
+    ("$alpha = 1 p(x)", 12, 1, "expected an arithmetic operator or the end of the line, got 'p'"),
+    ("1.4 $alpha p(x)", 5, 6, "expected a formula or an arithmetic operator, got '$alpha'"),
+    ("1.4 p($alpha)", 7, 6, "expected a variable, a constant or ')', got '$alpha'"),
+    ("$ alpha p(x)", 1, 1, "expected a statement, got '$'; a named weight is written like $alpha"),
+    ("1.4*$2 p(x)", 5, 1, "expected a number, got '$'; a named weight is written like $alpha"),
     ("p(x). .", 7, 1, "expected '|' or the end of the line, got '.'"),
     # --- other notations
     ("1.4 p(x) & p(y)", 10, 1, "'and' is written ^"),
@@ -119,6 +127,13 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("parfactor rain : [1, 2*(3-4)]", 22, 7, "a potential cannot be negative"),
     ("parfactor rain : [1, inf]", 22, 3, "inf is not a finite number"),
     ("parfactor p(+x) : [1, 2]", 13, 2, "+ expands variables of formulas only"),
+    ("$alpha = 2*|person|", 12, 8, "the value of $alpha is a number, without domain sizes"),
+    ("$alpha = 1 + $beta", 14, 5, "without domain sizes and other named weights"),
+    ("$alpha = 1/0", 10, 3, "division by zero"),
+    ("$alpha = 1e999", 10, 5, "1e999 is not a finite number"),
+    ("$alpha = -inf", 11, 3, "inf is not a finite number"),
+    ("2*$beta/|person| p(x)", 3, 5, "unknown weight $beta; declared are none"),
+    ("parfactor rain : [1, 1/$beta]", 24, 5, "unknown weight $beta; declared are none"),
     # --- what the model itself checks points into the text, too
     ("1.4 s(x)", 5, 4, "unknown predicate s; declared are p, r, mood, rain"),
     ("1.4 p(x) ^ r(x)", 12, 4, "r takes 2 arguments, got 1"),
@@ -163,6 +178,18 @@ def test_error_in_one_line(text: str, column: int, length: int, message: str) ->
             (6, 1),
             "city was declared with other constants in a.mln, line 5",
         ),
+        (
+            "$alpha = 1\n $beta p(x)\n$Beta = 2",
+            (6, 2),
+            "unknown weight $beta; declared are $alpha, $Beta",
+        ),
+        (
+            "$alpha = 1.4\n $alpha = 1.5",
+            (6, 2),
+            "$alpha was declared as 1.4 in a.mln, line 5",
+        ),
+        ("1 rain ^\n$alpha rain", (6, 1), "expected a formula, got '$alpha'"),
+        ("1 (rain\n$alpha = 1", (6, 1), "the '(' of line 5 is still open"),
         ("rain\nrain(person)", (6, 1), "rain was declared as rain() in a.mln, line 4"),
     ],
 )
@@ -277,6 +304,7 @@ LISTS_ATOMS = "a query lists atoms, and all their values are answered"
         ("p(x).", 5, "expected ',', '|' or the end of the text, got '.'"),
         ("p(x) | p(y) | distinct", 13, "got '|'"),
         ("1.4 p(x)", 5, "expected '=', got 'p'"),
+        ("$alpha", 1, "expected a name, got '$alpha'"),
         ("p(x) /* y", 6, "this comment has no end"),
         ("p(x) ^ " + 120 * "!" + "p(x)", 1, "nested more than 100 levels deep"),
     ],
@@ -297,7 +325,7 @@ PIECES = st.sampled_from(
         *("p(x)", "r(x,y)", "rain", "person", "x", "v", "Anna", "1", "2.5", '"a b"', "|person|"),
         *("(", ")", "[", "]", "{", "}", ",", ".", "...", ":", "|", "+", "-", "*", "/", "\n"),
         *("^", " v ", "=>", "<=>", "!", "=", "!=", "EXIST", "FORALL", "distinct", "parfactor"),
-        *("#include", "inf", "// c\n", "/* c */", "/*", '"', "&", "\\", "\0", " "),
+        *("#include", "inf", "// c\n", "/* c */", "/*", '"', "&", "\\", "\0", " ", "$a", "$"),
     ]
 )
 

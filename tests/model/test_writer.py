@@ -18,6 +18,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    NamedWeight,
     Not,
     Number,
     Or,
@@ -37,6 +38,8 @@ from liftgbp.model.writer import model_text, rule_text, weight_text
 
 # Texts that the writer gives back as they are, one statement per line.
 WRITTEN = """
+$alpha = 1.4
+$Beta = -2
 person = {Anna, Bob, "mary ann"}
 person = 1000
 number = {1, ..., 20}
@@ -54,6 +57,9 @@ counts(number)
 (1+2)*0.5/|person| rain
 |person|-(1-2) rain
 1-(-2)*(-3) rain
+$alpha smokes(x)
+2*$alpha/|person| smokes(x)
+0-($alpha+$Beta)*3 rain
 1e-07 smokes("mary ann")
 1 smokes(x) <=> (EXIST y friends(x,y))
 (EXIST y friends(x,y)) => smokes(x).
@@ -70,7 +76,7 @@ friends(x,y) ^ friends(y,z) => friends(x,z) | z != Anna, distinct.
 3 rain <=> rain <=> rain
 3 (rain v rain) ^ (rain ^ rain) ^ !!rain
 3 counts(7) v counts(n)
-parfactor mood(x), rain : [1, 2, 3, 4, 5, 6, 0.5, 1/|person|]
+parfactor mood(x), rain : [1, 2, 3, 4, 5, 6, $alpha, 1/|person|]
 parfactor smokes(x), smokes(y) | x != y, distinct : [1, 0, 0, 1]
 """.strip()
 
@@ -89,11 +95,12 @@ def test_canonical_texts_stay_as_they_are() -> None:
         ("-0 !x=y ^ p(x)", "0 x != y ^ p(x)"),
         ("1e20/2.50e-3 p(x)", "1e+20/0.0025 p(x)"),
         ("-|person| FORALL x p(x)", "0-|person| p(x)"),
+        ("-$a*(2) p(x)", "(0-$a)*2 p(x)"),
         ("1 EXIST x,y p(x) ^ p(y)", "1 EXIST x EXIST y p(x) ^ p(y)"),
     ],
 )
 def test_canonical_text(text: str, canonical: str) -> None:
-    (rule,) = parse(f"p(person)\n{text}").rules
+    (rule,) = parse(f"$a = 1\np(person)\n{text}").rules
     assert rule_text(rule) == canonical
 
 
@@ -102,6 +109,12 @@ def test_a_quantifier_that_was_not_dropped_keeps_its_meaning() -> None:
     every = Forall(x, Is(Atom("p", (x,))))
     assert rule_text(WeightedFormula(every, Number(1.0))) == "1 !!(FORALL x p(x))"
     assert rule_text(WeightedFormula(Not(every), None)) == "!(FORALL x p(x))."
+
+
+def test_changed_values_are_written() -> None:
+    model = parse("rain\n$alpha rain\n$alpha = 1.40")
+    assert model_text(model) == "$alpha = 1.4\nrain\n$alpha rain"
+    assert model_text(model.with_weights({"alpha": 1e-7})) == "$alpha = 1e-07\nrain\n$alpha rain"
 
 
 def test_no_text_for_an_empty_model() -> None:
@@ -122,6 +135,7 @@ PREDICATES = {
         Predicate("weather", (), ("true", "exist", "1.5")),
     )
 }
+WEIGHT_NAMES = ("alpha", "Beta", "v", "é_2", "inf")
 SORTS = {"person": Sort("person", NAMES, 10**9), "city": Sort("city", size=3)}
 
 variables = st.sampled_from(VARIABLES)
@@ -160,7 +174,13 @@ def _grown(parts: st.SearchStrategy[Formula]) -> st.SearchStrategy[Formula]:
 formulas = st.recursive(st.one_of(value_tests(), equalities), _grown, max_leaves=12)
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-small_weights = st.one_of(st.builds(Number, numbers), st.sampled_from([*map(SizeOf, SORTS)]))
+named_weights = st.sampled_from([*map(NamedWeight, WEIGHT_NAMES)])
+named_values = st.fixed_dictionaries(dict.fromkeys(WEIGHT_NAMES, numbers))
+small_weights = st.one_of(
+    st.builds(Number, numbers),
+    st.sampled_from([*map(SizeOf, SORTS)]),
+    named_weights,
+)
 
 
 def _sums(parts: st.SearchStrategy[Weight]) -> st.SearchStrategy[Weight]:
@@ -192,15 +212,15 @@ def weighted_formulas(draw: st.DrawFn) -> Rule:
 @st.composite
 def tables(draw: st.DrawFn) -> Rule:
     scope = tuple(Atom("p", (variable,)) for variable in VARIABLES)
-    potentials = st.builds(Number, st.floats(0, 1e300))
+    potentials = st.builds(Number, st.floats(0, 1e300)) | named_weights
     entries = draw(st.lists(potentials, min_size=16, max_size=16))
     return TableParfactor(scope, tuple(entries), draw(restrictions), draw(st.booleans()))
 
 
 @settings(deadline=None)
-@given(st.lists(st.one_of(weighted_formulas(), tables()), max_size=3))
-def test_round_trip(rules: list[Rule]) -> None:
-    model = Model(SORTS, PREDICATES, tuple(rules))
+@given(st.lists(st.one_of(weighted_formulas(), tables()), max_size=3), named_values)
+def test_round_trip(rules: list[Rule], named: dict[str, float]) -> None:
+    model = Model(SORTS, PREDICATES, tuple(rules), weights=named)
     assert parse(model_text(model)) == model
 
 
@@ -208,5 +228,6 @@ def test_round_trip(rules: list[Rule]) -> None:
 @given(weights)
 def test_weight_round_trip(weight: Weight) -> None:
     rule = WeightedFormula(Is(Atom("rain")), weight)
-    model = Model(SORTS, {"rain": Predicate("rain")}, (rule,))
-    assert parse(f"city = 3\nperson = 3\nrain\n{weight_text(weight)} rain").rules == model.rules
+    named = "".join(f"${name} = 1\n" for name in WEIGHT_NAMES)
+    text = f"{named}city = 3\nperson = 3\nrain\n{weight_text(weight)} rain"
+    assert parse(text).rules == (rule,)

@@ -44,6 +44,7 @@ from liftgbp.model.ast import (
     WeightedFormula,
 )
 from liftgbp.model.model import Model
+from liftgbp.model.parser import parse
 from liftgbp.model.scopes import free_variables
 from liftgbp.reference import GroundAtom, GroundModel, ground
 
@@ -231,6 +232,26 @@ def test_weights_may_depend_on_the_domain_size() -> None:
     weight = Arithmetic("/", Number(3.0), SizeOf("person"))
     grounded = ground(model(P, WeightedFormula(is_("p", "x"), weight)), {"person": 2})
     assert tables(grounded)["p(0)"] == [0.0, 1.5]
+
+
+def test_named_weights_scale_the_tables() -> None:
+    named = parse("$a = 3\np(person)\n2*$a/|person| p(x)\nparfactor p(Anna) : [$a, 1]")
+    for value in (3.0, 0.5):
+        grounded = ground(named.with_weights({"a": value}), {"person": 2})
+        assert tables(grounded) == {"p(0)": [math.log(value), value], "p(1)": [0.0, value]}
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "message"),
+    [
+        ("1/$a p(x)", 0.0, "not finite"),
+        ("parfactor p(x) : [1, $a]", -1.0, "-1.0 is negative"),
+    ],
+)
+def test_a_named_weight_with_a_wrong_value(rule: str, value: float, message: str) -> None:
+    named = parse(f"$a = 1\np(person)\n{rule}")
+    with pytest.raises(ModelError, match=message):
+        ground(named.with_weights({"a": value}), {"person": 2})
 
 
 def test_a_weight_without_a_value_is_an_error() -> None:

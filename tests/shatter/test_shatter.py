@@ -312,6 +312,14 @@ def test_a_constant_table_only_counts() -> None:
     assert normal.log_constant == 0.5 * (n * (n - 1))
 
 
+def test_named_weights_scale_the_tables() -> None:
+    model = parse("$a = 3\np(person)\n2*$a/|person| p(x)\nq\nparfactor q : [$a, 1]")
+    for value in (3.0, 0.5):
+        normal = shatter(model.with_weights({"a": value}), {"person": 2})
+        logs = [parfactor.log_table.tolist() for parfactor in normal.parfactors]
+        assert logs == [[0.0, value], [np.log(value), 0.0]]
+
+
 # --- what is refused
 
 QUANTIFIED = "r(person, person)\n1 EXIST y r(x,y)"
@@ -359,6 +367,20 @@ REFUSED = {
         2**20,
         ModelError,
         "they are 1, -1",
+    ),
+    "division by a named weight": (
+        "p(person)\n1/$a p(x)\n$a = 0",
+        2,
+        2**20,
+        ModelError,
+        r"not a finite number for \|person\| = 2, \$a = 0",
+    ),
+    "negative named potential": (
+        "p(person)\nparfactor p(x) : [1, $a]\n$a = -1",
+        2,
+        2**20,
+        ModelError,
+        r"\$a = -1 they are 1, -1",
     ),
     "contradiction": (
         "p(person)\np(x) ^ !p(x).",

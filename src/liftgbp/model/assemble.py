@@ -27,7 +27,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
-from liftgbp.model.statements import Statement
+from liftgbp.model.statements import Statement, WeightDeclaration
 
 RESERVED = {"v", "distinct", "parfactor"} | {
     spelled for word in ("exist", "forall") for spelled in (word, word.title(), word.upper())
@@ -36,21 +36,32 @@ RESERVED = {"v", "distinct", "parfactor"} | {
 
 def assemble(statements: Iterable[Statement], name: str) -> Model:
     """The model that the statements describe, in whatever order they declare and use names."""
+    weights: dict[str, WeightDeclaration] = {}
     sorts: dict[str, Sort] = {}
     predicates: dict[str, Predicate] = {}
     rules: list[Rule] = []
     for statement in statements:
-        if isinstance(statement, Sort):
+        if isinstance(statement, WeightDeclaration):
+            _name_weight(weights, statement)
+        elif isinstance(statement, Sort):
             sorts[statement.name] = _joined(sorts.get(statement.name, statement), statement)
         elif isinstance(statement, Predicate):
             _declare(predicates, statement)
         else:
             rules.append(statement)
     propositions = frozenset(p.name for p in predicates.values() if not p.sorts)
-    return Model(sorts, predicates, tuple(_final(rule, propositions) for rule in rules), name)
+    final_rules = tuple(_final(rule, propositions) for rule in rules)
+    values = {weight.name: weight.value for weight in weights.values()}
+    return Model(sorts, predicates, final_rules, name, values)
 
 
 # --- declarations
+
+
+def _name_weight(weights: dict[str, WeightDeclaration], new: WeightDeclaration) -> None:
+    known = weights.setdefault(new.name, new)
+    if known.value != new.value:
+        raise ModelError(f"${new.name} was declared as {known.value:g}{_at(known)}", new.span)
 
 
 def _joined(known: Sort, new: Sort) -> Sort:
@@ -73,7 +84,7 @@ def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
         raise ModelError(f"{new.name} was declared with values {values}{_at(known)}", new.span)
 
 
-def _at(known: Sort | Predicate) -> str:
+def _at(known: WeightDeclaration | Sort | Predicate) -> str:
     return f" in {known.span.source.name}, line {known.span.line}" if known.span else ""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TypeAlias
 
 from liftgbp.errors import Span
@@ -178,6 +179,14 @@ class SizeOf:
 
 
 @dataclass(frozen=True, slots=True)
+class NamedWeight:
+    """The value that the model gives to a name, written `$alpha`."""
+
+    name: str
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Arithmetic:
     """`left operator right` with an operator among `+ - * /`."""
 
@@ -186,23 +195,39 @@ class Arithmetic:
     right: Weight
 
 
-Weight: TypeAlias = Number | SizeOf | Arithmetic
+Weight: TypeAlias = Number | SizeOf | NamedWeight | Arithmetic
+
+_NO_NAMES: Mapping[str, float] = MappingProxyType({})
 
 
-def evaluate_weight(weight: Weight, sizes: Mapping[str, int]) -> float:
-    """The number that a weight stands for under these domain sizes.
+def evaluate_weight(
+    weight: Weight, sizes: Mapping[str, int], named: Mapping[str, float] = _NO_NAMES
+) -> float:
+    """The number that a weight stands for under these domain sizes and values of named weights.
 
     >>> evaluate_weight(Arithmetic("/", Number(1.5), SizeOf("person")), {"person": 3})
     0.5
+    >>> evaluate_weight(Arithmetic("*", Number(2.0), NamedWeight("alpha")), {}, {"alpha": 0.7})
+    1.4
     """
     match weight:
         case Number(value):
             return value
         case SizeOf(sort):
             return float(sizes[sort])
+        case NamedWeight(name):
+            return named[name]
         case Arithmetic(operator, left, right):
-            a, b = evaluate_weight(left, sizes), evaluate_weight(right, sizes)
+            a, b = (evaluate_weight(part, sizes, named) for part in (left, right))
             return {"+": a + b, "-": a - b, "*": a * b}[operator] if operator != "/" else a / b
+
+
+def weight_parts(weight: Weight) -> Iterator[Weight]:
+    """The weight and all weights inside it, outermost first."""
+    yield weight
+    if isinstance(weight, Arithmetic):
+        yield from weight_parts(weight.left)
+        yield from weight_parts(weight.right)
 
 
 # --- rules: what a model is made of

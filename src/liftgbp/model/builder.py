@@ -21,8 +21,8 @@ from liftgbp.model.ast import (
     Weight,
     WeightedFormula,
 )
-from liftgbp.model.model import Model
-from liftgbp.model.statements import Statement
+from liftgbp.model.model import Model, finite_value
+from liftgbp.model.statements import Statement, WeightDeclaration
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,6 +66,11 @@ class ModelBuilder:
         checked_values = inputs.names(values, "values")
         return self._with(Predicate(inputs.predicate_name(name), checked_sorts, checked_values))
 
+    def weight(self, name: str, value: SupportsFloat) -> ModelBuilder:
+        """Declares a named weight, which formulas and tables refer to as `$name`."""
+        checked_name = inputs.predicate_name(name)
+        return self._with(WeightDeclaration(checked_name, finite_value(checked_name, value)))
+
     def formula(
         self,
         formula: str | Formula | Atom,
@@ -74,7 +79,7 @@ class ModelBuilder:
         where: Restrictions = (),
         distinct: bool = False,
     ) -> ModelBuilder:
-        """Adds a formula with a weight: a number, or a text such as `1.4/|person|`.
+        """Adds a formula with a weight: a number, or a text such as `1.4/|person|` or `2*$alpha`.
 
         `where` restricts the groundings (`"x != y, y != Anna"`), and `distinct` says that all
         variables of one sort are different objects.

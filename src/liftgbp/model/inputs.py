@@ -20,6 +20,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    NamedWeight,
     Not,
     Number,
     Or,
@@ -91,11 +92,11 @@ def _as_float(given: object) -> float | None:
 
 
 def weight(given: SupportsFloat | str | Weight) -> Weight:
-    """A number, a text such as `1.4/|person|`, or a tree."""
+    """A number, a text such as `1.4/|person|` or `2*$alpha`, or a tree."""
     if isinstance(given, str):
         reader, node = _parsed(given, "weight", "weight")
         return reader.weight(node)
-    if isinstance(given, Number | SizeOf | Arithmetic):
+    if isinstance(given, Number | SizeOf | NamedWeight | Arithmetic):
         return given
     value = _as_float(given)
     if value is None:
@@ -106,7 +107,7 @@ def weight(given: SupportsFloat | str | Weight) -> Weight:
 
 
 def potential(given: SupportsFloat | str | Weight) -> Weight:
-    """A weight that is not negative, as far as one can tell without domain sizes."""
+    """A weight that is not negative, as far as one can tell from its literal numbers."""
     if isinstance(given, str):
         reader, node = _parsed(given, "potential", "weight")
         return reader.potential(node)

@@ -1,17 +1,18 @@
-"""A relational model: sorts, predicates and rules that have been checked against each other."""
+"""A relational model: sorts, predicates, rules and weights, checked against each other."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 
-from liftgbp.errors import InputError, ModelError, SizeError
+from liftgbp.errors import InputError, ModelError, SizeError, Span
 from liftgbp.model.ast import (
-    Arithmetic,
     Atom,
     Is,
+    NamedWeight,
     Number,
     Predicate,
     Rule,
@@ -23,6 +24,7 @@ from liftgbp.model.ast import (
     WeightedFormula,
     rule_atoms,
     subformulas,
+    weight_parts,
 )
 from liftgbp.model.scopes import (
     constant_sorts,
@@ -37,14 +39,18 @@ class Model:
     """What a modeller states; immutable, and consistent in itself once constructed.
 
     Read one with `liftgbp.load` or `liftgbp.parse`, or build it with `liftgbp.ModelBuilder`.
+    `weights` are the values of the named weights, which rules refer to as `$name`.
     """
 
     sorts: Mapping[str, Sort]
     predicates: Mapping[str, Predicate]
     rules: tuple[Rule, ...] = ()
     name: str = field(default="model", compare=False)
+    weights: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        values = {name: finite_value(name, value) for name, value in self.weights.items()}
+        object.__setattr__(self, "weights", values)
         object.__setattr__(self, "sorts", self._with_implied_sorts())
         for predicate in self.predicates.values():
             _check_values(predicate)
@@ -98,6 +104,25 @@ class Model:
             for name, sort in self.sorts.items()
             if sort.constants and (extra := self.constants(name)[len(sort.constants) :])
         )
+
+    # --- named weights
+
+    def with_weights(self, values: Mapping[str, float]) -> Model:
+        """The same model with other values for some of its named weights.
+
+        >>> from liftgbp.model.parser import parse
+        >>> model = parse("$alpha = 1.4 \\n rain \\n $alpha rain")
+        >>> model.with_weights({"alpha": 2}).weights, model.weights
+        ({'alpha': 2.0}, {'alpha': 1.4})
+        """
+        for name in values:
+            self._check_weight_name(name)
+        return replace(self, weights={**self.weights, **values})
+
+    def _check_weight_name(self, name: str, span: Span | None = None) -> None:
+        if name not in self.weights:
+            declared = _listed(f"${known}" for known in self.weights)
+            raise ModelError(f"unknown weight ${name}; declared are {declared}", span)
 
     # --- domain sizes
 
@@ -194,7 +219,9 @@ class Model:
             self._check_weight(potential, table)
 
     def _check_weight(self, weight: Weight, rule: Rule) -> None:
-        for part in _weight_parts(weight):
+        for part in weight_parts(weight):
+            if isinstance(part, NamedWeight):
+                self._check_weight_name(part.name, part.span or rule.span)
             if isinstance(part, SizeOf) and part.sort not in self.sorts:
                 raise ModelError(
                     f"unknown sort {part.sort}; the model has {_listed(self.sorts)}",
@@ -208,11 +235,15 @@ class Model:
                 )
 
 
-def _weight_parts(weight: Weight) -> Iterator[Weight]:
-    yield weight
-    if isinstance(weight, Arithmetic):
-        yield from _weight_parts(weight.left)
-        yield from _weight_parts(weight.right)
+def finite_value(name: str, value: object) -> float:
+    """The value of a named weight, or an error that says what is wrong with it."""
+    try:
+        number = float(value) if isinstance(value, Real) else math.nan
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number) or isinstance(value, bool):
+        raise ModelError(f"the value of ${name} must be a finite number, got {value!r}")
+    return number
 
 
 def _check_values(predicate: Predicate) -> None:
@@ -232,5 +263,5 @@ def _whole_number(sort: str, size: object) -> int:
     return int(whole)
 
 
-def _listed(names: Mapping[str, object] | tuple[str, ...]) -> str:
+def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"

@@ -22,6 +22,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    NamedWeight,
     Not,
     Number,
     Or,
@@ -164,7 +165,7 @@ class Reader:
     # --- weights
 
     def weight(self, node: Node) -> Weight:
-        """Arithmetic over numbers and domain sizes; without domain sizes it must be finite."""
+        """Arithmetic over numbers, domain sizes and named weights; a literal one must be finite."""
         weight = self._arithmetic(node)
         value = self._literal_value(weight, node)
         if value is not None and not math.isfinite(value):
@@ -180,7 +181,7 @@ class Reader:
         return weight
 
     def _literal_value(self, weight: Weight, node: Node) -> float | None:
-        """The number that a weight stands for, if it does not depend on domain sizes."""
+        """The number that a weight stands for, if it depends on no domain size and no name."""
         try:
             return evaluate_weight(weight, {})
         except KeyError:
@@ -190,7 +191,7 @@ class Reader:
 
     def _arithmetic(self, node: Node) -> Weight:
         if isinstance(node, Token):
-            return self._number(node)
+            return self._number_or_name(node)
         if node.data == "size":
             return SizeOf(str(node.children[0]), self.span(node))
         if node.data == "minus":
@@ -201,7 +202,9 @@ class Reader:
         left, operator, right = node.children
         return Arithmetic(str(operator), self._arithmetic(left), self._arithmetic(right))
 
-    def _number(self, token: Token) -> Number:
+    def _number_or_name(self, token: Token) -> Number | NamedWeight:
+        if token.type == "WEIGHT_NAME":
+            return NamedWeight(weight_name(token), self.span(token))
         if token.type == "NOT_FINITE":
             raise self.problem(
                 f"{token} is not a finite number; a formula that must hold is written without a "
@@ -244,6 +247,11 @@ def call_arguments(call: ParseTree) -> list[ParseTree]:
 def is_variable(token: Token) -> bool:
     """Whether a term is a variable."""
     return token.type == "NAME" and not token[0].isupper()
+
+
+def weight_name(token: Token) -> str:
+    """The name of a weight, without the dollar sign."""
+    return str(token[1:])
 
 
 def plain_name(token: Token) -> str:

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias, cast
 
 from lark import Token, Tree
 
 from liftgbp.errors import Source, Span
-from liftgbp.model.ast import BOOLEAN, Predicate, Rule, Sort, TableParfactor, WeightedFormula
+from liftgbp.model.ast import (
+    BOOLEAN,
+    NamedWeight,
+    Predicate,
+    Rule,
+    SizeOf,
+    Sort,
+    TableParfactor,
+    WeightedFormula,
+    evaluate_weight,
+    weight_parts,
+)
 from liftgbp.model.reader import (
     Reader,
     call_arguments,
@@ -20,6 +31,7 @@ from liftgbp.model.reader import (
     plain_name,
     subtrees,
     tokens,
+    weight_name,
 )
 from liftgbp.model.syntax import Node, ParseTree, parse_tree
 
@@ -36,7 +48,16 @@ class Include:
     span: Span
 
 
-Statement: TypeAlias = Sort | Predicate | Rule
+@dataclass(frozen=True, slots=True)
+class WeightDeclaration:
+    """A named weight with its value."""
+
+    name: str
+    value: float
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+Statement: TypeAlias = WeightDeclaration | Sort | Predicate | Rule
 
 
 def read_statements(source: Source) -> Iterator[Statement | Include]:
@@ -51,6 +72,8 @@ def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
     match tree.data:
         case "include":
             return Include(plain_name(tokens(tree)[0]), reader.span(tree))
+        case "named_weight":
+            return _weight_declaration(reader, tree)
         case "sort":
             return _sort_of_constants(reader, tree)
         case "sort_size":
@@ -61,6 +84,22 @@ def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
         case "table":
             return _table(reader, tree)
     return _rule_or_declaration(reader, tree)
+
+
+# --- named weights
+
+
+def _weight_declaration(reader: Reader, tree: ParseTree) -> WeightDeclaration:
+    token, expression = tree.children
+    name = weight_name(cast(Token, token))
+    weight = reader.weight(expression)
+    for part in weight_parts(weight):
+        if isinstance(part, SizeOf | NamedWeight):
+            raise reader.error(
+                f"the value of ${name} is a number, without domain sizes and other named weights",
+                part.span,
+            )
+    return WeightDeclaration(name, evaluate_weight(weight, {}), reader.span(tree))
 
 
 # --- sorts

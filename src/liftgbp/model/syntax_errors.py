@@ -13,7 +13,7 @@ from liftgbp.errors import InputError, QueryError, Source, Span
 _OPERATORS = {"AND", "_OR", "IMPLIES", "IFF"}
 _COMPARISONS = {"EQUAL", "UNEQUAL"}
 _TERMS = {"NAME", "NUMBER", "STRING"}
-_NUMBERS = {"NUMBER", "NOT_FINITE", "MINUS", "BAR", "LPAR"}
+_NUMBERS = {"NUMBER", "NOT_FINITE", "WEIGHT_NAME", "MINUS", "BAR", "LPAR"}
 _ENDS = {"$END": "the end of the text", "_NEWLINE": "the end of the line"}
 _FORMULAS = _TERMS | {"NOT", "LPAR", "EXIST", "FORALL"}
 _NOT_IN_QUERIES = _OPERATORS - {"AND"} | _FORMULAS - {"NAME", "LPAR"} | _COMPARISONS
@@ -53,6 +53,7 @@ _HINTS = tuple(
         (r"∀", "this quantifier is written FORALL"),
         (r"(?<=\w)!", "marks of uniqueness (person!) are not part of the language"),
         (r"\*(?=\s*\w+\()", "closed-world marks (*friends) are not part of the language"),
+        (r"\$(?![^\W\d])", "a named weight is written like $alpha"),
         (r"'", 'names are quoted with "'),
         (r'"(?![^"\n]*")', "the closing quote is missing"),
     )

@@ -17,6 +17,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    NamedWeight,
     Not,
     Number,
     Or,
@@ -53,6 +54,7 @@ def model_text(model: Model) -> str:
     2 rain => smokes(x)
     """
     blocks = (
+        [f"${name} = {_number_text(value)}" for name, value in model.weights.items()],
         [line for sort in model.sorts.values() for line in _sort_lines(sort)],
         [_predicate_text(predicate) for predicate in model.predicates.values()],
         [rule_text(rule) for rule in model.rules],
@@ -223,10 +225,12 @@ def weight_text(weight: Weight) -> str:
 def _weight_operand(weight: Weight, place: int) -> str:
     match weight:
         case Number(value):
-            text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+            text = _number_text(value)
             binding = _SUM if value < 0 else _FACTOR
         case SizeOf(sort):
             return f"|{sort}|"
+        case NamedWeight(name):
+            return f"${name}"
         case Arithmetic(operator, left, right):
             binding = _SUM if operator in "+-" else _PRODUCT
             # Operators of equal strength group to the left.
@@ -234,3 +238,7 @@ def _weight_operand(weight: Weight, place: int) -> str:
                 f"{_weight_operand(left, binding)}{operator}{_weight_operand(right, binding + 1)}"
             )
     return f"({text})" if binding < place else text
+
+
+def _number_text(value: float) -> str:
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)

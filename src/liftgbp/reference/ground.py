@@ -325,11 +325,13 @@ class _RuleGrounder:
 
     def _number(self, weight: Weight) -> float:
         try:
-            value = evaluate_weight(weight, self.sizes)
+            value = evaluate_weight(weight, self.sizes, self.model.weights)
         except ZeroDivisionError:
             value = math.nan
         if not math.isfinite(value):
-            raise ModelError("a weight is not finite under these domain sizes", self.rule.span)
+            raise ModelError(
+                "a weight is not finite under these domain sizes and named weights", self.rule.span
+            )
         return value
 
 

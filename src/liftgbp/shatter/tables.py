@@ -78,9 +78,9 @@ class RuleTables:
         self._number = {name: k for k, name in enumerate(model.predicates)}
         self._range = [len(predicate.values) for predicate in model.predicates.values()]
         if isinstance(rule, TableParfactor):
-            self._potentials = _log_potentials(rule, sizes)
+            self._potentials = _log_potentials(rule, sizes, model.weights)
         else:
-            self._weight = _finite_weight(rule, sizes)
+            self._weight = _finite_weight(rule, sizes, model.weights)
 
     def __call__(self, labels: Labels) -> tuple[tuple[LabelAtom, ...], NDArray[np.float64]]:
         """The atoms that matter under this pattern, and the log table over them."""
@@ -217,27 +217,33 @@ def drop_indifferent(
     return tuple(kept), np.array(table)
 
 
-def _finite_weight(rule: WeightedFormula, sizes: Mapping[str, int]) -> float | None:
+def _finite_weight(
+    rule: WeightedFormula, sizes: Mapping[str, int], named: Mapping[str, float]
+) -> float | None:
     if rule.weight is None:
         return None
     try:
-        weight = evaluate_weight(rule.weight, sizes)
+        weight = evaluate_weight(rule.weight, sizes, named)
     except (ZeroDivisionError, OverflowError):
         weight = math.nan
     if not math.isfinite(weight):
-        raise ModelError(f"the weight is not a finite number for {_sizes_text(sizes)}", rule.span)
+        raise ModelError(
+            f"the weight is not a finite number for {_setting_text(sizes, named)}", rule.span
+        )
     return weight
 
 
-def _log_potentials(rule: TableParfactor, sizes: Mapping[str, int]) -> NDArray[np.float64]:
+def _log_potentials(
+    rule: TableParfactor, sizes: Mapping[str, int], named: Mapping[str, float]
+) -> NDArray[np.float64]:
     try:
-        potentials = np.array([evaluate_weight(p, sizes) for p in rule.potentials])
+        potentials = np.array([evaluate_weight(p, sizes, named) for p in rule.potentials])
     except (ZeroDivisionError, OverflowError):
         potentials = np.array([math.nan])
     if not np.isfinite(potentials).all() or (potentials < 0).any():
         raise ModelError(
-            f"potentials must be finite and not negative; for {_sizes_text(sizes)} they are "
-            f"{', '.join(f'{p:g}' for p in potentials)}",
+            f"potentials must be finite and not negative; for {_setting_text(sizes, named)} they "
+            f"are {', '.join(f'{p:g}' for p in potentials)}",
             rule.span,
         )
     with np.errstate(divide="ignore"):
@@ -245,5 +251,7 @@ def _log_potentials(rule: TableParfactor, sizes: Mapping[str, int]) -> NDArray[n
     return logs
 
 
-def _sizes_text(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"|{sort}| = {size}" for sort, size in sizes.items()) or "this model"
+def _setting_text(sizes: Mapping[str, int], named: Mapping[str, float]) -> str:
+    parts = [f"|{sort}| = {size}" for sort, size in sizes.items()]
+    parts += [f"${name} = {value:g}" for name, value in named.items()]
+    return ", ".join(parts) or "this model"
