@@ -157,22 +157,28 @@ class Exponents:
         freeze(self)
 
     def __matmul__(self, messages: Floats) -> Floats:
-        """The log of the product of powers of messages, for each belief entry."""
-        if len(self.values) > LARGE:
-            return np.asarray(self._scipy @ messages)
-        if not len(self.values):
-            return np.zeros(self.shape[0])
-        sums = np.add.reduceat(self.values * messages.take(self.columns), self._filled_starts)
-        if len(sums) == self.shape[0]:
+        """The log of the product of powers of messages, for each belief entry.
+
+        The last axis of messages numbers their entries. Values may have a leading axis, too, for a
+        stack of matrices with the same columns.
+        """
+        if len(self.columns) > LARGE and self.values.ndim == 1:
+            return np.asarray((self._scipy @ messages.T).T)
+        shape = (*messages.shape[:-1], self.shape[0])
+        if not len(self.columns):
+            return np.zeros(shape)
+        terms = self.values * messages.take(self.columns, axis=-1)
+        sums = np.add.reduceat(terms, self._filled_starts, axis=-1)
+        if sums.shape == shape:
             return np.asarray(sums)
-        result = np.zeros(self.shape[0])
-        result[self._filled] = sums
+        result = np.zeros(shape)
+        result[..., self._filled] = sums
         return result
 
     @cached_property
     def _filled(self) -> Ints:
         """The rows that have entries; those of a region alone in the graph have none."""
-        return np.flatnonzero(np.diff(np.append(self.row_starts, len(self.values))))
+        return np.flatnonzero(np.diff(np.append(self.row_starts, len(self.columns))))
 
     @cached_property
     def _filled_starts(self) -> Ints:
@@ -183,7 +189,7 @@ class Exponents:
         # Imported late: for small models that import takes longer than everything else together.
         from scipy.sparse import csr_array
 
-        row_ends = np.append(self.row_starts, len(self.values))
+        row_ends = np.append(self.row_starts, len(self.columns))
         return csr_array((self.values, self.columns, row_ends), shape=self.shape)
 
 

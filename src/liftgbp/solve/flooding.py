@@ -8,19 +8,22 @@ All messages start at zero and are updated at once.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import InputError
-from liftgbp.plan import Plan
+from liftgbp.plan.plan import Exponents, Floats, Ints, Plan
 from liftgbp.solve.free_energy import log_z
 from liftgbp.solve.judge import judge
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution, Status
+
+SLOW_DOWN, SPEED_UP = 0.7, 1.03
+SLOWEST, FASTEST = 0.005, 0.9
+"""How adaptive damping changes the rate of updates, and within which bounds."""
 
 ACCEPTABLE = 1e-8
 """A run that uses up its iterations with a residual below this has converged, only slowly."""
@@ -33,12 +36,14 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 class Flooding:
     """Configuration of a flooding run.
 
-    It stops when the residual falls below `tol`, or below what rounding allows.
+    It stops when the residual falls below `tol`, or below what rounding allows. With `adaptive`, the
+    damping grows whenever the residual does, and shrinks slowly otherwise.
     """
 
     damping: float = 0.5
     iterations: int = 500
     tol: float = 1e-12
+    adaptive: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.damping < 1:
@@ -50,123 +55,163 @@ class Flooding:
 
     def __call__(self, plan: Plan, progress: Progress = silent) -> Solution:
         """Run until the messages agree or the iterations are used up."""
-        trace: list[float] = []
-        state = _Flood(plan)
+        return self.solve_all([plan], progress)[0]
+
+    def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
+        """The solutions of plans with one layout, worked off as a stack."""
         with np.errstate(over="ignore", invalid="ignore"):
-            while True:
-                trace.append(state.residual)
-                if state.settled(self.tol):
-                    break
-                if len(trace) == self.iterations or not math.isfinite(state.residual):
-                    break
-                progress(len(trace), self.iterations)
-                state.step(1 - self.damping)
-            return Solution(
-                solver="flooding",
-                status=_status(trace, state.settled(max(self.tol, ACCEPTABLE))),
-                iterations=len(trace),
-                residual=trace[-1],
-                log_beliefs=state.log_beliefs,
-                log_z=log_z(plan, state.log_beliefs),
-                trace=np.array(trace),
-                verdict=judge(plan, state.log_beliefs, trace[-1]),
-            )
+            flood = _Flood(plans, 1 - self.damping, self.adaptive)
+            solutions: dict[int, Solution] = {}
+            rows = np.arange(len(plans))
+            history: list[Floats] = []
+            for iteration in range(1, self.iterations + 1):
+                history.append(flood.residual)
+                done = flood.settled(self.tol) | ~np.isfinite(flood.residual)
+                if iteration == self.iterations:
+                    done[:] = True
+                if done.any():
+                    accepted = flood.settled(max(self.tol, ACCEPTABLE))
+                    for k in np.flatnonzero(done):
+                        trace = np.array([residual[k] for residual in history])
+                        beliefs = flood.log_beliefs[k].copy()
+                        solutions[rows[k]] = _solution(flood.plans[k], beliefs, trace, accepted[k])
+                    if done.all():
+                        break
+                    flood.keep(np.flatnonzero(~done))
+                    rows, history = rows[~done], [residual[~done] for residual in history]
+                progress(iteration, self.iterations)
+                flood.step()
+            return [solutions[k] for k in range(len(plans))]
 
-    def iterates(self, plan: Plan) -> Iterator[NDArray[np.float64]]:
+    def iterates(self, plan: Plan) -> Iterator[Floats]:
         """The normalised log beliefs before the first update, after it, and so on."""
-        state = _Flood(plan)
+        flood = _Flood([plan], 1 - self.damping, self.adaptive)
         while True:
-            yield state.log_beliefs.copy()
-            state.step(1 - self.damping)
+            yield flood.log_beliefs[0].copy()
+            flood.step()
 
 
-def _status(trace: list[float], settled: bool) -> Status:
-    if settled:
+def _solution(plan: Plan, log_beliefs: Floats, trace: Floats, accepted: bool) -> Solution:
+    residual = float(trace[-1])
+    return Solution(
+        solver="flooding",
+        status=_status(trace, accepted),
+        iterations=len(trace),
+        residual=residual,
+        log_beliefs=log_beliefs,
+        log_z=log_z(plan, log_beliefs),
+        trace=trace,
+        verdict=judge(plan, log_beliefs, residual),
+    )
+
+
+def _status(trace: Floats, accepted: bool) -> Status:
+    if accepted:
         return Status.CONVERGED
     growing = not trace[-1] <= 10 * trace[0]
     return Status.DIVERGED if growing else Status.ITERATIONS
 
 
 class _Flood:
-    """The messages of a run, with what follows from them; all calls are vectorised.
+    """The messages of a stack of runs, with what follows from them; all calls are vectorised.
 
     The residual is measured on logarithms, since beliefs that run away to 0 and 1 look settled in
     probability: the largest difference between a parent's log marginal and its child's log belief,
     or the largest change of a log belief that the last update made, whichever is larger.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._layout = plan.layout
+    def __init__(self, plans: Sequence[Plan], rate: float, adaptive: bool) -> None:
+        self.plans = list(plans)
+        self._layout = plans[0].layout
+        self._theta = np.array([plan.theta for plan in plans])
+        self._exponents = _stacked([plan.exponents for plan in plans])
         # Looked up once: these lines run hundreds of times on small arrays.
-        self._region_of = plan.layout.region_of
-        self._message_of = plan.layout.message_of
-        self._target_of = plan.layout.target_of
-        self.messages = np.zeros(plan.layout.message_entries)
+        self._region_of = self._layout.region_of
+        self._message_of = self._layout.message_of
+        self._target_of = self._layout.target_of
+        self._rate = np.full((len(plans), 1), rate)
+        self._adaptive = adaptive
+        self.messages = np.zeros((len(plans), self._layout.message_entries))
         self.log_beliefs, self._raw = self._beliefs(self.messages)
         self._change = self._disagreement()
         # Differences of one part in N matter as much as large ones where N messages act together:
         # what the first update would move tells them apart from agreement.
         self._moved = np.abs(self._beliefs(self._change)[0] - self.log_beliefs)
-        self.residual = max(_largest(self._change), _largest(self._moved))
+        self.residual = np.maximum(_largest(self._change), _largest(self._moved))
 
-    def step(self, rate: float) -> None:
-        self.messages += rate * self._change
-        if len(self.messages):
+    def keep(self, rows: Ints) -> None:
+        """Go on with some rows only."""
+        self.plans = [self.plans[k] for k in rows]
+        if self._exponents.values.ndim > 1:
+            self._exponents = replace(self._exponents, values=self._exponents.values[rows])
+        for name in ("_theta", "_rate", "messages", "log_beliefs", "_raw", "_change", "_moved"):
+            setattr(self, name, getattr(self, name)[rows])
+        self.residual = self.residual[rows]
+
+    def step(self) -> None:
+        self.messages += self._rate * self._change
+        if self.messages.shape[1]:
             starts = self._layout.message_starts
-            self.messages -= np.maximum.reduceat(self.messages, starts).take(self._message_of)
-        before = self.log_beliefs
+            top = np.maximum.reduceat(self.messages, starts, axis=-1)
+            self.messages -= top.take(self._message_of, axis=-1)
+        before, residual = self.log_beliefs, self.residual
         self.log_beliefs, self._raw = self._beliefs(self.messages)
         self._change = self._disagreement()
-        self._moved = np.abs(self.log_beliefs - before) / rate
-        self.residual = max(_largest(self._change), _largest(self._moved))
+        self._moved = np.abs(self.log_beliefs - before) / self._rate
+        self.residual = np.maximum(_largest(self._change), _largest(self._moved))
+        if self._adaptive:
+            grew = (self.residual > residual)[:, None]
+            factor = np.where(grew, SLOW_DOWN, SPEED_UP)
+            self._rate = np.clip(self._rate * factor, SLOWEST, FASTEST)
 
-    def settled(self, tol: float) -> bool:
+    def settled(self, tol: float) -> NDArray[np.bool_]:
         """Whether every difference is below `tol`, or below the rounding of its own regions.
 
         Log beliefs of large domains are large numbers, and their rounding may be far above `tol`;
         that excuses the regions which have them, and no others.
         """
-        if self.residual <= tol:
-            return True
-        if not self.residual <= ROUNDING * _largest(self._raw):
-            return False
+        small = self.residual <= tol
+        if small.all() or not (self.residual <= ROUNDING * _largest(self._raw)).any():
+            return np.asarray(small)
         layout = self._layout
-        scales = np.maximum.reduceat(np.abs(self._raw), layout.region_starts)
-        allowed = np.maximum(tol, ROUNDING * scales).take(self._region_of)
+        scales = np.maximum.reduceat(np.abs(self._raw), layout.region_starts, axis=-1)
+        allowed = np.maximum(tol, ROUNDING * scales).take(self._region_of, axis=-1)
         parents = layout.sources.take(layout.source_starts)
-        along = np.maximum(allowed.take(parents), allowed.take(layout.children))
-        return bool((self._moved <= allowed).all() and (np.abs(self._change) <= along).all())
+        along = np.maximum(allowed.take(parents, axis=-1), allowed.take(layout.children, axis=-1))
+        moved = (self._moved <= allowed).all(axis=-1)
+        return np.asarray(small | (moved & (np.abs(self._change) <= along).all(axis=-1)))
 
-    def _beliefs(
-        self, messages: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _beliefs(self, messages: Floats) -> tuple[Floats, Floats]:
         """The log beliefs that messages make, normalised and as they are."""
-        raw = self._plan.exponents @ messages
-        raw += self._plan.theta
+        raw = self._exponents @ messages
+        raw += self._theta
         states = raw + self._layout.log_multiplicity
         totals = _log_sum(states, self._layout.region_starts, self._region_of)
-        return raw - totals.take(self._region_of), raw
+        return raw - totals.take(self._region_of, axis=-1), raw
 
-    def _disagreement(self) -> NDArray[np.float64]:
+    def _disagreement(self) -> Floats:
         layout = self._layout
-        sources = self.log_beliefs.take(layout.sources)
+        sources = self.log_beliefs.take(layout.sources, axis=-1)
         sources += layout.log_source_counts
         marginals = _log_sum(sources, layout.source_starts, self._target_of)
-        marginals -= self.log_beliefs.take(layout.children)
+        marginals -= self.log_beliefs.take(layout.children, axis=-1)
         return marginals
 
 
-def _largest(values: NDArray[np.float64]) -> float:
-    return float(np.abs(values).max()) if len(values) else 0.0
+def _stacked(exponents: list[Exponents]) -> Exponents:
+    if len(exponents) == 1:
+        return exponents[0]
+    return replace(exponents[0], values=np.array([own.values for own in exponents]))
 
 
-def _log_sum(
-    values: NDArray[np.float64], starts: NDArray[np.int64], segment: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """The log of the sum of exponentials in each segment."""
-    if not len(values):
-        return np.zeros(0)
-    top = np.maximum.reduceat(values, starts)
-    sums: NDArray[np.float64] = np.add.reduceat(np.exp(values - top.take(segment)), starts)
-    return top + np.log(sums)
+def _largest(values: Floats) -> Floats:
+    return np.asarray(np.abs(values).max(axis=-1, initial=0.0))
+
+
+def _log_sum(values: Floats, starts: Ints, segment: Ints) -> Floats:
+    """The log of the sum of exponentials in each segment of the last axis."""
+    if not values.shape[-1]:
+        return np.zeros(values.shape)
+    top = np.maximum.reduceat(values, starts, axis=-1)
+    values = np.exp(values - top.take(segment, axis=-1))
+    return np.asarray(top + np.log(np.add.reduceat(values, starts, axis=-1)))
