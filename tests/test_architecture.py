@@ -21,6 +21,7 @@ ALLOWED = {
     "query": {"errors", "model", "shatter", "signature", "regions", "plan", "solve"},
     "reference": {"errors", "model"},
     "api": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
+    "sweep": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
     "check": {
         *("errors", "model", "shatter", "signature", "regions", "plan", "solve", "query"),
         *("api", "reference"),
@@ -85,6 +86,9 @@ def test_public_surface() -> None:
         "SizeError",
         "Solution",
         "Status",
+        "Sweep",
+        "SweepPoint",
+        "SweepRow",
         "Verdict",
         "build_regions",
         "check",
@@ -92,5 +96,6 @@ def test_public_surface() -> None:
         "load",
         "parse",
         "shatter",
+        "sweep",
     ]
     assert all(hasattr(liftgbp, name) for name in liftgbp.__all__)

@@ -28,6 +28,7 @@ from liftgbp.query import Answer, Answers
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Point, Solution, Status, Verdict
+from liftgbp.sweep import Sweep, SweepPoint, SweepRow, sweep
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,9 @@ __all__ = [
     "SizeError",
     "Solution",
     "Status",
+    "Sweep",
+    "SweepPoint",
+    "SweepRow",
     "Verdict",
     "build_regions",
     "check",
@@ -54,4 +58,5 @@ __all__ = [
     "load",
     "parse",
     "shatter",
+    "sweep",
 ]

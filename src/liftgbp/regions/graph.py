@@ -195,7 +195,7 @@ class LiftedRegionGraph:
         Where the graph would change (a class is or becomes smaller than `stable_from`, a weight
         lets a formula vanish) this is refused; build the regions anew then.
         """
-        if not self._fits(normal):
+        if not self.fits(normal):
             raise SizeError(
                 "the region graph changes between these sizes; it is stable from "
                 + ", ".join(
@@ -205,23 +205,21 @@ class LiftedRegionGraph:
             )
         return replace(self, normal=normal)
 
-    def _fits(self, normal: NormalModel) -> bool:
-        def stable(sizes: Iterable[int]) -> bool:
-            return all(
-                size >= min(least, 1 if fixed else least)
-                for size, least, fixed in zip(sizes, self.stable_from, constants, strict=True)
-            )
+    def fits(self, normal: NormalModel) -> bool:
+        """Whether this is also the graph of another normal form, but for its counts."""
 
-        constants = [c.constant is not None for c in self.normal.classes]
-        same_classes = [(c.sort, c.constant) for c in normal.classes] == [
-            (c.sort, c.constant) for c in self.normal.classes
-        ]
+        def stable(sizes: Iterable[int]) -> bool:
+            pairs = zip(sizes, self.stable_from, self.normal.classes, strict=True)
+            return all(c.constant is not None or size >= least for size, least, c in pairs)
+
+        def shape(one: NormalModel) -> object:
+            classes = [(c.sort, c.constant) for c in one.classes]
+            return classes, [(p.atoms, p.exchangeable) for p in one.parfactors]
+
+        if shape(normal) != shape(self.normal):
+            return False
         same_sizes = normal.class_sizes == self.class_sizes
-        return (
-            same_classes
-            and [p.atoms for p in normal.parfactors] == [p.atoms for p in self.normal.parfactors]
-            and (same_sizes or (stable(normal.class_sizes) and stable(self.class_sizes)))
-        )
+        return same_sizes or (stable(normal.class_sizes) and stable(self.class_sizes))
 
     # --- words
 
