@@ -101,9 +101,7 @@ def restricted(draw: st.DrawFn, rule: Rule) -> Rule:
     if kind == "distinct":
         return replace(rule, distinct=True)
     if kind == "different" and len(people) >= 2:
-        return replace(
-            rule, restrictions=(Not(Equal(Variable(people[0]), Variable(people[1]))),)
-        )
+        return replace(rule, restrictions=(Not(Equal(Variable(people[0]), Variable(people[1]))),))
     if kind == "constant" and people:
         same = Equal(Variable(people[0]), Constant("Anna"))
         return replace(rule, restrictions=(draw(st.sampled_from([same, Not(same)])),))

@@ -1,15 +1,15 @@
-"""The law of the engine: at every iteration a canonical belief is the belief of each ground region."""
+"""The law of the engine: at every iteration a belief is that of each ground region it covers."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
-from random_models import models, sizes
 
 from liftgbp import reference
 from liftgbp.check import check
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.model import Model
+from random_models import models, sizes
 
 MOST_GROUND_FACTORS = 150
 

@@ -220,8 +220,10 @@ def test_interrupt_ends_cleanly() -> None:
     # Flooding oscillates for ever on this model.
     model = str(MODELS / "transitive.mln")
     process = subprocess.Popen(
-        [sys.executable, "-m", "liftgbp", "query", model, "-n", "person=6"]
-        + ["--iterations", "1000000000"],
+        [
+            *(sys.executable, "-m", "liftgbp", "query", model, "-n", "person=6"),
+            *("--iterations", "1000000000"),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

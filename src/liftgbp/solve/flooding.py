@@ -52,11 +52,14 @@ class Flooding:
     def __call__(self, plan: Plan, progress: Progress | None = None) -> Solution:
         """Run until the messages agree or the iterations are used up."""
         trace: list[float] = []
+        # Differences of one part in N look like agreement until they have passed through all levels
+        # of the graph, where N of them act together: first residuals say nothing.
+        warmup = 2 * plan.layout.levels
         state = _Flood(plan)
         with np.errstate(over="ignore", invalid="ignore"):
             while True:
                 trace.append(state.residual)
-                if state.settled(self.tol):
+                if len(trace) > warmup and state.settled(self.tol):
                     break
                 if len(trace) == self.iterations or not math.isfinite(state.residual):
                     break
@@ -65,7 +68,7 @@ class Flooding:
                 state.step(1 - self.damping)
             return Solution(
                 solver="flooding",
-                status=_status(trace, state.settled(max(self.tol, ACCEPTABLE))),
+                status=_status(trace, warmup, state.settled(max(self.tol, ACCEPTABLE))),
                 iterations=len(trace),
                 residual=trace[-1],
                 log_beliefs=state.log_beliefs,
@@ -81,10 +84,10 @@ class Flooding:
             state.step(1 - self.damping)
 
 
-def _status(trace: list[float], settled: bool) -> Status:
-    if settled:
+def _status(trace: list[float], warmup: int, settled: bool) -> Status:
+    if settled and len(trace) > warmup:
         return Status.CONVERGED
-    growing = not trace[-1] <= 10 * trace[0]
+    growing = not trace[-1] <= 10 * max(trace[: warmup + 1])
     return Status.DIVERGED if growing else Status.ITERATIONS
 
 
@@ -106,10 +109,8 @@ class _Flood:
         self.messages = np.zeros(plan.layout.message_entries)
         self.log_beliefs, self._raw = self._beliefs(self.messages)
         self._change = self._disagreement()
-        # Differences of one part in N matter as much as large ones where N messages act together:
-        # what the first update would move tells them apart from agreement.
-        self._moved = np.abs(self._beliefs(self._change)[0] - self.log_beliefs)
-        self.residual = max(_largest(self._change), _largest(self._moved))
+        self._moved = np.zeros_like(self.log_beliefs)
+        self.residual = _largest(self._change)
 
     def step(self, rate: float) -> None:
         self.messages += rate * self._change
