@@ -29,7 +29,7 @@ from random_models import models, sizes
 Tables = dict[tuple[GroundAtom, ...], np.ndarray]
 
 MOST_SUBSTITUTIONS = 2000
-thorough = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+thorough = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 # --- from the normal form back to ground factors
@@ -214,7 +214,7 @@ def unnamed(node: Any) -> Any:
 
 
 @pytest.mark.parametrize("people", [1, 2, 3])
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(2))
 def test_random_models_without_constants(people: int, model: Model, domain: dict[str, int]) -> None:
     sorts = {name: Sort(name) for name in model.sorts}
@@ -340,6 +340,13 @@ REFUSED = {
         CapacityError,
         "25 atoms",
     ),
+    "too many coincidences": (
+        "p(person)\n1 " + " v ".join(f"p(x{k})" for k in range(12)),
+        100,
+        2**20,
+        CapacityError,
+        "add '| distinct'",
+    ),
     "division by zero": (
         "p(person)\n1/(|person| - 2) p(x)",
         2,
@@ -413,6 +420,7 @@ def test_refused(text: str, people: int, cap: int, error: type[InputError], mess
     ("text", "people"),
     [
         (QUANTIFIED, 20),
+        ("p(person)\n1 " + " v ".join(f"p(x{k})" for k in range(12)) + " | distinct", 100),
         ("p(person)\n1/(|person| - 2) p(x)", 3),
         ("p(person)\nparfactor p(x) : [1, 2 - |person|]", 2),
     ],

@@ -111,6 +111,17 @@ class Layout:
         return segment_of(self.source_starts, len(self.sources))
 
     @cached_property
+    def levels(self) -> int:
+        """The number of regions on the longest way from parents to children; 0 if all are alone."""
+        parents = self.region_of[self.sources[self.source_starts[self.message_starts]]]
+        children = self.region_of[self.children[self.message_starts]]
+        level = [1] * len(self.shapes)
+        # Parents come before their children, so a level is final before it is used.
+        for parent, child in sorted(zip(parents.tolist(), children.tolist(), strict=True)):
+            level[child] = max(level[child], level[parent] + 1)
+        return max(level) if len(parents) else 0
+
+    @cached_property
     def log_multiplicity(self) -> Floats:
         """The log of the number of states of each belief entry."""
         return _frozen(np.log(self.multiplicity))

@@ -36,8 +36,8 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 class Flooding:
     """Configuration of a flooding run.
 
-    It stops when the residual falls below `tol`, or below what rounding allows. With `adaptive`, the
-    damping grows whenever the residual does, and shrinks slowly otherwise.
+    It stops when the residual falls below `tol`, or below what rounding allows. With `adaptive`,
+    the damping grows whenever the residual does, and shrinks slowly otherwise.
     """
 
     damping: float = 0.5
@@ -64,17 +64,22 @@ class Flooding:
             solutions: dict[int, Solution] = {}
             rows = np.arange(len(plans))
             history: list[Floats] = []
+            # Differences of one part in N look like agreement until they have passed through all
+            # levels of the graph, where N of them act together: first residuals say nothing.
+            warmup = 2 * plans[0].layout.levels
             for iteration in range(1, self.iterations + 1):
                 history.append(flood.residual)
-                done = flood.settled(self.tol) | ~np.isfinite(flood.residual)
+                ready = iteration > warmup
+                done = ready & flood.settled(self.tol) | ~np.isfinite(flood.residual)
                 if iteration == self.iterations:
                     done[:] = True
                 if done.any():
-                    accepted = flood.settled(max(self.tol, ACCEPTABLE))
+                    accepted = ready & flood.settled(max(self.tol, ACCEPTABLE))
                     for k in np.flatnonzero(done):
                         trace = np.array([residual[k] for residual in history])
                         beliefs = flood.log_beliefs[k].copy()
-                        solutions[rows[k]] = _solution(flood.plans[k], beliefs, trace, accepted[k])
+                        status = _status(trace, warmup, accepted[k])
+                        solutions[rows[k]] = _solution(flood.plans[k], beliefs, trace, status)
                     if done.all():
                         break
                     flood.keep(np.flatnonzero(~done))
@@ -91,11 +96,11 @@ class Flooding:
             flood.step()
 
 
-def _solution(plan: Plan, log_beliefs: Floats, trace: Floats, accepted: bool) -> Solution:
+def _solution(plan: Plan, log_beliefs: Floats, trace: Floats, status: Status) -> Solution:
     residual = float(trace[-1])
     return Solution(
         solver="flooding",
-        status=_status(trace, accepted),
+        status=status,
         iterations=len(trace),
         residual=residual,
         log_beliefs=log_beliefs,
@@ -105,10 +110,10 @@ def _solution(plan: Plan, log_beliefs: Floats, trace: Floats, accepted: bool) ->
     )
 
 
-def _status(trace: Floats, accepted: bool) -> Status:
+def _status(trace: Floats, warmup: int, accepted: bool) -> Status:
     if accepted:
         return Status.CONVERGED
-    growing = not trace[-1] <= 10 * trace[0]
+    growing = not trace[-1] <= 10 * trace[: warmup + 1].max()
     return Status.DIVERGED if growing else Status.ITERATIONS
 
 
@@ -134,10 +139,8 @@ class _Flood:
         self.messages = np.zeros((len(plans), self._layout.message_entries))
         self.log_beliefs, self._raw = self._beliefs(self.messages)
         self._change = self._disagreement()
-        # Differences of one part in N matter as much as large ones where N messages act together:
-        # what the first update would move tells them apart from agreement.
-        self._moved = np.abs(self._beliefs(self._change)[0] - self.log_beliefs)
-        self.residual = np.maximum(_largest(self._change), _largest(self._moved))
+        self._moved = np.zeros_like(self.log_beliefs)
+        self.residual = _largest(self._change)
 
     def keep(self, rows: Ints) -> None:
         """Go on with some rows only."""

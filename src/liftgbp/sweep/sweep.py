@@ -121,9 +121,7 @@ def sweep(
             )
             for k, solution in zip(members, method.solve_all(plans), strict=True):
                 answers[k] = Answers(prepared[k].graph, prepared[k].plan, solution, 0.0)
-        found = [
-            row for k, point in enumerate(batch) for row in _rows(point, answers[k], queries)
-        ]
+        found = [row for k, point in enumerate(batch) for row in _rows(point, answers[k], queries)]
         save(found)
         rows += found
     return Sweep(tuple(rows))
