@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 import liftgbp
-from liftgbp.cli.options import parse_sizes
+from liftgbp.cli.options import parse_sizes, parse_weights
 from liftgbp.cli.progress import progress_bar
 from liftgbp.cli.tables import show_answers, show_check, show_graph
 
@@ -71,6 +71,14 @@ _model_options = _options(
         help="The number of objects of a sort, such as person=1000 or person=1e6.",
     ),
     click.option(
+        "-w",
+        "weights",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=parse_weights,
+        help="The value of a named weight, such as alpha=0.5 for $alpha.",
+    ),
+    click.option(
         "--regions",
         default="intersections",
         show_default=True,
@@ -124,11 +132,17 @@ def cli() -> None:
 @click.option("--iterations", default=500, show_default=True, help="The most iterations to run.")
 @click.option("--tol", default=1e-12, show_default=True, help="The residual to stop at.")
 @_table_cap
-def query(model: str, sizes: dict[str, int], queries: tuple[str, ...], **options: Any) -> int:
+def query(
+    model: str,
+    sizes: dict[str, int],
+    weights: dict[str, float],
+    queries: tuple[str, ...],
+    **options: Any,
+) -> int:
     """Answer queries about MODEL, an .mln file or - for standard input."""
     as_json, minima = options.pop("as_json"), options.pop("minima")
     with progress_bar() as progress:
-        answers = liftgbp.infer(_read(model), sizes, progress=progress, **options)
+        answers = liftgbp.infer(_read(model, weights), sizes, progress=progress, **options)
     result = answers.as_dict(queries)
     if as_json:
         click.echo(json.dumps(result, indent=2))
@@ -140,11 +154,18 @@ def query(model: str, sizes: dict[str, int], queries: tuple[str, ...], **options
 @cli.command()
 @_model_options
 @_table_cap
-def graph(model: str, sizes: dict[str, int], regions: str, table_cap: int, as_json: bool) -> None:
+def graph(
+    model: str,
+    sizes: dict[str, int],
+    weights: dict[str, float],
+    regions: str,
+    table_cap: int,
+    as_json: bool,
+) -> None:
     """Show the lifted region graph of MODEL: canonical regions and lifted edges."""
     with progress_bar() as progress:
         progress("building regions", 0, 1)
-        normal = liftgbp.shatter(_read(model), sizes, table_cap=table_cap)
+        normal = liftgbp.shatter(_read(model, weights), sizes, table_cap=table_cap)
         lifted = liftgbp.build_regions(normal, regions)
     result = lifted.as_dict()
     if as_json:
@@ -157,10 +178,16 @@ def graph(model: str, sizes: dict[str, int], regions: str, table_cap: int, as_js
 @_model_options
 @_damping
 @click.option("--iterations", default=30, show_default=True, help="How many iterations to compare.")
-def check(model: str, sizes: dict[str, int], as_json: bool, **options: Any) -> int:
+def check(
+    model: str,
+    sizes: dict[str, int],
+    weights: dict[str, float],
+    as_json: bool,
+    **options: Any,
+) -> int:
     """Compare lifted with ground GBP on MODEL, iterate by iterate, and with exact marginals."""
     with progress_bar() as progress:
-        report = liftgbp.check(_read(model), sizes, progress=progress, **options)
+        report = liftgbp.check(_read(model, weights), sizes, progress=progress, **options)
     result = report.as_dict()
     if as_json:
         click.echo(json.dumps(result, indent=2))
@@ -169,10 +196,11 @@ def check(model: str, sizes: dict[str, int], as_json: bool, **options: Any) -> i
     return 0 if report.agrees else NUMERICAL_FAILURE
 
 
-def _read(path: str) -> liftgbp.Model:
-    if path == "-":
-        try:
-            return liftgbp.parse(sys.stdin.read(), name="<stdin>")
-        except UnicodeDecodeError:
-            raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
-    return liftgbp.load(path)
+def _read(path: str, weights: dict[str, float]) -> liftgbp.Model:
+    if path != "-":
+        return liftgbp.load(path).with_weights(weights)
+    try:
+        text = sys.stdin.read()
+    except UnicodeDecodeError:
+        raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
+    return liftgbp.parse(text, name="<stdin>").with_weights(weights)

@@ -28,6 +28,29 @@ def parse_sizes(
     return sizes
 
 
+def parse_weights(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, float]:
+    """Named weights from `NAME=VALUE` texts.
+
+    >>> parse_weights(None, None, ("alpha=0.5", "$beta=-1"))
+    {'alpha': 0.5, 'beta': -1.0}
+    """
+    weights: dict[str, float] = {}
+    for value in values:
+        name, equals, text = (part.strip() for part in value.partition("="))
+        name = name.removeprefix("$")
+        if not equals or not name:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE, such as alpha=0.5")
+        if name in weights:
+            raise click.BadParameter(f"the weight {name} is given twice")
+        try:
+            weights[name] = float(text)
+        except ValueError:
+            raise click.BadParameter(f"the weight {name} must be a number, got {text!r}") from None
+    return weights
+
+
 def _whole_number(sort: str, text: str) -> int:
     try:
         number = Decimal(text)
