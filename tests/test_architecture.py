@@ -96,6 +96,9 @@ def test_public_surface() -> None:
         "load",
         "parse",
         "shatter",
+        "size_range",
         "sweep",
+        "sweep_to_file",
+        "weight_range",
     ]
     assert all(hasattr(liftgbp, name) for name in liftgbp.__all__)

@@ -28,7 +28,15 @@ from liftgbp.query import Answer, Answers
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Point, Solution, Status, Verdict
-from liftgbp.sweep import Sweep, SweepPoint, SweepRow, sweep
+from liftgbp.sweep import (
+    Sweep,
+    SweepPoint,
+    SweepRow,
+    size_range,
+    sweep,
+    sweep_to_file,
+    weight_range,
+)
 
 __version__ = "0.1.0"
 
@@ -58,5 +66,8 @@ __all__ = [
     "load",
     "parse",
     "shatter",
+    "size_range",
     "sweep",
+    "sweep_to_file",
+    "weight_range",
 ]

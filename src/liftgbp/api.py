@@ -28,6 +28,7 @@ def infer(
     regions: str = "intersections",
     solver: str = "auto",
     damping: float = 0.5,
+    adaptive: bool = False,
     iterations: int = 500,
     tol: float = 1e-12,
     seed: int = 0,
@@ -61,6 +62,14 @@ def infer(
     graph = build_regions(normal, regions)
     progress("compiling", 0, 1)
     plan = compile_plan(graph)
-    method = choose_solver(solver, plan, damping=damping, iterations=iterations, tol=tol, seed=seed)
+    method = choose_solver(
+        solver,
+        plan,
+        damping=damping,
+        adaptive=adaptive,
+        iterations=iterations,
+        tol=tol,
+        seed=seed,
+    )
     solution = method(plan, lambda done, total: progress("solving", done, total))
     return Answers(graph, plan, solution, time.perf_counter() - started)

@@ -14,9 +14,9 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 import liftgbp
-from liftgbp.cli.options import parse_sizes, parse_weights
+from liftgbp.cli.options import parse_sizes, parse_weights, split_assignments
 from liftgbp.cli.progress import progress_bar
-from liftgbp.cli.tables import show_answers, show_check, show_graph
+from liftgbp.cli.tables import show_answers, show_check, show_graph, show_sweep
 
 NUMERICAL_FAILURE = 1
 BAD_INPUT = 2
@@ -60,6 +60,13 @@ def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Comm
     return decorate
 
 
+_regions = click.option(
+    "--regions",
+    default="intersections",
+    show_default=True,
+    metavar="FAMILY",
+    help="Which regions pass messages: intersections, subsets, bethe or objects:K.",
+)
 _model_options = _options(
     click.argument("model"),
     click.option(
@@ -78,13 +85,7 @@ _model_options = _options(
         callback=parse_weights,
         help="The value of a named weight, such as alpha=0.5 for $alpha.",
     ),
-    click.option(
-        "--regions",
-        default="intersections",
-        show_default=True,
-        metavar="FAMILY",
-        help="Which regions pass messages: intersections, subsets, bethe or objects:K.",
-    ),
+    _regions,
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
 )
 _damping = click.option(
@@ -95,6 +96,29 @@ _table_cap = click.option(
     default=2**20,
     show_default=True,
     help="The most entries that one table may have.",
+)
+
+
+_solver_options = _options(
+    click.option(
+        "--solver",
+        default="auto",
+        show_default=True,
+        metavar="NAME",
+        help="flooding (message passing), descent (all minima of the free energy), or auto.",
+    ),
+    _damping,
+    click.option(
+        "--adaptive", is_flag=True, help="Let flooding raise and lower its damping as it goes."
+    ),
+    click.option(
+        "--iterations", default=500, show_default=True, help="The most iterations to run."
+    ),
+    click.option("--tol", default=1e-12, show_default=True, help="The residual to stop at."),
+    click.option(
+        "--seed", default=0, show_default=True, help="The seed of random starts of descent."
+    ),
+    _table_cap,
 )
 
 
@@ -119,19 +143,8 @@ def cli() -> None:
     "'friends(x,y) ^ smokes(x)', or a conditional 'smokes(y) | friends(x,y), smokes(x)'. "
     "May be repeated; without any, every predicate is answered.",
 )
-@_damping
-@click.option(
-    "--solver",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    help="flooding (message passing), descent (all minima of the free energy), or auto.",
-)
 @click.option("--minima", is_flag=True, help="Show all stationary points that descent found.")
-@click.option("--seed", default=0, show_default=True, help="The seed of random starts of descent.")
-@click.option("--iterations", default=500, show_default=True, help="The most iterations to run.")
-@click.option("--tol", default=1e-12, show_default=True, help="The residual to stop at.")
-@_table_cap
+@_solver_options
 def query(
     model: str,
     sizes: dict[str, int],
@@ -194,6 +207,52 @@ def check(
     else:
         show_check(result)
     return 0 if report.agrees else NUMERICAL_FAILURE
+
+
+@cli.command()
+@click.argument("model")
+@click.option(
+    "-n",
+    "sizes",
+    multiple=True,
+    metavar="SORT=RANGE",
+    help="Sizes of a sort: one (100), some (2,5,10), or a range (2..1e9).",
+)
+@click.option(
+    "-w",
+    "weights",
+    multiple=True,
+    metavar="NAME=RANGE",
+    help="Values of a named weight: one, some, or a range (0..2).",
+)
+@click.option("--points", default=50, show_default=True, help="How many points a range has.")
+@click.option("-q", "queries", multiple=True, metavar="QUERY", help="As for liftgbp query.")
+@click.option(
+    "-o",
+    "output",
+    required=True,
+    metavar="FILE",
+    help="Where to write the table (.csv, .json, .parquet) or a plot (.png, .svg).",
+)
+@_regions
+@_solver_options
+def sweep(model: str, points: int, output: str, **options: Any) -> int:
+    """Answer queries about MODEL for many domain sizes and weights, and write a table or a plot.
+
+    An interrupted sweep goes on where it was when it is started again.
+    """
+    sizes = split_assignments(options.pop("sizes"), "SORT=RANGE, such as person=2..1000")
+    weights = split_assignments(options.pop("weights"), "NAME=RANGE, such as alpha=0..2")
+    with progress_bar() as progress:
+        records = liftgbp.sweep_to_file(
+            _read(model, {}),
+            output,
+            {name: liftgbp.size_range(name, text, points) for name, text in sizes.items()},
+            weights={n: liftgbp.weight_range(n, text, points) for n, text in weights.items()},
+            progress=progress,
+            **options,
+        )
+    return show_sweep(records, output)
 
 
 def _read(path: str, weights: dict[str, float]) -> liftgbp.Model:

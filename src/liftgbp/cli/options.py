@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
-
 import click
 
-MOST_DIGITS = 100
+import liftgbp
 
 
 def parse_sizes(
@@ -18,13 +16,11 @@ def parse_sizes(
     {'person': 1000000, 'movie': 20}
     """
     sizes: dict[str, int] = {}
-    for value in values:
-        sort, equals, text = (part.strip() for part in value.partition("="))
-        if not equals or not sort:
-            raise click.BadParameter(f"{value!r} is not of the form SORT=SIZE, such as person=1000")
-        if sort in sizes:
-            raise click.BadParameter(f"the size of {sort} is given twice")
-        sizes[sort] = _whole_number(sort, text)
+    for sort, text in split_assignments(values, "SORT=SIZE, such as person=1000").items():
+        listed = liftgbp.size_range(sort, text, 1)
+        if len(listed) != 1 or ".." in text:
+            raise click.BadParameter(f"{sort}={text}: give one size; ranges are for liftgbp sweep")
+        sizes[sort] = listed[0]
     return sizes
 
 
@@ -37,28 +33,23 @@ def parse_weights(
     {'alpha': 0.5, 'beta': -1.0}
     """
     weights: dict[str, float] = {}
-    for value in values:
-        name, equals, text = (part.strip() for part in value.partition("="))
-        name = name.removeprefix("$")
-        if not equals or not name:
-            raise click.BadParameter(f"{value!r} is not of the form NAME=VALUE, such as alpha=0.5")
-        if name in weights:
-            raise click.BadParameter(f"the weight {name} is given twice")
-        try:
-            weights[name] = float(text)
-        except ValueError:
-            raise click.BadParameter(f"the weight {name} must be a number, got {text!r}") from None
+    for name, text in split_assignments(values, "NAME=VALUE, such as alpha=0.5").items():
+        listed = liftgbp.weight_range(name, text, 1)
+        if len(listed) != 1 or ".." in text:
+            raise click.BadParameter(f"{name}={text}: give one value; ranges are for liftgbp sweep")
+        weights[name] = listed[0]
     return weights
 
 
-def _whole_number(sort: str, text: str) -> int:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal("nan")
-    too_long = number.is_finite() and number.adjusted() > MOST_DIGITS
-    if not number.is_finite() or too_long or number != number.to_integral_value():
-        raise click.BadParameter(f"the size of {sort} must be a whole number, got {text!r}")
-    if number < 1:
-        raise click.BadParameter(f"the size of {sort} must be at least 1, got {text}")
-    return int(number)
+def split_assignments(values: tuple[str, ...], form: str) -> dict[str, str]:
+    """Texts such as `person=10` as a mapping; names may carry a dollar sign."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, text = (part.strip() for part in value.partition("="))
+        name = name.removeprefix("$")
+        if not equals or not name or not text:
+            raise click.BadParameter(f"{value!r} is not of the form {form}")
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice")
+        found[name] = text
+    return found

@@ -12,11 +12,18 @@ SOLVERS = ("auto", "descent", "flooding")
 
 
 def choose_solver(
-    name: str, plan: Plan, *, damping: float, iterations: int, tol: float, seed: int
+    name: str,
+    plan: Plan,
+    *,
+    damping: float,
+    adaptive: bool,
+    iterations: int,
+    tol: float,
+    seed: int,
 ) -> Descent | Flooding:
     """The solver of this name; `auto` is descent, except where the Hessian is out of reach."""
-    flooding = Flooding(damping=damping, iterations=iterations, tol=tol)
-    descent = Descent(iterations=iterations, tol=tol, seed=seed)
+    flooding = Flooding(damping, iterations, tol, adaptive)
+    descent = Descent(iterations, tol, seed=seed)
     match name:
         case "flooding":
             return flooding

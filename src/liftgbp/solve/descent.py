@@ -44,7 +44,10 @@ REFINED = 1e-9
 
 LARGE_COUNTS = 10**10
 FLAT = 1e-5
-"""A minimum with larger counts or flatter than this is polished with more digits."""
+"""A point with larger counts or flatter than this is polished with more digits."""
+
+FLAT_BY_ROUNDING, FLAT_WHEN_POLISHED = 1e-12, 1e-14
+"""Curvatures cannot be told from zero below this, before and after polishing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +210,14 @@ class _End:
     def kind(self) -> Kind:
         if not self.settled:
             return Kind.UNKNOWN
-        if self.step.lowest < -1e-12:
-            return Kind.SADDLE
-        return Kind.BOUNDARY if (self.outer <= SMALLEST).any() else Kind.MINIMUM
+        return _kind(self.outer, float(self.step.lowest), FLAT_BY_ROUNDING)
+
+
+def _kind(outer: Floats, curvature: float, rounding: float) -> Kind:
+    """What a stationary point is, by its smallest curvature."""
+    if curvature < -rounding:
+        return Kind.SADDLE
+    return Kind.BOUNDARY if (outer <= SMALLEST).any() else Kind.MINIMUM
 
 
 # --- from the ends of all runs to an answer
@@ -261,6 +269,7 @@ class _Candidate:
 def _candidate(plan: Plan, end: _End, polish: bool) -> _Candidate:
     energy = end.run.energy
     outer, residual = end.outer, float(end.step.residual)
+    curvature, kind = float(end.step.lowest), end.kind
     free_energy = Decimal(end.value) * energy.scale[end.row]
     implied = None
     if polish:
@@ -268,12 +277,16 @@ def _candidate(plan: Plan, end: _End, polish: bool) -> _Candidate:
         if refined.residual <= REFINED:
             outer, residual = refined.outer, refined.residual
             free_energy, implied = refined.free_energy, float(refined.entropy)
+            # What polishing moves may be more than what decides between minimum and saddle.
+            step = newton_step(Energy([plan], energy.consistent), outer[None])
+            curvature = float(step.lowest[0])
+            kind = _kind(outer, curvature, FLAT_WHEN_POLISHED)
     beliefs = energy.consistent.all_entries(outer)
     log_z = Decimal(plan.log_offset) - free_energy
     verdict = Verdict(
         residual=residual,
-        curvature=float(end.step.lowest),
-        kind=end.kind,
+        curvature=curvature,
+        kind=kind,
         entropy=entropy(plan, beliefs) if implied is None else implied,
         entropy_bound=entropy_bound(plan, beliefs),
     )
@@ -283,8 +296,8 @@ def _candidate(plan: Plan, end: _End, polish: bool) -> _Candidate:
 
 def _weighted(plan: Plan, ends: list[_End]) -> list[Point]:
     """The points with their shares, best first; what is no plausible minimum has none."""
-    candidates = [_candidate(plan, end, _needs_digits(plan, end)) for end in ends]
-    ordered = sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z))
+    candidates = [_candidate(plan, end, _needs_digits(end)) for end in ends]
+    ordered = _apart(sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z)))
     good = [c for c in ordered if c.qualifies]
     if not good:
         return [c.point for c in ordered]
@@ -295,9 +308,21 @@ def _weighted(plan: Plan, ends: list[_End]) -> list[Point]:
     return weighted + [c.point for c in ordered[len(good) :]]
 
 
-def _needs_digits(plan: Plan, end: _End) -> bool:
-    """Whether rounding would show in the marginals of a minimum, or in the weight of its log Z."""
-    if end.kind not in {Kind.MINIMUM, Kind.BOUNDARY}:
+def _apart(candidates: list[_Candidate]) -> list[_Candidate]:
+    """The candidates without those that polishing moved to the same point as an earlier one."""
+    kept: list[_Candidate] = []
+    beliefs: list[Floats] = []
+    for candidate in candidates:
+        own = np.exp(candidate.point.log_beliefs)
+        if not any(np.abs(own - other).max(initial=0.0) < SAME for other in beliefs):
+            kept.append(candidate)
+            beliefs.append(own)
+    return kept
+
+
+def _needs_digits(end: _End) -> bool:
+    """Whether rounding would show in the marginals of a point, or in the weight of its log Z."""
+    if not end.settled:
         return False
     scale = end.run.energy.scale[end.row]
     return bool(end.step.flattest < FLAT) or scale > LARGE_COUNTS

@@ -4,6 +4,16 @@ Composes the stages like the façade; the region graph and its layout are built 
 that share them, and points are solved as stacks.
 """
 
+from liftgbp.sweep.ranges import size_range, weight_range
 from liftgbp.sweep.sweep import Sweep, SweepPoint, SweepRow, sweep
+from liftgbp.sweep.to_file import sweep_to_file
 
-__all__ = ["Sweep", "SweepPoint", "SweepRow", "sweep"]
+__all__ = [
+    "Sweep",
+    "SweepPoint",
+    "SweepRow",
+    "size_range",
+    "sweep",
+    "sweep_to_file",
+    "weight_range",
+]

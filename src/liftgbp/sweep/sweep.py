@@ -88,6 +88,7 @@ def sweep(
     regions: str = "intersections",
     solver: str = "auto",
     damping: float = 0.5,
+    adaptive: bool = False,
     iterations: int = 500,
     tol: float = 1e-12,
     seed: int = 0,
@@ -117,7 +118,13 @@ def sweep(
         for members in _by_layout(prepared):
             plans = [prepared[k].plan for k in members]
             method = choose_solver(
-                solver, plans[0], damping=damping, iterations=iterations, tol=tol, seed=seed
+                solver,
+                plans[0],
+                damping=damping,
+                adaptive=adaptive,
+                iterations=iterations,
+                tol=tol,
+                seed=seed,
             )
             for k, solution in zip(members, method.solve_all(plans), strict=True):
                 answers[k] = Answers(prepared[k].graph, prepared[k].plan, solution, 0.0)
