@@ -39,6 +39,9 @@ MOST_NUMBERS = 10**7
 SAME = 1e-6
 """Points whose beliefs differ less than this are one point."""
 
+ACCEPTABLE = 1e-8
+"""A point that cannot be improved any more and is this close to stationary counts as such."""
+
 REFINED = 1e-9
 """What polishing leaves to correct if it worked."""
 
@@ -113,7 +116,7 @@ class _Run:
         self.b = starts.copy()
         self.step = newton_step(energy, starts)
         self.value = energy.value(starts)
-        self.settled = np.zeros(len(starts), dtype=bool)
+        self.settled = self.accepted = np.zeros(len(starts), dtype=bool)
         self.trace: list[Floats] = [self.value]
         self.iterations = np.zeros(len(starts), dtype=np.int64)
         self._stuck = np.zeros(len(starts), dtype=bool)
@@ -135,6 +138,7 @@ class _Run:
         # Along a flat direction the gradient's rounding moves a point that much.
         allowed = np.maximum(tol, 2e-15 / np.maximum(self.step.flattest, FLATTEST))
         self.settled = self.step.residual <= allowed
+        self.accepted = self.step.residual <= np.maximum(allowed, ACCEPTABLE)
 
     def _advance(self, moving: NDArray[np.int64]) -> None:
         """One step of every point that still moves, as long as its free energy falls."""
@@ -192,7 +196,7 @@ class _End:
 
     @property
     def settled(self) -> bool:
-        return bool(self.run.settled[self.row])
+        return bool(self.run.accepted[self.row])
 
     @property
     def value(self) -> float:
