@@ -21,7 +21,7 @@ ALLOWED = {
     "query": {"errors", "model", "shatter", "signature", "regions", "plan", "solve"},
     "reference": {"errors", "model"},
     "api": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
-    "sweep": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
+    "sweeps": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
     "check": {
         *("errors", "model", "shatter", "signature", "regions", "plan", "solve", "query"),
         *("api", "reference"),

@@ -28,7 +28,7 @@ from liftgbp.query import Answer, Answers
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Point, Solution, Status, Verdict
-from liftgbp.sweep import (
+from liftgbp.sweeps import (
     Sweep,
     SweepPoint,
     SweepRow,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
@@ -45,6 +46,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     return assemble(file_statements(file), file.stem)
 
 
+@lru_cache(maxsize=256)
 def parse_query(text: str) -> Query:
     """The atoms that a query asks for, those it is given, and the restrictions of their variables.
 

@@ -18,6 +18,9 @@ from liftgbp.shatter.partitions import assignments, falling
 from liftgbp.shatter.tables import Labels, RuleTables
 
 TABLE_CAP = 2**20
+FEW_VARIABLES = 4
+"""So many variables have few ways to coincide, and need no estimate of how many."""
+
 MOST_WAYS = 20_000
 """The most ways in which the variables of one rule may coincide."""
 
@@ -111,8 +114,9 @@ class _RuleShatter:
             )
 
     def __iter__(self) -> Iterator[NormalParfactor]:
-        self._check_widest()
-        self._check_number_of_ways()
+        if len(self._variables) > FEW_VARIABLES:
+            self._check_widest()
+            self._check_number_of_ways()
         for way in self._ways():
             if self._admits(way):
                 yield self._parfactor(way)

@@ -20,10 +20,11 @@ def choose_solver(
     iterations: int,
     tol: float,
     seed: int,
+    random: int = 4,
 ) -> Descent | Flooding:
     """The solver of this name; `auto` is descent, except where the Hessian is out of reach."""
     flooding = Flooding(damping, iterations, tol, adaptive)
-    descent = Descent(iterations, tol, seed=seed)
+    descent = Descent(iterations, tol, random, seed)
     match name:
         case "flooding":
             return flooding

@@ -45,9 +45,11 @@ ACCEPTABLE = 1e-8
 REFINED = 1e-9
 """What polishing leaves to correct if it worked."""
 
-LARGE_COUNTS = 10**10
-FLAT = 1e-5
-"""A point with larger counts or flatter than this is polished with more digits."""
+FLAT = 1e-7
+LOG_Z_ACCURACY = 1e-10
+WEIGHT_ACCURACY = 0.1
+"""A point is polished with more digits if it is flatter than the first, or if rounding may change
+its log Z by more than the others say, in proportion or absolutely."""
 
 FLAT_BY_ROUNDING, FLAT_WHEN_POLISHED = 1e-12, 1e-14
 """Curvatures cannot be told from zero below this, before and after polishing."""
@@ -285,6 +287,8 @@ def _candidate(plan: Plan, end: _End, polish: bool) -> _Candidate:
             step = newton_step(Energy([plan], energy.consistent), outer[None])
             curvature = float(step.lowest[0])
             kind = _kind(outer, curvature, FLAT_WHEN_POLISHED)
+        elif residual > SAME:
+            kind = Kind.UNKNOWN
     beliefs = energy.consistent.all_entries(outer)
     log_z = Decimal(plan.log_offset) - free_energy
     verdict = Verdict(
@@ -300,7 +304,7 @@ def _candidate(plan: Plan, end: _End, polish: bool) -> _Candidate:
 
 def _weighted(plan: Plan, ends: list[_End]) -> list[Point]:
     """The points with their shares, best first; what is no plausible minimum has none."""
-    candidates = [_candidate(plan, end, _needs_digits(end)) for end in ends]
+    candidates = [_candidate(plan, end, _needs_digits(plan, end)) for end in ends]
     ordered = _apart(sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z)))
     good = [c for c in ordered if c.qualifies]
     if not good:
@@ -324,12 +328,15 @@ def _apart(candidates: list[_Candidate]) -> list[_Candidate]:
     return kept
 
 
-def _needs_digits(end: _End) -> bool:
-    """Whether rounding would show in the marginals of a point, or in the weight of its log Z."""
+def _needs_digits(plan: Plan, end: _End) -> bool:
+    """Whether rounding would show in the marginals or in log Z of a point, or in its weight."""
     if not end.settled:
         return False
-    scale = end.run.energy.scale[end.row]
-    return bool(end.step.flattest < FLAT) or scale > LARGE_COUNTS
+    scale = float(end.run.energy.scale[end.row])
+    error = ROUNDING * scale
+    log_z = plan.log_offset - end.value * scale
+    flat = bool(end.step.flattest < FLAT)
+    return flat or error > LOG_Z_ACCURACY * abs(log_z) or error > WEIGHT_ACCURACY
 
 
 def _mixture(points: list[Point]) -> Floats:

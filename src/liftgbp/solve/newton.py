@@ -22,7 +22,7 @@ import numpy as np
 from liftgbp.plan.plan import Floats, Ints, Plan
 from liftgbp.solve.polytope import Polytope
 
-SMALLEST = 1e-250
+SMALLEST = 1e-60
 """Beliefs below this count as zero: the point lies on the boundary there."""
 
 FLATTEST = 1e-13

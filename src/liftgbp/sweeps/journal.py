@@ -11,7 +11,7 @@ from types import TracebackType
 from liftgbp.errors import InputError
 from liftgbp.model.model import Model
 from liftgbp.model.writer import model_text
-from liftgbp.sweep.sweep import SweepPoint, SweepRow
+from liftgbp.sweeps.run import SweepPoint, SweepRow
 
 Record = dict[str, object]
 

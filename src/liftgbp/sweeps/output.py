@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from liftgbp.errors import InputError
-from liftgbp.sweep.figure import draw
+from liftgbp.sweeps.figure import draw
 
 Record = dict[str, object]
 

@@ -99,7 +99,8 @@ def sweep(
 ) -> Sweep:
     """Answer queries for all combinations of the given sizes and weights.
 
-    Points in `skip` are left out; `save` is called with the rows of each finished batch.
+    Descent starts from the flat and the tilted points only. Points in `skip` are left out; `save`
+    is called with the rows of each finished batch.
 
     >>> import liftgbp
     >>> model = liftgbp.parse("s(person)\\n$w = 1\\n$w/|person| s(x) <=> s(y) | x != y")
@@ -125,6 +126,7 @@ def sweep(
                 iterations=iterations,
                 tol=tol,
                 seed=seed,
+                random=0,
             )
             for k, solution in zip(members, method.solve_all(plans), strict=True):
                 answers[k] = Answers(prepared[k].graph, prepared[k].plan, solution, 0.0)

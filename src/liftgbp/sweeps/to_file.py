@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from liftgbp.model.model import Model
-from liftgbp.sweep.journal import Journal, fingerprint
-from liftgbp.sweep.output import check_output, write_records
-from liftgbp.sweep.sweep import Progress, sweep, sweep_points
+from liftgbp.sweeps.journal import Journal, fingerprint
+from liftgbp.sweeps.output import check_output, write_records
+from liftgbp.sweeps.run import Progress, sweep, sweep_points
 
 
 def sweep_to_file(

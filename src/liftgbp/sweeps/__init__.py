@@ -4,9 +4,9 @@ Composes the stages like the façade; the region graph and its layout are built 
 that share them, and points are solved as stacks.
 """
 
-from liftgbp.sweep.ranges import size_range, weight_range
-from liftgbp.sweep.sweep import Sweep, SweepPoint, SweepRow, sweep
-from liftgbp.sweep.to_file import sweep_to_file
+from liftgbp.sweeps.ranges import size_range, weight_range
+from liftgbp.sweeps.run import Sweep, SweepPoint, SweepRow, sweep
+from liftgbp.sweeps.to_file import sweep_to_file
 
 __all__ = [
     "Sweep",

@@ -1,0 +1,210 @@
+"""Sweeps: the same answers as one by one, in files, and safe against interrupts."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+import liftgbp
+from liftgbp import InputError, Model, SizeError, size_range, sweep, sweep_to_file, weight_range
+
+MODELS = Path(__file__).parent.parent.parent / "models"
+TEXT = """
+friends(person, person)
+smokes(person)
+$w = 1.4
+$w friends(x,y) ^ smokes(x) => smokes(y) | x != y
+"""
+QUERY = "friends(x,y)"
+
+
+@pytest.fixture
+def model() -> Model:
+    return liftgbp.parse(TEXT)
+
+
+# --- ranges
+
+
+def test_size_ranges_are_logarithmic_and_keep_their_ends() -> None:
+    sizes = size_range("person", "2..1e9", 200)
+    assert (sizes[0], sizes[-1]) == (2, 10**9)
+    assert sizes == sorted(set(sizes))
+    # Small numbers repeat on a logarithmic scale and are taken once.
+    assert 180 < len(sizes) <= 200
+
+
+def test_weight_ranges_are_even() -> None:
+    assert weight_range("w", "-1..1", 5) == [-1.0, -0.5, 0.0, 0.5, 1.0]
+    assert weight_range("w", "0.1, 0.2", 5) == [0.1, 0.2]
+    assert weight_range("w", "3..3", 5) == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("9..2", "reversed"),
+        ("2..", "two ends"),
+        ("..", "two ends"),
+        ("2..3..4", "two ends"),
+        ("0..5", "at least 1"),
+        ("a..5", "whole number"),
+        ("2.5", "whole number"),
+        ("", "whole number"),
+    ],
+)
+def test_bad_size_ranges(text: str, message: str) -> None:
+    with pytest.raises((InputError, SizeError), match=message):
+        size_range("person", text, 10)
+
+
+def test_bad_points_and_weights() -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        size_range("person", "2..9", 0)
+    with pytest.raises(InputError, match="finite"):
+        weight_range("w", "nan", 3)
+    with pytest.raises(InputError, match="reversed"):
+        weight_range("w", "2..1", 3)
+
+
+# --- the same answers as one by one
+
+
+@pytest.mark.parametrize("solver", ["auto", "flooding"])
+@pytest.mark.parametrize("name", ["friends-smokers", "transitive", "friends-knows", "married"])
+def test_a_sweep_gives_the_answers_of_single_runs(name: str, solver: str) -> None:
+    model = liftgbp.load(MODELS / f"{name}.mln")
+    # Sizes below and above the threshold from which on the region graph stays the same.
+    sizes = [1, 2, 3, 4, 5, 6, 7, 12, 1000]
+    rows = sweep(model, {"person": sizes}, solver=solver).rows
+    for size in sizes:
+        single = liftgbp.infer(model, {"person": size}, solver=solver)
+        found = [row for row in rows if row.point.sizes == (("person", size),)]
+        assert [row.answer.atom for row in found] == [row.atom for row in single.all]
+        assert {row.status for row in found} == {single.status.value}
+        if single.solution.converged:
+            assert found[0].log_z == pytest.approx(single.log_z, rel=1e-10)
+            for row, answer in zip(found, single.all, strict=True):
+                assert row.answer.values == pytest.approx(answer.values, abs=1e-8)
+
+
+def test_weights_are_swept_in_a_grid(model: Model) -> None:
+    result = sweep(model, {"person": [3, 9]}, weights={"w": [0.0, 0.7]}, queries=[QUERY])
+    settings = list(dict.fromkeys(row.point for row in result.rows))
+    assert [point.as_dict() for point in settings] == [
+        {"person": 3, "$w": 0.0},
+        {"person": 3, "$w": 0.7},
+        {"person": 9, "$w": 0.0},
+        {"person": 9, "$w": 0.7},
+    ]
+    single = liftgbp.infer(model.with_weights({"w": 0.7}), {"person": 9})
+    last = result.rows[-1].answer
+    assert last.values["true"] == pytest.approx(single.marginal(QUERY), abs=1e-9)
+
+
+def test_empty_sweeps_are_refused(model: Model) -> None:
+    with pytest.raises(InputError, match="empty"):
+        sweep(model, {"person": []})
+
+
+def test_unknown_names_are_refused(model: Model) -> None:
+    with pytest.raises(InputError, match="unknown sort"):
+        sweep(model, {"people": [3]})
+    with pytest.raises(InputError, match=r"\$v"):
+        sweep(model, {"person": [3]}, weights={"v": [1.0]})
+
+
+# --- files
+
+
+def test_csv_and_json_hold_the_same_table(model: Model, tmp_path: Path) -> None:
+    sizes = {"person": [2, 5, 50]}
+    records = sweep_to_file(model, tmp_path / "s.csv", sizes, queries=[QUERY])
+    sweep_to_file(model, tmp_path / "s.json", sizes, queries=[QUERY])
+    assert json.loads((tmp_path / "s.json").read_text()) == records
+    with (tmp_path / "s.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["probability"]) for row in rows] == [r["probability"] for r in records]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s.csv", "s.json"]
+
+
+def test_parquet_and_plots(model: Model, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("matplotlib")
+    sizes = {"person": [2, 5, 50]}
+    records = sweep_to_file(model, tmp_path / "s.parquet", sizes, queries=[QUERY])
+    table = duckdb.read_parquet(str(tmp_path / "s.parquet"))
+    assert table.count("*").fetchall() == [(len(records),)]
+    for name, magic in (("s.png", b"\x89PNG"), ("s.svg", b"<?xml")):
+        sweep_to_file(model, tmp_path / name, sizes, weights={"w": [0.5, 1.0]}, queries=[QUERY])
+        assert (tmp_path / name).read_bytes().startswith(magic)
+
+
+@pytest.mark.parametrize("name", ["s.txt", "s", "missing/s.csv"])
+def test_unwritable_outputs_are_refused_before_anything_runs(
+    model: Model, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("liftgbp.sweeps.to_file.sweep", lambda *a, **k: pytest.fail("it ran"))
+    with pytest.raises(InputError, match="cannot write"):
+        sweep_to_file(model, tmp_path / name, {"person": [3]})
+
+
+class Interrupt:
+    """Stops a sweep after some batches."""
+
+    def __init__(self, after: int) -> None:
+        self._left = after
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if not self._left:
+            raise KeyboardInterrupt
+        self._left -= 1
+
+
+def test_an_interrupted_sweep_goes_on(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("liftgbp.sweeps.run.BATCH", 2)
+    sizes = {"person": [2, 3, 4, 5, 6, 7]}
+    whole = sweep_to_file(model, tmp_path / "whole.csv", sizes, queries=[QUERY])
+    path = tmp_path / "s.csv"
+    with pytest.raises(KeyboardInterrupt):
+        sweep_to_file(model, path, sizes, queries=[QUERY], progress=Interrupt(after=2))
+    assert not path.exists()
+    journal = tmp_path / "s.csv.partial"
+    assert len(journal.read_text().splitlines()) == 1 + 4
+    # An interrupt may also cut a line short: its point is solved again.
+    journal.write_text(journal.read_text()[:-20])
+    asked: list[int] = []
+    original = liftgbp.shatter
+
+    def counting(model: Model, sizes: dict[str, int], **options: int) -> object:
+        asked.append(sizes["person"])
+        return original(model, sizes, **options)
+
+    monkeypatch.setattr("liftgbp.sweeps.run.shatter", counting)
+    records = sweep_to_file(model, path, sizes, queries=[QUERY])
+    assert asked == [5, 6, 7]
+    assert not journal.exists()
+    assert len(path.read_text().splitlines()) == 1 + len(whole)
+    assert [(r["person"], r["atom"], r["value"]) for r in records] == [
+        (r["person"], r["atom"], r["value"]) for r in whole
+    ]
+    for column in ("probability", "log_z"):
+        assert [r[column] for r in records] == pytest.approx([r[column] for r in whole], rel=1e-9)
+
+
+def test_the_journal_of_another_sweep_is_not_touched(model: Model, tmp_path: Path) -> None:
+    path = tmp_path / "s.csv"
+    with pytest.raises(KeyboardInterrupt):
+        sweep_to_file(model, path, {"person": [2]}, progress=Interrupt(after=0))
+    journal = tmp_path / "s.csv.partial"
+    before = journal.read_text()
+    other = model.with_weights({"w": 0.3})
+    for changed, options in ((other, {}), (model, {"solver": "flooding"})):
+        with pytest.raises(InputError, match="another model"):
+            sweep_to_file(changed, path, {"person": [2]}, **options)
+    assert journal.read_text() == before
