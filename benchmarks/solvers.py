@@ -1,0 +1,78 @@
+"""Whole answers by descent and by flooding, and sweeps against single solves."""
+
+from __future__ import annotations
+
+import warnings
+from statistics import mean
+
+from rich.console import Console
+from rich.table import Table
+
+import liftgbp
+from benchmarks.timing import MODELS, PAPER_MODELS, milliseconds
+
+SIZES = (10, 10**3, 10**6, 10**9)
+POINTS = 200
+QUERY = {"friends-smokers": "friends(x,y)", "friends-knows": "friends(x,y)"}
+
+
+def main() -> None:
+    # Flooding on diverging models leaves the range of floating point; here only its time counts.
+    warnings.filterwarnings("ignore", category=RuntimeWarning)
+    console = Console(width=120)
+    console.print(whole_answers())
+    console.print(sweeps())
+
+
+def whole_answers() -> Table:
+    table = Table(title="infer, region graph included, in ms (goal: auto 30 at any N)")
+    table.add_column("model")
+    for size in SIZES:
+        table.add_column(f"auto, N = {size:g}", justify="right")
+    table.add_column("flooding, N = 10", justify="right")
+    for name in PAPER_MODELS:
+        model = liftgbp.load(MODELS / f"{name}.mln")
+        auto = [milliseconds(lambda m=model, n=n: _infer(m, n, "auto")) for n in SIZES]
+        flooding = milliseconds(lambda m=model: _infer(m, 10, "flooding"))
+        table.add_row(name, *(f"{t:.1f}" for t in (*auto, flooding)))
+    return table
+
+
+def sweeps() -> Table:
+    table = Table(title=f"a sweep of {POINTS} points against single solves (goal: ratio 20)")
+    table.add_column("model")
+    table.add_column("solver")
+    for heading in ("points", "sweep, ms", "single, ms", "ratio"):
+        table.add_column(heading, justify="right")
+    sizes = liftgbp.size_range("person", "2..1e9", POINTS)
+    for name in PAPER_MODELS:
+        model = liftgbp.load(MODELS / f"{name}.mln")
+        queries = [QUERY.get(name, "r(x,y)")]
+        for solver in ("auto", "flooding"):
+            whole = milliseconds(
+                lambda m=model, q=queries, s=solver: liftgbp.sweep(
+                    m, {"person": sizes}, queries=q, solver=s
+                ),
+                repetitions=2,
+            )
+            single = mean(
+                milliseconds(lambda m=model, n=n, s=solver: _infer(m, n, s), repetitions=3)
+                for n in SIZES
+            )
+            table.add_row(
+                name,
+                solver,
+                str(len(sizes)),
+                f"{whole:.0f}",
+                f"{single:.1f}",
+                f"{whole / single:.0f}",
+            )
+    return table
+
+
+def _infer(model: liftgbp.Model, people: int, solver: str) -> None:
+    liftgbp.infer(model, {"person": people}, solver=solver)
+
+
+if __name__ == "__main__":
+    main()
