@@ -8,6 +8,7 @@ equations between those. Neither depends on domain sizes or weights.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -42,8 +43,9 @@ class Polytope:
         return beliefs
 
 
+@lru_cache(maxsize=8)
 def polytope(layout: Layout) -> Polytope:
-    """The consistent beliefs of a layout."""
+    """The consistent beliefs of a layout; the same layout is often asked again."""
     is_inner = np.zeros(layout.belief_entries, dtype=bool)
     inner_regions = np.unique(layout.region_of[layout.children])
     is_inner[np.isin(layout.region_of, inner_regions)] = True
