@@ -36,6 +36,9 @@ MOST_ASTRAY = 4
 MOST_NUMBERS = 10**7
 """The size of the largest array of a stack; larger stacks are worked off in parts."""
 
+INWARDS = 1e-20
+"""How far inside the boundary its slope is measured, as a part of the way to another point."""
+
 SAME = 1e-6
 """Points whose beliefs differ less than this are one point."""
 
@@ -216,12 +219,15 @@ class _End:
     def kind(self) -> Kind:
         if not self.settled:
             return Kind.UNKNOWN
-        return _kind(self.outer, float(self.step.lowest), FLAT_BY_ROUNDING)
+        return _kind(self.outer, self.step, FLAT_BY_ROUNDING)
 
 
-def _kind(outer: Floats, curvature: float, rounding: float) -> Kind:
+def _kind(outer: Floats, step: Step, rounding: float) -> Kind:
     """What a stationary point is, by its smallest curvature."""
-    if curvature < -rounding:
+    if step.flattest < FLATTEST:
+        # Nothing decides how far a direction goes whose curvature is lost in rounding.
+        return Kind.UNKNOWN
+    if step.lowest < -rounding:
         return Kind.SADDLE
     return Kind.BOUNDARY if (outer <= SMALLEST).any() else Kind.MINIMUM
 
@@ -272,23 +278,25 @@ class _Candidate:
         return verdict.kind in {Kind.MINIMUM, Kind.BOUNDARY} and verdict.plausible
 
 
-def _candidate(plan: Plan, end: _End, polish: bool) -> _Candidate:
+def _candidate(plan: Plan, end: _End, others: list[_End]) -> _Candidate:
     energy = end.run.energy
     outer, residual = end.outer, float(end.step.residual)
     curvature, kind = float(end.step.lowest), end.kind
     free_energy = Decimal(end.value) * energy.scale[end.row]
     implied = None
-    if polish:
+    if _needs_digits(plan, end):
         refined = refine(plan, energy.consistent, outer)
         if refined.residual <= REFINED:
             outer, residual = refined.outer, refined.residual
             free_energy, implied = refined.free_energy, float(refined.entropy)
             # What polishing moves may be more than what decides between minimum and saddle.
-            step = newton_step(Energy([plan], energy.consistent), outer[None])
-            curvature = float(step.lowest[0])
-            kind = _kind(outer, curvature, FLAT_WHEN_POLISHED)
+            step = newton_step(Energy([plan], energy.consistent), outer[None]).row(0)
+            curvature = float(step.lowest)
+            kind = _kind(outer, step, FLAT_WHEN_POLISHED)
         elif residual > SAME:
             kind = Kind.UNKNOWN
+    if kind is Kind.BOUNDARY and _falls_inwards(end, others):
+        kind = Kind.UNKNOWN
     beliefs = energy.consistent.all_entries(outer)
     log_z = Decimal(plan.log_offset) - free_energy
     verdict = Verdict(
@@ -302,9 +310,22 @@ def _candidate(plan: Plan, end: _End, polish: bool) -> _Candidate:
         return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)
 
 
+def _falls_inwards(end: _End, others: list[_End]) -> bool:
+    """Whether the free energy falls from a point on the boundary towards the end of another start.
+
+    Then the minimum lies between them, where curvature is lost in rounding.
+    """
+    inwards = np.array([other.outer for other in others]) - end.outer
+    energy = end.run.energy[np.full(len(others), end.row)]
+    gradient = energy.gradient(end.outer + INWARDS * inwards)
+    slope = np.einsum("sd,sd->s", gradient, inwards)
+    size = np.einsum("sd,sd->s", np.abs(gradient), np.abs(inwards))
+    return bool((slope < -ROUNDING * size).any())
+
+
 def _weighted(plan: Plan, ends: list[_End]) -> list[Point]:
     """The points with their shares, best first; what is no plausible minimum has none."""
-    candidates = [_candidate(plan, end, _needs_digits(plan, end)) for end in ends]
+    candidates = [_candidate(plan, end, ends) for end in ends]
     ordered = _apart(sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z)))
     good = [c for c in ordered if c.qualifies]
     if not good:

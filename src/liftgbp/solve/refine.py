@@ -19,6 +19,7 @@ from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Metric
 from liftgbp.solve.polytope import Polytope
 
 ROUNDS = 15
+FIRST_ROUNDS = 2
 SETTLED = 1e-15
 LARGEST_CORRECTION = 0.5
 """A relative change of a belief beyond this is no correction: the point was not stationary."""
@@ -74,13 +75,14 @@ class _Refinement:
 
     def run(self) -> Refined:
         moved = np.inf
-        for _ in range(ROUNDS):
+        for rounds in range(ROUNDS):
             change = self._correction()
             moved = float(np.abs(change / self._floats()).max(initial=0.0))
             if not moved < LARGEST_CORRECTION:
                 break
             self._b = self._b + _decimals(change)
-            if moved < SETTLED:
+            # The first rounds find the multipliers; only after them a small change says something.
+            if moved < SETTLED and rounds >= FIRST_ROUNDS:
                 break
         outer = self._start.copy()
         outer[self._alive] = self._floats()
