@@ -29,7 +29,7 @@ class Shell:
 
     def __call__(self, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
         self._patch.setattr("sys.argv", ["liftgbp", *arguments])
-        self._patch.setattr("sys.stdin", io.StringIO(stdin))
+        self._patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         with pytest.raises(SystemExit) as exit_:
             main()
         captured = self._capture.readouterr()

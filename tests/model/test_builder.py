@@ -210,7 +210,6 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: B.predicate("p", "Person"), "the name of a sort starts with a lower-case letter"),
     (lambda: B.predicate("p", values="ab"), "values must be a list of names, got 'ab'"),
     (lambda: B.predicate("p", values=["a"]).build(), "p needs at least two values"),
-    (lambda: B.predicate("v").build(), "v is a word of the language; use another name"),
     (lambda: B.predicate("smokes").build(), "smokes was declared as smokes(person)"),
     (
         lambda: B.sort("a", size=3).sort("a", size=4).build(),
@@ -244,6 +243,18 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: B.hard("smokes(x)", where=3), "a restriction is Equal(...) or Not(Equal(...)), got 3"),
     (lambda: B.formula("smokes(x,y)", 1).build(), "smokes takes 1 argument, got 2"),
     (lambda: B.formula("rains", 1).build(), "unknown predicate rains"),
+    (
+        lambda: B.formula("EXIST x smokes(x)", 1, where="x != Anna").build(),
+        "x is bound by a quantifier; restrictions speak of free variables",
+    ),
+    (
+        lambda: B.hard(Is(SMOKES_X), where=Equal(Variable("z"), Constant("Anna"))).build(),
+        "z occurs only after the bar; use it in the formula",
+    ),
+    (
+        lambda: B.table(["smokes(x)"], [1, 2], where="x != z").build(),
+        "z occurs only after the bar; use it in the formula",
+    ),
     # --- tables
     (lambda: B.table("smokes(x)", [1, 2]), "a table is over a list of atoms, got 'smokes(x)'"),
     (lambda: B.table([5], [1, 2]), "an atom is a text such as 'smokes(x)' or an Atom, got 5"),
@@ -268,3 +279,20 @@ def test_error(wrong: Callable[[], Any], message: str) -> None:
     with pytest.raises(ModelError) as caught:
         wrong()
     assert message in caught.value.message
+
+
+RESERVED = ["exist", "forall", "parfactor", "inf", "nan", "distinct", "v"]
+
+
+@pytest.mark.parametrize("word", RESERVED)
+def test_reserved_words_name_nothing(word: str) -> None:
+    empty = ModelBuilder()
+    for builder in (
+        empty.predicate(word),
+        empty.predicate(word, "person"),
+        empty.predicate("p", "person", word),
+        empty.sort(word, size=3),
+    ):
+        with pytest.raises(ModelError) as caught:
+            builder.build()
+        assert caught.value.message == f"{word} is a reserved word; choose another name"

@@ -137,6 +137,26 @@ def test_a_missing_size_points_at_the_declaration() -> None:
     assert caught.value.span.text == "p(person)"
 
 
+# --- printing
+
+
+def test_a_model_prints_as_its_text() -> None:
+    text = "person = 3\nfriends(person, person)\n1.5 friends(x,y) | x != y"
+    assert str(parse(text)) == text
+    assert parse(str(parse(text))) == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("p(person)\nrain\n1 p(x)", "<Model friends-smokers: 2 predicates, 1 rule>"),
+        ("rain", "<Model friends-smokers: 1 predicate, 0 rules>"),
+    ],
+)
+def test_short_form_of_a_model(text: str, expected: str) -> None:
+    assert repr(parse(text, "models/friends-smokers.mln")) == expected
+
+
 # --- variables
 
 
@@ -144,7 +164,7 @@ def test_variables_of_a_rule() -> None:
     (rule,) = parse("""
         p(person)
         lives(person, city)
-        1 (EXIST c lives(y,c) ^ d = c) ^ p(x) | z != x
+        1 (EXIST c lives(y,c) ^ d = c) ^ p(x) ^ z != x
     """).rules
     model = with_rules(rule)
     assert free_variables(rule) == ("y", "d", "x", "z")

@@ -345,7 +345,7 @@ def test_sort(text: str, expected: Sort) -> None:
         ("m(person) :\n  {a, b}", Predicate("m", ("person",), ("a", "b"))),
         ("likes(person)\nlikes(person)", Predicate("likes", ("person",))),
         ("parfactors(person)", Predicate("parfactors", ("person",))),
-        ("inf(person)", Predicate("inf", ("person",))),
+        ("infer(person)", Predicate("infer", ("person",))),
     ],
 )
 def test_predicate(text: str, expected: Predicate) -> None:

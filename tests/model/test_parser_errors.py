@@ -17,6 +17,11 @@ DECLARED = "p(person) /**/ \nr(person,person)\nmood(person) : {low, high}\nrain\
 NEEDS_WEIGHT = "a formula needs a weight in front or a period at its end"
 OPERATOR = "expected an operator (^, v, =>, <=>)"
 SIZE = "must be a whole number from 1 to 1e100"
+RESERVED = "is a reserved word; choose another name"
+LOWER_CASE = "in a declaration, sorts start with a lower-case letter"
+OR_OR_BAR = "'or' is written v, and after | stand restrictions such as x != y"
+BOUND = "is bound by a quantifier; restrictions speak of free variables"
+AFTER_BAR = "occurs only after the bar; use it in the formula"
 DOTS = "... stands between a whole number and a larger one"
 
 # (text, column of the error in line 5, length of the marked text, part of the message)
@@ -62,6 +67,15 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("1.4 p(x) and p(y)", 10, 3, "'and' is written ^"),
     ("1.4 p(x) || p(y)", 11, 1, "'or' is written v"),
     ("1.4 p(x) or p(y)", 10, 2, "'or' is written v"),
+    ("1.4 p(x) V p(y)", 10, 1, "'or' is written v"),
+    ("1.4 p(x) | p(y)", 16, 1, f"expected '=', got the end of the text; {OR_OR_BAR}"),
+    ("1.4 p(x) | p(y), rain", 16, 1, f"expected '=', got ','; {OR_OR_BAR}"),
+    ("1.4 r(x,y) | x != y, p(y)", 26, 1, OR_OR_BAR),
+    ("1.4 p(x) | !p(y)", 12, 1, OR_OR_BAR),
+    ("parfactor p(x) | p(y) : [1, 2]", 23, 1, OR_OR_BAR),
+    ("1.4 r(x,y) ^ x < y", 16, 1, "only = and != are known"),
+    ("1.4 r(x,y) | x <= y", 16, 1, "got '<'; only = and != are known"),
+    ("+1 p(x)", 1, 1, "a positive number is written without +"),
     ("1.4 ~p(x)", 5, 1, "'not' is written !"),
     ("1.4 not p(x)", 9, 1, "'not' is written !"),
     ("1.4 p(x) -> p(y)", 10, 1, "'implies' is written =>"),
@@ -71,6 +85,8 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("1.4 ∀y p(y)", 5, 1, "this quantifier is written FORALL"),
     ("s(person, person!)", 17, 1, "marks of uniqueness (person!) are not part of the language"),
     ("*s(person)", 1, 1, "closed-world marks (*friends) are not part of the language"),
+    ('1.4 p("")', 7, 1, "a name in quotes cannot be empty"),
+    ('#include ""', 10, 1, "a name in quotes cannot be empty"),
     ("1.4 p('Anna')", 7, 1, 'names are quoted with "'),
     ('1.4 p("Anna)', 7, 1, "the closing quote is missing"),
     ("1.4 p(x) /* for ever", 10, 2, "this comment has no end; close it with */"),
@@ -82,7 +98,12 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("person = 1e-9999999999999999999", 10, 22, f"the size of person {SIZE}, got 1e-99"),
     ("person = {Anna, Bob, Anna}", 22, 4, "Anna is listed twice"),
     ("person = {1, 2, 1, ..., 3}", 17, 1, "1 is listed twice"),
-    ("person = {3, 1, ..., 5}", 17, 3, "3 is listed twice"),
+    ("person = {3, A, 1, ..., 5}", 20, 3, "3 is listed twice"),
+    ("person = {1, 3, ..., 9}", 17, 3, "it continues 1, 2 but not 1, 3"),
+    ("person = {A, 1, 2, 4, ..., 9}", 23, 3, "it continues 2, 3 but not 2, 4"),
+    ("person = {3, 1, ..., 5}", 17, 3, "it continues 3, 4 but not 3, 1"),
+    ("person = {1, ..., 3, 4, 6, ..., 9}", 28, 3, "it continues 4, 5 but not 4, 6"),
+    ('person = {A, ""}', 14, 1, "a name in quotes cannot be empty"),
     ("person = {Anna, bob}", 17, 3, 'formulas would read bob as a variable; write Bob or "bob"'),
     ("person = {1, ..., 1}", 14, 3, DOTS),
     ("person = {A, ..., B}", 14, 3, DOTS),
@@ -97,10 +118,25 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("m(X) : {a, b}", 1, 4, "a predicate is declared with sorts, which start with a lower-case"),
     ("m : {a}", 1, 7, "m needs at least two values"),
     ("m : {a, b, a}", 12, 1, "a is listed twice"),
-    ("distinct(person)", 1, 16, "distinct is a word of the language; use another name"),
+    ("distinct(person)", 1, 16, f"distinct {RESERVED}"),
+    ("exist(person)", 1, 5, f"exist {RESERVED}"),
+    ("  FORALL(person, person)", 3, 6, f"FORALL {RESERVED}"),
+    ("parfactor(person)", 1, 9, f"parfactor {RESERVED}"),
+    ("parfactor", 1, 9, f"parfactor {RESERVED}"),
+    ("exist : {a, b}", 1, 5, f"exist {RESERVED}"),
+    ("inf", 1, 3, f"inf {RESERVED}"),
+    ("NaN", 1, 3, f"NaN {RESERVED}"),
+    ("inf(person)", 1, 11, f"inf {RESERVED}"),
+    ("inf = 3", 1, 3, f"inf {RESERVED}"),
+    ("nan = {A, B}", 1, 3, f"nan {RESERVED}"),
+    ("q(exist)", 1, 8, f"exist {RESERVED}"),
+    ("p(x)", 1, 4, f"p was declared as p(person) in a.mln, line 1; {NEEDS_WEIGHT}"),
+    ("friends(Person, Person)", 1, 23, f"{NEEDS_WEIGHT}; {LOWER_CASE}"),
+    ("friends(person, City)", 1, 21, f"{NEEDS_WEIGHT}; {LOWER_CASE}"),
     # --- rules
     ("p(x) ^ p(y)", 1, 11, NEEDS_WEIGHT),
     ("  p(Anna) // a fact?", 3, 7, NEEDS_WEIGHT),
+    ("q(1)", 1, 4, NEEDS_WEIGHT),
     ("p(+x)", 1, 5, NEEDS_WEIGHT),
     ("r(x,y) | x != y", 1, 15, NEEDS_WEIGHT),
     ("mood(x) = high", 1, 14, NEEDS_WEIGHT),
@@ -112,6 +148,12 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("1.4 FORALL z p(x)", 12, 1, "variable z does not occur in the formula"),
     ("1.4 p(x) | mood(x) = low", 12, 13, "a restriction compares variables and constants"),
     ("1.4 p(x) | rain != x", 12, 9, "rain is a predicate; a restriction compares variables"),
+    ("1 EXIST x p(x) | x != Anna", 18, 1, f"x {BOUND}"),
+    ("1 p(y) ^ !(FORALL x p(x)) | y != x", 34, 1, f"x {BOUND}"),
+    ("1 p(x) | x != z", 15, 1, f"z {AFTER_BAR}"),
+    ("1 p(x) | y != z", 10, 1, f"y {AFTER_BAR}"),
+    ("p(x) | z = Anna.", 8, 1, f"z {AFTER_BAR}"),
+    ("parfactor p(x) | x != z : [1, 2]", 23, 1, f"z {AFTER_BAR}"),
     ("1 " + 120 * "!" + "p(x)", 1, 126, "this is nested more than 100 levels deep"),
     ("1" + 120 * "+1" + " p(x)", 1, 246, "this is nested more than 100 levels deep"),
     # --- weights and potentials
@@ -212,6 +254,17 @@ def test_the_whole_message() -> None:
     )
 
 
+def test_v_is_reserved_where_it_joins_no_formulas() -> None:
+    with pytest.raises(ModelError) as caught:
+        parse("v(person)", "a.mln")
+    assert str(caught.value).startswith(f"a.mln:1:1: v {RESERVED}\n")
+
+
+def test_restrictions_may_speak_of_leading_foralls() -> None:
+    rule, same = parse("p(person)\n1 FORALL x p(x) | x != Anna\n1 p(x) | x != Anna").rules
+    assert rule == same
+
+
 def test_parentheses_may_be_nested_without_limit() -> None:
     assert len(parse(f"p(person)\n1 {5000 * '('}p(x){5000 * ')'}").rules) == 1
 
@@ -268,6 +321,26 @@ def test_a_file_that_includes_itself(tmp_path: Path) -> None:
         load(tmp_path / "a.mln")
     with pytest.raises(ModelError, match=r"include each other: a\.mln -> a\.mln"):
         parse('#include "a.mln"', str(tmp_path / "text.mln"))
+
+
+def _chain_of_includes(folder: Path, levels: int) -> Path:
+    for level in range(levels):
+        (folder / f"{level}.mln").write_text(f'rain\n  #include "{level + 1}.mln"')
+    (folder / f"{levels}.mln").write_text("1 rain")
+    return folder / "0.mln"
+
+
+def test_includes_may_be_a_hundred_levels_deep(tmp_path: Path) -> None:
+    assert len(load(_chain_of_includes(tmp_path, 100)).rules) == 1
+
+
+def test_includes_that_are_too_deep(tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as caught:
+        load(_chain_of_includes(tmp_path, 2000))
+    span = caught.value.span
+    assert caught.value.message == "files include each other more than 100 levels deep"
+    assert span is not None
+    assert (span.source.name, span.line, span.column) == (str(tmp_path / "100.mln"), 2, 3)
 
 
 def test_errors_in_included_files_point_there(tmp_path: Path) -> None:

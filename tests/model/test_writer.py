@@ -34,7 +34,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
-from liftgbp.model.writer import model_text, rule_text, weight_text
+from liftgbp.model.writer import constant_text, model_text, rule_text, weight_text
 
 # Texts that the writer gives back as they are, one statement per line.
 WRITTEN = """
@@ -89,7 +89,7 @@ def test_canonical_texts_stay_as_they_are() -> None:
     ("text", "canonical"),
     [
         ("1.50 p( x )^(p(y))", "1.5 p(x) ^ p(y)"),
-        ("p(x). | x!=y,distinct", "p(x) | x != y, distinct."),
+        ("r(x,y). | x!=y,distinct", "r(x,y) | x != y, distinct."),
         ('2 p("Anna")', "2 p(Anna)"),
         ("2 (p(x) ^ p(y)) v p(y)", "2 p(x) ^ p(y) v p(y)"),
         ("-0 !x=y ^ p(x)", "0 x != y ^ p(x)"),
@@ -100,7 +100,7 @@ def test_canonical_texts_stay_as_they_are() -> None:
     ],
 )
 def test_canonical_text(text: str, canonical: str) -> None:
-    (rule,) = parse(f"$a = 1\np(person)\n{text}").rules
+    (rule,) = parse(f"$a = 1\np(person)\nr(person,person)\n{text}").rules
     assert rule_text(rule) == canonical
 
 
@@ -117,13 +117,48 @@ def test_changed_values_are_written() -> None:
     assert model_text(model.with_weights({"alpha": 1e-7})) == "$alpha = 1e-07\nrain\n$alpha rain"
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Anna", "Anna"),
+        ("Émile_2", "Émile_2"),
+        ("7", "7"),
+        ("0.5", "0.5"),
+        ("Anna Lee", '"Anna Lee"'),
+        ("x", '"x"'),
+        ("_A", '"_A"'),
+        ("7a", '"7a"'),
+        ("Exist", '"Exist"'),
+        ("NaN", '"NaN"'),
+        ('a "b" \\', r'"a \"b\" \\"'),
+    ],
+)
+def test_constant_text(name: str, text: str) -> None:
+    assert constant_text(name) == text
+    for place in (f"1 p({text})", f"1 p(x) ^ {text} = x", f"1 p(x) | x != {text}"):
+        assert parse(f"p(person)\n{place}").constants("person") == (name,)
+
+
 def test_no_text_for_an_empty_model() -> None:
     assert model_text(Model({}, {})) == ""
 
 
 # --- whatever a rule says, its text says the same
 
-NAMES = ("Anna", "Émile", "7", "0.5", "mary ann", "anna", "", 'a "b" \\', "inf", "v", "// x /*")
+NAMES = (
+    "Anna",
+    "Émile",
+    "7",
+    "0.5",
+    "mary ann",
+    "anna",
+    "Inf",
+    "Exist",
+    'a "b" \\',
+    "inf",
+    "v",
+    "// x /*",
+)
 VARIABLES = tuple(map(Variable, ("x", "y", "v", "exists")))
 PREDICATES = {
     predicate.name: predicate

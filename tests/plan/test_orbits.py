@@ -18,7 +18,7 @@ from liftgbp.plan import Plan, compile_plan
 from liftgbp.plan.orbits import find_orbits
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve import Descent, Flooding, log_z
+from liftgbp.solve import Descent, Flooding, Kind, Solution, log_z
 from random_models import models, sizes
 
 FAMILIES = ["intersections", "subsets", "bethe", "objects:2"]
@@ -221,31 +221,42 @@ def test_layouts_count_every_alive_state_once(
         )
     assert small.weights == full.weights
     assert small.log_offset == full.log_offset
-    # A uniform belief per alive state of the parent sums to a whole number of states.
-    for message in range(len(ours.message_starts)):
-        mine, others = ours.message_of == message, theirs.message_of == message
-        total = ours.source_counts[np.isin(ours.target_of, np.flatnonzero(mine))]
-        wanted = theirs.source_counts[np.isin(theirs.target_of, np.flatnonzero(others))]
-        assert total.sum() <= wanted.sum()
+    assert small.atom_counts == full.atom_counts
+
+
+def spread_out(small: Plan, full: Plan, log_beliefs: np.ndarray) -> np.ndarray:
+    """Beliefs of orbits as beliefs of single states."""
+    tables = full_tables(small, log_beliefs)
+    states = [t.ravel()[r] for t, r in zip(tables, full.layout.representatives, strict=True)]
+    return np.concatenate(states) if states else np.zeros(0)
+
+
+def check_minima(small: Plan, full: Plan, solution: Solution) -> None:
+    """Minima on orbits are consistent beliefs of full tables, with the same log Z.
+
+    Descent itself needs orbits: full tables are symmetric only if they start so and stay so.
+    """
+    for point in solution.points:
+        if point.verdict.kind is Kind.UNKNOWN:
+            continue
+        beliefs = spread_out(small, full, point.log_beliefs)
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.maximum(beliefs, 1e-300))
+        assert log_z(full, logs) == pytest.approx(point.log_z, rel=1e-10, abs=1e-9)
+        layout = full.layout
+        sums = np.bincount(
+            layout.target_of, beliefs[layout.sources], minlength=layout.message_entries
+        )
+        np.testing.assert_allclose(sums, beliefs[layout.children], atol=1e-12)
 
 
 @pytest.mark.parametrize("regions", FAMILIES)
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(max_rules=2), domain=sizes(3))
 def test_descent_on_orbits(regions: str, model: Model, domain: dict[str, int]) -> None:
     small, full = both_plans(model, domain, regions)
-    assume(full.layout.belief_entries <= 400)
-    descent = Descent(random=1)
-    ours, theirs = descent(small), descent(full)
-    assert ours.status is theirs.status
-    if not ours.converged:
-        return
-    assert ours.log_z == pytest.approx(theirs.log_z, rel=1e-9, abs=1e-7)
-    both = zip(
-        full_tables(small, ours.log_beliefs), full_tables(full, theirs.log_beliefs), strict=True
-    )
-    for own, wanted in both:
-        np.testing.assert_allclose(own, wanted, atol=1e-7)
+    assume(small.layout.belief_entries <= 60)
+    check_minima(small, full, Descent(random=1, iterations=50)(small))
 
 
 @pytest.mark.parametrize(
@@ -266,13 +277,6 @@ def test_minima_on_orbits(text: str, people: int, regions: str) -> None:
     graph = build_regions(shatter(parse(text), {"person": people}), regions)
     small, full = compile_plan(graph), compile_plan(graph, symmetric=False)
     assert small.layout.belief_entries < full.layout.belief_entries
-    ours, theirs = Descent()(small), Descent()(full)
-    assert ours.log_z == pytest.approx(theirs.log_z, rel=1e-11)
-    good, wanted = ([p for p in s.points if p.weight > 0] for s in (ours, theirs))
-    assert len(good) == len(wanted)
-    assert sorted(p.log_z for p in good) == pytest.approx(sorted(p.log_z for p in wanted))
-    np.testing.assert_allclose(
-        np.concatenate([t.ravel() for t in full_tables(small, ours.log_beliefs)]),
-        np.concatenate([t.ravel() for t in full_tables(full, theirs.log_beliefs)]),
-        atol=1e-9,
-    )
+    solution = Descent()(small)
+    assert any(p.verdict.kind is not Kind.UNKNOWN for p in solution.points)
+    check_minima(small, full, solution)

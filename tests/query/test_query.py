@@ -87,7 +87,6 @@ ROWS = {
         ("smokes(Anna)", "x = Anna", 1),
         ("smokes(x)", "x != Anna, x != Bob", 8),
     ],
-    "smokes(x) | x != x": [],
     "smokes(Bob), smokes(x) | x != Anna, x != Carl": [
         ("smokes(Bob) ^ smokes(Bob)", "x = Bob", 1),
         ("smokes(Bob) ^ smokes(x)", "x != Anna, x != Bob, x != Carl", 7),
@@ -351,7 +350,7 @@ def test_a_refusal_names_regions_that_would_do(text: str, query: str, needed: in
     model = parse(text)
     with pytest.raises(QueryError, match=f"--regions objects:{needed} would") as caught:
         infer(model, {"person": 4}).query(query)
-    assert "together" in caught.value.message
+    assert "no region holds" in caught.value.message
     wider = infer(model, {"person": 4}, regions=f"objects:{needed}", iterations=3)
     answers = wider.query(query)
     assert answers
@@ -370,7 +369,7 @@ def test_belief_propagation_holds_single_formulas_only() -> None:
     answers = infer(parse(PEOPLE), {"person": 5}, regions="bethe", iterations=5)
     assert answers.query("friends(x,y), smokes(x) | x != y")
     with pytest.raises(
-        QueryError, match=r"no region of bethe holds friends\(1,2\), friends\(2,1\)"
+        QueryError, match=r"no region holds friends\(x,y\) \^ friends\(y,x\) where x != y"
     ):
         answers.query("friends(x,y), friends(y,x) | x != y")
 
@@ -430,7 +429,7 @@ def test_marginal_is_the_generic_row(society: Answers) -> None:
         ("mood(x)", "true", "takes the values low, mid, high, not true"),
         ("smokes(x)", "maybe", "takes the values false, true, not maybe"),
         ("smokes(x) | x != x", "true", "has no row"),
-        ("friends(x,y) | x = y, x != Anna, y = Bob", "maybe", "not maybe"),
+        ("friends(x,y) | x = y", "true", "has no row"),
     ],
 )
 def test_marginals_that_do_not_exist(

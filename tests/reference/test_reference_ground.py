@@ -96,11 +96,6 @@ def test_distinct_concerns_each_sort_by_itself() -> None:
     assert len(grounded.factors) == 3 * 2 * 2
 
 
-def test_a_variable_that_only_restricts_multiplies() -> None:
-    rule = soft(0.5, is_("p", "x"), restrictions=(Not(equal("x", "y")),))
-    assert tables(ground(model(P, rule), {"person": 3}))["p(0)"] == [0.0, 1.0]
-
-
 def test_restriction_to_a_constant() -> None:
     rule = soft(0.5, is_("p", "x"), restrictions=(equal("x", "Bob"),))
     grounded = ground(model(P, rule, person=Sort("person", ("Ann", "Bob"))), {"person": 4})

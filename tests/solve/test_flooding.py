@@ -155,7 +155,8 @@ def test_a_large_part_does_not_excuse_another_part(people: int) -> None:
     beside = infer(
         parse(POLARISED + things), {"thing": 5, "person": people}, damping=0.8, solver="flooding"
     )
-    assert beside.status is Status.CONVERGED
+    # With more people, digits of their own messages are lost, and the status says so.
+    assert beside.status is (Status.CONVERGED if people <= 10**9 else Status.IMPRECISE)
     assert beside.marginal("r(x,y)") == pytest.approx(alone.marginal("r(x,y)"), abs=1e-11)
 
 

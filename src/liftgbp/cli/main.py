@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -31,24 +33,40 @@ def main() -> NoReturn:
 
 
 def _run() -> int:
+    _prepare_streams()
     try:
-        return int(cli.main(prog_name="liftgbp", standalone_mode=False) or 0)
+        code = int(cli.main(prog_name="liftgbp", standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return code
     except click.ClickException as error:
         error.show()
         return BAD_INPUT
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader went away (`| head`): nothing is wrong, and there is nobody left to tell.
+    except (BrokenPipeError, SystemExit):
+        # The reader went away (`| head`), which click reports by SystemExit: nothing is wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        click.echo(f"error: cannot write the answer: {error.strerror}", err=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BAD_INPUT
     except MemoryError:
         click.echo("error: out of memory; use smaller formulas or smaller regions", err=True)
         return BAD_INPUT
     except liftgbp.InputError as error:
         click.echo(f"error: {error}", err=True)
         return BAD_INPUT
+
+
+def _prepare_streams() -> None:
+    """Make closed streams harmless, and characters that a terminal lacks replaceable."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -258,8 +276,14 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
 def _read(path: str, weights: dict[str, float]) -> liftgbp.Model:
     if path != "-":
         return liftgbp.load(path).with_weights(weights)
+    return liftgbp.parse(_standard_input(), name="<stdin>").with_weights(weights)
+
+
+def _standard_input() -> str:
     try:
-        text = sys.stdin.read()
+        # Bytes, since the locale may let undecodable ones pass.
+        return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError:
         raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
-    return liftgbp.parse(text, name="<stdin>").with_weights(weights)
+    except AttributeError:
+        raise liftgbp.InputError("cannot read <stdin>: it is closed") from None

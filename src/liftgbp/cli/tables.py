@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
+from decimal import Context, Decimal
 from itertools import groupby
 from typing import Any
 
@@ -16,6 +17,8 @@ PIPE_WIDTH = 200
 """The width of tables that do not go to a terminal, where nothing needs to be folded."""
 
 LARGEST_WRITTEN_OUT = 10**15
+MOST_VALUE_COLUMNS = 4
+"""More values than this stand below each other."""
 
 
 def show_answers(result: dict[str, Any], minima: bool = False) -> None:
@@ -40,17 +43,33 @@ def _minima_table(minima: list[dict[str, Any]]) -> Table:
 
 
 def _answer_table(query: str, rows: list[dict[str, Any]]) -> Table:
-    table = _table(Text(query, style="bold"))
-    table.add_column("atom")
-    table.add_column("where")
-    table.add_column("count", justify="right")
-    values = list(rows[0]["values"]) if rows else []
-    for value in values:
-        table.add_column(f"P({value})", justify="right")
+    table = _table(Text(query, style="bold"), "atom", "where")
+    table.add_column("count", justify="right", no_wrap=True)
+    values = list(rows[0]["values"])
+    wide = len(values) > MOST_VALUE_COLUMNS
+    for heading in ["values", "P"] if wide else [f"P({_assignment(query, v)})" for v in values]:
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        probabilities = (probability_text(p) for p in row["values"].values())
-        table.add_row(row["atom"], row["where"], count_text(row["count"]), *probabilities)
+        lead = row["atom"], row["where"], count_text(row["count"])
+        texts = [probability_text(p) for p in row["values"].values()]
+        if not wide:
+            table.add_row(*lead, *texts)
+            continue
+        for k, (value, text) in enumerate(zip(row["values"], texts, strict=True)):
+            table.add_row(*(lead if k == 0 else ("", "", "")), _assignment(query, value), text)
+        table.add_section()
     return table
+
+
+def _assignment(query: str, values: str) -> str:
+    """Values as in the query: those of given atoms stand after a bar."""
+    queried, bar, _ = query.partition("|")
+    if not bar or "," not in values:
+        return values
+    count = queried.count("(") or 1 + queried.count("^") + queried.count(",")
+    parts = values.split(",")
+    given = ",".join(parts[count:])
+    return ",".join(parts[:count]) + (f" | {given}" if given else "")
 
 
 def _show_run(console: Console, result: dict[str, Any]) -> None:
@@ -124,7 +143,8 @@ def show_check(result: dict[str, Any]) -> None:
         Text("largest difference between lifted and ground beliefs", style="bold"), "iteration"
     )
     compared.add_column("difference", justify="right")
-    for iteration in sorted({*range(0, len(differences), 5), 1, 2, len(differences) - 1}):
+    worst = max(range(result["judged"]), key=differences.__getitem__)
+    for iteration in sorted({*range(0, len(differences), 5), 1, 2, worst, len(differences) - 1}):
         if iteration < len(differences):
             compared.add_row(str(iteration), f"{differences[iteration]:.1e}")
     console.print(compared)
@@ -201,7 +221,10 @@ def count_text(count: int) -> str:
     >>> count_text(1234567), count_text(10**30)
     ('1,234,567', '1e+30')
     """
-    return f"{count:,}" if abs(count) < LARGEST_WRITTEN_OUT else f"{float(count):.6g}"
+    if abs(count) < LARGEST_WRITTEN_OUT:
+        return f"{count:,}"
+    # Counts may exceed the range of floats.
+    return f"{Decimal(count).normalize(Context(prec=6)):g}".lower()
 
 
 def _table(title: Text, *columns: str) -> Table:
@@ -211,5 +234,13 @@ def _table(title: Text, *columns: str) -> Table:
     return table
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leave it to the main function: nothing is wrong."""
+        raise BrokenPipeError
+
+
 def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, markup=False)
+    return _Console(
+        width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, markup=False
+    )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from liftgbp.errors import ModelError
+from liftgbp.errors import ModelError, Span
 from liftgbp.model.ast import (
+    BOOLEAN,
     And,
     Atom,
     Equal,
@@ -26,12 +27,9 @@ from liftgbp.model.ast import (
     WeightedFormula,
 )
 from liftgbp.model.model import Model
+from liftgbp.model.names import is_reserved, reserved_message
 from liftgbp.model.scopes import free_variables
-from liftgbp.model.statements import Statement, WeightDeclaration
-
-RESERVED = {"v", "distinct", "parfactor"} | {
-    spelled for word in ("exist", "forall") for spelled in (word, word.title(), word.upper())
-}
+from liftgbp.model.statements import NEEDS_WEIGHT, BareAtom, Statement, WeightDeclaration
 
 
 def assemble(statements: Iterable[Statement], name: str) -> Model:
@@ -44,9 +42,13 @@ def assemble(statements: Iterable[Statement], name: str) -> Model:
         if isinstance(statement, WeightDeclaration):
             _name_weight(weights, statement)
         elif isinstance(statement, Sort):
+            _check_names((statement.name,), statement.span)
             sorts[statement.name] = _joined(sorts.get(statement.name, statement), statement)
         elif isinstance(statement, Predicate):
+            _check_names((statement.name, *statement.sorts), statement.span)
             _declare(predicates, statement)
+        elif isinstance(statement, BareAtom):
+            raise _neither_rule_nor_declaration(statement, predicates)
         else:
             rules.append(statement)
     propositions = frozenset(p.name for p in predicates.values() if not p.sorts)
@@ -56,6 +58,12 @@ def assemble(statements: Iterable[Statement], name: str) -> Model:
 
 
 # --- declarations
+
+
+def _check_names(names: Iterable[str], span: Span | None) -> None:
+    for name in names:
+        if is_reserved(name):
+            raise ModelError(reserved_message(name), span)
 
 
 def _name_weight(weights: dict[str, WeightDeclaration], new: WeightDeclaration) -> None:
@@ -74,14 +82,23 @@ def _joined(known: Sort, new: Sort) -> Sort:
 
 
 def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
-    if new.name in RESERVED:
-        raise ModelError(f"{new.name} is a word of the language; use another name", new.span)
     known = predicates.setdefault(new.name, new)
     if known.sorts != new.sorts:
-        raise ModelError(f"{new.name} was declared as {known}{_at(known)}", new.span)
+        # In a text, an atom of variables that lacks its weight looks like a declaration.
+        hint = f"; {NEEDS_WEIGHT}" if new.span and new.values == BOOLEAN else ""
+        raise ModelError(f"{new.name} was declared as {known}{_at(known)}{hint}", new.span)
     if known.values != new.values:
         values = ", ".join(known.values)
         raise ModelError(f"{new.name} was declared with values {values}{_at(known)}", new.span)
+
+
+def _neither_rule_nor_declaration(
+    atom: BareAtom, predicates: Mapping[str, Predicate]
+) -> ModelError:
+    hint = ""
+    if atom.capitalised and atom.predicate not in predicates:
+        hint = "; in a declaration, sorts start with a lower-case letter"
+    return ModelError(NEEDS_WEIGHT + hint, atom.span)
 
 
 def _at(known: WeightDeclaration | Sort | Predicate) -> str:

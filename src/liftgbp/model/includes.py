@@ -9,6 +9,8 @@ from liftgbp.errors import ModelError, Source, Span
 from liftgbp.model.layout import clean_source
 from liftgbp.model.statements import Include, Statement, read_statements
 
+MAX_LEVELS = 100
+
 
 def text_statements(source: Source, folder: Path) -> Iterator[Statement]:
     """All statements of a text whose includes are relative to a folder."""
@@ -39,6 +41,10 @@ def _statements(
             cycle = [*trail[trail.index(file) :], file]
             names = " -> ".join(member.name for member in cycle)
             raise ModelError(f"these files include each other: {names}", statement.span)
+        if len(trail) > MAX_LEVELS:
+            raise ModelError(
+                f"files include each other more than {MAX_LEVELS} levels deep", statement.span
+            )
         if file not in finished:
             yield from _statements(included, path.parent, (*trail, file), finished)
             finished.add(file)

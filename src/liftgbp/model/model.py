@@ -27,6 +27,7 @@ from liftgbp.model.ast import (
     weight_parts,
 )
 from liftgbp.model.scopes import (
+    check_restricted_variables,
     constant_sorts,
     expanded_variables,
     free_variables,
@@ -34,7 +35,7 @@ from liftgbp.model.scopes import (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Model:
     """What a modeller states; immutable, and consistent in itself once constructed.
 
@@ -65,6 +66,16 @@ class Model:
             for sort in predicate.sorts:
                 sorts.setdefault(sort, Sort(sort, span=predicate.span))
         return sorts
+
+    def __str__(self) -> str:
+        """The model as text of the language."""
+        from liftgbp.model.writer import model_text  # the writer itself needs this class
+
+        return model_text(self)
+
+    def __repr__(self) -> str:
+        predicates = _counted(len(self.predicates), "predicate")
+        return f"<Model {self.name}: {predicates}, {_counted(len(self.rules), 'rule')}>"
 
     # --- what the rules mention
 
@@ -163,12 +174,13 @@ class Model:
         if len(atom.args) != len(predicate.sorts):
             wanted, got = len(predicate.sorts), len(atom.args)
             raise error(
-                f"{predicate.name} takes {wanted} argument{'s' * (wanted != 1)}, got {got}",
+                f"{predicate.name} takes {_counted(wanted, 'argument')}, got {got}",
                 atom.span,
             )
         return predicate
 
     def _check_rule(self, rule: Rule) -> None:
+        check_restricted_variables(rule)
         self.variable_sorts(rule)
         if isinstance(rule, TableParfactor):
             self._check_table(rule)
@@ -265,3 +277,7 @@ def _whole_number(sort: str, size: object) -> int:
 
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from liftgbp.errors import ModelError, Span
 from liftgbp.model.ast import (
@@ -69,6 +70,26 @@ def quantified_variables(rule: Rule) -> tuple[Variable, ...]:
     return tuple(
         part.variable for part in subformulas(rule.formula) if isinstance(part, Exists | Forall)
     )
+
+
+def check_restricted_variables(rule: Rule) -> None:
+    """Refuses restrictions on variables that are not free in what they restrict.
+
+    Such a variable would be one more that the groundings range over, and multiply the weight.
+    """
+    free = free_variables(replace(rule, restrictions=()))
+    bound = {variable.name for variable in quantified_variables(rule)}
+    for restriction in rule.restrictions:
+        for part in subformulas(restriction):
+            terms = (part.left, part.right) if isinstance(part, Equal) else ()
+            for term in terms:
+                if isinstance(term, Variable) and term.name not in free:
+                    problem = (
+                        "is bound by a quantifier; restrictions speak of free variables"
+                        if term.name in bound
+                        else "occurs only after the bar; use it in the formula"
+                    )
+                    raise ModelError(f"{term} {problem}", term.span or rule.span)
 
 
 def term_sorts(rule: Rule, predicates: Mapping[str, Predicate]) -> dict[Term, str]:

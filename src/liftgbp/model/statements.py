@@ -57,7 +57,16 @@ class WeightDeclaration:
     span: Span | None = field(default=None, compare=False, repr=False)
 
 
-Statement: TypeAlias = WeightDeclaration | Sort | Predicate | Rule
+@dataclass(frozen=True, slots=True)
+class BareAtom:
+    """An atom that stands alone, without the weight of a rule or the sorts of a declaration."""
+
+    predicate: str
+    capitalised: bool  # whether some argument starts with a capital letter
+    span: Span
+
+
+Statement: TypeAlias = WeightDeclaration | Sort | Predicate | Rule | BareAtom
 
 
 def read_statements(source: Source) -> Iterator[Statement | Include]:
@@ -143,6 +152,7 @@ def _members(reader: Reader, tree: ParseTree) -> dict[str, None]:
     listed = tokens(tree)
     for index, token in enumerate(listed):
         if token.type == "ELLIPSIS":
+            _check_step(reader, token, listed[:index])
             found = _left_out(reader, token, listed[max(0, index - 1)], listed[index + 1 :])
         else:
             found = [plain_name(token)]
@@ -151,6 +161,18 @@ def _members(reader: Reader, tree: ParseTree) -> dict[str, None]:
                 raise reader.problem(f"{name} is listed twice", token)
             names[name] = None
     return names
+
+
+def _check_step(reader: Reader, dots: Token, before: list[Token]) -> None:
+    """Refuses `1, 3, ...`; the number that ends an earlier range does not count."""
+    if len(before) < 2 or [token.type for token in before[-3:-2]] == ["ELLIPSIS"]:
+        return
+    one, other = map(_whole_number, before[-2:])
+    if one is not None and other is not None and other != one + 1:
+        raise reader.problem(
+            f"... counts in steps of one: it continues {one}, {one + 1} but not {one}, {other}",
+            dots,
+        )
 
 
 def _left_out(reader: Reader, dots: Token, before: Token, after: list[Token]) -> list[str]:
@@ -237,10 +259,20 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
     )
 
 
-def _declaration(reader: Reader, tree: ParseTree, formula: ParseTree) -> Sort | Predicate:
+def _declaration(
+    reader: Reader, tree: ParseTree, formula: ParseTree
+) -> Sort | Predicate | BareAtom:
     match formula.data, formula.children:
         case "truth", [Tree() as call] if _could_be_declared(call):
             return _predicate(reader, tree, call, BOOLEAN)
+        case "truth", [Tree() as call]:
+            return _bare_atom(reader, call)
         case "comparison", [operand, Token("EQUAL"), Token("NUMBER") as size]:
             return _sort_of_size(reader, tree, operand, size)
     raise reader.problem(NEEDS_WEIGHT, tree)
+
+
+def _bare_atom(reader: Reader, call: ParseTree) -> BareAtom:
+    terms = (tokens(argument)[-1] for argument in call_arguments(call))
+    capitalised = any(term.type == "NAME" and term[0].isupper() for term in terms)
+    return BareAtom(str(call.children[0]), capitalised, reader.span(call))

@@ -9,6 +9,7 @@ from typing import Any, cast
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from liftgbp.errors import InputError, QueryError, Source, Span
+from liftgbp.model.names import is_reserved, reserved_message
 
 _OPERATORS = {"AND", "_OR", "IMPLIES", "IFF"}
 _COMPARISONS = {"EQUAL", "UNEQUAL"}
@@ -44,20 +45,30 @@ _HINTS = tuple(
     (re.compile(pattern), hint)
     for pattern, hint in (
         (r"&|∧|/\\|and\b", "'and' is written ^"),
-        (r"(?<=\|)\||∨|\\/|or\b", "'or' is written v"),
+        (r"(?<=\|)\||∨|\\/|or\b|V\b(?!\()", "'or' is written v"),
         (r"~|¬|(?<=\bnot )", "'not' is written !"),
         (r"->|→|⇒", "'implies' is written =>"),
         (r"<->|↔|⇔", "equivalence is written <=>"),
         (r"(?<==)=", "equality is written ="),
+        (r"[<>≤≥](?!=>|->)", "only = and != are known"),
         (r"∃", "this quantifier is written EXIST"),
         (r"∀", "this quantifier is written FORALL"),
         (r"(?<=\w)!", "marks of uniqueness (person!) are not part of the language"),
         (r"\*(?=\s*\w+\()", "closed-world marks (*friends) are not part of the language"),
         (r"\$(?![^\W\d])", "a named weight is written like $alpha"),
+        (r"\+(?=\s*[\d.$])", "a positive number is written without +"),
+        (r'""', "a name in quotes cannot be empty"),
         (r"'", 'names are quoted with "'),
         (r'"(?![^"\n]*")', "the closing quote is missing"),
     )
 )
+
+# A bar and the beginning of a condition after it, as far as it was read.
+_CONDITION = re.compile(r"\|(?:[^|]*,)?\s*(?:[^\W\d]\w*\s*(?:\([^()]*\)\s*)?)?$")
+_RESTRICTIONS = "; 'or' is written v, and after | stand restrictions such as x != y"
+
+# What looks like the declaration of a predicate or a sort, as a whole statement.
+_DECLARATION = re.compile(r"\s*(\w+)\s*(?:\([\w\s,]*\))?\s*(?:$|:\s*\{|=\s*[\d{])")
 
 
 def pointed_error(
@@ -71,6 +82,9 @@ def pointed_error(
 
     `literals` tells how the terminals look that are always written in the same way.
     """
+    reserved = _reserved_name(source, text, cast(int, unexpected.pos_in_stream))
+    if reserved is not None:
+        return error(reserved_message(reserved.text), reserved)
     token = unexpected.token if isinstance(unexpected, UnexpectedToken) else None
     kind = token.type if token is not None else None
     offset = len(text) if kind == "$END" else cast(int, unexpected.pos_in_stream)
@@ -83,7 +97,10 @@ def pointed_error(
     if error is QueryError:
         accepted = accepted - _NOT_IN_QUERIES or accepted
     message = f"expected {_in_words(accepted, literals)}, got {found}"
-    message += _still_open(source, text, offset) + _hint(text, offset)
+    hint = _hint(text, offset)
+    if not hint and error is not QueryError and _in_condition(text[:offset], accepted):
+        hint = _RESTRICTIONS
+    message += _still_open(source, text, offset) + hint
     return error(message, Span(source, offset, offset + length))
 
 
@@ -119,6 +136,22 @@ def _still_open(source: Source, text: str, offset: int) -> str:
     if bracket.line == Span(source, offset, offset).line:
         return ""
     return f"; the '{bracket.text}' of line {bracket.line} is still open"
+
+
+def _reserved_name(source: Source, text: str, offset: int) -> Span | None:
+    """The first word of the statement at an offset, if it is reserved and seems to be declared."""
+    start = text.rfind("\n", 0, offset) + 1
+    statement = text[start:].split("\n", 1)[0]
+    match = _DECLARATION.match(statement)
+    if match is None or not is_reserved(match[1]):
+        return None
+    return Span(source, start + match.start(1), start + match.end(1))
+
+
+def _in_condition(before: str, accepted: set[str]) -> bool:
+    """Whether a restriction was expected or begun where only some terminals were accepted."""
+    begun = "EQUAL" in accepted and "IFF" not in accepted
+    return ("DISTINCT" in accepted or begun) and bool(_CONDITION.search(before))
 
 
 def _hint(text: str, offset: int) -> str:

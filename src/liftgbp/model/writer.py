@@ -31,6 +31,7 @@ from liftgbp.model.ast import (
     Weight,
 )
 from liftgbp.model.model import Model
+from liftgbp.model.names import is_reserved
 
 # How tightly each kind of formula binds; what binds more loosely than its place gets parentheses.
 # A quantifier swallows all that follows, so inside other formulas it always gets them.
@@ -99,7 +100,7 @@ def _listed_constants(constants: tuple[str, ...]) -> list[str]:
         whole_range = tuple(map(str, range(int(first), int(last) + 1)))
         if constants == whole_range:
             return [first, "...", last]
-    return [_constant_text(constant) for constant in constants]
+    return [constant_text(constant) for constant in constants]
 
 
 def _predicate_text(predicate: Predicate) -> str:
@@ -194,11 +195,19 @@ def _argument_text(term: Term, expanded: frozenset[str]) -> str:
 
 
 def _term_text(term: Term) -> str:
-    return term.name if isinstance(term, Variable) else _constant_text(term.name)
+    return term.name if isinstance(term, Variable) else constant_text(term.name)
 
 
-def _constant_text(name: str) -> str:
-    return _value_text(name) if name[:1].isupper() or name[:1].isdecimal() else _quoted(name)
+def constant_text(name: str) -> str:
+    """The name of an object as text, in quotes where it would be read as something else.
+
+    >>> print(constant_text("Anna"), constant_text("7"), constant_text("Anna Lee"))
+    Anna 7 "Anna Lee"
+    >>> print(constant_text("x"), constant_text("Exist"))
+    "x" "Exist"
+    """
+    starts_well = name[:1].isupper() or name[:1].isdecimal()
+    return _value_text(name) if starts_well and not is_reserved(name) else _quoted(name)
 
 
 def _value_text(name: str) -> str:

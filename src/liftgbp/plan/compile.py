@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from liftgbp.errors import SizeError
 from liftgbp.plan.orbits import Orbits, find_orbits
 from liftgbp.plan.plan import Exponents, Floats, Ints, Layout, Plan
 from liftgbp.plan.projection import project_states, projection
@@ -49,6 +50,15 @@ def refill(plan: Plan, graph: LiftedRegionGraph) -> Plan:
 
 
 def _fill(layout: Layout, graph: LiftedRegionGraph) -> Plan:
+    try:
+        return _numbers(layout, graph)
+    except OverflowError:
+        raise SizeError(
+            "the domain is too large: its counts exceed 1e308, the largest number of floating point"
+        ) from None
+
+
+def _numbers(layout: Layout, graph: LiftedRegionGraph) -> Plan:
     return Plan(
         layout=layout,
         theta=_concatenate(

@@ -54,7 +54,7 @@ class Answer:
         return f"{self.atom}{f' [{self.where}]' if self.where else ''}  {values}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Answers:
     """What a run found out; ask it with `query` or `marginal`."""
 
@@ -62,6 +62,12 @@ class Answers:
     plan: Plan
     solution: Solution
     seconds: float
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{sort}={size}" for sort, size in self.sizes.items())
+        return (
+            f"<Answers {self.model.name} ({sizes}): {self.status.value}, log Z {self.log_z:.10g}>"
+        )
 
     @property
     def model(self) -> Model:
@@ -122,6 +128,8 @@ class Answers:
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
         rows = query_rows(parse_query(text), self.graph.normal)
+        if not rows:
+            raise QueryError(f"no objects satisfy the restrictions of {text}")
         # The row with most objects comes first: the regions that its error asks for hold them all.
         widest_first = sorted(rows, key=lambda row: -len(objects_of((*row.atoms, *row.given))))
         answers = {row: self._answer(text, row) for row in widest_first}
@@ -136,8 +144,7 @@ class Answers:
         0.731059
         """
         rows = query_rows(parse_query(atom), self.graph.normal)
-        if len(rows) != 1:
-            rows = [row for row in rows if row.generic]
+        rows = [row for row in rows if row.generic]
         if len(rows) != 1:
             raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
         values = self._answer(atom, rows[0]).values
@@ -160,7 +167,11 @@ class Answers:
 
     def _answer(self, text: str, row: Row) -> Answer:
         atoms = (*row.atoms, *row.given)
-        table = joint_table(atoms, self.graph, self.plan, self.solution.log_beliefs)
+        try:
+            table = joint_table(atoms, self.graph, self.plan, self.solution.log_beliefs)
+        except QueryError as error:
+            where = f" where {row.where}" if row.where else ""
+            raise QueryError(f"no region holds {row.text}{where}: {error.message}") from None
         if row.given:
             table = conditional_table(table, len(row.given))
         names = [self.graph.normal.predicates[predicate].values for predicate, _ in atoms]

@@ -63,11 +63,7 @@ def _region_table(
 def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
     sorts = Counter(graph.normal.classes[home].sort for home, _ in objects_of(atoms))
     needed = max(sorts.values(), default=1)
-    words = ", ".join(graph.atom_text(atom) for atom in atoms)
-    return (
-        f"no region of {graph.family} holds {words} together (numbers stand for different "
-        f"objects); --regions objects:{needed} would"
-    )
+    return f"the regions are {graph.family}; --regions objects:{needed} would hold it"
 
 
 def _repeat_axes(table: NDArray[np.float64], axes: Sequence[int]) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from liftgbp.errors import ModelError, QueryError, Span
 from liftgbp.model.ast import Atom, Constant, Equal, Not, TableParfactor, Term, Variable
 from liftgbp.model.query_ast import Query
 from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
+from liftgbp.model.writer import constant_text
 from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.partitions import assignments, falling
@@ -53,10 +54,10 @@ class _Rows:
         self._variables = free_variables(scope)
         self._check_constants()
         self._named, self._taken = self._place_constants()
-        self._name_of = {obj: constant for (_, constant), obj in self._named.items()}
+        self._name_of = {obj: constant_text(name) for (_, name), obj in self._named.items()}
         for number, home in enumerate(normal.classes):
             if home.constant is not None:
-                self._name_of[number, 0] = home.constant
+                self._name_of[number, 0] = constant_text(home.constant)
 
     def _check_constants(self) -> None:
         for sort, constant in self._constants:
@@ -141,8 +142,11 @@ class _Rows:
 
     def _text(self, names: Mapping[str, str]) -> str:
         def word(atom: Atom) -> str:
-            args = [names.get(t.name, t.name) if isinstance(t, Variable) else t for t in atom.args]
-            return f"{atom.predicate}({','.join(map(str, args))})"
+            args = [
+                names[t.name] if isinstance(t, Variable) else constant_text(t.name)
+                for t in atom.args
+            ]
+            return f"{atom.predicate}({','.join(args)})"
 
         text = " ^ ".join(map(word, self._query.atoms))
         given = ", ".join(map(word, self._query.given))

@@ -7,11 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from liftgbp.regions.counts import choose
-from liftgbp.regions.families import Family, inner_masks, outer_clusters, parse_family
+from liftgbp.regions.families import Family, inner_masks, kinds, outer_clusters, parse_family
 from liftgbp.regions.graph import Edge, HeldFactor, LiftedRegionGraph, Member, Message, Region
 from liftgbp.regions.lattice import cover_parents
 from liftgbp.shatter import NormalModel
-from liftgbp.signature import Atom, Cluster, Obj, canonise, embeddings, objects_of, stabiliser
+from liftgbp.signature import (
+    Atom,
+    Cluster,
+    Obj,
+    canonise,
+    embeddings,
+    objects_of,
+    stabiliser,
+    twin_groups,
+)
 from liftgbp.signature.canonical import rename
 
 _OUTSIDE = 1 << 20
@@ -51,6 +60,7 @@ class _Builder:
         self._normal = normal
         self._family = family
         self._outer = outer_clusters(normal, family)
+        self._scope_kinds = [kinds(tuple(sorted(p.atoms))) for p in normal.parfactors]
         self._homes = self._factor_homes() if family.kind == "bethe" else {}
         self._inside: dict[Cluster, list[_Inside]] = {}
         for cluster in dict.fromkeys((*self._outer, *self._homes.values())):
@@ -99,8 +109,11 @@ class _Builder:
                 continue
             scope = canonise(tuple(sorted(parfactor.atoms)))
             scopes = choose(objects_of(scope.cluster), (), scope.automorphisms).at(sizes)
+            twins = twin_groups(scope.cluster)
             pairs = {
-                outer: len({rename(scope.cluster, e) for e in embeddings(scope.cluster, outer)})
+                outer: len(
+                    {rename(scope.cluster, e) for e in embeddings(scope.cluster, outer, twins)}
+                )
                 * choose(objects_of(outer), (), canonise(outer).automorphisms).at(sizes)
                 for outer in self._outer
             }
@@ -198,6 +211,7 @@ class _Builder:
             HeldFactor(number, tuple(position[_rename_atom(a, placed)] for a in parfactor.atoms))
             for number, parfactor in enumerate(self._normal.parfactors)
             if self._homes.get(number, cluster) == cluster
+            and self._scope_kinds[number] <= kinds(cluster)
             for placed in embeddings(parfactor.atoms, cluster, parfactor.exchangeable)
         )
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.shatter import NormalModel
-from liftgbp.signature import Atom, Cluster, Obj, canonise, embeddings, overlaps
+from liftgbp.signature import Atom, Cluster, Obj, canonise, embeddings, overlaps, twin_groups
 
 FAMILIES = ("intersections", "subsets", "bethe", "objects:k")
 LATTICE_CAP = 2**12
@@ -57,9 +59,22 @@ def outer_clusters(normal: NormalModel, family: Family) -> list[Cluster]:
 def _maximal(clusters: Iterable[Cluster]) -> list[Cluster]:
     maximal: list[Cluster] = []
     for cluster in sorted(clusters, key=lambda c: (-len(c), c)):
-        if not any(next(embeddings(cluster, larger), None) is not None for larger in maximal):
+        if not any(_lies_in(cluster, larger) for larger in maximal):
             maximal.append(cluster)
     return maximal
+
+
+def _lies_in(cluster: Cluster, larger: Cluster) -> bool:
+    # Counting kinds of atoms is cheap, and most pairs have none in common.
+    if not kinds(cluster) <= kinds(larger):
+        return False
+    return next(embeddings(cluster, larger, twin_groups(cluster)), None) is not None
+
+
+@lru_cache(maxsize=2**14)
+def kinds(cluster: Cluster) -> Counter[Cluster]:
+    """How many atoms of each kind a cluster has."""
+    return Counter(canonise((atom,)).cluster for atom in cluster)
 
 
 def _all_atoms_over(
@@ -136,7 +151,8 @@ def inner_masks(
         case _:
             shared: set[int] = set()
             for other in outer:
-                shared |= overlaps(cluster, other, class_sizes)
+                if kinds(cluster) & kinds(other):
+                    shared |= overlaps(cluster, other, class_sizes)
             return closed_under_intersection(shared - {whole})
 
 

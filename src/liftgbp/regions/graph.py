@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from liftgbp.errors import SizeError
+from liftgbp.model.writer import constant_text
 from liftgbp.regions.counts import Count, choose
 from liftgbp.regions.families import Family
 from liftgbp.shatter import NormalModel
-from liftgbp.signature import Atom, Cluster, canonise, objects_of
+from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +233,13 @@ class LiftedRegionGraph:
         """An atom in words, with numbers for anonymous objects: `friends(1,2)`."""
         predicate, args = atom
         names = [
-            self.normal.classes[home].constant or f"{self._object_prefix[home]}{index + 1}"
-            for home, index in args
+            f"{self._object_prefix[home]}{index + 1}" if name is None else constant_text(name)
+            for (home, index), name in zip(args, map(self._constant, args), strict=True)
         ]
         return f"{self.normal.predicates[predicate].name}({','.join(names)})"
+
+    def _constant(self, obj: Obj) -> str | None:
+        return self.normal.classes[obj[0]].constant
 
     def region_text(self, number: int) -> str:
         """The atoms of a region in words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -15,6 +16,7 @@ from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom, ObjectClass
 from liftgbp.shatter.partitions import assignments, falling
+from liftgbp.shatter.symmetry import symmetric_groups
 from liftgbp.shatter.tables import Labels, RuleTables
 
 TABLE_CAP = 2**20
@@ -186,13 +188,13 @@ class _RuleShatter:
             (predicate, tuple(objects[k] for k in args)) for predicate, args in label_atoms
         )
         present = {obj for _, args in atoms for obj in args}
-        multiplicity = self._copies(way, present)
-        return NormalParfactor(
-            atoms=atoms,
-            log_table=table * float(multiplicity),
-            exchangeable=_groups(obj for obj in others if obj in present),
-            rule=self._number,
-        )
+        copies = self._copies(way, present)
+        groups = _groups(obj for obj in others if obj in present)
+        for twins in symmetric_groups(atoms, table, {obj for group in groups for obj in group}):
+            # All orders of the twins give the same factor: one set stands for them.
+            copies *= math.factorial(len(twins))
+            groups = (*groups, twins)
+        return NormalParfactor(atoms, table * float(copies), groups, self._number)
 
     def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:
         """The objects of quantified sorts that no free variable stands for."""

@@ -13,7 +13,7 @@ from liftgbp.signature.canonical import (
     stabiliser,
 )
 from liftgbp.signature.embedding import embeddings
-from liftgbp.signature.overlap import overlaps
+from liftgbp.signature.overlap import overlaps, twin_groups
 
 __all__ = [
     "Atom",
@@ -25,4 +25,5 @@ __all__ = [
     "objects_of",
     "overlaps",
     "stabiliser",
+    "twin_groups",
 ]

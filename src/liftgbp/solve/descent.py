@@ -73,8 +73,8 @@ class Descent:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise InputError(f"iterations must be at least 1, got {self.iterations}")
+        if not isinstance(self.iterations, int) or self.iterations < 1:
+            raise InputError(f"iterations must be a whole number from 1, got {self.iterations}")
         if not self.tol > 0:
             raise InputError(f"tol must be positive, got {self.tol}")
         if self.random < 0:

@@ -25,6 +25,9 @@ SLOW_DOWN, SPEED_UP = 0.7, 1.03
 SLOWEST, FASTEST = 0.005, 0.9
 """How adaptive damping changes the rate of updates, and within which bounds."""
 
+LARGEST_EXCUSE = 1e-6
+"""Log beliefs whose rounding is larger than this are worth nothing."""
+
 ACCEPTABLE = 1e-8
 """A run that uses up its iterations with a residual below this has converged, only slowly."""
 
@@ -48,8 +51,8 @@ class Flooding:
     def __post_init__(self) -> None:
         if not 0 <= self.damping < 1:
             raise InputError(f"damping must be at least 0 and below 1, got {self.damping}")
-        if self.iterations < 1:
-            raise InputError(f"iterations must be at least 1, got {self.iterations}")
+        if not isinstance(self.iterations, int) or self.iterations < 1:
+            raise InputError(f"iterations must be a whole number from 1, got {self.iterations}")
         if not self.tol > 0:
             raise InputError(f"tol must be positive, got {self.tol}")
 
@@ -67,6 +70,7 @@ class Flooding:
             # Differences of one part in N look like agreement until they have passed through all
             # levels of the graph, where N of them act together: first residuals say nothing.
             warmup = 2 * plans[0].layout.levels
+            precise = [_digits_suffice(plan) for plan in plans]
             for iteration in range(1, self.iterations + 1):
                 history.append(flood.residual)
                 ready = iteration > warmup
@@ -78,7 +82,7 @@ class Flooding:
                     for k in np.flatnonzero(done):
                         trace = np.array([residual[k] for residual in history])
                         beliefs = flood.log_beliefs[k].copy()
-                        status = _status(trace, warmup, accepted[k])
+                        status = _status(trace, warmup, accepted[k], precise[rows[k]])
                         solutions[rows[k]] = _solution(flood.plans[k], beliefs, trace, status)
                     if done.all():
                         break
@@ -110,9 +114,15 @@ def _solution(plan: Plan, log_beliefs: Floats, trace: Floats, status: Status) ->
     )
 
 
-def _status(trace: Floats, warmup: int, accepted: bool) -> Status:
+def _digits_suffice(plan: Plan) -> bool:
+    """Whether messages times their exponents still have digits behind the point that matters."""
+    largest = float(np.abs(plan.exponents.values).max(initial=0.0))
+    return bool(largest * np.finfo(float).eps <= LARGEST_EXCUSE)
+
+
+def _status(trace: Floats, warmup: int, accepted: bool, precise: bool) -> Status:
     if accepted:
-        return Status.CONVERGED
+        return Status.CONVERGED if precise else Status.IMPRECISE
     growing = not trace[-1] <= 10 * trace[: warmup + 1].max()
     return Status.DIVERGED if growing else Status.ITERATIONS
 
@@ -178,7 +188,8 @@ class _Flood:
             return np.asarray(small)
         layout = self._layout
         scales = np.maximum.reduceat(np.abs(self._raw), layout.region_starts, axis=-1)
-        allowed = np.maximum(tol, ROUNDING * scales).take(self._region_of, axis=-1)
+        excuse = np.minimum(ROUNDING * scales, LARGEST_EXCUSE)
+        allowed = np.maximum(tol, excuse).take(self._region_of, axis=-1)
         parents = layout.sources.take(layout.source_starts)
         along = np.maximum(allowed.take(parents, axis=-1), allowed.take(layout.children, axis=-1))
         moved = (self._moved <= allowed).all(axis=-1)
@@ -188,9 +199,15 @@ class _Flood:
         """The log beliefs that messages make, normalised and as they are."""
         raw = self._exponents @ messages
         raw += self._theta
-        states = raw + self._layout.log_multiplicity
-        totals = _log_sum(states, self._layout.region_starts, self._region_of)
-        return raw - totals.take(self._region_of, axis=-1), raw
+        starts = self._layout.region_starts
+        if not raw.shape[-1]:
+            return raw, raw
+        # The largest goes first: subtracting one huge total at the end would cancel digits.
+        top = np.maximum.reduceat(raw, starts, axis=-1)
+        beliefs = raw - top.take(self._region_of, axis=-1)
+        states = beliefs + self._layout.log_multiplicity
+        beliefs -= _log_sum(states, starts, self._region_of).take(self._region_of, axis=-1)
+        return beliefs, raw
 
     def _disagreement(self) -> Floats:
         layout = self._layout

@@ -17,6 +17,7 @@ class Status(Enum):
     CONVERGED = "converged"
     ITERATIONS = "not converged"
     DIVERGED = "diverged"
+    IMPRECISE = "precision lost"
     NO_MINIMUM = "no trustworthy minimum"
 
     @property
@@ -28,6 +29,8 @@ class Status(Enum):
             "try solver='descent', more iterations, or more damping such as 0.9",
             Status.DIVERGED: "the messages grow without bound: do not trust these numbers; "
             "try solver='descent', more damping such as 0.9, or other regions",
+            Status.IMPRECISE: "the counts of this domain exceed double precision: do not trust "
+            "these numbers; try solver='descent', or a smaller domain",
             Status.NO_MINIMUM: "no plausible minimum of the free energy was found: do not trust "
             "these numbers; try other regions, or smaller weights",
         }[self]
