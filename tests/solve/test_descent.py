@@ -187,7 +187,7 @@ def test_bad_options(options: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("solver", ["", "Descent", "newton"])
 def test_unknown_solvers(solver: str) -> None:
-    with pytest.raises(InputError, match="unknown solver.*choose among auto, descent, flooding"):
+    with pytest.raises(InputError, match=r"unknown solver.*choose among auto, descent, flooding"):
         descend(FRIENDS_SMOKERS, 5, solver=solver)
 
 
@@ -320,6 +320,7 @@ def test_points_are_what_they_are_said_to_be(text: str, people: int, regions: st
 @given(model=models(), domain=sizes(4), regions=st.sampled_from(["intersections", "bethe"]))
 def test_points_of_random_models(model: Model, domain: dict[str, int], regions: str) -> None:
     graph, plan = small_plan(model, domain, regions)
+    assume(graph.regions)
     landscape = Landscape(graph)
     for point in Descent(random=1)(plan).points:
         beliefs = landscape.beliefs(plan, point)
@@ -384,15 +385,15 @@ def test_trees_have_one_minimum(model: Model, domain: dict[str, int]) -> None:
     assert len(solution.points) == 1
 
 
-@pytest.mark.parametrize("people", [5, 10, 10**3])
-def test_flooding_ends_in_a_saddle_of_friends_and_smokers(people: int) -> None:
+@pytest.mark.parametrize(
+    ("people", "kind"), [(3, Kind.MINIMUM), (10, Kind.SADDLE), (10**3, Kind.SADDLE)]
+)
+def test_the_verdict_on_flooding(people: int, kind: Kind) -> None:
+    """With few people nobody needs to take sides; with many, the undecided point is a saddle."""
     verdict = Flooding()(plan_of(FRIENDS_SMOKERS, people)).verdict
+    assert verdict.kind is kind
     assert verdict.curvature is not None
-    if people == 5:
-        assert verdict.curvature > -0.05
-    else:
-        assert verdict.kind is Kind.SADDLE
-        assert verdict.curvature < 0
+    assert (verdict.curvature < 0) == (kind is Kind.SADDLE)
     assert verdict.plausible
 
 
@@ -401,7 +402,7 @@ def test_flooding_ends_in_a_saddle_of_friends_and_smokers(people: int) -> None:
 )
 def test_adaptive_damping_does_not_do_worse(text: str, people: int) -> None:
     plan = plan_of(text, people)
-    plain, adaptive = Flooding()(plan), Flooding(adaptive=True, iterations=2000)(plan)
+    plain, adaptive = Flooding()(plan), Flooding(adaptive=True, iterations=20_000)(plan)
     assert adaptive.converged or not plain.converged
     if plain.converged:
         assert distance(plan, plain.log_beliefs, adaptive.log_beliefs) < 1e-6
@@ -410,7 +411,7 @@ def test_adaptive_damping_does_not_do_worse(text: str, people: int) -> None:
 def test_adaptive_damping_ends_oscillation() -> None:
     plan = plan_of(TRANSITIVE, 6)
     assert Flooding()(plan).status is Status.ITERATIONS
-    adaptive = Flooding(adaptive=True, iterations=2000)(plan)
+    adaptive = Flooding(adaptive=True, iterations=20_000)(plan)
     assert adaptive.status is Status.CONVERGED
     best = Descent()(plan).points[0]
     assert distance(plan, adaptive.log_beliefs, best.log_beliefs) < 1e-7
@@ -440,7 +441,7 @@ def plans_of_sizes(text: str, people: list[int]) -> list[Plan]:
 
 @pytest.mark.parametrize("text", [FRIENDS_SMOKERS, FRIENDS_KNOWS, TRANSITIVE.replace("1.4", "0.3")])
 def test_stacks_of_descents(text: str) -> None:
-    plans = plans_of_sizes(text, [7, 8, 12, 30])
+    plans = plans_of_sizes(text, [8, 9, 12, 30])
     solver = Descent()
     for together, plan in zip(solver.solve_all(plans), plans, strict=True):
         same(together, solver(plan))
@@ -450,7 +451,7 @@ def test_stacks_of_descents(text: str) -> None:
 @pytest.mark.parametrize("text", [FRIENDS_SMOKERS, TRANSITIVE, CHAIN])
 def test_stacks_of_floods(text: str, adaptive: bool) -> None:
     """Runs that converge early, late and never leave each other alone."""
-    plans = plans_of_sizes(text, [7, 8, 30, 9])
+    plans = plans_of_sizes(text, [8, 9, 30, 11])
     solver = Flooding(adaptive=adaptive, iterations=60)
     for together, plan in zip(solver.solve_all(plans), plans, strict=True):
         alone = solver(plan)

@@ -59,13 +59,16 @@ def _fill(layout: Layout, graph: LiftedRegionGraph) -> Plan:
 
 
 def _numbers(layout: Layout, graph: LiftedRegionGraph) -> Plan:
+    weights = tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True))
+    # Solvers turn these into floats later; what is too large for that is refused here.
+    float(max(map(abs, weights), default=0))
     return Plan(
         layout=layout,
         theta=_concatenate(
             [_potential_of_states(graph, layout, r) for r in range(len(layout.shapes))]
         ),
         exponents=_exponents(graph, layout),
-        weights=tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True)),
+        weights=weights,
         atom_counts=tuple(graph.atom_counts.values()),
         log_offset=graph.normal.log_constant + _log_worlds_of_free_atoms(graph),
     )

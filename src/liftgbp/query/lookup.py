@@ -46,9 +46,12 @@ def _region_table(
 ) -> NDArray[np.float64]:
     if not atoms:
         return np.ones(())
+    wanted = Counter(canonise((atom,)).cluster[0] for atom in atoms)
     # Small regions come last and are cheapest to sum.
     for number in reversed(range(len(graph.regions))):
         cluster = graph.regions[number].cluster
+        if not wanted <= graph.kinds[number]:
+            continue
         placed = next(embeddings(atoms, cluster), None)
         if placed is not None:
             axes = [cluster.index((p, tuple(placed[o] for o in args))) for p, args in atoms]

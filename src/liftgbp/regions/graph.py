@@ -152,6 +152,14 @@ class LiftedRegionGraph:
         )
 
     @cached_property
+    def kinds(self) -> tuple[Counter[Atom], ...]:
+        """How many atoms of each canonical kind every region has."""
+        return tuple(
+            Counter(canonise((atom,)).cluster[0] for atom in region.cluster)
+            for region in self.regions
+        )
+
+    @cached_property
     def edges_into(self) -> tuple[tuple[int, ...], ...]:
         """The edges that end in each region."""
         into: list[list[int]] = [[] for _ in self.regions]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from liftgbp.signature.canonical import Atom, Cluster, Obj
+from liftgbp.signature.canonical import Atom, Cluster, Obj, objects_of
 
 
 def embeddings(
@@ -26,7 +26,19 @@ def embeddings(
     by_predicate: dict[int, list[tuple[Obj, ...]]] = {}
     for predicate, args in cluster:
         by_predicate.setdefault(predicate, []).append(args)
-    yield from _extend(pattern, 0, by_predicate, {}, exchangeable)
+    allowed = dict(_allowed_images(cluster, exchangeable))
+    yield from _extend(pattern, 0, by_predicate, {}, exchangeable, allowed)
+
+
+def _allowed_images(
+    cluster: Cluster, exchangeable: Sequence[Sequence[Obj]]
+) -> Iterator[tuple[Obj, frozenset[Obj]]]:
+    """For each member of a group the objects that leave room for the members before and after."""
+    objects = objects_of(cluster)
+    for group in exchangeable:
+        own = [obj for obj in objects if obj[0] == group[0][0]]
+        for k, member in enumerate(group):
+            yield member, frozenset(own[k : len(own) - len(group) + k + 1])
 
 
 def _extend(
@@ -35,15 +47,18 @@ def _extend(
     by_predicate: dict[int, list[tuple[Obj, ...]]],
     placed: dict[Obj, Obj],
     exchangeable: Sequence[Sequence[Obj]],
+    allowed: dict[Obj, frozenset[Obj]],
 ) -> Iterator[dict[Obj, Obj]]:
     if position == len(pattern):
         yield dict(placed)
         return
     predicate, args = pattern[position]
     for target in by_predicate.get(predicate, ()):
+        if any(o in allowed and i not in allowed[o] for o, i in zip(args, target, strict=True)):
+            continue
         extended = match_arguments(args, target, placed)
         if extended is not None and all(increasing(group, extended) for group in exchangeable):
-            yield from _extend(pattern, position + 1, by_predicate, extended, exchangeable)
+            yield from _extend(pattern, position + 1, by_predicate, extended, exchangeable, allowed)
 
 
 def match_arguments(

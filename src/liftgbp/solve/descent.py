@@ -250,10 +250,16 @@ def solution_of(plan: Plan, ends: list[_End]) -> Solution:
         residual=max(point.verdict.residual for point in shown),
         log_beliefs=_mixture(shown),
         log_z=_log_sum([point.log_z for point in shown]),
-        trace=scale * np.array([end.trace for end in ends]).T,
+        trace=scale * _columns([end.trace for end in ends]),
         verdict=shown[0].verdict,
         points=tuple(points),
     )
+
+
+def _columns(traces: list[list[float]]) -> Floats:
+    """Traces side by side; parts of a stack that ended early stay where they are."""
+    longest = max(map(len, traces))
+    return np.array([own + own[-1:] * (longest - len(own)) for own in traces]).T
 
 
 def _different(ends: list[_End]) -> list[_End]:
