@@ -51,8 +51,13 @@ REFINED = 1e-9
 FLAT = 1e-7
 LOG_Z_ACCURACY = 1e-10
 WEIGHT_ACCURACY = 0.1
+RIVAL = 50.0
 """A point is polished with more digits if it is flatter than the first, or if rounding may change
-its log Z by more than the others say, in proportion or absolutely."""
+its log Z by more than the second says in proportion, or by more than the third while the log Z of
+another point is as near as the fourth."""
+
+TRULY_FLAT = 10**8
+"""Up to such counts, a curvature that cannot be told from zero is zero."""
 
 FLAT_BY_ROUNDING, FLAT_WHEN_POLISHED = 1e-12, 1e-14
 """Curvatures cannot be told from zero below this, before and after polishing."""
@@ -90,13 +95,29 @@ class Descent:
         consistent = polytope(layout)
         starts = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
         starts, error = nearest_consistent(consistent, starts, rounds=100)
-        starts = starts[error < 1e-9]
+        return self._solve(plans, [starts[error < 1e-9]] * len(plans), progress)
+
+    def follow(
+        self, plans: Sequence[Plan], neighbours: Sequence[Sequence[Solution]]
+    ) -> list[Solution]:
+        """The solutions of plans with one layout, each from the stationary points of neighbours."""
+        outer = polytope(plans[0].layout).outer
+        starts = [
+            np.array([np.exp(point.log_beliefs[outer]) for one in own for point in one.points])
+            for own in neighbours
+        ]
+        return self._solve(plans, starts, silent)
+
+    def _solve(
+        self, plans: Sequence[Plan], starts: Sequence[Floats], progress: Progress
+    ) -> list[Solution]:
+        consistent = polytope(plans[0].layout)
         ends: list[list[_End]] = [[] for _ in plans]
-        rows = [(number, start) for number in range(len(plans)) for start in range(len(starts))]
+        rows = [(number, start) for number, own in enumerate(starts) for start in own]
         for part in _parts(rows, consistent):
             run = _Run(
                 Energy([plans[number] for number, _ in part], consistent),
-                starts[[start for _, start in part]],
+                np.array([start for _, start in part]),
                 np.array([number for number, _ in part]),
             )
             run.descend(self.iterations, self.tol, progress)
@@ -105,7 +126,9 @@ class Descent:
         return [solution_of(plan, own) for plan, own in zip(plans, ends, strict=True)]
 
 
-def _parts(rows: list[tuple[int, int]], consistent: Polytope) -> Iterator[list[tuple[int, int]]]:
+def _parts(
+    rows: list[tuple[int, Floats]], consistent: Polytope
+) -> Iterator[list[tuple[int, Floats]]]:
     """The rows in stacks that fit into memory."""
     numbers = (len(consistent.matrix) + len(consistent.inner)) * len(consistent.outer)
     together = max(1, MOST_NUMBERS // max(1, numbers))
@@ -219,13 +242,13 @@ class _End:
     def kind(self) -> Kind:
         if not self.settled:
             return Kind.UNKNOWN
-        return _kind(self.outer, self.step, FLAT_BY_ROUNDING)
+        return _kind(self.outer, self.step, self.run.energy.scale[self.row], FLAT_BY_ROUNDING)
 
 
-def _kind(outer: Floats, step: Step, rounding: float) -> Kind:
+def _kind(outer: Floats, step: Step, scale: int, rounding: float) -> Kind:
     """What a stationary point is, by its smallest curvature."""
-    if step.flattest < FLATTEST:
-        # Nothing decides how far a direction goes whose curvature is lost in rounding.
+    if step.flattest < FLATTEST and scale > TRULY_FLAT:
+        # With such counts, a curvature that matters may be lost in rounding.
         return Kind.UNKNOWN
     if step.lowest < -rounding:
         return Kind.SADDLE
@@ -290,7 +313,7 @@ def _candidate(plan: Plan, end: _End, others: list[_End]) -> _Candidate:
     curvature, kind = float(end.step.lowest), end.kind
     free_energy = Decimal(end.value) * energy.scale[end.row]
     implied = None
-    if _needs_digits(plan, end):
+    if _needs_digits(plan, end, others):
         refined = refine(plan, energy.consistent, outer)
         if refined.residual <= REFINED:
             outer, residual = refined.outer, refined.residual
@@ -298,7 +321,7 @@ def _candidate(plan: Plan, end: _End, others: list[_End]) -> _Candidate:
             # What polishing moves may be more than what decides between minimum and saddle.
             step = newton_step(Energy([plan], energy.consistent), outer[None]).row(0)
             curvature = float(step.lowest)
-            kind = _kind(outer, step, FLAT_WHEN_POLISHED)
+            kind = _kind(outer, step, energy.scale[end.row], FLAT_WHEN_POLISHED)
         elif residual > SAME:
             kind = Kind.UNKNOWN
     if kind is Kind.BOUNDARY and _falls_inwards(end, others):
@@ -355,15 +378,20 @@ def _apart(candidates: list[_Candidate]) -> list[_Candidate]:
     return kept
 
 
-def _needs_digits(plan: Plan, end: _End) -> bool:
+def _needs_digits(plan: Plan, end: _End, others: list[_End]) -> bool:
     """Whether rounding would show in the marginals or in log Z of a point, or in its weight."""
-    if not end.settled:
+    if not end.settled or end.step.lowest < -FLAT:
         return False
     scale = float(end.run.energy.scale[end.row])
     error = ROUNDING * scale
     log_z = plan.log_offset - end.value * scale
-    flat = bool(end.step.flattest < FLAT)
-    return flat or error > LOG_Z_ACCURACY * abs(log_z) or error > WEIGHT_ACCURACY
+    if end.step.flattest < FLAT or error > LOG_Z_ACCURACY * abs(log_z):
+        return True
+    near = RIVAL + error
+    return error > WEIGHT_ACCURACY and any(
+        other is not end and other.settled and abs(other.value - end.value) * scale < near
+        for other in others
+    )
 
 
 def _mixture(points: list[Point]) -> Floats:

@@ -13,7 +13,10 @@ from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.query import Answer, Answers
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import TABLE_CAP, NormalModel, shatter
-from liftgbp.solve import choose_solver
+from liftgbp.solve import Descent, Flooding, Solution, choose_solver
+
+STRIDE = 8
+"""Descent starts afresh at every so many points of a sweep."""
 
 BATCH = 100
 """Points that are solved together, and saved together."""
@@ -99,8 +102,8 @@ def sweep(
 ) -> Sweep:
     """Answer queries for all combinations of the given sizes and weights.
 
-    Descent starts from the flat and the tilted points only. Points in `skip` are left out; `save`
-    is called with the rows of each finished batch.
+    Descent starts afresh at every few points and follows what it found there to those between.
+    Points in `skip` are left out; `save` is called with the rows of each finished batch.
 
     >>> import liftgbp
     >>> model = liftgbp.parse("s(person)\\n$w = 1\\n$w/|person| s(x) <=> s(y) | x != y")
@@ -128,7 +131,7 @@ def sweep(
                 seed=seed,
                 random=0,
             )
-            for k, solution in zip(members, method.solve_all(plans), strict=True):
+            for k, solution in zip(members, _solve(method, plans), strict=True):
                 answers[k] = Answers(prepared[k].graph, prepared[k].plan, solution, 0.0)
         found = [row for k, point in enumerate(batch) for row in _rows(point, answers[k], queries)]
         save(found)
@@ -183,6 +186,21 @@ def _prepare(
 def _refit(base: _Base, normal: NormalModel) -> _Base:
     graph = base.graph.resized(normal)
     return _Base(graph, refill(base.plan, graph))
+
+
+def _solve(method: Descent | Flooding, plans: Sequence[Plan]) -> list[Solution]:
+    """All solutions; descent follows those of every few points to the points between."""
+    if isinstance(method, Flooding) or len(plans) < 2 * STRIDE:
+        return method.solve_all(plans)
+    anchors = sorted({*range(0, len(plans), STRIDE), len(plans) - 1})
+    found = dict(zip(anchors, method.solve_all([plans[k] for k in anchors]), strict=True))
+    between = [k for k in range(len(plans)) if k not in found]
+    around = [
+        (found[k - k % STRIDE], found[min(k - k % STRIDE + STRIDE, len(plans) - 1)])
+        for k in between
+    ]
+    found |= zip(between, method.follow([plans[k] for k in between], around), strict=True)
+    return [found[k] for k in range(len(plans))]
 
 
 def _by_layout(prepared: Sequence[_Base]) -> list[list[int]]:
