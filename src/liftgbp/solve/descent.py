@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats
+from liftgbp.solve.flooding import flooded_beliefs
 from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, nearest_consistent, newton_step
 from liftgbp.solve.polytope import Polytope, polytope
 from liftgbp.solve.progress import Progress, silent
@@ -23,12 +24,16 @@ from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound
 ROUNDING = 1e-14
 """Differences of the scaled free energy below this are rounding; the gradient judges then."""
 
+FLOODED = 60
+"""How many iterations of flooding lead to one more start."""
+
 HALVINGS = 12
 LONGEST_JUMP = 100.0
 """The largest change of the log of a belief in one step."""
 
-PATIENCE = 8
-"""All points must settle within this many times the iterations that the first one takes."""
+PATIENCE, LEAST_PATIENCE = 8, 40
+"""All points must settle within so many times the iterations that the first one takes, or within
+so many iterations if that is more."""
 
 MOST_ASTRAY = 4
 """The most iterations in a row that a point may have an impossible entropy."""
@@ -67,9 +72,9 @@ FLAT_BY_ROUNDING, FLAT_WHEN_POLISHED = 1e-12, 1e-14
 class Descent:
     """Configuration of a descent.
 
-    It starts from independent atoms, flat and tilted towards each value of each predicate, and from
-    `random` seeded random points, and stops when the next step would change no belief by more than
-    `tol` in proportion.
+    It starts from independent atoms, flat and tilted towards each value of each predicate, from
+    `random` seeded random points, and from where a little flooding leads. It stops when the next
+    step would change no belief by more than `tol` in proportion.
     """
 
     iterations: int = 200
@@ -95,7 +100,18 @@ class Descent:
         consistent = polytope(layout)
         starts = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
         starts, error = nearest_consistent(consistent, starts, rounds=100)
-        return self._solve(plans, [starts[error < 1e-9]] * len(plans), progress)
+        common = starts[error < 1e-9]
+        return self._solve(plans, [[*common, *own] for own in self._flooded(plans)], progress)
+
+    @staticmethod
+    def _flooded(plans: Sequence[Plan]) -> list[list[Floats]]:
+        """For each plan, where message passing gets in a few iterations, unless that is nowhere."""
+        consistent = polytope(plans[0].layout)
+        beliefs = flooded_beliefs(plans, FLOODED)[:, consistent.outer]
+        usable = np.asarray(np.isfinite(beliefs).all(axis=1))
+        starts, error = nearest_consistent(consistent, np.where(usable[:, None], beliefs, 1.0), 100)
+        good = usable & (error < 1e-9)
+        return [[start] if fine else [] for start, fine in zip(starts, good, strict=True)]
 
     def follow(
         self, plans: Sequence[Plan], neighbours: Sequence[Sequence[Solution]]
@@ -103,13 +119,13 @@ class Descent:
         """The solutions of plans with one layout, each from the stationary points of neighbours."""
         outer = polytope(plans[0].layout).outer
         starts = [
-            np.array([np.exp(point.log_beliefs[outer]) for one in own for point in one.points])
+            [np.exp(point.log_beliefs[outer]) for one in own for point in one.points]
             for own in neighbours
         ]
         return self._solve(plans, starts, silent)
 
     def _solve(
-        self, plans: Sequence[Plan], starts: Sequence[Floats], progress: Progress
+        self, plans: Sequence[Plan], starts: Sequence[Sequence[Floats]], progress: Progress
     ) -> list[Solution]:
         consistent = polytope(plans[0].layout)
         ends: list[list[_End]] = [[] for _ in plans]
@@ -206,7 +222,8 @@ class _Run:
         self._astray = np.where(impossible, self._astray + 1, 0)
         slowest = np.full(self._problem.max(initial=0) + 1, np.iinfo(np.int64).max)
         own = self._problem[self.settled]
-        np.minimum.at(slowest, own, PATIENCE * (self.iterations[self.settled] + 1))
+        first = PATIENCE * (self.iterations[self.settled] + 1)
+        np.minimum.at(slowest, own, np.maximum(first, LEAST_PATIENCE))
         late = iteration >= slowest[self._problem]
         self._stuck |= (self._astray >= MOST_ASTRAY) | late
 

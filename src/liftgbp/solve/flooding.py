@@ -21,7 +21,7 @@ from liftgbp.solve.judge import judge
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution, Status
 
-SLOW_DOWN, SPEED_UP = 0.7, 1.03
+SLOW_DOWN, SPEED_UP = 0.8, 1.1
 SLOWEST, FASTEST = 0.005, 0.9
 """How adaptive damping changes the rate of updates, and within which bounds."""
 
@@ -98,6 +98,15 @@ class Flooding:
         while True:
             yield flood.log_beliefs[0].copy()
             flood.step()
+
+
+def flooded_beliefs(plans: Sequence[Plan], iterations: int) -> Floats:
+    """The beliefs after some iterations, one row per plan; diverging ones may not be finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        flood = _Flood(plans, 0.5, adaptive=True)
+        for _ in range(iterations):
+            flood.step()
+        return np.asarray(np.exp(flood.log_beliefs))
 
 
 def _solution(plan: Plan, log_beliefs: Floats, trace: Floats, status: Status) -> Solution:

@@ -11,6 +11,9 @@ from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound
 
 MOST_UNKNOWNS = 20_000
 MOST_EQUATIONS = 2_000
+ROUNDING = 1e-12
+"""Curvatures nearer to zero than this are not told from it."""
+
 STATIONARY = 1e-5
 """Beliefs that a Newton step would change by more than this are not at a stationary point."""
 
@@ -46,6 +49,6 @@ def _curvature(plan: Plan, beliefs: Floats) -> tuple[float | None, Kind]:
     curvature = float(step.lowest[0])
     if step.residual[0] > STATIONARY:
         return curvature, Kind.UNKNOWN
-    if curvature < 0:
+    if curvature < -ROUNDING:
         return curvature, Kind.SADDLE
     return curvature, Kind.BOUNDARY if (outer <= SMALLEST).any() else Kind.MINIMUM

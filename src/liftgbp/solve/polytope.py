@@ -14,6 +14,7 @@ import numpy as np
 
 from liftgbp.plan.plan import Floats, Ints, Layout
 
+FEW_EQUATIONS = 200
 DEPENDENT = 1e-9
 """A row whose part outside the span of the others is smaller than this depends on them."""
 
@@ -93,17 +94,27 @@ def _with_normalisation(
 
 
 def _independent(matrix: Floats, right_side: Floats) -> tuple[Floats, Floats]:
-    """The equations without those that follow from others; their integers stay as they are."""
+    """The equations without those that say nothing; their integers stay as they are.
+
+    Equations that follow from others are kept where there are few: between tiny beliefs they hold
+    to a relative accuracy that the others cannot give.
+    """
     basis = np.empty_like(matrix)
     kept: list[int] = []
+    found = 0
     lengths = np.linalg.norm(matrix, axis=1)
+    few = len(matrix) <= FEW_EQUATIONS
     for number, row in enumerate(matrix):
         if lengths[number] == 0:
             continue
+        if few:
+            kept.append(number)
+            continue
         rest = row / lengths[number]
         for _ in range(2):  # the second pass removes what rounding left in the first
-            rest = rest - basis[: len(kept)].T @ (basis[: len(kept)] @ rest)
+            rest = rest - basis[:found].T @ (basis[:found] @ rest)
         if (length := np.linalg.norm(rest)) > DEPENDENT:
-            basis[len(kept)] = rest / length
+            basis[found] = rest / length
+            found += 1
             kept.append(number)
     return matrix[kept], right_side[kept]
