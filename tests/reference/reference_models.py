@@ -69,7 +69,7 @@ def model(predicates: Mapping[str, tuple[str, ...]], *rules: Rule, **sorts: Sort
     return Model(sorts, declared, rules)
 
 
-# --- the models of DESIGN, section 5
+# --- the models that values are published for
 
 
 def friends_smokers(w: float) -> Model:

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from liftgbp.errors import ModelError, QueryError, Span
-from liftgbp.model.ast import Atom, Constant, Equal, Not, TableParfactor, Term, Variable
+from liftgbp.model.ast import Atom, Constant, TableParfactor, Term, Variable
 from liftgbp.model.query_ast import Query
 from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
 from liftgbp.model.writer import constant_text
 from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shatter.partitions import assignments, falling
+from liftgbp.shatter.partitions import admits, assignments, falling
 
 MOST_LISTED = 3
 """More constants than this are listed as a set in the description of a row."""
@@ -96,16 +96,11 @@ class _Rows:
                 yield self._row(way)
 
     def _admits(self, way: Mapping[str, Obj]) -> bool:
-        return all(self._holds(restriction, way) for restriction in self._query.restrictions)
+        def compared(term: Term, other: Term) -> Obj:
+            variable = other if isinstance(term, Constant) else term
+            return self._object(term, self._sorts[variable], way)
 
-    def _holds(self, restriction: Equal | Not, way: Mapping[str, Obj]) -> bool:
-        if isinstance(restriction, Not):
-            assert isinstance(restriction.body, Equal | Not)
-            return not self._holds(restriction.body, way)
-        left, right = restriction.left, restriction.right
-        variable = right if isinstance(left, Constant) else left
-        sort = self._sorts[variable]
-        return self._object(left, sort, way) == self._object(right, sort, way)
+        return admits(self._query.restrictions, compared)
 
     def _object(self, term: Term, sort: str, way: Mapping[str, Obj]) -> Obj:
         return self._named[sort, term.name] if isinstance(term, Constant) else way[term.name]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
+from liftgbp.model.ast import Equal, Formula, Not, Term
 from liftgbp.shatter.normal import Obj
 
 
@@ -54,6 +55,19 @@ def _fill(
         yield from _fill(variables, choice, sizes, distinct, done, used)
         del done[variable]
         used[home] = seen
+
+
+def admits(restrictions: Sequence[Equal | Not], object_of: Callable[[Term, Term], Obj]) -> bool:
+    """Whether restrictions hold, for objects of terms that are compared with other terms."""
+    return all(_holds(restriction, object_of) for restriction in restrictions)
+
+
+def _holds(restriction: Formula, object_of: Callable[[Term, Term], Obj]) -> bool:
+    if isinstance(restriction, Not):
+        return not _holds(restriction.body, object_of)
+    assert isinstance(restriction, Equal)
+    left, right = restriction.left, restriction.right
+    return object_of(left, right) == object_of(right, left)
 
 
 def falling(n: int, k: int) -> int:

@@ -11,11 +11,11 @@ from itertools import islice
 import numpy as np
 
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.model.ast import Constant, Equal, Not, Rule, Term
+from liftgbp.model.ast import Constant, Rule, Term
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom, ObjectClass
-from liftgbp.shatter.partitions import assignments, falling
+from liftgbp.shatter.partitions import admits, assignments, falling
 from liftgbp.shatter.symmetry import symmetric_groups
 from liftgbp.shatter.tables import Labels, RuleTables
 
@@ -153,22 +153,13 @@ class _RuleShatter:
         return [k for k, c in enumerate(self._classes) if c.sort == sort]
 
     def _admits(self, way: Mapping[str, Obj]) -> bool:
-        return all(self._holds(restriction, way) for restriction in self._rule.restrictions)
+        return admits(self._rule.restrictions, lambda term, other: self._object(term, other, way))
 
-    def _holds(self, restriction: Equal | Not, way: Mapping[str, Obj]) -> bool:
-        if isinstance(restriction, Not):
-            assert isinstance(restriction.body, Equal | Not)
-            return not self._holds(restriction.body, way)
-        variable = next(
-            t for t in (restriction.left, restriction.right) if not isinstance(t, Constant)
-        )
-        sort = self._sorts[variable.name]
-
-        def resolve(term: Term) -> Obj:
-            constant = isinstance(term, Constant)
-            return self._constants[sort, term.name] if constant else way[term.name]
-
-        return resolve(restriction.left) == resolve(restriction.right)
+    def _object(self, term: Term, other: Term, way: Mapping[str, Obj]) -> Obj:
+        """The object of a term; a constant has the sort of what it is compared with."""
+        if isinstance(term, Constant):
+            return self._constants[self._sorts[other.name], term.name]
+        return way[term.name]
 
     def _parfactor(self, way: dict[str, Obj]) -> NormalParfactor:
         others = self._other_objects(way)
