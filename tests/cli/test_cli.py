@@ -243,6 +243,15 @@ BAD_CALLS = {
     "unknown format": (("sweep", SMOKERS, "-n", "person=2", "-o", "s.xls"), ".parquet"),
     "a range for a query": (("query", SMOKERS, "-n", "person=2..9"), "liftgbp sweep"),
     "unknown weight": (("query", SMOKERS, "-n", "person=2", "-w", "a=1"), "$a"),
+    "counts beyond floats": (("query", CHAIN, "-n", "person=1e90"), "too large"),
+    "nothing to answer": (
+        ("query", SMOKERS, "-n", "person=3", "-q", "smokes(x) | x != x"),
+        "no obj",
+    ),
+    "no iterations to compare": (
+        ("check", CHAIN, "-n", "person=4", "--iterations", "0"),
+        "at least",
+    ),
     "unknown option": (("query", SMOKERS, "--people", "3"), "--people"),
     "too large to check": (("check", SMOKERS, "-n", "person=1e9"), "plain grounding"),
     "objects beyond the cap": (
@@ -289,8 +298,44 @@ def test_interrupt_ends_cleanly() -> None:
     assert err.strip() == "interrupted"
 
 
-def test_closed_pipe_is_no_error() -> None:
-    command = f"{sys.executable} -m liftgbp query {SMOKERS} -n person=4 --json | head -n 1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
-    assert done.stdout.strip() == "{"
+@pytest.mark.parametrize("arguments", [f"query {SMOKERS} -n person=4", "--help"])
+def test_closed_pipe_is_no_error(arguments: str) -> None:
+    command = f"{sys.executable} -m liftgbp {arguments} | true; echo ${{PIPESTATUS[0]}}"
+    shell = ["bash", "-c", command]
+    done = subprocess.run(shell, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "0"
     assert done.stderr == ""
+
+
+def test_unwritable_standard_output() -> None:
+    command = f"{sys.executable} -m liftgbp query {SMOKERS} -n person=4 > /dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "cannot write the answer" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_quoted_constants_are_told_from_variables(shell: Shell) -> None:
+    text = 'a = {"x", "Anna Lee"}\np(a)\n1 p("x") ^ p("Anna Lee")'
+    _, out, _ = shell("query", "-", "-n", "a=3", "--json", stdin=text)
+    atoms = [row["atom"] for row in json.loads(out)["answers"]]
+    assert atoms == ['p("x")', 'p("Anna Lee")', "p(x)"]
+
+
+def test_many_values_stand_below_each_other(shell: Shell) -> None:
+    query = "smokes(y) | friends(x,y), smokes(x), x != y"
+    _, out, _ = shell("query", SMOKERS, "-n", "person=4", "-q", query)
+    assert "true | true,false" in out
+    assert "…" not in out
+
+
+def test_flooding_beyond_double_precision_says_so(shell: Shell) -> None:
+    text = "rain\nwet(a)\n2/|a| rain => wet(x)"
+    code, out, _ = shell("query", "-", "-n", "a=1e17", "--solver", "flooding", stdin=text)
+    assert code == 1
+    assert "precision lost" in out
+    # Of a star the answer is known: P(rain) is 1 / (1 + e) for many objects.
+    code, out, _ = shell("query", "-", "-n", "a=1e12", "--json", stdin=text)
+    assert code == 0
+    values = json.loads(out)["answers"][0]["values"]
+    assert values["true"] == pytest.approx(0.2689414213699951, abs=1e-8)

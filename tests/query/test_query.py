@@ -456,3 +456,9 @@ def test_a_row_prints_itself() -> None:
     answers = infer(parse("p(thing)\nr(thing, thing)\n1 p(x)"), {"thing": 3})
     assert str(answers.query("p(x)")[0]) == "p(x)  false: 0.268941  true: 0.731059"
     assert str(answers.query("r(x,y)")[0]) == "r(x,x) [x = y]  false: 0.500000  true: 0.500000"
+
+
+def test_a_marginal_of_different_objects_needs_two_of_them() -> None:
+    answers = infer(parse("friends(person, person)\n1 friends(x,y)"), {"person": 1})
+    with pytest.raises(QueryError, match="has no row for different unnamed objects"):
+        answers.marginal("friends(x,y)")
