@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
 from liftgbp import reference
 from liftgbp.check import check
 from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.model.ast import Sort
 from liftgbp.model.model import Model
 from random_models import models, sizes
 
 MOST_GROUND_FACTORS = 150
 
 
-@pytest.mark.parametrize("regions", ["intersections", "subsets", "bethe", "objects:2"])
+FAMILIES = ["intersections", "subsets", "bethe", "objects:2"]
+
+
+@pytest.mark.parametrize("regions", FAMILIES)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes())
 def test_random_models(regions: str, model: Model, domain: dict[str, int]) -> None:
+    lifted_equals_ground(model, domain, regions)
+
+
+@pytest.mark.parametrize("regions", FAMILIES)
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(model=models(), people=st.integers(1, 5), things=st.integers(1, 5))
+def test_random_models_without_constants(
+    regions: str, model: Model, people: int, things: int
+) -> None:
+    assume(not any(model.mentioned.values()))
+    sorts = {name: Sort(name) for name in model.sorts}
+    domain = {"person": people, "thing": things}
+    lifted_equals_ground(replace(model, sorts=sorts), domain, regions)
+
+
+def lifted_equals_ground(model: Model, domain: dict[str, int], regions: str) -> None:
     try:
         ground = reference.ground(model, domain)
         assume(len(ground.factors) <= MOST_GROUND_FACTORS)
