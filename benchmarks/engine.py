@@ -26,6 +26,7 @@ def main() -> None:
     console = Console(width=120)
     console.print(stages())
     console.print(growth())
+    console.print(large_tables())
 
 
 def _flood(plan: object) -> None:
@@ -97,6 +98,22 @@ def growth() -> Table:
             f"{large / small:.2f}",
             f"{memory:.2f}",
             *(f"{t:.0f}" for t in ground),
+        )
+    return table
+
+
+def large_tables() -> Table:
+    table = Table(title="compiling all atoms r(i,j) over some objects (goal: 60 s for 2²⁰ states)")
+    for heading in ("objects", "states", "entries", "plan, ms"):
+        table.add_column(heading, justify="right")
+    model = liftgbp.load(MODELS / "transitive.mln")
+    for objects in (3, 4, 5):
+        normal = liftgbp.shatter(model, {"person": 12})
+        graph = liftgbp.build_regions(normal, f"objects:{objects}")
+        entries = compile_plan(graph).layout.region_slice(0).stop
+        time = milliseconds(lambda graph=graph: compile_plan(graph), repetitions=2)
+        table.add_row(
+            str(objects), str(2 ** (objects * (objects - 1))), str(entries), f"{time:.1f}"
         )
     return table
 

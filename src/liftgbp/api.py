@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from liftgbp.errors import InputError
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, shatter
-from liftgbp.solve import SOLVERS, choose_solver
+from liftgbp.solve import SOLVERS, choose_solver, unknown_solver
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage and how much of it is done."""
@@ -54,7 +53,7 @@ def infer(
     0.441985
     """
     if solver not in SOLVERS:
-        raise InputError(f"unknown solver {solver!r}; choose among {', '.join(SOLVERS)}")
+        raise unknown_solver(solver)
     started = time.perf_counter()
     progress("shattering", 0, 1)
     normal = shatter(model, sizes, table_cap=table_cap)

@@ -270,7 +270,8 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
             progress=progress,
             **options,
         )
-    return show_sweep(records, output)
+    swept = [*sizes, *(f"${name}" for name in weights)]
+    return show_sweep(records, swept, output)
 
 
 def _read(path: str, weights: dict[str, float]) -> liftgbp.Model:

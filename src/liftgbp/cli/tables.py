@@ -178,20 +178,17 @@ def show_check(result: dict[str, Any]) -> None:
     console.print(Text(verdict, style="green" if result["agrees"] else "bold red"))
 
 
-def show_sweep(records: list[dict[str, Any]], output: str) -> int:
-    """What a sweep has written; the number is an exit code."""
+def show_sweep(records: list[dict[str, Any]], swept: list[str], output: str) -> int:
+    """What a sweep over these quantities has written; the number is an exit code."""
     console = _console()
-    settings = {tuple(r[k] for k in r if k not in _ANSWER_COLUMNS): r["status"] for r in records}
-    failed = sum(1 for status in settings.values() if status != "converged")
-    console.print(f"{len(settings)} points, {len(records)} rows, written to {output}")
+    status = {tuple(record[name] for name in swept): record["status"] for record in records}
+    failed = sum(1 for one in status.values() if one != "converged")
+    console.print(f"{len(status)} points, {len(records)} rows, written to {output}")
     if failed:
         console.print(
             Text(f"{failed} points did not converge; see the column status", style="bold red")
         )
-    return 1 if failed == len(settings) else 0
-
-
-_ANSWER_COLUMNS = {"query", "atom", "where", "value", "probability", "log_z", "status", "minima"}
+    return 1 if failed == len(status) else 0
 
 
 def _values(row: dict[str, Any]) -> Iterable[tuple[str, float, float | None]]:

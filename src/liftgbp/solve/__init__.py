@@ -3,7 +3,7 @@
 Knows flat arrays; knows nothing of logic and regions.
 """
 
-from liftgbp.solve.choose import SOLVERS, choose_solver
+from liftgbp.solve.choose import SOLVERS, choose_solver, unknown_solver
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.free_energy import log_z
@@ -21,4 +21,5 @@ __all__ = [
     "Verdict",
     "choose_solver",
     "log_z",
+    "unknown_solver",
 ]

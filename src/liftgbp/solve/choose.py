@@ -32,4 +32,9 @@ def choose_solver(
             return descent
         case "auto":
             return descent if is_small(plan.layout) else flooding
-    raise InputError(f"unknown solver {name!r}; choose among {', '.join(SOLVERS)}")
+    raise unknown_solver(name)
+
+
+def unknown_solver(name: str) -> InputError:
+    """The error for a name that no solver has."""
+    return InputError(f"unknown solver {name!r}; choose among {', '.join(SOLVERS)}")

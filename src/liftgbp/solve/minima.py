@@ -1,0 +1,226 @@
+"""From the ends of many descents to an answer: all minima, their verdicts and their mixture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+
+from liftgbp.errors import InputError
+from liftgbp.plan import Plan
+from liftgbp.plan.plan import Floats
+from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, newton_step
+from liftgbp.solve.refine import refine
+from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound
+
+ROUNDING = 1e-14
+"""Differences of the scaled free energy below this are rounding; the gradient judges then."""
+
+INWARDS = 1e-20
+"""How far inside the boundary its slope is measured, as a part of the way to another point."""
+
+SAME = 1e-6
+"""Points whose beliefs differ less than this are one point."""
+
+REFINED = 1e-9
+"""What polishing leaves to correct if it worked."""
+
+FLAT = 1e-7
+LOG_Z_ACCURACY = 1e-10
+WEIGHT_ACCURACY = 0.1
+RIVAL = 50.0
+"""A point is polished with more digits if it is flatter than the first, or if rounding may change
+its log Z by more than the second says in proportion, or by more than the third while the log Z of
+another point is as near as the fourth."""
+
+TRULY_FLAT = 10**8
+"""Up to such counts, a curvature that cannot be told from zero is zero."""
+
+FLAT_BY_ROUNDING, FLAT_WHEN_POLISHED = 1e-12, 1e-14
+"""Curvatures cannot be told from zero below this, before and after polishing."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class End:
+    """Where one start has ended, with the free energy (a stack of one) and the last Newton step."""
+
+    energy: Energy
+    outer: Floats
+    value: float
+    step: Step
+    settled: bool
+    iterations: int
+    trace: tuple[float, ...]
+
+    @property
+    def scale(self) -> int:
+        """What the value was divided by."""
+        return self.energy.scale[0]
+
+    @property
+    def kind(self) -> Kind:
+        """What the end is, as far as doubles can tell."""
+        if not self.settled:
+            return Kind.UNKNOWN
+        return _kind(self.outer, self.step, self.scale, FLAT_BY_ROUNDING)
+
+
+def _kind(outer: Floats, step: Step, scale: int, rounding: float) -> Kind:
+    """What a stationary point is, by its smallest curvature."""
+    if step.flattest < FLATTEST and scale > TRULY_FLAT:
+        # With such counts, a curvature that matters may be lost in rounding.
+        return Kind.UNKNOWN
+    if step.lowest < -rounding:
+        return Kind.SADDLE
+    return Kind.BOUNDARY if (outer <= SMALLEST).any() else Kind.MINIMUM
+
+
+def solution_of(plan: Plan, ends: list[End]) -> Solution:
+    """The mixture of the minima among the ends of all starts."""
+    if not ends:
+        raise InputError("no consistent beliefs were found to start from; try solver='flooding'")
+    points = _weighted(plan, _different(ends))
+    good = [point for point in points if point.weight > 0]
+    shown = good or points[:1]
+    scale = float(ends[0].scale)
+    return Solution(
+        solver="descent",
+        status=Status.CONVERGED if good else Status.NO_MINIMUM,
+        iterations=max(end.iterations for end in ends),
+        residual=max(point.verdict.residual for point in shown),
+        log_beliefs=_mixture(shown),
+        log_z=_log_sum([point.log_z for point in shown]),
+        trace=scale * _columns([list(end.trace) for end in ends]),
+        verdict=shown[0].verdict,
+        points=tuple(points),
+    )
+
+
+def _columns(traces: list[list[float]]) -> Floats:
+    """Traces side by side; parts of a stack that ended early stay where they are."""
+    longest = max(map(len, traces))
+    return np.array([own + own[-1:] * (longest - len(own)) for own in traces]).T
+
+
+def _different(ends: list[End]) -> list[End]:
+    """One of all the starts that reached the same end, those that settled first."""
+    kept: list[End] = []
+    for end in sorted(ends, key=lambda end: (not end.settled, end.value)):
+        if not any(np.abs(end.outer - other.outer).max(initial=0.0) < SAME for other in kept):
+            kept.append(end)
+    return kept
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Candidate:
+    """A point whose log Z has more digits than a float, for the difference to others."""
+
+    point: Point
+    exact_log_z: Decimal
+
+    @property
+    def qualifies(self) -> bool:
+        verdict = self.point.verdict
+        return verdict.kind in {Kind.MINIMUM, Kind.BOUNDARY} and verdict.plausible
+
+
+def _candidate(plan: Plan, end: End, others: list[End]) -> _Candidate:
+    consistent = end.energy.consistent
+    outer, residual = end.outer, float(end.step.residual)
+    curvature, kind = float(end.step.lowest), end.kind
+    free_energy = Decimal(end.value) * end.scale
+    implied = None
+    if _needs_digits(plan, end, others):
+        refined = refine(plan, consistent, outer)
+        if refined.residual <= REFINED:
+            outer, residual = refined.outer, refined.residual
+            free_energy, implied = refined.free_energy, float(refined.entropy)
+            # What polishing moves may be more than what decides between minimum and saddle.
+            step = newton_step(Energy([plan], consistent), outer[None]).row(0)
+            curvature = float(step.lowest)
+            kind = _kind(outer, step, end.scale, FLAT_WHEN_POLISHED)
+        elif residual > SAME:
+            kind = Kind.UNKNOWN
+    if kind is Kind.BOUNDARY and _falls_inwards(end, others):
+        kind = Kind.UNKNOWN
+    beliefs = consistent.all_entries(outer)
+    log_z = Decimal(plan.log_offset) - free_energy
+    verdict = Verdict(
+        residual=residual,
+        curvature=curvature,
+        kind=kind,
+        entropy=entropy(plan, beliefs) if implied is None else implied,
+        entropy_bound=entropy_bound(plan, beliefs),
+    )
+    with np.errstate(divide="ignore"):
+        return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)
+
+
+def _falls_inwards(end: End, others: list[End]) -> bool:
+    """Whether the free energy falls from a point on the boundary towards the end of another start.
+
+    Then the minimum lies between them, where curvature is lost in rounding.
+    """
+    inwards = np.array([other.outer for other in others]) - end.outer
+    energy = end.energy[np.zeros(len(others), dtype=np.int64)]
+    gradient = energy.gradient(end.outer + INWARDS * inwards)
+    slope = np.einsum("sd,sd->s", gradient, inwards)
+    size = np.einsum("sd,sd->s", np.abs(gradient), np.abs(inwards))
+    return bool((slope < -ROUNDING * size).any())
+
+
+def _weighted(plan: Plan, ends: list[End]) -> list[Point]:
+    """The points with their shares, best first; what is no plausible minimum has none."""
+    candidates = [_candidate(plan, end, ends) for end in ends]
+    ordered = _apart(sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z)))
+    good = [c for c in ordered if c.qualifies]
+    if not good:
+        return [c.point for c in ordered]
+    best = good[0].exact_log_z
+    shares = np.exp([float(c.exact_log_z - best) for c in good])
+    shares /= shares.sum()
+    weighted = [replace(c.point, weight=float(s)) for c, s in zip(good, shares, strict=True)]
+    return weighted + [c.point for c in ordered[len(good) :]]
+
+
+def _apart(candidates: list[_Candidate]) -> list[_Candidate]:
+    """The candidates without those that polishing moved to the same point as an earlier one."""
+    kept: list[_Candidate] = []
+    beliefs: list[Floats] = []
+    for candidate in candidates:
+        own = np.exp(candidate.point.log_beliefs)
+        if not any(np.abs(own - other).max(initial=0.0) < SAME for other in beliefs):
+            kept.append(candidate)
+            beliefs.append(own)
+    return kept
+
+
+def _needs_digits(plan: Plan, end: End, others: list[End]) -> bool:
+    """Whether rounding would show in the marginals or in log Z of a point, or in its weight."""
+    if not end.settled or end.step.lowest < -FLAT:
+        return False
+    scale = float(end.scale)
+    error = ROUNDING * scale
+    log_z = plan.log_offset - end.value * scale
+    if end.step.flattest < FLAT or error > LOG_Z_ACCURACY * abs(log_z):
+        return True
+    near = RIVAL + error
+    return error > WEIGHT_ACCURACY and any(
+        other is not end and other.settled and abs(other.value - end.value) * scale < near
+        for other in others
+    )
+
+
+def _mixture(points: list[Point]) -> Floats:
+    if len(points) == 1:
+        return points[0].log_beliefs
+    mixed = sum(point.weight * np.exp(point.log_beliefs) for point in points)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(mixed))
+
+
+def _log_sum(values: list[float]) -> float:
+    top = max(values)
+    return top + float(np.log(np.exp(np.array(values) - top).sum()))
