@@ -14,6 +14,8 @@ ALLOWED = {
     "errors": set(),
     "model": {"errors"},
     "shatter": {"errors", "model"},
+    "evidence": {"errors", "model"},
+    "grounding": {"errors", "model", "evidence", "shatter"},
     "signature": {"errors"},
     "regions": {"errors", "model", "shatter", "signature"},
     "plan": {"errors", "model", "regions"},

@@ -28,11 +28,15 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A predicate with the sorts of its arguments and the values that its atoms take."""
+    """A predicate with the sorts of its arguments and the values that its atoms take.
+
+    Atoms of a `closed` predicate are false unless evidence says otherwise.
+    """
 
     name: str
     sorts: tuple[str, ...] = ()
     values: tuple[str, ...] = BOOLEAN
+    closed: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:

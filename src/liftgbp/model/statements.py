@@ -212,7 +212,7 @@ def _predicate(
             "a predicate is declared with sorts, which start with a lower-case letter", call
         )
     sorts = tuple(str(tokens(argument)[0]) for argument in call_arguments(call))
-    return Predicate(str(call.children[0]), sorts, values, reader.span(tree))
+    return Predicate(str(call.children[0]), sorts, values, span=reader.span(tree))
 
 
 def _could_be_declared(call: ParseTree) -> bool:

@@ -12,11 +12,11 @@ from liftgbp.plan.orbits import Orbits, find_orbits
 from liftgbp.plan.plan import Exponents, Floats, Ints, Layout, Plan
 from liftgbp.plan.projection import project_states, projection
 from liftgbp.plan.supports import alive_states
-from liftgbp.regions import LiftedRegionGraph
+from liftgbp.regions import RegionGraph
 
 
-def compile_plan(graph: LiftedRegionGraph, *, symmetric: bool = True) -> Plan:
-    """The plan of a lifted region graph with the tables of its model.
+def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
+    """The plan of a region graph with the tables of its model.
 
     Tables have one entry per orbit of states under the symmetries of their region; without
     `symmetric` they have one entry per state.
@@ -30,8 +30,7 @@ def compile_plan(graph: LiftedRegionGraph, *, symmetric: bool = True) -> Plan:
       0  2×2  3 entries for 4 of 4 states  n·c=45  2 terms
       1  2  2 entries for 2 of 2 states  n·c=-80  1 terms
     """
-    ranges = graph.normal.ranges
-    shapes = [tuple(ranges[predicate] for predicate, _ in r.cluster) for r in graph.regions]
+    shapes = graph.shapes
     theta = [_potential(graph, region, shape) for region, shape in enumerate(shapes)]
     alive = alive_states(graph, shapes, theta)
     orbits = [
@@ -41,7 +40,7 @@ def compile_plan(graph: LiftedRegionGraph, *, symmetric: bool = True) -> Plan:
     return _fill(lay_out(graph, shapes, orbits, symmetric=symmetric), graph)
 
 
-def refill(plan: Plan, graph: LiftedRegionGraph) -> Plan:
+def refill(plan: Plan, graph: RegionGraph) -> Plan:
     """The plan of the same graph with other domain sizes and weights; the layout is shared.
 
     The graph must come from `graph.resized`, and rule out the same states.
@@ -49,7 +48,7 @@ def refill(plan: Plan, graph: LiftedRegionGraph) -> Plan:
     return _fill(plan.layout, graph)
 
 
-def _fill(layout: Layout, graph: LiftedRegionGraph) -> Plan:
+def _fill(layout: Layout, graph: RegionGraph) -> Plan:
     try:
         return _numbers(layout, graph)
     except OverflowError:
@@ -58,7 +57,7 @@ def _fill(layout: Layout, graph: LiftedRegionGraph) -> Plan:
         ) from None
 
 
-def _numbers(layout: Layout, graph: LiftedRegionGraph) -> Plan:
+def _numbers(layout: Layout, graph: RegionGraph) -> Plan:
     weights = tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True))
     # Solvers turn these into floats later; what is too large for that is refused here.
     float(max(map(abs, weights), default=0))
@@ -69,46 +68,42 @@ def _numbers(layout: Layout, graph: LiftedRegionGraph) -> Plan:
         ),
         exponents=_exponents(graph, layout),
         weights=weights,
-        atom_counts=tuple(graph.atom_counts.values()),
-        log_offset=graph.normal.log_constant + _log_worlds_of_free_atoms(graph),
+        atom_counts=graph.numbers_of_atoms,
+        log_offset=graph.log_constant + _log_worlds_of_free_atoms(graph),
     )
 
 
-def _potential_of_states(graph: LiftedRegionGraph, layout: Layout, region: int) -> Floats:
+def _potential_of_states(graph: RegionGraph, layout: Layout, region: int) -> Floats:
     """The sum of the log tables of all ground factors inside a region, for each of its entries."""
     states, shape = layout.representatives[region], layout.shapes[region]
     total = np.zeros(len(states))
     for held in graph.regions[region].held:
-        table = graph.normal.parfactors[held.parfactor].log_table
+        table = graph.log_table(held.parfactor)
         total += table.ravel()[project_states(states, shape, held.axes)]
     return total
 
 
-def _potential(graph: LiftedRegionGraph, region: int, shape: tuple[int, ...]) -> Floats:
+def _potential(graph: RegionGraph, region: int, shape: tuple[int, ...]) -> Floats:
     """The same for each state of the region, the impossible ones included."""
     total = np.zeros(shape)
     for held in graph.regions[region].held:
-        table = graph.normal.parfactors[held.parfactor].log_table
+        table = graph.log_table(held.parfactor)
         order = np.argsort(held.axes)
         along = [shape[k] if k in held.axes else 1 for k in range(len(shape))]
         total += table.transpose(order).reshape(along)
     return total
 
 
-def _log_worlds_of_free_atoms(graph: LiftedRegionGraph) -> float:
+def _log_worlds_of_free_atoms(graph: RegionGraph) -> float:
     """The log of the number of joint states of the ground atoms that lie in no region."""
-    normal = graph.normal
-    free = [math.prod(normal.sizes[sort] for sort in p.sorts) for p in normal.predicates]
-    for (predicate, _), count in graph.atom_counts.items():
-        free[predicate] -= count
-    return math.fsum(count * math.log(r) for count, r in zip(free, normal.ranges, strict=True))
+    return math.fsum(count * math.log(values) for values, count in graph.free_atoms.items())
 
 
 # --- the layout
 
 
 def lay_out(
-    graph: LiftedRegionGraph,
+    graph: RegionGraph,
     shapes: Sequence[tuple[int, ...]],
     orbits: Sequence[Orbits],
     *,
@@ -133,7 +128,7 @@ def lay_out(
         representatives=tuple(own.representatives for own in orbits),
         multiplicity=_concatenate_ints([own.sizes for own in orbits]),
         atom_of_axis=graph.atom_of_axis,
-        group_of_atom=tuple(predicate for predicate, _ in graph.atom_counts),
+        group_of_atom=graph.group_of_atom,
         region_starts=region_starts,
         message_starts=message_starts,
         term_entries=tuple(
@@ -154,7 +149,7 @@ def lay_out(
     )
 
 
-def _terms(graph: LiftedRegionGraph, region: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
+def _terms(graph: RegionGraph, region: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
     """What enters a region's belief: an edge, the atoms it reads, its parents inside the region."""
     cluster = graph.regions[region].cluster
     for edge in graph.edges_into[region]:
@@ -167,7 +162,7 @@ def _terms(graph: LiftedRegionGraph, region: int) -> Iterator[tuple[int, tuple[i
 
 
 def _term_entries(
-    graph: LiftedRegionGraph,
+    graph: RegionGraph,
     shape: tuple[int, ...],
     states: Ints,
     message_orbits: Sequence[Orbits],
@@ -183,7 +178,7 @@ def _term_entries(
 
 
 def _sources(
-    graph: LiftedRegionGraph,
+    graph: RegionGraph,
     shapes: Sequence[tuple[int, ...]],
     orbits: Sequence[Orbits],
     message_orbits: Sequence[Orbits],
@@ -228,7 +223,7 @@ def _concatenate_ints(parts: Sequence[Ints]) -> Ints:
 # --- the numbers
 
 
-def _exponents(graph: LiftedRegionGraph, layout: Layout) -> Exponents:
+def _exponents(graph: RegionGraph, layout: Layout) -> Exponents:
     """How often each message entry is multiplied into each belief entry."""
     columns, values, lengths = [], [], []
     rows = zip(layout.term_entries, layout.term_edges, layout.term_inside, strict=True)

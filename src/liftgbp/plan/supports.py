@@ -13,16 +13,15 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.errors import ContradictionError
 from liftgbp.plan.plan import Floats
 from liftgbp.plan.projection import projection
-from liftgbp.regions import LiftedRegionGraph
+from liftgbp.regions import RegionGraph
 
 Alive: TypeAlias = NDArray[np.bool_]
 
 
 def alive_states(
-    graph: LiftedRegionGraph, shapes: Sequence[tuple[int, ...]], theta: Sequence[Floats]
+    graph: RegionGraph, shapes: Sequence[tuple[int, ...]], theta: Sequence[Floats]
 ) -> list[Alive]:
     """The alive states of each region, as masks over flat states."""
     alive: list[Alive] = [np.asarray(table.ravel() > -np.inf) for table in theta]
@@ -34,9 +33,7 @@ def alive_states(
     return alive
 
 
-def _remove_once(
-    graph: LiftedRegionGraph, shapes: Sequence[tuple[int, ...]], alive: list[Alive]
-) -> bool:
+def _remove_once(graph: RegionGraph, shapes: Sequence[tuple[int, ...]], alive: list[Alive]) -> bool:
     before = sum(int(mask.sum()) for mask in alive)
     for number, region in enumerate(graph.regions):
         for member in region.members:
@@ -51,15 +48,7 @@ def _remove_once(
     return sum(int(mask.sum()) for mask in alive) < before
 
 
-def _check_not_empty(graph: LiftedRegionGraph, alive: Sequence[Alive]) -> None:
+def _check_not_empty(graph: RegionGraph, alive: Sequence[Alive]) -> None:
     for mask in alive:
         if not mask.any():
-            normal = graph.normal
-            numbers = {p.rule for p in normal.parfactors if np.isneginf(p.log_table).any()}
-            hard = [normal.model.rules[number] for number in sorted(numbers)]
-            texts = "; ".join(" ".join(r.span.text.split()) for r in hard if r.span is not None)
-            raise ContradictionError(
-                "the hard formulas contradict each other: no world satisfies all of "
-                + (texts or f"the {len(hard)} hard rules"),
-                hard[-1].span,
-            )
+            raise graph.contradiction()

@@ -6,17 +6,20 @@ Exact integers only; knows nothing of floats and tables.
 from liftgbp.regions.build import build_regions
 from liftgbp.regions.counts import Count
 from liftgbp.regions.families import FAMILIES, Family, parse_family
-from liftgbp.regions.graph import Edge, LiftedRegionGraph, Member, Message, Region
+from liftgbp.regions.graph import LiftedRegionGraph
+from liftgbp.regions.structure import Edge, HeldFactor, Member, Message, Region, RegionGraph
 
 __all__ = [
     "FAMILIES",
     "Count",
     "Edge",
     "Family",
+    "HeldFactor",
     "LiftedRegionGraph",
     "Member",
     "Message",
     "Region",
+    "RegionGraph",
     "build_regions",
     "parse_family",
 ]

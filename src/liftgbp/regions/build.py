@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from liftgbp.regions.counts import choose
 from liftgbp.regions.families import Family, inner_masks, kinds, outer_clusters, parse_family
-from liftgbp.regions.graph import Edge, HeldFactor, LiftedRegionGraph, Member, Message, Region
+from liftgbp.regions.graph import LiftedRegionGraph
 from liftgbp.regions.lattice import cover_parents
+from liftgbp.regions.structure import Edge, HeldFactor, Member, Message, Region
 from liftgbp.shatter import NormalModel
 from liftgbp.signature import (
     Atom,

@@ -14,7 +14,7 @@ class Count:
     """How many ways there are to choose objects, up to the symmetries that make no difference.
 
     Each factor (class, fixed, chosen) stands for `chosen` different objects of a class of which
-    `fixed` are taken already.
+    `fixed` are taken already. A count that was found by counting has `times` alone.
 
     >>> pairs = Count(((0, 0, 2),), divisor=2)
     >>> pairs.at([10]), str(pairs)
@@ -23,10 +23,11 @@ class Count:
 
     factors: tuple[tuple[int, int, int], ...]
     divisor: int
+    times: int = 1
 
     def at(self, class_sizes: Sequence[int]) -> int:
         """The count for these class sizes."""
-        ways = 1
+        ways = self.times
         for home, fixed, chosen in self.factors:
             ways *= falling(class_sizes[home] - fixed, chosen)
         count, remainder = divmod(ways, self.divisor)
@@ -41,7 +42,9 @@ class Count:
             for home, fixed, chosen in self.factors
             for i in range(chosen)
         ]
-        return ("".join(parts) or "1") + (f"/{self.divisor}" if self.divisor > 1 else "")
+        return ("".join(parts) or str(self.times)) + (
+            f"/{self.divisor}" if self.divisor > 1 else ""
+        )
 
     def __str__(self) -> str:
         homes = sorted({home for home, _, _ in self.factors})

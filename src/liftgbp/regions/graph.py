@@ -4,97 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from liftgbp.errors import SizeError
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.errors import ContradictionError, SizeError
 from liftgbp.model.writer import constant_text
-from liftgbp.regions.counts import Count, choose
-from liftgbp.regions.families import Family
+from liftgbp.regions.counts import choose
+from liftgbp.regions.structure import RegionGraph
 from liftgbp.shatter import NormalModel
-from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A region inside another one, before canonising: a node of the local graph.
-
-    `axes` says for each atom of the canonical `region` which atom of the larger region it is;
-    `local_parents` counts, per lifted edge, the parents it has inside the larger region.
-    """
-
-    region: int
-    axes: tuple[int, ...]
-    local_parents: dict[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class HeldFactor:
-    """A ground factor inside a region; `axes` tells which atoms of the region its atoms are."""
-
-    parfactor: int
-    axes: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A canonical region with the regions and the factors inside it.
-
-    `symmetries` generate its automorphisms, as permutations of its atoms.
-    """
-
-    cluster: Cluster
-    count: Count
-    outer: bool
-    symmetries: tuple[tuple[int, ...], ...]
-    members: tuple[Member, ...]
-    held: tuple[HeldFactor, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """What a parent sends to one kind of its children.
-
-    `axes` says for each atom of the child which atom of the parent it is. `symmetries` generate the
-    automorphisms of the child that extend to automorphisms of the parent, as permutations of the
-    child's atoms.
-    """
-
-    parent: int
-    child: int
-    axes: tuple[int, ...]
-    symmetries: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """The ground parents of a region that differ by renaming objects outside of it.
-
-    Edges into one child that differ by an automorphism of the child carry the same message with
-    permuted axes: atom k of the message is atom `axes[k]` of the child.
-    """
-
-    child: int
-    parent: int
-    message: int
-    axes: tuple[int, ...]
-    count: Count
+from liftgbp.signature import Atom, Obj, canonise, objects_of
 
 
 @dataclass(frozen=True)
-class LiftedRegionGraph:
-    """Canonical regions, from large to small, with lifted edges between them.
+class LiftedRegionGraph(RegionGraph):
+    """The region graph of a model in normal form: regions are clusters up to renaming of objects.
 
     Prints itself as a table. The constructor checks in exact integers that the counting numbers
     count every atom and every factor once.
     """
 
     normal: NormalModel
-    family: Family
-    regions: tuple[Region, ...]
-    messages: tuple[Message, ...]
-    edges: tuple[Edge, ...]
 
     def __post_init__(self) -> None:
         self._check_atoms_count_once()
@@ -116,23 +49,6 @@ class LiftedRegionGraph:
     def kappa(self) -> tuple[int, ...]:
         """How many ground parents a child has through each edge."""
         return tuple(edge.count.at(self.class_sizes) for edge in self.edges)
-
-    @cached_property
-    def counting_numbers(self) -> tuple[int, ...]:
-        """One minus the counting numbers of the larger ground regions around each region."""
-        numbers = [1] * len(self.regions)
-        # From large to small, so that a number is final before it is used.
-        for larger, region in enumerate(self.regions):
-            for smaller, copies in Counter(m.region for m in region.members).items():
-                around, remainder = divmod(self.n[larger] * copies, self.n[smaller])
-                assert not remainder, "regions of one class lie in equally many larger ones"
-                numbers[smaller] -= numbers[larger] * around
-        return tuple(numbers)
-
-    @property
-    def ground_regions(self) -> int:
-        """The number of regions of the ground region graph."""
-        return sum(self.n)
 
     @cached_property
     def atom_counts(self) -> dict[Atom, int]:
@@ -159,13 +75,27 @@ class LiftedRegionGraph:
             for region in self.regions
         )
 
+    @property
+    def numbers_of_atoms(self) -> tuple[int, ...]:
+        """For each kind of atom in the regions, how many ground atoms there are."""
+        return tuple(self.atom_counts.values())
+
+    @property
+    def group_of_atom(self) -> tuple[int, ...]:
+        """For each kind of atom its predicate."""
+        return tuple(predicate for predicate, _ in self.atom_counts)
+
     @cached_property
-    def edges_into(self) -> tuple[tuple[int, ...], ...]:
-        """The edges that end in each region."""
-        into: list[list[int]] = [[] for _ in self.regions]
-        for number, edge in enumerate(self.edges):
-            into[edge.child].append(number)
-        return tuple(map(tuple, into))
+    def free_atoms(self) -> Mapping[int, int]:
+        """How many ground atoms lie in no region, by their number of values."""
+        normal = self.normal
+        left = [math.prod(normal.sizes[sort] for sort in p.sorts) for p in normal.predicates]
+        for (predicate, _), count in self.atom_counts.items():
+            left[predicate] -= count
+        free: Counter[int] = Counter()
+        for count, values in zip(left, normal.ranges, strict=True):
+            free[values] += count
+        return free
 
     def _check_atoms_count_once(self) -> None:
         counted: Counter[Atom] = Counter()
@@ -183,6 +113,35 @@ class LiftedRegionGraph:
             swaps = math.prod(math.factorial(len(group)) for group in parfactor.exchangeable)
             factors = choose(objects_of(parfactor.atoms), (), swaps).at(self.class_sizes)
             assert counted[number] == factors, "a factor is not counted exactly once"
+
+    # --- tables
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Per region, the number of values of each of its atoms."""
+        ranges = self.normal.ranges
+        return tuple(tuple(ranges[predicate] for predicate, _ in r.cluster) for r in self.regions)
+
+    def log_table(self, parfactor: int) -> NDArray[np.float64]:
+        """The table of a parfactor."""
+        return self.normal.parfactors[parfactor].log_table
+
+    @property
+    def log_constant(self) -> float:
+        """What factors without atoms add to log Z."""
+        return self.normal.log_constant
+
+    def contradiction(self) -> ContradictionError:
+        """The error to raise when hard formulas leave a region no state."""
+        normal = self.normal
+        numbers = {p.rule for p in normal.parfactors if np.isneginf(p.log_table).any()}
+        hard = [normal.model.rules[number] for number in sorted(numbers)]
+        texts = "; ".join(" ".join(r.span.text.split()) for r in hard if r.span is not None)
+        return ContradictionError(
+            "the hard formulas contradict each other: no world satisfies all of "
+            + (texts or f"the {len(hard)} hard rules"),
+            hard[-1].span,
+        )
 
     # --- other sizes
 

@@ -1,0 +1,8 @@
+"""The grounding room: a model with its evidence as one large Markov random field, in arrays.
+
+Knows joins, scopes and shared tables; knows nothing of regions and messages.
+"""
+
+from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, merged
+
+__all__ = ["AtomTable", "FactorBlock", "GroundNetwork", "merged"]

@@ -1,0 +1,152 @@
+"""A ground Markov random field in arrays: many factors share few tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class FactorBlock:
+    """Factors over equally many variables.
+
+    Factor k is over the different variables `scopes[k]`, in the order of the axes of its log table
+    `tables[table_of[k]]` in the network.
+    """
+
+    scopes: Ints
+    table_of: Ints
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AtomTable:
+    """Which ground atom each variable is.
+
+    Variable k is an atom of predicate number `predicate[k]` over the objects `args[k]`, which has
+    as many columns as the largest arity; unused ones hold -1.
+    """
+
+    predicate: Ints
+    args: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class GroundNetwork:
+    """A Markov random field over discrete variables.
+
+    ranges        the number of values of each variable
+    blocks        the factors, one block per number of variables; no two factors of the network
+                  have the same set of variables, and each scope is in ascending order
+    tables        log tables that factors refer to; no factor is indifferent to one of its variables
+    log_constant  what factors without variables add to log Z
+    free          how many further atoms there are which no factor touches, by number of values
+    atoms         the ground atoms behind the variables, where there are some
+    """
+
+    ranges: Ints
+    blocks: tuple[FactorBlock, ...]
+    tables: tuple[Floats, ...]
+    log_constant: float = 0.0
+    free: Mapping[int, int] = field(default_factory=dict)
+    atoms: AtomTable | None = None
+
+    @property
+    def factors(self) -> int:
+        """The number of factors."""
+        return sum(len(block.table_of) for block in self.blocks)
+
+
+def merged(
+    ranges: Ints,
+    blocks: Iterable[FactorBlock],
+    tables: Sequence[Floats],
+    *,
+    log_constant: float = 0.0,
+    free: Mapping[int, int] | None = None,
+    atoms: AtomTable | None = None,
+) -> GroundNetwork:
+    """The network of these factors, with scopes in order and factors of equal scopes added up.
+
+    >>> block = FactorBlock(np.array([[1, 0], [0, 1]]), np.array([0, 0]))
+    >>> table = np.array([[0.0, 1.0], [2.0, 0.0]])
+    >>> network = merged(np.array([2, 2]), [block], [table])
+    >>> network.blocks[0].scopes.tolist(), network.tables[0].tolist()
+    ([[0, 1]], [[0.0, 3.0], [3.0, 0.0]])
+    """
+    pool = _TablePool(tables)
+    by_width: dict[int, list[FactorBlock]] = {}
+    for block in blocks:
+        if len(block.table_of):
+            by_width.setdefault(block.scopes.shape[1], []).append(block)
+    wide = [_merge(by_width[width], pool) for width in sorted(by_width)]
+    used = np.unique(np.concatenate([np.zeros(0, np.int64), *(block.table_of for block in wide)]))
+    return GroundNetwork(
+        ranges=ranges,
+        blocks=tuple(FactorBlock(b.scopes, np.searchsorted(used, b.table_of)) for b in wide),
+        tables=tuple(pool.tables[number] for number in used),
+        log_constant=log_constant,
+        free=dict(free or {}),
+        atoms=atoms,
+    )
+
+
+class _TablePool:
+    """Tables by number; equal tables have equal numbers."""
+
+    def __init__(self, given: Sequence[Floats]) -> None:
+        self._given = given
+        self._number: dict[tuple[tuple[int, ...], bytes], int] = {}
+        self._tables: list[Floats] = []
+
+    @property
+    def tables(self) -> tuple[Floats, ...]:
+        return tuple(self._tables)
+
+    def transposed(self, given: int, order: Sequence[int]) -> int:
+        """The number of a given table with its axes in another order."""
+        return self._add(self._given[given].transpose(order))
+
+    def sum(self, numbers: Sequence[int]) -> int:
+        """The number of the sum of tables."""
+        # From the smallest to the largest, so that the order of factors leaves no rounding.
+        stacked = np.sort(np.array([self._tables[number] for number in numbers]), axis=0)
+        return self._add(stacked.sum(axis=0))
+
+    def _add(self, table: Floats) -> int:
+        table = np.ascontiguousarray(table, dtype=float) + 0.0
+        key = (table.shape, table.tobytes())
+        if key not in self._number:
+            self._number[key] = len(self._tables)
+            table.setflags(write=False)
+            self._tables.append(table)
+        return self._number[key]
+
+
+def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
+    """Factors over equally many variables as one block, in ascending order of scopes."""
+    scopes = np.concatenate([block.scopes for block in blocks])
+    given = np.concatenate([block.table_of for block in blocks])
+    order = np.argsort(scopes, axis=1)
+    scopes = np.take_along_axis(scopes, order, axis=1)
+    kinds, kind_of = np.unique(np.column_stack([given, order]), axis=0, return_inverse=True)
+    numbers = np.array([pool.transposed(kind[0], kind[1:]) for kind in kinds.tolist()])
+    table_of = numbers[kind_of.ravel()]
+    by_scope = np.lexsort((table_of, *scopes.T[::-1]))
+    scopes, table_of = scopes[by_scope], table_of[by_scope]
+    new = np.append(True, (scopes[1:] != scopes[:-1]).any(axis=1))
+    starts = np.flatnonzero(new)
+    lengths = np.diff(np.append(starts, len(scopes)))
+    total = table_of[starts]
+    for length in np.unique(lengths[lengths > 1]):
+        rows = np.flatnonzero(lengths == length)
+        groups = table_of[starts[rows][:, None] + np.arange(length)]
+        kinds, kind_of = np.unique(groups, axis=0, return_inverse=True)
+        total[rows] = np.array([pool.sum(kind) for kind in kinds.tolist()])[kind_of.ravel()]
+    return FactorBlock(scopes[starts], total)

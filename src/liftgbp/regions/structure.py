@@ -1,0 +1,173 @@
+"""What every region graph has: canonical regions, edges between them, and exact counts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.errors import ContradictionError
+from liftgbp.regions.counts import Count
+from liftgbp.regions.families import Family
+from liftgbp.signature import Cluster
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A region inside another one, before canonising: a node of the local graph.
+
+    `axes` says for each atom of the canonical `region` which atom of the larger region it is;
+    `local_parents` counts, per lifted edge, the parents it has inside the larger region.
+    """
+
+    region: int
+    axes: tuple[int, ...]
+    local_parents: dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFactor:
+    """A ground factor inside a region; `axes` tells which atoms of the region its atoms are."""
+
+    parfactor: int
+    axes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A canonical region with the regions and the factors inside it.
+
+    `symmetries` generate its automorphisms, as permutations of its atoms.
+    """
+
+    cluster: Cluster
+    count: Count
+    outer: bool
+    symmetries: tuple[tuple[int, ...], ...]
+    members: tuple[Member, ...]
+    held: tuple[HeldFactor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a parent sends to one kind of its children.
+
+    `axes` says for each atom of the child which atom of the parent it is. `symmetries` generate the
+    automorphisms of the child that extend to automorphisms of the parent, as permutations of the
+    child's atoms.
+    """
+
+    parent: int
+    child: int
+    axes: tuple[int, ...]
+    symmetries: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The ground parents of a region that differ by renaming objects outside of it.
+
+    Edges into one child that differ by an automorphism of the child carry the same message with
+    permuted axes: atom k of the message is atom `axes[k]` of the child.
+    """
+
+    child: int
+    parent: int
+    message: int
+    axes: tuple[int, ...]
+    count: Count
+
+
+@dataclass(frozen=True)
+class RegionGraph(ABC):
+    """Canonical regions, from large to small, with lifted edges between them.
+
+    This is all that a plan is compiled from. Tables of factors pass through without being read.
+    """
+
+    family: Family
+    regions: tuple[Region, ...]
+    messages: tuple[Message, ...]
+    edges: tuple[Edge, ...]
+
+    # --- exact integers
+
+    @property
+    @abstractmethod
+    def n(self) -> tuple[int, ...]:
+        """How many ground regions each canonical region stands for."""
+
+    @property
+    @abstractmethod
+    def kappa(self) -> tuple[int, ...]:
+        """How many ground parents a child has through each edge."""
+
+    @property
+    @abstractmethod
+    def numbers_of_atoms(self) -> tuple[int, ...]:
+        """For each kind of atom in the regions, how many ground atoms there are."""
+
+    @property
+    @abstractmethod
+    def atom_of_axis(self) -> tuple[tuple[int, ...], ...]:
+        """Per region, which kind of atom each of its atoms is."""
+
+    @property
+    @abstractmethod
+    def group_of_atom(self) -> tuple[int, ...]:
+        """For each kind of atom its group; descent tilts the atoms of a group together."""
+
+    @property
+    @abstractmethod
+    def free_atoms(self) -> Mapping[int, int]:
+        """How many unobserved ground atoms lie in no region, by their number of values."""
+
+    @cached_property
+    def counting_numbers(self) -> tuple[int, ...]:
+        """One minus the counting numbers of the larger ground regions around each region."""
+        numbers = [1] * len(self.regions)
+        # From large to small, so that a number is final before it is used.
+        for larger, region in enumerate(self.regions):
+            for smaller, copies in Counter(m.region for m in region.members).items():
+                around, remainder = divmod(self.n[larger] * copies, self.n[smaller])
+                assert not remainder, "regions of one class lie in equally many larger ones"
+                numbers[smaller] -= numbers[larger] * around
+        return tuple(numbers)
+
+    @property
+    def ground_regions(self) -> int:
+        """The number of regions of the ground region graph."""
+        return sum(self.n)
+
+    @cached_property
+    def edges_into(self) -> tuple[tuple[int, ...], ...]:
+        """The edges that end in each region."""
+        into: list[list[int]] = [[] for _ in self.regions]
+        for number, edge in enumerate(self.edges):
+            into[edge.child].append(number)
+        return tuple(map(tuple, into))
+
+    # --- tables
+
+    @property
+    @abstractmethod
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Per region, the number of values of each of its atoms."""
+
+    @abstractmethod
+    def log_table(self, parfactor: int) -> NDArray[np.float64]:
+        """The table of the factors that regions hold under this number."""
+
+    @property
+    @abstractmethod
+    def log_constant(self) -> float:
+        """What factors without atoms add to log Z."""
+
+    @abstractmethod
+    def contradiction(self) -> ContradictionError:
+        """The error to raise when hard factors leave a region no state."""
