@@ -13,7 +13,7 @@ SOURCE = Path(liftgbp.__file__).parent
 ALLOWED = {
     "errors": set(),
     "model": {"errors"},
-    "shatter": {"errors", "model"},
+    "shatter": {"errors", "model", "evidence"},
     "evidence": {"errors", "model"},
     "grounding": {"errors", "model", "evidence", "shatter"},
     "signature": {"errors"},

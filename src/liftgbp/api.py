@@ -71,4 +71,4 @@ def infer(
         seed=seed,
     )
     solution = method(plan, lambda done, total: progress("solving", done, total))
-    return Answers(graph, plan, solution, time.perf_counter() - started)
+    return Answers.lifted(graph, plan, solution, time.perf_counter() - started)

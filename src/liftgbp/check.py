@@ -18,6 +18,7 @@ from liftgbp.errors import CapacityError, InputError
 from liftgbp.model.model import Model
 from liftgbp.query import Answers
 from liftgbp.reference import GroundAtom
+from liftgbp.regions import LiftedRegionGraph
 from liftgbp.shatter import NormalModel, Obj
 from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
@@ -136,6 +137,11 @@ def check(
     )
 
 
+def _lifted(answers: Answers) -> LiftedRegionGraph:
+    assert isinstance(answers.graph, LiftedRegionGraph)
+    return answers.graph
+
+
 def _exact(ground_model: reference.GroundModel) -> tuple[reference.Exact | None, str]:
     try:
         return reference.exact(ground_model), ""
@@ -144,7 +150,7 @@ def _exact(ground_model: reference.GroundModel) -> tuple[reference.Exact | None,
 
 
 def _rows(answers: Answers, exact: reference.Exact | None) -> Iterator[Comparison]:
-    objects = GroundObjects(answers.graph.normal)
+    objects = GroundObjects(_lifted(answers).normal)
     for row, atom in answers.all_with_examples:
         truth = None
         if exact is not None:
@@ -164,10 +170,9 @@ class GroundObjects:
         self._number = normal.predicate_number
         self._placeholder: dict[tuple[str, int], Obj] = {}
         for sort, size in normal.sizes.items():
-            names = normal.model.constants(sort)
             used = dict.fromkeys(normal.classes_of(sort), 0)
             for k in range(size):
-                home = normal.class_of_constant(sort, names[k] if k < len(names) else "")
+                home = normal.homes[sort].of(k)
                 self._placeholder[sort, k] = (home, used[home])
                 used[home] += 1
         self._object = {obj: k for (_, k), obj in self._placeholder.items()}
@@ -189,7 +194,7 @@ class _Alignment:
     """For each ground region the canonical region that stands for it, and how the axes match."""
 
     def __init__(self, answers: Answers, ground_regions: tuple[reference.Region, ...]) -> None:
-        graph = answers.graph
+        graph = _lifted(answers)
         self._layout = answers.plan.layout
         objects = GroundObjects(graph.normal)
         number = {region.cluster: k for k, region in enumerate(graph.regions)}

@@ -210,6 +210,12 @@ def constant_text(name: str) -> str:
     return _value_text(name) if starts_well and not is_reserved(name) else _quoted(name)
 
 
+def object_text(model: Model, sort: str, number: int) -> str:
+    """The name of an object by its number in its sort; `#12` is the twelfth and has no name."""
+    names = model.constants(sort)
+    return constant_text(names[number]) if number < len(names) else f"#{number + 1}"
+
+
 def _value_text(name: str) -> str:
     return name if _NAME.fullmatch(name) or _NUMBER.fullmatch(name) else _quoted(name)
 

@@ -9,18 +9,15 @@ from functools import cached_property
 from itertools import product
 
 from liftgbp.errors import QueryError
-from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
-from liftgbp.model.parser import parse_query
 from liftgbp.plan import Plan
-from liftgbp.query.lookup import conditional_table, joint_table
-from liftgbp.query.rows import Row, query_rows
-from liftgbp.regions import LiftedRegionGraph
+from liftgbp.query.lookup import conditional_table
+from liftgbp.query.reader import LiftedReader, Reader
+from liftgbp.query.rows import Row
+from liftgbp.regions import LiftedRegionGraph, RegionGraph
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import objects_of
 from liftgbp.solve import Point, Solution, Status, Verdict
-
-VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +26,8 @@ class Answer:
 
     `values` gives a probability for each value of the atom or, for several atoms, for each
     combination of values joined by commas in the order of the atoms. Given an impossible condition
-    a probability is NaN. `count` is how many ground atoms (or groundings) the row stands for.
+    a probability is NaN. `count` is how many ground atoms (or groundings) the row stands for;
+    `example` is one of them.
     """
 
     query: str
@@ -37,6 +35,7 @@ class Answer:
     where: str
     count: int
     values: dict[str, float]
+    example: str = ""
 
     def as_dict(self) -> dict[str, object]:
         """The row for JSON; undefined probabilities are `None`."""
@@ -46,6 +45,7 @@ class Answer:
             "atom": self.atom,
             "where": self.where,
             "count": self.count,
+            "example": self.example,
             "values": values,
         }
 
@@ -58,26 +58,33 @@ class Answer:
 class Answers:
     """What a run found out; ask it with `query` or `marginal`."""
 
-    graph: LiftedRegionGraph
+    graph: RegionGraph
     plan: Plan
     solution: Solution
     seconds: float
+    reader: Reader
+
+    @classmethod
+    def lifted(
+        cls, graph: LiftedRegionGraph, plan: Plan, solution: Solution, seconds: float = 0.0
+    ) -> Answers:
+        """The answers of a run on the region graph of a model in normal form."""
+        return cls(graph, plan, solution, seconds, LiftedReader(graph, plan))
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{sort}={size}" for sort, size in self.sizes.items())
-        return (
-            f"<Answers {self.model.name} ({sizes}): {self.status.value}, log Z {self.log_z:.10g}>"
-        )
+        name = self.model.name
+        return f"<Answers {name} ({sizes}): {self.status.value}, log Z {self.log_z:.10g}>"
 
     @property
     def model(self) -> Model:
         """The model that was asked."""
-        return self.graph.normal.model
+        return self.reader.model
 
     @property
     def sizes(self) -> dict[str, int]:
         """The domain size of every sort."""
-        return self.graph.normal.sizes
+        return self.reader.sizes
 
     @property
     def log_z(self) -> float:
@@ -127,9 +134,7 @@ class Answers:
         friends(x,x) [x = y]  false: 0.500000  true: 0.500000
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
-        rows = query_rows(parse_query(text), self.graph.normal)
-        if not rows:
-            raise QueryError(f"no objects satisfy the restrictions of {text}")
+        rows = self.reader.rows(text)
         # The row with most objects comes first: the regions that its error asks for hold them all.
         widest_first = sorted(rows, key=lambda row: -len(objects_of((*row.atoms, *row.given))))
         answers = {row: self._answer(text, row) for row in widest_first}
@@ -143,8 +148,7 @@ class Answers:
         >>> round(liftgbp.infer(model, sizes={"person": 1000}).marginal("smokes(x)"), 6)
         0.731059
         """
-        rows = query_rows(parse_query(atom), self.graph.normal)
-        rows = [row for row in rows if row.generic]
+        rows = [row for row in self.reader.rows(atom) if row.generic]
         if len(rows) != 1:
             raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
         values = self._answer(atom, rows[0]).values
@@ -160,24 +164,21 @@ class Answers:
     @property
     def all_with_examples(self) -> Iterator[tuple[Answer, ObjAtom]]:
         """The answers for every predicate, each with one of the atoms it stands for."""
-        for predicate in self.model.predicates.values():
-            text = _pattern(predicate)
-            for row in query_rows(parse_query(text), self.graph.normal):
-                yield self._answer(text, row), row.atoms[0]
+        for text, row in self.reader.rows_of_everything():
+            yield self._answer(text, row), row.atoms[0]
 
     def _answer(self, text: str, row: Row) -> Answer:
         atoms = (*row.atoms, *row.given)
         try:
-            table = joint_table(atoms, self.graph, self.plan, self.solution.log_beliefs)
+            table = self.reader.joint(atoms, self.solution.log_beliefs)
         except QueryError as error:
             where = f" where {row.where}" if row.where else ""
             raise QueryError(f"no region holds {row.text}{where}: {error.message}") from None
         if row.given:
             table = conditional_table(table, len(row.given))
-        names = [self.graph.normal.predicates[predicate].values for predicate, _ in atoms]
-        keys = map(",".join, product(*names))
+        keys = map(",".join, product(*map(self.reader.values, atoms)))
         values = dict(zip(keys, map(float, table.ravel()), strict=True))
-        return Answer(text, row.text, row.where, row.count, values)
+        return Answer(text, row.text, row.where, row.count, values, row.example)
 
     def as_dict(self, queries: tuple[str, ...] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
@@ -206,17 +207,9 @@ class Answers:
                 for p in solution.points
             ],
             "log_z": _finite(solution.log_z),
-            "notes": list(self.model.notes),
+            "notes": list(self.reader.notes),
             "answers": [row.as_dict() for row in rows],
         }
-
-
-def _pattern(predicate: Predicate) -> str:
-    names = [
-        VARIABLE_NAMES[k] if k < len(VARIABLE_NAMES) else f"x{k}"
-        for k in range(len(predicate.sorts))
-    ]
-    return f"{predicate.name}({','.join(names)})"
 
 
 def _finite(number: float) -> float | None:

@@ -24,18 +24,25 @@ def joint_table(
     """The joint distribution of atoms, one axis per listed atom; repeated atoms agree surely."""
     different = list(dict.fromkeys(atoms))
     in_regions = [a for a in different if canonise((a,)).cluster[0] in graph.atom_counts]
+    alone = [a for a in different if a not in in_regions]
     table = _region_table(in_regions, graph, plan, log_beliefs)
-    ranges = graph.normal.ranges
-    for atom in different:
-        if atom not in in_regions:
-            # No factor touches the atom: it is uniform, and independent of everything.
-            size = ranges[atom[0]]
-            table = np.multiply.outer(table, np.full(size, 1 / size))
-    order = [a for a in different if a in in_regions] + [
-        a for a in different if a not in in_regions
-    ]
+    for atom in alone:
+        table = np.multiply.outer(table, _distribution_alone(atom, graph))
+    order = [*in_regions, *alone]
     table = table.transpose([order.index(atom) for atom in different])
     return _repeat_axes(table, [different.index(atom) for atom in atoms])
+
+
+def _distribution_alone(atom: ObjAtom, graph: LiftedRegionGraph) -> NDArray[np.float64]:
+    """The values of an atom outside all regions: observed, or uniform since no factor touches it.
+
+    Either way it is independent of everything.
+    """
+    size = graph.normal.ranges[atom[0]]
+    value = graph.normal.observations.value(atom)
+    if value is None:
+        return np.full(size, 1 / size)
+    return np.where(np.arange(size) == value, 1.0, 0.0)
 
 
 def _region_table(

@@ -10,7 +10,7 @@ from liftgbp.errors import ModelError, QueryError, Span
 from liftgbp.model.ast import Atom, Constant, TableParfactor, Term, Variable
 from liftgbp.model.query_ast import Query
 from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
-from liftgbp.model.writer import constant_text
+from liftgbp.model.writer import constant_text, object_text
 from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.partitions import admits, assignments, falling
@@ -28,6 +28,7 @@ class Row:
     text: str
     where: str
     count: int
+    example: str
     generic: bool
     """Whether all variables are different objects without names."""
 
@@ -113,6 +114,7 @@ class _Rows:
             text=self._text(names),
             where=", ".join(self._conditions(way, names)),
             count=self._count(way),
+            example=self._example(way),
             generic=len(set(way.values()) - set(self._name_of)) == len(way),
         )
 
@@ -152,16 +154,47 @@ class _Rows:
             if v != name:
                 yield f"{name} = {v}" if name in names else f"{v} = {name}"
         own = [v for v, name in names.items() if v == name]
+        for v in own:
+            yield from self._facts(v, way[v][0])
         for k, v in enumerate(own):
             yield from (f"{v} != {w}" for w in own[k + 1 :] if way[v][0] == way[w][0])
         for v in own:
-            yield from self._exclusions(v)
+            yield from self._exclusions(v, way[v][0])
 
-    def _exclusions(self, variable: str) -> Iterator[str]:
-        sort = self._sorts[Variable(variable)]
-        homes = self._normal.classes_of(sort)
-        constants = [name for (home, _), name in sorted(self._name_of.items()) if home in homes]
+    def _facts(self, variable: str, home: int) -> Iterator[str]:
+        """What evidence knows about the objects of a class."""
+        own = self._normal.classes[home]
+        yield from (fact.replace("{}", variable) for fact in own.facts)
+        if not own.facts and any(c.facts for c in self._normal.classes if c.sort == own.sort):
+            yield f"no evidence on {variable}"
+
+    def _exclusions(self, variable: str, home: int) -> Iterator[str]:
+        """Constants that would fit the other conditions, but have rows of their own."""
+        classes = self._normal.classes
+        constants = [
+            name
+            for (other, _), name in sorted(self._name_of.items())
+            if other == home
+            or (classes[other].sort == classes[home].sort and classes[other].constant is not None)
+        ]
         if len(constants) > MOST_LISTED:
             yield f"{variable} not in {{{', '.join(constants)}}}"
         else:
             yield from (f"{variable} != {constant}" for constant in constants)
+
+    def _example(self, way: Mapping[str, Obj]) -> str:
+        """The atoms of the query over objects of the row."""
+        names = {v: self._name_of.get(obj) or self._examples(obj) for v, obj in way.items()}
+        return self._text(names)
+
+    def _examples(self, obj: Obj) -> str:
+        """A member of the class that is no constant of the query."""
+        home, index = obj
+        own = self._normal.classes[home]
+        numbers = self._normal.model.number_of_constant[own.sort]
+        placed = {numbers[name] for (sort, name) in self._named if sort == own.sort}
+        members = [number for number in own.examples if number not in placed]
+        at = index - self._taken[home]
+        if at < len(members):
+            return object_text(self._normal.model, own.sort, members[at])
+        return "..."

@@ -16,6 +16,7 @@ from liftgbp.model.writer import constant_text
 from liftgbp.regions.counts import choose
 from liftgbp.regions.structure import RegionGraph
 from liftgbp.shatter import NormalModel
+from liftgbp.shatter.normal import SOFT
 from liftgbp.signature import Atom, Obj, canonise, objects_of
 
 
@@ -87,9 +88,11 @@ class LiftedRegionGraph(RegionGraph):
 
     @cached_property
     def free_atoms(self) -> Mapping[int, int]:
-        """How many ground atoms lie in no region, by their number of values."""
+        """How many unobserved ground atoms lie in no region, by their number of values."""
         normal = self.normal
         left = [math.prod(normal.sizes[sort] for sort in p.sorts) for p in normal.predicates]
+        for predicate, count in normal.observations.counts.items():
+            left[predicate] -= count
         for (predicate, _), count in self.atom_counts.items():
             left[predicate] -= count
         free: Counter[int] = Counter()
@@ -134,11 +137,13 @@ class LiftedRegionGraph(RegionGraph):
     def contradiction(self) -> ContradictionError:
         """The error to raise when hard formulas leave a region no state."""
         normal = self.normal
-        numbers = {p.rule for p in normal.parfactors if np.isneginf(p.log_table).any()}
+        numbers = {p.rule for p in normal.parfactors if np.isneginf(p.log_table).any()} - {SOFT}
         hard = [normal.model.rules[number] for number in sorted(numbers)]
         texts = "; ".join(" ".join(r.span.text.split()) for r in hard if r.span is not None)
         return ContradictionError(
-            "the hard formulas contradict each other: no world satisfies all of "
+            "the hard formulas contradict each other"
+            + (" under this evidence" if normal.observations else "")
+            + ": no world satisfies all of "
             + (texts or f"the {len(hard)} hard rules"),
             hard[-1].span,
         )
@@ -181,8 +186,8 @@ class LiftedRegionGraph(RegionGraph):
             return all(c.constant is not None or size >= least for size, least, c in pairs)
 
         def shape(one: NormalModel) -> object:
-            classes = [(c.sort, c.constant) for c in one.classes]
-            return classes, [(p.atoms, p.exchangeable) for p in one.parfactors]
+            classes = [(c.sort, c.constant, c.facts) for c in one.classes]
+            return classes, one.observations, [(p.atoms, p.exchangeable) for p in one.parfactors]
 
         if shape(normal) != shape(self.normal):
             return False
@@ -194,7 +199,17 @@ class LiftedRegionGraph(RegionGraph):
     @cached_property
     def _object_prefix(self) -> tuple[str, ...]:
         open_classes = [c for c in self.normal.classes if c.constant is None]
-        return tuple("" if len(open_classes) == 1 else c.sort for c in self.normal.classes)
+        if len(open_classes) == 1:
+            return ("",) * len(self.normal.classes)
+        per_sort = Counter(c.sort for c in open_classes)
+        seen: Counter[str] = Counter()
+        prefixes: list[str] = []
+        for own in self.normal.classes:
+            # Classes of one sort are told apart by letters: person_a1, person_b1.
+            letters = _letters(seen[own.sort]) if per_sort[own.sort] > 1 else ""
+            prefixes.append(f"{own.sort}_{letters}" if letters else own.sort)
+            seen[own.sort] += own.constant is None
+        return tuple(prefixes)
 
     def atom_text(self, atom: Atom) -> str:
         """An atom in words, with numbers for anonymous objects: `friends(1,2)`."""
@@ -275,3 +290,9 @@ class LiftedRegionGraph(RegionGraph):
                 f"parents × κ: {parents or 'none'}"
             )
         return "\n".join(lines)
+
+
+def _letters(number: int) -> str:
+    """Names for numbers: a to z, then aa, ab and so on."""
+    text = chr(ord("a") + number % 26)
+    return _letters(number // 26 - 1) + text if number >= 26 else text

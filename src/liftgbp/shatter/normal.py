@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.model.ast import Predicate, Rule
+from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 
 Obj: TypeAlias = tuple[int, int]
@@ -18,17 +20,83 @@ Obj: TypeAlias = tuple[int, int]
 ObjAtom: TypeAlias = tuple[int, tuple[Obj, ...]]
 """An atom over placeholders: (predicate number, objects)."""
 
+SOFT = -1
+"""Stands for the number of a rule where uncertain evidence speaks."""
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectClass:
-    """Interchangeable objects of one sort; a constant that rules mention is alone in its class."""
+    """Interchangeable objects of one sort; a constant that rules mention is alone in its class.
+
+    `facts` say what evidence knows about each of them, with `{}` for the object. `examples` are the
+    numbers of some of them inside their sort.
+    """
 
     sort: str
     size: int
     constant: str | None = None
+    facts: tuple[str, ...] = ()
+    examples: tuple[int, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return self.constant or self.sort
+
+
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """Which class each object of a sort belongs to: some are listed, some come in blocks.
+
+    A block (start, stop, class) holds the objects from number start up to, not including, stop.
+    """
+
+    listed: Mapping[int, int]
+    blocks: tuple[tuple[int, int, int], ...]
+    others: int
+
+    def of(self, number: int) -> int:
+        """The class of an object."""
+        home = self.listed.get(number)
+        if home is not None:
+            return home
+        inside = (home for start, stop, home in self.blocks if start <= number < stop)
+        return next(inside, self.others)
+
+
+def pattern_of(atom: ObjAtom) -> ObjAtom:
+    """The atom with the objects of each class numbered in the order of their appearance.
+
+    >>> pattern_of((3, ((0, 7), (1, 4), (0, 7), (0, 2))))
+    (3, ((0, 0), (1, 0), (0, 0), (0, 1)))
+    """
+    predicate, args = atom
+    number: dict[Obj, int] = {}
+    used: Counter[int] = Counter()
+    for obj in args:
+        if obj not in number:
+            number[obj] = used[obj[0]]
+            used[obj[0]] += 1
+    return predicate, tuple((obj[0], number[obj]) for obj in args)
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Which atoms are observed: all ground atoms of one pattern are, with one value, or none is.
+
+    `values` has an entry per observed pattern; other atoms of `closed` predicates are false.
+    `counts` says of how many ground atoms the value is known, per predicate.
+    """
+
+    values: Mapping[ObjAtom, int] = field(default_factory=dict)
+    closed: frozenset[int] = frozenset()
+    counts: Mapping[int, int] = field(default_factory=dict, compare=False)
+
+    def __bool__(self) -> bool:
+        return bool(self.values or self.closed)
+
+    def value(self, atom: ObjAtom) -> int | None:
+        """The observed value of an atom, by number."""
+        unlisted = 0 if atom[0] in self.closed else None
+        return self.values.get(pattern_of(atom), unlisted) if self.values else unlisted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +104,8 @@ class NormalParfactor:
     """One ground factor for every way to put different objects for its placeholders.
 
     The axes of `log_table` follow `atoms`. Placeholders that share a group of `exchangeable` stand
-    for a set: permuting them gives the same ground factor, which counts once.
+    for a set: permuting them gives the same ground factor, which counts once. `rule` is the number
+    of the rule behind it, or `SOFT` for an uncertain observation.
     """
 
     atoms: tuple[ObjAtom, ...]
@@ -55,6 +124,8 @@ class NormalModel:
     model: Model
     sizes: dict[str, int]
     classes: tuple[ObjectClass, ...]
+    homes: Mapping[str, Homes]
+    observations: Observations
     predicates: tuple[Predicate, ...]
     parfactors: tuple[NormalParfactor, ...]
     log_constant: float
@@ -81,10 +152,4 @@ class NormalModel:
 
     def class_of_constant(self, sort: str, constant: str) -> int:
         """The class that a named object belongs to."""
-        homes = self.classes_of(sort)
-        own = [k for k in homes if self.classes[k].constant == constant]
-        return own[0] if own else next(k for k in homes if self.classes[k].constant is None)
-
-    def rule_of(self, parfactor: NormalParfactor) -> Rule:
-        """The rule that a parfactor comes from."""
-        return self.model.rules[parfactor.rule]
+        return self.homes[sort].of(self.model.number_of_constant[sort][constant])

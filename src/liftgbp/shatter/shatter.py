@@ -11,10 +11,20 @@ from itertools import islice
 import numpy as np
 
 from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Constant, Rule, Term
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
-from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom, ObjectClass
+from liftgbp.shatter.classes import object_classes
+from liftgbp.shatter.normal import (
+    NormalModel,
+    NormalParfactor,
+    Obj,
+    ObjAtom,
+    ObjectClass,
+    Observations,
+)
+from liftgbp.shatter.observe import observed, sliced, soft_parfactors
 from liftgbp.shatter.partitions import admits, assignments, falling
 from liftgbp.shatter.symmetry import symmetric_groups
 from liftgbp.shatter.tables import Labels, RuleTables
@@ -28,9 +38,13 @@ MOST_WAYS = 20_000
 
 
 def shatter(
-    model: Model, sizes: Mapping[str, int] | None = None, *, table_cap: int = TABLE_CAP
+    model: Model,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    evidence: Evidence | None = None,
+    table_cap: int = TABLE_CAP,
 ) -> NormalModel:
-    """The normal form of a model for these domain sizes.
+    """The normal form of a model for these domain sizes, conditioned on evidence about it.
 
     >>> from liftgbp.model.parser import parse
     >>> model = parse("friends(person, person)\\n1.4 friends(x,y) => friends(y,x)")
@@ -38,21 +52,35 @@ def shatter(
     >>> [[atom for atom in p.atoms] for p in normal.parfactors]
     [[(0, ((0, 0), (0, 1))), (0, ((0, 1), (0, 0)))]]
     """
+    if evidence is not None:
+        model = evidence.model
     domain_sizes = model.domain_sizes(sizes)
-    classes = object_classes(model, domain_sizes)
+    classes, homes = object_classes(model, domain_sizes, evidence)
+    observations = (
+        Observations() if evidence is None else observed(evidence, classes, homes, domain_sizes)
+    )
     parfactors: list[NormalParfactor] = []
     log_constant = 0.0
     for number, rule in enumerate(model.rules):
-        for parfactor in _RuleShatter(model, rule, number, domain_sizes, classes, table_cap):
+        shattered = _RuleShatter(model, rule, number, domain_sizes, classes, table_cap)
+        for parfactor in shattered.parfactors(observations):
             if parfactor.atoms:
                 parfactors.append(parfactor)
             else:
                 log_constant += float(parfactor.log_table)
-                _check_possible(log_constant, rule)
+                _check_possible(log_constant, rule, observations)
+    if evidence is not None:
+        for parfactor in soft_parfactors(evidence, classes, homes, observations):
+            if parfactor.atoms:
+                parfactors.append(parfactor)
+            else:
+                log_constant += float(parfactor.log_table)
     return NormalModel(
         model=model,
         sizes=domain_sizes,
         classes=classes,
+        homes=homes,
+        observations=observations,
         predicates=tuple(model.predicates.values()),
         parfactors=tuple(parfactors),
         log_constant=log_constant,
@@ -60,24 +88,18 @@ def shatter(
     )
 
 
-def object_classes(model: Model, sizes: Mapping[str, int]) -> tuple[ObjectClass, ...]:
-    """The classes of all sorts: mentioned constants alone, everything else together."""
-    classes: list[ObjectClass] = []
-    for sort, size in sizes.items():
-        named = model.mentioned[sort]
-        classes += [ObjectClass(sort, 1, name) for name in named]
-        if size > len(named):
-            classes.append(ObjectClass(sort, size - len(named)))
-    return tuple(classes)
-
-
-def _check_possible(log_constant: float, rule: Rule) -> None:
+def _check_possible(log_constant: float, rule: Rule, observations: Observations) -> None:
     if log_constant == -np.inf:
-        raise ContradictionError("no world satisfies this hard formula", rule.span)
+        raise ContradictionError(
+            "the evidence violates this hard formula"
+            if observations
+            else "no world satisfies this hard formula",
+            rule.span,
+        )
 
 
 class _RuleShatter:
-    """Iterates over the normal parfactors of one rule."""
+    """The normal parfactors of one rule."""
 
     def __init__(
         self,
@@ -115,7 +137,9 @@ class _RuleShatter:
                 self._rule.span,
             )
 
-    def __iter__(self) -> Iterator[NormalParfactor]:
+    def parfactors(self, observations: Observations) -> Iterator[NormalParfactor]:
+        """One parfactor per way in which the variables can coincide."""
+        self._observations = observations
         if len(self._variables) > FEW_VARIABLES:
             self._check_widest()
             self._check_number_of_ways()
@@ -178,6 +202,7 @@ class _RuleShatter:
         atoms: tuple[ObjAtom, ...] = tuple(
             (predicate, tuple(objects[k] for k in args)) for predicate, args in label_atoms
         )
+        atoms, table = sliced(atoms, table, self._observations)
         present = {obj for _, args in atoms for obj in args}
         copies = self._copies(way, present)
         groups = _groups(obj for obj in others if obj in present)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from liftgbp.model.model import Model
 
 LabelAtom: TypeAlias = tuple[int, tuple[int, ...]]
 Truth: TypeAlias = NDArray[np.bool_]
+AnyAtom = TypeVar("AnyAtom")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +206,8 @@ def _fold(operation: np.ufunc, parts: list[Truth], neutral: bool) -> Truth:
 
 
 def drop_indifferent(
-    atoms: tuple[LabelAtom, ...], table: NDArray[np.float64]
-) -> tuple[tuple[LabelAtom, ...], NDArray[np.float64]]:
+    atoms: tuple[AnyAtom, ...], table: NDArray[np.float64]
+) -> tuple[tuple[AnyAtom, ...], NDArray[np.float64]]:
     """Leave out the atoms that the table does not depend on."""
     kept = list(atoms)
     for axis in reversed(range(table.ndim)):

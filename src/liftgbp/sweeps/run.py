@@ -132,7 +132,7 @@ def sweep(
                 random=0,
             )
             for k, solution in zip(members, _solve(method, plans), strict=True):
-                answers[k] = Answers(prepared[k].graph, prepared[k].plan, solution, 0.0)
+                answers[k] = Answers.lifted(prepared[k].graph, prepared[k].plan, solution)
         found = [row for k, point in enumerate(batch) for row in _rows(point, answers[k], queries)]
         save(found)
         rows += found

@@ -1,0 +1,107 @@
+"""How answers read a region graph: which rows a query has, and where their atoms are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.errors import QueryError
+from liftgbp.model.ast import Predicate
+from liftgbp.model.model import Model
+from liftgbp.model.parser import parse_query
+from liftgbp.plan import Plan
+from liftgbp.query.lookup import joint_table
+from liftgbp.query.rows import Row, query_rows
+from liftgbp.regions import LiftedRegionGraph
+from liftgbp.shatter.normal import ObjAtom
+
+VARIABLE_NAMES = ("x", "y", "z", "u", "w")
+
+
+class Reader(Protocol):
+    """What answers need to know of a model and its region graph."""
+
+    @property
+    def model(self) -> Model:
+        """The model that was asked, with all objects that evidence names."""
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user may want to know although nothing is wrong."""
+
+    def rows(self, query: str) -> list[Row]:
+        """The rows that answer a query."""
+
+    def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
+        """The rows of a query for each predicate, with its text."""
+
+    def joint(
+        self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The joint distribution of atoms of a row, one axis per atom."""
+
+    def values(self, atom: ObjAtom) -> tuple[str, ...]:
+        """The values that an atom takes."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LiftedReader:
+    """Reads the region graph of a model in normal form."""
+
+    graph: LiftedRegionGraph
+    plan: Plan
+
+    @property
+    def model(self) -> Model:
+        """The model, with all objects that evidence names."""
+        return self.graph.normal.model
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+        return self.graph.normal.sizes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user may want to know about the model."""
+        return self.model.notes
+
+    def rows(self, query: str) -> list[Row]:
+        """One row per way in which the variables coincide, and per class of objects."""
+        rows = query_rows(parse_query(query), self.graph.normal)
+        if not rows:
+            raise QueryError(f"no objects satisfy the restrictions of {query}")
+        return rows
+
+    def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
+        """The rows of a query for each predicate, with its text."""
+        for predicate in self.model.predicates.values():
+            text = pattern_text(predicate)
+            yield from ((text, row) for row in query_rows(parse_query(text), self.graph.normal))
+
+    def joint(
+        self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The joint distribution by the belief of a region that holds the atoms."""
+        return joint_table(atoms, self.graph, self.plan, log_beliefs)
+
+    def values(self, atom: ObjAtom) -> tuple[str, ...]:
+        """The values of the atom's predicate."""
+        return self.graph.normal.predicates[atom[0]].values
+
+
+def pattern_text(predicate: Predicate) -> str:
+    """A query for all atoms of a predicate."""
+    names = [
+        VARIABLE_NAMES[k] if k < len(VARIABLE_NAMES) else f"x{k}"
+        for k in range(len(predicate.sorts))
+    ]
+    return f"{predicate.name}({','.join(names)})"

@@ -1,0 +1,301 @@
+"""Classes of interchangeable objects: what rules mention and evidence tells apart.
+
+Two objects share a class if exchanging them leaves all evidence as it is. That is an equivalence:
+exchanging a with b and then b with c exchanges a with c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, islice
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.errors import CapacityError, SizeError
+from liftgbp.evidence import Evidence, Known
+from liftgbp.model.model import Model
+from liftgbp.model.writer import object_text
+from liftgbp.shatter.normal import Homes, ObjectClass
+
+MOST_CLASSES = 200
+"""Evidence that tells more objects of a sort apart is better grounded."""
+
+MOST_EXAMPLES = 6
+"""So many members of a class are known by number, to name examples."""
+
+MOST_FACTS = 3
+"""More facts than this are not listed in the description of a class."""
+
+Ints: TypeAlias = NDArray[np.int64]
+Profile: TypeAlias = tuple[tuple[str, int], ...]
+"""Values of unary predicates; uncertain observations have negative numbers."""
+
+Fact: TypeAlias = tuple[str, tuple[tuple[str, int], ...], int]
+"""A predicate, the objects (sort, number) that it is about, and a value."""
+
+
+def object_classes(
+    model: Model, sizes: Mapping[str, int], evidence: Evidence | None = None
+) -> tuple[tuple[ObjectClass, ...], dict[str, Homes]]:
+    """The classes of all sorts, and for each sort which objects belong where.
+
+    Constants that rules mention come first, each alone; then objects that evidence tells apart,
+    then all others together.
+    """
+    facts = _Facts(evidence) if evidence is not None else None
+    classes: list[ObjectClass] = []
+    homes: dict[str, Homes] = {}
+    for sort, size in sizes.items():
+        own = _SortClasses(model, sort, size, len(classes), facts)
+        classes += own.classes
+        homes[sort] = own.homes
+    return tuple(classes), homes
+
+
+def known_blocks(evidence: Evidence) -> Iterator[tuple[Known, int]]:
+    """Counted objects with the number of the first of them; they follow the named ones."""
+    following = {sort: len(evidence.model.constants(sort)) for sort in evidence.model.sorts}
+    for known in evidence.known:
+        if known.count:
+            yield known, following[known.sort]
+            following[known.sort] += known.count
+
+
+class _Facts:
+    """The evidence by object, with values as numbers that can be compared."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.sorts = {p.name: p.sorts for p in evidence.model.predicates.values()}
+        self._soft_number: dict[bytes, int] = {}
+        self._relations = [*self._hard(), *self._soft()]
+
+    def _hard(self) -> Iterator[tuple[str, Ints, Ints]]:
+        for predicate, relation in self.evidence.hard.items():
+            args, values = relation.args, relation.values
+            if predicate in self.evidence.closed:
+                # What a closed predicate says about false atoms goes without saying.
+                args, values = args[values != 0], values[values != 0]
+            yield predicate, args, values
+
+    def _soft(self) -> Iterator[tuple[str, Ints, Ints]]:
+        for predicate, relation in self.evidence.soft.items():
+            numbers = [
+                -1 - self._soft_number.setdefault(row.tobytes(), len(self._soft_number))
+                for row in relation.log_potentials
+            ]
+            yield predicate, relation.args, np.array(numbers, dtype=np.int64)
+
+    def profiles(self, sort: str) -> tuple[Ints, Ints, list[Profile]]:
+        """Objects with unary facts, for each the number of its profile, and the profiles."""
+        unary = [r for r in self._relations if self.sorts[r[0]] == (sort,) and len(r[1])]
+        if not unary:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64), []
+        objects = np.unique(np.concatenate([args[:, 0] for _, args, _ in unary]))
+        absent = np.iinfo(np.int64).min
+        table = np.full((len(objects), len(unary)), absent)
+        for column, (_, args, values) in enumerate(unary):
+            table[np.searchsorted(objects, args[:, 0]), column] = values
+        rows, number = np.unique(table, axis=0, return_inverse=True)
+        profiles = [
+            tuple(
+                sorted(
+                    (predicate, value)
+                    for (predicate, _, _), value in zip(unary, row, strict=True)
+                    if value != absent
+                )
+            )
+            for row in rows.tolist()
+        ]
+        return objects, number.ravel(), profiles
+
+    @cached_property
+    def about(self) -> dict[tuple[str, int], set[Fact]]:
+        """The facts of two and more arguments, by the objects that they are about."""
+        found: dict[tuple[str, int], set[Fact]] = {}
+        for predicate, args, values in self._relations:
+            sorts = self.sorts[predicate]
+            if len(sorts) < 2:
+                continue
+            for row, value in zip(args.tolist(), values.tolist(), strict=True):
+                objects = tuple(zip(sorts, row, strict=True))
+                for obj in objects:
+                    found.setdefault(obj, set()).add((predicate, objects, value))
+        return found
+
+    def text(self, fact: Fact) -> str:
+        """A fact about an object in words, with `{}` for the objects that are not named."""
+        predicate, objects, value = fact
+        names = ",".join("{}" if number < 0 else self._name(s, number) for s, number in objects)
+        atom = f"{predicate}({names})"
+        if value < 0:
+            return f"{atom} uncertain"
+        values = self.evidence.model.predicates[predicate].values
+        if values == ("false", "true"):
+            return atom if value else f"!{atom}"
+        return f"{atom} = {values[value]}"
+
+    def _name(self, sort: str, number: int) -> str:
+        return object_text(self.evidence.model, sort, number)
+
+
+@dataclass
+class _Draft:
+    """A class in the making: its members by number, and blocks of numbers without names."""
+
+    members: list[int] = field(default_factory=list)
+    blocks: list[tuple[int, int]] = field(default_factory=list)
+    facts: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return len(self.members) + sum(stop - start for start, stop in self.blocks)
+
+    @property
+    def examples(self) -> tuple[int, ...]:
+        counted = chain.from_iterable(range(start, stop) for start, stop in self.blocks)
+        return tuple(islice(chain(self.members, counted), MOST_EXAMPLES))
+
+
+class _SortClasses:
+    """The classes of one sort, numbered from `first`."""
+
+    def __init__(
+        self, model: Model, sort: str, size: int, first: int, facts: _Facts | None
+    ) -> None:
+        self._sort = sort
+        self._facts = facts
+        names = model.constants(sort)
+        number = {name: k for k, name in enumerate(names)}
+        alone = {number[name]: name for name in model.mentioned[sort]}
+        drafts = self._by_evidence(alone, len(names), size) if facts is not None else []
+        told_apart = len(alone) + sum(draft.size for draft in drafts)
+        self.classes = [ObjectClass(sort, 1, name, examples=(k,)) for k, name in alone.items()]
+        self.classes += [ObjectClass(sort, d.size, None, d.facts, d.examples) for d in drafts]
+        if size > told_apart:
+            others = tuple(islice(_others(alone, drafts, size), MOST_EXAMPLES))
+            self.classes.append(ObjectClass(sort, size - told_apart, examples=others))
+        self.homes = self._homes(alone, drafts, first)
+
+    def _homes(self, alone: Mapping[int, str], drafts: Sequence[_Draft], first: int) -> Homes:
+        listed = {number: first + k for k, number in enumerate(alone)}
+        blocks: list[tuple[int, int, int]] = []
+        for k, draft in enumerate(drafts):
+            home = first + len(alone) + k
+            listed.update(dict.fromkeys(draft.members, home))
+            blocks += [(start, stop, home) for start, stop in draft.blocks]
+        return Homes(listed, tuple(sorted(blocks)), first + len(self.classes) - 1)
+
+    # --- what evidence tells apart
+
+    def _by_evidence(self, alone: Mapping[int, str], named: int, size: int) -> list[_Draft]:
+        assert self._facts is not None
+        objects, profile_of, profiles = self._facts.profiles(self._sort)
+        related = {number for sort, number in self._facts.about if sort == self._sort}
+        drafts: dict[Profile, _Draft] = {}
+        simple = ~np.isin(objects, [*related, *alone])
+        for k, profile in enumerate(profiles):
+            members = objects[simple & (profile_of == k)].tolist()
+            if members:
+                drafts[profile] = _Draft(members, facts=self._words(profile))
+        self._add_known(drafts, named, size)
+        numbers = zip(objects.tolist(), profile_of.tolist(), strict=True)
+        also = {number: profiles[k] for number, k in numbers if number in related}
+        twins = self._twins(sorted(related - set(alone)), also)
+        found = sorted((*drafts.values(), *twins), key=lambda draft: draft.examples[0])
+        self._check_number(len(found))
+        return found
+
+    def _add_known(self, drafts: dict[Profile, _Draft], named: int, size: int) -> None:
+        assert self._facts is not None
+        last = named
+        for known, start in known_blocks(self._facts.evidence):
+            if known.sort == self._sort:
+                profile = tuple(sorted(known.values))
+                draft = drafts.setdefault(profile, _Draft(facts=self._words(profile)))
+                last = start + known.count
+                draft.blocks.append((start, last))
+        if last > size:
+            raise SizeError(
+                f"{self._sort} has {size} objects, fewer than the {named} with names and the "
+                f"{last - named} that evidence counts; give -n {self._sort}={last} or more"
+            )
+
+    def _twins(self, objects: Sequence[int], profile: Mapping[int, Profile]) -> list[_Draft]:
+        """Classes of the objects that facts relate to others."""
+        assert self._facts is not None
+        about = self._facts.about
+        by_outline: dict[object, list[_Draft]] = {}
+        drafts: list[_Draft] = []
+        for number in objects:
+            own = about[self._sort, number]
+            outline = (profile.get(number, ()), _outline(own, (self._sort, number)))
+            alike = by_outline.setdefault(outline, [])
+            draft = next((d for d in alike if self._swap(d.members[0], number)), None)
+            if draft is None:
+                draft = _Draft(facts=self._words(profile.get(number, ()), self._seen(own, number)))
+                alike.append(draft)
+                drafts.append(draft)
+                self._check_number(len(drafts))
+            draft.members.append(number)
+        return drafts
+
+    def _swap(self, one: int, other: int) -> bool:
+        """Whether exchanging two objects leaves all facts as they are."""
+        assert self._facts is not None
+        a, b = (self._sort, one), (self._sort, other)
+        exchange = {a: b, b: a}
+        moved = {
+            (predicate, tuple(exchange.get(o, o) for o in objects), value)
+            for predicate, objects, value in self._facts.about[a]
+        }
+        return moved == self._facts.about[b]
+
+    def _check_number(self, classes: int) -> None:
+        if classes > MOST_CLASSES:
+            raise CapacityError(
+                f"the evidence tells more than {MOST_CLASSES} objects of {self._sort} apart, too "
+                "many for classes; ground the model instead (--road ground)"
+            )
+
+    # --- words
+
+    def _seen(self, facts: Iterable[Fact], number: int) -> list[Fact]:
+        """Facts with the object itself left blank."""
+        own = (self._sort, number)
+        blank = (self._sort, -1)
+        return sorted(
+            (p, tuple(blank if o == own else o for o in objects), v) for p, objects, v in facts
+        )
+
+    def _words(self, profile: Profile, related: Sequence[Fact] = ()) -> tuple[str, ...]:
+        assert self._facts is not None
+        blank = ((self._sort, -1),)
+        facts = [*((predicate, blank, value) for predicate, value in profile), *related]
+        words = [self._facts.text(fact) for fact in facts[:MOST_FACTS]]
+        if len(facts) > MOST_FACTS:
+            words.append(f"{len(facts) - MOST_FACTS} more facts")
+        return tuple(words)
+
+
+def _others(alone: Mapping[int, str], drafts: Sequence[_Draft], size: int) -> Iterator[int]:
+    """The objects that neither rules nor evidence tell apart, by number."""
+    taken = set(alone).union(*(draft.members for draft in drafts))
+    blocks = sorted(block for draft in drafts for block in draft.blocks)
+    number = 0
+    while number < size:
+        past = next((stop for start, stop in blocks if start <= number < stop), None)
+        if past is None and number not in taken:
+            yield number
+        number = number + 1 if past is None else past
+
+
+def _outline(facts: Iterable[Fact], own: tuple[str, int]) -> tuple[object, ...]:
+    """What a swap cannot change about the facts of an object."""
+    return tuple(
+        sorted((p, tuple(o == own for o in objects), value) for p, objects, value in facts)
+    )

@@ -1,0 +1,103 @@
+"""What evidence says about patterns of atoms, and what it leaves of tables."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.evidence import Evidence
+from liftgbp.shatter.classes import Ints, known_blocks
+from liftgbp.shatter.normal import (
+    SOFT,
+    Homes,
+    NormalParfactor,
+    ObjAtom,
+    ObjectClass,
+    Observations,
+    pattern_of,
+)
+from liftgbp.shatter.partitions import falling
+from liftgbp.shatter.tables import drop_indifferent
+
+
+def observed(
+    evidence: Evidence,
+    classes: Sequence[ObjectClass],
+    homes: Mapping[str, Homes],
+    sizes: Mapping[str, int],
+) -> Observations:
+    """The observed atoms by pattern. One fact speaks for all atoms of its pattern."""
+    predicates = evidence.model.predicates
+    number = {name: k for k, name in enumerate(predicates)}
+    counts: Counter[int] = Counter()
+    values: dict[ObjAtom, int] = {}
+    for name, relation in evidence.hard.items():
+        counts[number[name]] += len(relation.values)
+        telling = _telling_rows(relation.args, predicates[name].sorts, classes)
+        patterns = _patterns(number[name], predicates[name].sorts, relation.args[telling], homes)
+        values.update(zip(patterns, relation.values[telling].tolist(), strict=True))
+    for known, start in known_blocks(evidence):
+        for name, value in known.values:
+            counts[number[name]] += known.count
+            values[number[name], ((homes[known.sort].of(start), 0),)] = value
+    for name in evidence.closed:
+        counts[number[name]] = math.prod(sizes[sort] for sort in predicates[name].sorts)
+    closed = frozenset(number[name] for name in evidence.closed)
+    return Observations(values=values, closed=closed, counts=counts)
+
+
+def soft_parfactors(
+    evidence: Evidence,
+    classes: Sequence[ObjectClass],
+    homes: Mapping[str, Homes],
+    observations: Observations,
+) -> Iterator[NormalParfactor]:
+    """One parfactor per pattern of atoms that are observed with uncertainty."""
+    for number, (name, predicate) in enumerate(evidence.model.predicates.items()):
+        if name not in evidence.soft:
+            continue
+        relation = evidence.soft[name]
+        telling = _telling_rows(relation.args, predicate.sorts, classes)
+        patterns = _patterns(number, predicate.sorts, relation.args[telling], homes)
+        tables = dict(zip(patterns, relation.log_potentials[telling], strict=True))
+        for pattern, table in tables.items():
+            atoms, left = sliced(*drop_indifferent((pattern,), table), observations)
+            copies = 1 if atoms else _atoms_of_pattern(pattern, classes)
+            yield NormalParfactor(atoms, left * float(copies), (), SOFT)
+
+
+def _atoms_of_pattern(pattern: ObjAtom, classes: Sequence[ObjectClass]) -> int:
+    chosen = Counter(home for home, _ in set(pattern[1]))
+    return math.prod(falling(classes[home].size, count) for home, count in chosen.items())
+
+
+def _telling_rows(args: Ints, sorts: Sequence[str], classes: Sequence[ObjectClass]) -> Ints:
+    """Rows that have every pattern; of unary facts, those about the example of a class."""
+    if len(sorts) != 1:
+        return np.arange(len(args))
+    examples = [c.examples[0] for c in classes if c.sort == sorts[0]]
+    return np.flatnonzero(np.isin(args[:, 0], examples))
+
+
+def _patterns(
+    predicate: int, sorts: Sequence[str], args: Ints, homes: Mapping[str, Homes]
+) -> Iterator[ObjAtom]:
+    for row in args.tolist():
+        objects = tuple((homes[s].of(k), k) for s, k in zip(sorts, row, strict=True))
+        yield pattern_of((predicate, objects))
+
+
+def sliced(
+    atoms: tuple[ObjAtom, ...], table: NDArray[np.float64], observations: Observations
+) -> tuple[tuple[ObjAtom, ...], NDArray[np.float64]]:
+    """The table at the observed values, without the atoms that it no longer depends on."""
+    values = [observations.value(atom) for atom in atoms]
+    if all(value is None for value in values):
+        return atoms, table
+    table = table[tuple(slice(None) if value is None else value for value in values)]
+    left = tuple(atom for atom, value in zip(atoms, values, strict=True) if value is None)
+    return drop_indifferent(left, table)
