@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
 from hypothesis import strategies as st
 
+from liftgbp.evidence import Evidence, Known, Relation, SoftRelation
 from liftgbp.model.ast import (
+    BOOLEAN,
     And,
     Atom,
     Constant,
@@ -94,8 +101,6 @@ def _people(rule: Rule) -> list[str]:
 @st.composite
 def restricted(draw: st.DrawFn, rule: Rule) -> Rule:
     """The rule, perhaps with restrictions on its groundings."""
-    from dataclasses import replace
-
     people = _people(rule)
     kind = draw(st.sampled_from(["none", "distinct", "different", "constant"]))
     if kind == "distinct":
@@ -145,3 +150,90 @@ def models(draw: st.DrawFn, max_rules: int = 3) -> Model:
 @st.composite
 def sizes(draw: st.DrawFn, most: int = 5) -> dict[str, int]:
     return {"person": draw(st.integers(2, most)), "thing": draw(st.integers(1, most))}
+
+
+# --- evidence
+
+
+@st.composite
+def with_names(draw: st.DrawFn, model: Model, sizes: Mapping[str, int]) -> Model:
+    """The model with names for some of the objects that had none."""
+    sorts = {}
+    for name, sort in model.sorts.items():
+        old = model.constants(name)
+        named = draw(st.integers(len(old), sizes[name]))
+        new = tuple(f"{name.title()}{number}" for number in range(len(old), named))
+        sorts[name] = replace(sort, constants=(*old, *new))
+    return replace(model, sorts=sorts)
+
+
+def _named_atoms(model: Model, predicate: Predicate) -> list[tuple[int, ...]]:
+    named = [range(len(model.constants(sort))) for sort in predicate.sorts]
+    return list(itertools.product(*named))
+
+
+@st.composite
+def hard_facts(draw: st.DrawFn, model: Model, predicate: Predicate) -> Relation:
+    values = st.one_of(st.none(), st.integers(0, len(predicate.values) - 1))
+    rows = _named_atoms(model, predicate)
+    drawn = draw(st.lists(values, min_size=len(rows), max_size=len(rows)))
+    facts = [(row, value) for row, value in zip(rows, drawn, strict=True) if value is not None]
+    return Relation(
+        args=np.array([row for row, _ in facts], np.int64).reshape(
+            len(facts), len(predicate.sorts)
+        ),
+        values=np.array([value for _, value in facts], np.int64),
+    )
+
+
+@st.composite
+def soft_facts(draw: st.DrawFn, model: Model, predicate: Predicate) -> SoftRelation:
+    rows = draw(st.lists(st.sampled_from(_named_atoms(model, predicate)), max_size=3, unique=True))
+    columns = len(predicate.values)
+    weights = draw(st.lists(WEIGHTS, min_size=len(rows) * columns, max_size=len(rows) * columns))
+    return SoftRelation(
+        args=np.array(rows, np.int64).reshape(len(rows), len(predicate.sorts)),
+        log_potentials=np.array(weights).reshape(len(rows), columns),
+    )
+
+
+@st.composite
+def known_counts(draw: st.DrawFn, model: Model, sizes: Mapping[str, int]) -> tuple[Known, ...]:
+    left = {sort: sizes[sort] - len(model.constants(sort)) for sort in model.sorts}
+    unary = [p for p in model.predicates.values() if len(p.sorts) == 1]
+    found = []
+    for predicate in draw(st.lists(st.sampled_from(unary), max_size=2)):
+        (sort,) = predicate.sorts
+        if left[sort]:
+            count = draw(st.integers(1, left[sort]))
+            left[sort] -= count
+            value = draw(st.integers(0, len(predicate.values) - 1))
+            found.append(Known(sort, ((predicate.name, value),), count))
+    return tuple(found)
+
+
+@st.composite
+def evidence(draw: st.DrawFn, model: Model, sizes: Mapping[str, int]) -> Evidence:
+    """Facts about named objects, and counts of objects without names."""
+    model = draw(with_names(model, sizes))
+    some = st.lists(st.sampled_from(sorted(model.predicates)), unique=True)
+    predicates = {name: model.predicates[name] for name in draw(some)}
+    hard = {name: draw(hard_facts(model, p)) for name, p in predicates.items()}
+    uncertain = [p for p in model.predicates.values() if _named_atoms(model, p)]
+    soft = {p.name: draw(soft_facts(model, p)) for p in uncertain if draw(st.integers(0, 3)) == 0}
+    boolean = [name for name, p in model.predicates.items() if p.values == BOOLEAN]
+    closed = [name for name in boolean if draw(st.integers(0, 3)) == 0]
+    return Evidence(
+        model=model,
+        hard={name: facts for name, facts in hard.items() if len(facts.values)},
+        soft={name: facts for name, facts in soft.items() if len(facts.args)},
+        closed=frozenset(closed),
+        known=draw(known_counts(model, sizes)) if draw(st.booleans()) else (),
+    )
+
+
+@st.composite
+def models_with_evidence(draw: st.DrawFn, most: int = 5) -> tuple[Model, dict[str, int], Evidence]:
+    """A model, domain sizes, and evidence about objects of these domains."""
+    model, domain = draw(models()), draw(sizes(most))
+    return model, domain, draw(evidence(model, domain))

@@ -21,7 +21,7 @@ ALLOWED = {
     "plan": {"errors", "model", "regions"},
     "solve": {"errors", "plan"},
     "query": {"errors", "model", "shatter", "signature", "regions", "plan", "solve"},
-    "reference": {"errors", "model"},
+    "reference": {"errors", "model", "evidence"},
     "api": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
     "sweeps": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
     "check": {

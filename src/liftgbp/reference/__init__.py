@@ -1,12 +1,14 @@
 """The slow path: plain grounding, ground message passing and exact answers.
 
 This room is the oracle that the engine is tested against, so it shares nothing with the engine but
-the syntax tree and the errors: a mistake in one of them cannot hide in the other.
+the syntax tree, the facts of evidence and the errors: a mistake in one of them cannot hide in the
+other.
 """
 
+from liftgbp.reference.atoms import GroundAtom
 from liftgbp.reference.exact import Exact, enumerate_worlds, exact
 from liftgbp.reference.gbp import Beliefs, Run, disagreement, iterates, log_z, marginal, run
-from liftgbp.reference.ground import GroundAtom, GroundFactor, GroundModel, ground
+from liftgbp.reference.ground import GroundFactor, GroundModel, ground
 from liftgbp.reference.regions import GroundRegionGraph, Region, ground_regions
 
 __all__ = [

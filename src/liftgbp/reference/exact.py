@@ -14,7 +14,8 @@ from types import MappingProxyType
 import numpy as np
 
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.reference.ground import GroundAtom, GroundModel
+from liftgbp.reference.atoms import GroundAtom
+from liftgbp.reference.ground import GroundModel
 from liftgbp.reference.tables import (
     MAX_ENTRIES,
     FloatArray,

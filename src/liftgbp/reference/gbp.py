@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.reference.ground import GroundAtom
+from liftgbp.reference.atoms import GroundAtom
 from liftgbp.reference.regions import Edge, GroundRegionGraph, Region
 from liftgbp.reference.tables import FloatArray, axes_outside, expand, log_sum_exp, read_only
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from liftgbp.errors import CapacityError, ContradictionError, ModelError
+from liftgbp.evidence import Evidence
 from liftgbp.model.ast import (
     And,
     Atom,
@@ -37,6 +38,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
+from liftgbp.reference.atoms import GroundAtom, observed_values
 from liftgbp.reference.tables import (
     MAX_ENTRIES,
     BoolArray,
@@ -51,20 +53,6 @@ Binding: TypeAlias = Mapping[str, int]
 IntArray: TypeAlias = npt.NDArray[np.int_]
 
 
-class GroundAtom(NamedTuple):
-    """A predicate applied to objects, which are numbered from 0 within their sorts.
-
-    >>> print(GroundAtom("friends", (0, 1)))
-    friends(0,1)
-    """
-
-    predicate: str
-    objects: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        return f"{self.predicate}({','.join(map(str, self.objects))})"
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class GroundFactor:
     """A log table with one axis per atom of its sorted scope."""
@@ -77,8 +65,10 @@ class GroundFactor:
 class GroundModel:
     """A Markov random field over every ground atom of every declared predicate.
 
-    `log_constant` collects the factors without atoms. No two factors have the same scope. `sizes`
-    are the domain sizes and `argument_sorts` the sorts of each predicate's arguments.
+    Atoms that evidence observes are no variables: they stand in `observed`, with their values, and
+    in no other field. `log_constant` collects the factors without atoms. No two factors have the
+    same scope. `sizes` are the domain sizes and `argument_sorts` the sorts of each predicate's
+    arguments.
     """
 
     atoms: tuple[GroundAtom, ...]
@@ -87,12 +77,16 @@ class GroundModel:
     log_constant: float
     sizes: Mapping[str, int]
     argument_sorts: Mapping[str, tuple[str, ...]]
+    observed: Mapping[GroundAtom, int]
 
 
-def ground(model: Model, sizes: Mapping[str, int] | None = None) -> GroundModel:
-    """Write out a model over domains of these sizes.
+def ground(
+    model: Model, sizes: Mapping[str, int] | None = None, evidence: Evidence | None = None
+) -> GroundModel:
+    """Write out a model over domains of these sizes, conditioned on evidence.
 
-    The objects of a sort are 0..N−1, the named ones first, in the order of `model.constants`.
+    The objects of a sort are 0..N−1, the named ones first, in the order of `model.constants`. With
+    evidence, its own model counts: that one also names the objects which only evidence names.
 
     >>> from liftgbp.model.ast import Number, Predicate
     >>> smokes = Is(Atom("smokes", (Variable("x"),)))
@@ -103,33 +97,65 @@ def ground(model: Model, sizes: Mapping[str, int] | None = None) -> GroundModel:
     smokes(0) [0.  1.5]
     smokes(1) [0.  1.5]
     """
+    if evidence is None:
+        evidence = Evidence(model)
+    model = evidence.model
     domain_sizes = model.domain_sizes(sizes)
     ranges = _all_atoms(model, domain_sizes)
-    log_constant = 0.0
-    tables: dict[tuple[GroundAtom, ...], FloatArray] = {}
+    observed = observed_values(evidence, domain_sizes)
+    total = _Product()
     for rule in model.rules:
-        for whole in _RuleGrounder.of(model, rule, domain_sizes, ranges).factors():
-            factor = _without_idle_atoms(whole)
-            if factor.scope:
-                known = tables.get(factor.scope)
-                tables[factor.scope] = (
-                    factor.log_table if known is None else known + factor.log_table
-                )
-            else:
-                log_constant += float(factor.log_table)
-                if log_constant == -math.inf:
-                    raise ContradictionError(
-                        "this hard rule fails whatever the atoms are, so no world is possible",
-                        rule.span,
-                    )
+        grounder = _RuleGrounder.of(model, rule, domain_sizes, ranges, observed)
+        for factor in grounder.factors():
+            total.multiply(factor)
+    for factor in _soft_factors(evidence, observed):
+        total.multiply(factor)
+    free = {atom: length for atom, length in ranges.items() if atom not in observed}
     return GroundModel(
-        atoms=tuple(sorted(ranges)),
-        ranges=MappingProxyType(ranges),
-        factors=tuple(GroundFactor(scope, read_only(tables[scope])) for scope in sorted(tables)),
-        log_constant=log_constant,
+        atoms=tuple(sorted(free)),
+        ranges=MappingProxyType(free),
+        factors=total.factors(),
+        log_constant=total.log_constant,
         sizes=MappingProxyType(domain_sizes),
         argument_sorts=MappingProxyType({p.name: p.sorts for p in model.predicates.values()}),
+        observed=MappingProxyType(observed),
     )
+
+
+class _Product:
+    """Factors multiplied: each without atoms it is indifferent to, one per scope."""
+
+    def __init__(self) -> None:
+        self.log_constant = 0.0
+        self._tables: dict[tuple[GroundAtom, ...], FloatArray] = {}
+
+    def multiply(self, whole: GroundFactor) -> None:
+        factor = _without_idle_atoms(whole)
+        if factor.scope:
+            known = self._tables.get(factor.scope, np.zeros(()))
+            self._tables[factor.scope] = known + factor.log_table
+        else:
+            self.log_constant += float(factor.log_table)
+
+    def factors(self) -> tuple[GroundFactor, ...]:
+        tables = self._tables
+        return tuple(GroundFactor(scope, read_only(tables[scope])) for scope in sorted(tables))
+
+
+def _soft_factors(evidence: Evidence, observed: Mapping[GroundAtom, int]) -> Iterator[GroundFactor]:
+    for name, relation in evidence.soft.items():
+        for objects, log_potentials in zip(
+            relation.args.tolist(), relation.log_potentials, strict=True
+        ):
+            atom = GroundAtom(name, tuple(objects))
+            is_observed = atom in observed
+            table = np.asarray(log_potentials[observed[atom]] if is_observed else log_potentials)
+            if bool(np.all(np.isneginf(table))):
+                raise ContradictionError(
+                    f"soft evidence rules out every value that {atom} can have",
+                    evidence.places.get(atom),
+                )
+            yield GroundFactor(() if is_observed else (atom,), table)
 
 
 def _all_atoms(model: Model, sizes: Mapping[str, int]) -> dict[GroundAtom, int]:
@@ -171,12 +197,18 @@ class _RuleGrounder:
     rule: Rule
     sizes: Mapping[str, int]
     ranges: Mapping[GroundAtom, int]
+    observed: Mapping[GroundAtom, int]
     variable_sorts: Mapping[str, str]
     constant_objects: Mapping[tuple[str, str], int]
 
     @classmethod
     def of(
-        cls, model: Model, rule: Rule, sizes: Mapping[str, int], ranges: Mapping[GroundAtom, int]
+        cls,
+        model: Model,
+        rule: Rule,
+        sizes: Mapping[str, int],
+        ranges: Mapping[GroundAtom, int],
+        observed: Mapping[GroundAtom, int],
     ) -> _RuleGrounder:
         constant_objects = {
             (sort, name): position
@@ -184,28 +216,39 @@ class _RuleGrounder:
             for position, name in enumerate(model.constants(sort))
         }
         sorts = model.variable_sorts(rule)
-        return cls(model, rule, sizes, ranges, sorts, constant_objects)
+        return cls(model, rule, sizes, ranges, observed, sorts, constant_objects)
 
     def factors(self) -> Iterator[GroundFactor]:
-        """One factor per substitution, over all atoms that the rule mentions under it."""
+        """One factor per substitution, over all free atoms that the rule mentions under it."""
         rule = self.rule
         if isinstance(rule, WeightedFormula):
             where_true, where_false = self._log_weights(rule)
             for binding in self._substitutions():
-                scope = self._scope(set(self._atoms_of(rule.formula, binding)))
-                truth = self._truth(rule.formula, binding, self._states(scope))
+                atoms = set(self._atoms_of(rule.formula, binding))
+                scope = self._scope(atoms)
+                truth = self._truth(rule.formula, binding, self._states(atoms, scope))
                 shape = table_shape(scope, self.ranges)
                 table = np.where(np.broadcast_to(truth, shape), where_true, where_false)
-                yield GroundFactor(scope, table)
+                yield self._possible(GroundFactor(scope, table), atoms)
         else:
             log_potentials = self._log_potentials(rule)
             for binding in self._substitutions():
-                atoms = [self._ground_atom(atom, binding) for atom in rule.atoms]
-                scope = self._scope(set(atoms))
-                states = self._states(scope)
+                axes = [self._ground_atom(atom, binding) for atom in rule.atoms]
+                atoms = set(axes)
+                scope = self._scope(atoms)
+                states = self._states(atoms, scope)
                 # An atom that occurs twice indexes two axes with one state: the diagonal.
-                table = np.asarray(log_potentials[tuple(states[atom] for atom in atoms)])
-                yield GroundFactor(scope, table)
+                table = np.asarray(log_potentials[tuple(states[atom] for atom in axes)])
+                yield self._possible(GroundFactor(scope, table), atoms)
+
+    def _possible(self, factor: GroundFactor, atoms: set[GroundAtom]) -> GroundFactor:
+        if not bool(np.all(np.isneginf(factor.log_table))):
+            return factor
+        if len(factor.scope) < len(atoms):
+            raise ContradictionError("the evidence violates this hard formula", self.rule.span)
+        raise ContradictionError(
+            "this hard rule fails whatever the atoms are, so no world is possible", self.rule.span
+        )
 
     # --- substitutions
 
@@ -257,13 +300,24 @@ class _RuleGrounder:
                     yield from self._atoms_of(body, inner)
 
     def _scope(self, atoms: set[GroundAtom]) -> tuple[GroundAtom, ...]:
-        entries = math.prod(self.ranges[atom] for atom in atoms)
+        free = sorted(atom for atom in atoms if atom not in self.observed)
+        entries = math.prod(self.ranges[atom] for atom in free)
         _check_capacity(entries, "a ground factor of this rule has", "table entries", self.rule)
-        return tuple(sorted(atoms))
+        return tuple(free)
 
-    def _states(self, scope: tuple[GroundAtom, ...]) -> dict[GroundAtom, IntArray]:
-        """Per atom its state in every joint state, as arrays that broadcast against each other."""
-        return {atom: expand(np.arange(self.ranges[atom]), {atom}, scope) for atom in scope}
+    def _states(
+        self, atoms: set[GroundAtom], scope: tuple[GroundAtom, ...]
+    ) -> dict[GroundAtom, IntArray]:
+        """Per atom its state in every joint state, as arrays that broadcast against each other.
+
+        An observed atom has one state in all of them, so that tables are born sliced.
+        """
+        return {
+            atom: np.asarray(self.observed[atom])
+            if atom in self.observed
+            else expand(np.arange(self.ranges[atom]), {atom}, scope)
+            for atom in atoms
+        }
 
     # --- truth
 

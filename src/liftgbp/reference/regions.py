@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from liftgbp.errors import CapacityError, ContradictionError, InputError
-from liftgbp.reference.ground import GroundAtom, GroundFactor, GroundModel
+from liftgbp.reference.atoms import GroundAtom
+from liftgbp.reference.ground import GroundFactor, GroundModel
 from liftgbp.reference.tables import (
     MAX_ENTRIES,
     BoolArray,
