@@ -22,11 +22,11 @@ ALLOWED = {
     "solve": {"errors", "plan"},
     "query": {"errors", "model", "shatter", "signature", "regions", "plan", "solve"},
     "reference": {"errors", "model", "evidence"},
-    "api": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
+    "api": {"errors", "evidence", "model", "shatter", "regions", "plan", "solve", "query"},
     "sweeps": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
     "check": {
         *("errors", "model", "shatter", "signature", "regions", "plan", "solve", "query"),
-        *("api", "reference"),
+        *("api", "evidence", "reference"),
     },
     "cli": {"the public surface"},
     "__main__": {"cli"},

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from liftgbp import reference
 from liftgbp.check import check
 from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Sort
 from liftgbp.model.model import Model
-from random_models import models, sizes
+from random_models import models, models_with_evidence, sizes
 
 MOST_GROUND_FACTORS = 150
 
@@ -40,17 +41,27 @@ def test_random_models_without_constants(
     lifted_equals_ground(replace(model, sorts=sorts), domain, regions)
 
 
-def lifted_equals_ground(model: Model, domain: dict[str, int], regions: str) -> None:
+@pytest.mark.parametrize("regions", FAMILIES)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=models_with_evidence())
+def test_random_evidence(regions: str, case: tuple[Model, dict[str, int], Evidence]) -> None:
+    model, domain, evidence = case
+    lifted_equals_ground(model, domain, regions, evidence)
+
+
+def lifted_equals_ground(
+    model: Model, domain: dict[str, int], regions: str, evidence: Evidence | None = None
+) -> None:
     try:
-        ground = reference.ground(model, domain)
+        ground = reference.ground(model, domain, evidence)
         assume(len(ground.factors) <= MOST_GROUND_FACTORS)
         assume(max((len(f.scope) for f in ground.factors), default=0) <= 6)
         reference.ground_regions(ground, regions)
     except ContradictionError:
         with pytest.raises(ContradictionError):
-            check(model, domain, regions=regions)
+            check(model, domain, evidence=evidence, regions=regions)
         return
     except CapacityError:
         assume(False)
-    report = check(model, domain, regions=regions, iterations=6)
+    report = check(model, domain, evidence=evidence, regions=regions, iterations=6)
     assert report.agrees, report

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
+from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers
@@ -24,6 +25,7 @@ def infer(
     model: Model,
     sizes: Mapping[str, int] | None = None,
     *,
+    evidence: Evidence | None = None,
     regions: str = "intersections",
     solver: str = "auto",
     damping: float = 0.5,
@@ -56,7 +58,7 @@ def infer(
         raise unknown_solver(solver)
     started = time.perf_counter()
     progress("shattering", 0, 1)
-    normal = shatter(model, sizes, table_cap=table_cap)
+    normal = shatter(model, sizes, evidence=evidence, table_cap=table_cap)
     progress("building regions", 0, 1)
     graph = build_regions(normal, regions)
     progress("compiling", 0, 1)

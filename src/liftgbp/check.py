@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from liftgbp import reference
 from liftgbp.api import Progress, infer, silent
 from liftgbp.errors import CapacityError, InputError
+from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model
 from liftgbp.query import Answers
 from liftgbp.reference import GroundAtom
@@ -90,6 +91,7 @@ def check(
     model: Model,
     sizes: Mapping[str, int] | None = None,
     *,
+    evidence: Evidence | None = None,
     regions: str = "intersections",
     damping: float = 0.5,
     iterations: int = 30,
@@ -105,10 +107,16 @@ def check(
     if iterations < 1:
         raise InputError(f"iterations must be at least 1, got {iterations}")
     answers = infer(
-        model, sizes, regions=regions, solver="flooding", damping=damping, progress=progress
+        model,
+        sizes,
+        evidence=evidence,
+        regions=regions,
+        solver="flooding",
+        damping=damping,
+        progress=progress,
     )
     progress("grounding", 0, 1)
-    ground_model = reference.ground(model, sizes)
+    ground_model = reference.ground(model, sizes, evidence)
     progress("building ground regions", 0, 1)
     ground_graph = reference.ground_regions(ground_model, regions)
     alignment = _Alignment(answers, ground_graph.regions)
@@ -154,8 +162,13 @@ def _rows(answers: Answers, exact: reference.Exact | None) -> Iterator[Compariso
     for row, atom in answers.all_with_examples:
         truth = None
         if exact is not None:
-            marginal = exact.marginals[objects.atom(atom)]
-            truth = dict(zip(row.values, map(float, marginal), strict=True))
+            marginal = exact.marginals.get(objects.atom(atom))
+            # Observed atoms are no random variables there.
+            truth = (
+                row.values
+                if marginal is None
+                else dict(zip(row.values, map(float, marginal), strict=True))
+            )
         yield Comparison(row.atom, row.where, row.values, truth)
 
 

@@ -1,0 +1,111 @@
+"""Answers with evidence against ground message passing on the conditioned model."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+import liftgbp
+from liftgbp import reference
+from liftgbp.check import GroundObjects
+from liftgbp.errors import CapacityError, ContradictionError, SizeError
+from liftgbp.evidence import Evidence, Known, Relation
+from liftgbp.model.model import Model
+from random_models import models_with_evidence
+
+SMOKERS = liftgbp.parse("""
+friends(person, person)
+smokes(person)
+1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+""")
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=models_with_evidence(most=4))
+def test_log_z_and_marginals_are_those_of_ground_message_passing(
+    case: tuple[Model, dict[str, int], Evidence],
+) -> None:
+    model, domain, evidence = case
+    try:
+        ground = reference.ground(model, domain, evidence)
+        assume(len(ground.factors) <= 60)
+        graph = reference.ground_regions(ground)
+        answers = liftgbp.infer(
+            model, domain, evidence=evidence, solver="flooding", iterations=20, tol=1e-300
+        )
+    except (ContradictionError, CapacityError):
+        assume(False)
+    *_, beliefs = reference.iterates(graph, 0.5, 19)
+    assume(all(np.abs(b[np.isfinite(b)]).max(initial=0) < 50 for b in beliefs.values()))
+    wanted = reference.log_z(graph, beliefs)
+    assert answers.log_z == pytest.approx(wanted, rel=1e-9, abs=1e-8)
+    objects = GroundObjects(answers.graph.normal)
+    for row, atom in answers.all_with_examples:
+        ground_atom = objects.atom(atom)
+        if ground_atom in ground.observed:
+            expected = np.eye(len(row.values))[ground.observed[ground_atom]]
+        else:
+            expected = reference.marginal(graph, beliefs, ground_atom)
+        assert list(row.values.values()) == pytest.approx(expected.tolist(), abs=1e-9)
+
+
+def known(*counts: tuple[int, int]) -> Evidence:
+    return Evidence(
+        SMOKERS, known=tuple(Known("person", (("smokes", v),), count) for v, count in counts)
+    )
+
+
+def test_counts_make_classes() -> None:
+    answers = liftgbp.infer(SMOKERS, {"person": 10**6}, evidence=known((1, 300_000), (0, 200_000)))
+    rows = answers.query("smokes(x)")
+    assert [(row.where, row.count) for row in rows] == [
+        ("smokes(x)", 300_000),
+        ("!smokes(x)", 200_000),
+        ("no evidence on x", 500_000),
+    ]
+    assert [row.example for row in rows] == ["smokes(#1)", "smokes(#300001)", "smokes(#500001)"]
+    assert rows[0].values == {"false": 0.0, "true": 1.0}
+    assert rows[1].values == {"false": 1.0, "true": 0.0}
+
+
+def test_friends_of_observed_people_are_exact() -> None:
+    """With all people observed, each friendship is independent of the others."""
+    answers = liftgbp.infer(SMOKERS, {"person": 1000}, evidence=known((1, 400), (0, 600)))
+    w = 1.4
+    probability = {row.where: row.values["true"] for row in answers.query("friends(x,y) | x != y")}
+    assert probability["smokes(x), !smokes(y)"] == pytest.approx(1 / (1 + math.exp(w)))
+    assert probability["!smokes(x), smokes(y)"] == pytest.approx(0.5)
+    assert probability["smokes(x), smokes(y), x != y"] == pytest.approx(0.5)
+    broken = 400 * 600
+    free = 1000 * 999 - broken
+    exact = (
+        1000 * math.log(2)  # the diagonal
+        + broken * math.log(1 + math.exp(w))
+        + free * (math.log(2) + w)
+    )
+    assert answers.log_z == pytest.approx(exact, rel=1e-12)
+
+
+def test_too_many_are_counted() -> None:
+    with pytest.raises(SizeError, match="give -n person=12 or more"):
+        liftgbp.infer(SMOKERS, {"person": 10}, evidence=known((1, 12)))
+
+
+def test_twins_share_a_class() -> None:
+    model = liftgbp.parse("""
+    person = {Anna, Bob, Carl, Dora}
+    friends(person, person)
+    smokes(person)
+    1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+    """)
+    friends = Relation(np.array([[0, 1], [0, 2], [1, 2], [2, 1]]), np.array([1, 1, 0, 0]))
+    answers = liftgbp.infer(model, {"person": 50}, evidence=Evidence(model, {"friends": friends}))
+    assert [row.count for row in answers.query("smokes(x)")] == [1, 2, 47]
+    (anna,) = answers.query("friends(Anna,Bob)")
+    assert anna.values == {"false": 0.0, "true": 1.0}
+    (carl,) = answers.query("smokes(Carl)")
+    (bob,) = answers.query("smokes(Bob)")
+    assert carl.values == bob.values
