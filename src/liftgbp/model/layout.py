@@ -19,7 +19,7 @@ _NOT_BREAKS = re.compile(r"[^\n]")
 _CONTINUES_BELOW = re.compile(r'(?:[\^,|:=>+\-*/]|(?:^|[\w)"])\s*(?<!\w)v)$')
 
 # `-` and `+` are missing, since a statement may begin with a negative weight; so may a statement
-# with a domain size, which is why a bar counts only when no second one closes it. A star in front of
+# with a domain size, which is why a bar counts only when no second one closes it. A star before
 # a name marks a closed predicate, for no weight is a bare name.
 _CONTINUES_ABOVE = re.compile(
     r"\s*(?:[\^=,:/]|\*(?!\s*[^\W\d])|!=|<=>|v(?!\w|\s*!?=)|\|(?!\s*\w+\s*\|))"
