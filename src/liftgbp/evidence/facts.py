@@ -20,10 +20,7 @@ _Claim: TypeAlias = tuple[str | None, str | None, str | None]
 
 def read_facts(model: Model, source: Source) -> list[Statements]:
     """The facts of a text, by predicate."""
-    text = source.text
-    if "//" in text or "/*" in text:
-        text = without_comments(source, EvidenceError, keep_lines=True)
-    file = FactFile(source, text)
+    file = FactFile(source, _lines(source))
     batches: dict[str, _Batch] = {}
     for row, line in enumerate(file.lines):
         found = FACT.fullmatch(line)
@@ -31,49 +28,51 @@ def read_facts(model: Model, source: Source) -> list[Statements]:
             if line and not line.isspace():
                 raise file.problem(row, *malformed(line))
             continue
-        chance, negation, _, name, arguments, value = found.groups()
+        name = found["predicate"]
         batch = batches.get(name)
         if batch is None:
             if name not in model.predicates:
                 raise _problem(file, row, unknown_predicate(model, name), "predicate")
             batch = batches[name] = _Batch(model.predicates[name], file)
-        batch.add(row, arguments or "", (chance, negation, value))
+        batch.rows.append(row)
+        batch.arguments.append(found["arguments"] or "")
+        batch.claims.append((found["chance"], found["negation"], found["value"]))
     return [batch.statements() for batch in batches.values()]
+
+
+def _lines(source: Source) -> list[str]:
+    """The lines of a text with blanks for comments."""
+    if "/*" in source.text:
+        return without_comments(source, EvidenceError, keep_lines=True).split("\n")
+    lines = source.text.split("\n")
+    if "//" in source.text:
+        for row, line in enumerate(lines):
+            if "//" in line:
+                lines[row] = without_comments(Source(source.name, line))
+    return lines
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Batch:
-    """The facts about one predicate, as lists in step.
-
-    Facts differ mostly in their arguments: what a fact claims is looked at once per claim.
-    """
+    """The facts about one predicate, as lists in step."""
 
     predicate: Predicate
     file: FactFile
     rows: list[int] = field(default_factory=list)
     arguments: list[str] = field(default_factory=list)
-    claims: list[int] = field(default_factory=list)
-    claim_numbers: dict[_Claim, int] = field(default_factory=dict)
-    claim_rows: list[int] = field(default_factory=list)
-
-    def add(self, row: int, arguments: str, claim: _Claim) -> None:
-        number = self.claim_numbers.setdefault(claim, len(self.claim_rows))
-        if number == len(self.claim_rows):
-            self.claim_rows.append(row)
-        self.rows.append(row)
-        self.arguments.append(arguments)
-        self.claims.append(number)
+    claims: list[_Claim] = field(default_factory=list)
 
     def statements(self) -> Statements:
         columns = self._columns()
-        meanings = [
-            _meaning(self.predicate, self.file, row, claim)
-            for claim, row in zip(self.claim_numbers, self.claim_rows, strict=True)
-        ]
-        values = np.array([value for value, _ in meanings], np.int64)
-        chances = np.array([chance for _, chance in meanings], np.float64)
-        claims, rows = np.array(self.claims), np.array(self.rows)
-        return Statements(self.predicate, columns, values[claims], chances[claims], self.file, rows)
+        # Facts differ mostly in their arguments: a claim is looked at where it stands first.
+        meanings: dict[_Claim, tuple[int, float]] = {}
+        for row, claim in zip(self.rows, self.claims, strict=True):
+            if claim not in meanings:
+                meanings[claim] = _meaning(self.predicate, self.file, row, claim)
+        found = np.array([meanings[claim] for claim in self.claims])
+        rows = np.array(self.rows, np.int64)
+        values = found[:, 0].astype(np.int64)
+        return Statements(self.predicate, columns, values, found[:, 1], self.file, rows)
 
     def _columns(self) -> tuple[list[str], ...]:
         """The names of objects, one column per argument."""

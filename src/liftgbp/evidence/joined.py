@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.errors import EvidenceError
 from liftgbp.evidence.evidence import Floats, Ints
 from liftgbp.evidence.statements import Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate
+from liftgbp.model.model import Model
 
 _LARGEST_KEY = 2**62
 
@@ -46,33 +48,39 @@ class Joined:
         )
 
 
-def join(
-    parts: Sequence[tuple[Statements, Ints]],
-    numbers: Mapping[str, Mapping[str, int]],
-    origins: list[Origin],
-) -> Joined:
-    """The statements with the numbers of their objects; their origins are added to the list."""
-    first = len(origins)
-    origins.extend(part.origin for part, _ in parts)
-    everything = Joined(
-        parts[0][0].predicate,
-        np.concatenate([args for _, args in parts]),
-        np.concatenate([part.values for part, _ in parts]),
-        np.concatenate([part.chances for part, _ in parts]),
-        np.repeat(np.arange(first, len(origins)), [len(part.rows) for part, _ in parts]),
-        np.concatenate([part.rows for part, _ in parts]),
-    )
-    sizes = [len(numbers[sort]) for sort in everything.predicate.sorts]
+def join(model: Model, statements: Sequence[Statements], args: Sequence[Ints]) -> dict[str, Joined]:
+    """All statements by predicate; origins are numbered like the statements."""
+    by_predicate: dict[str, list[int]] = {}
+    for number, part in enumerate(statements):
+        by_predicate.setdefault(part.predicate.name, []).append(number)
+    joined = {}
+    for name, numbers in by_predicate.items():
+        parts = [statements[number] for number in numbers]
+        everything = Joined(
+            parts[0].predicate,
+            np.concatenate([args[number] for number in numbers]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.chances for part in parts]),
+            np.repeat(numbers, [len(part.rows) for part in parts]),
+            np.concatenate([part.rows for part in parts]),
+        )
+        joined[name] = _once(model, everything, [part.origin for part in statements])
+    return joined
+
+
+def _once(model: Model, everything: Joined, origins: Sequence[Origin]) -> Joined:
+    """Each atom once, as it was stated first; all further statements about it must say the same."""
+    sizes = [len(model.constants(sort)) for sort in everything.predicate.sorts]
     _, firsts, atom_of = np.unique(
         _keys(everything.args, sizes), return_index=True, return_inverse=True
     )
-    first_of = firsts[atom_of.ravel()]
+    first_of = firsts[atom_of]
     differs = (everything.values != everything.values[first_of]) | (
         everything.chances != everything.chances[first_of]
     )
     if differs.any():
         second = int(np.flatnonzero(differs)[0])
-        _refuse(everything, int(first_of[second]), second, numbers, origins)
+        raise _contradiction(model, everything, int(first_of[second]), second, origins)
     return everything[np.sort(firsts)]
 
 
@@ -89,25 +97,20 @@ def _keys(args: Ints, sizes: Sequence[int]) -> Ints:
     return keys
 
 
-def _refuse(
-    all_statements: Joined,
-    first: int,
-    second: int,
-    numbers: Mapping[str, Mapping[str, int]],
-    origins: Sequence[Origin],
-) -> None:
-    predicate = all_statements.predicate
-    names = [
-        list(numbers[sort])[number]
-        for sort, number in zip(predicate.sorts, all_statements.args[second], strict=True)
-    ]
-    one, other = (
-        statement_text(
-            predicate, names, int(all_statements.values[k]), float(all_statements.chances[k])
-        )
-        for k in (first, second)
+def _contradiction(
+    model: Model, everything: Joined, first: int, second: int, origins: Sequence[Origin]
+) -> EvidenceError:
+    one, other = (_text(model, everything, k) for k in (first, second))
+    first_origin, origin = (origins[int(everything.origins[k])] for k in (first, second))
+    place = first_origin.place(int(everything.rows[first]))
+    return origin.problem(
+        int(everything.rows[second]), f"{other} contradicts {one} in {place}; drop one of them"
     )
-    place = origins[all_statements.origins[first]].place(int(all_statements.rows[first]))
-    raise origins[all_statements.origins[second]].problem(
-        int(all_statements.rows[second]), f"{other} contradicts {one} in {place}; drop one of them"
-    )
+
+
+def _text(model: Model, everything: Joined, statement: int) -> str:
+    predicate = everything.predicate
+    objects = everything.args[statement].tolist()
+    names = [model.constants(sort)[k] for sort, k in zip(predicate.sorts, objects, strict=True)]
+    value, chance = everything.values[statement], everything.chances[statement]
+    return statement_text(predicate, names, int(value), float(chance))

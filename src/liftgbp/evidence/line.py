@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 
-_NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
-# Atomic groups: a name such as 12 could be read in two ways, and a line of many such names that
-# ends in a mistake in very many ways.
-_NAME = r'(?>"(?:\\.|[^"\\])+"|(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?(?!\w)|\w+)'
+# Possessive quantifiers and atomic groups: a name such as 12 could be read in two ways, and a line
+# of many such names that ends in a mistake in very many ways. Frequent names come first.
+_NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
+_PLAIN, _QUOTED = r"[^\W\d]\w*+", r'"(?:\\.|[^"\\])++"'
+_NUMBER_NAME = r"(?:\d++(?:\.\d++)?|\.\d++)(?:[eE][+-]?\d++)?(?!\w)"
+_NAME = rf"(?>{_PLAIN}|{_QUOTED}|{_NUMBER_NAME}|\w++)"
 
 NAMES = re.compile(_NAME)
 FACT = re.compile(
-    rf"\s*(?:(?P<chance>{_NUMBER})\s+)?"
-    r"(?:(?P<negation>!)\s*)?"
-    rf"(?P<atom>(?P<predicate>[^\W\d]\w*)"
-    rf"(?:\s*\(\s*(?P<arguments>{_NAME}(?>\s*,\s*{_NAME})*)?\s*\))?)\s*"
-    rf"(?:=\s*(?P<value>{_NAME})\s*)?"
+    rf"\s*+(?:(?P<chance>{_NUMBER})\s++)?"
+    r"(?:(?P<negation>!)\s*+)?"
+    rf"(?P<atom>(?P<predicate>{_PLAIN})"
+    rf"(?:\s*+\(\s*+(?P<arguments>{_NAME}(?>\s*+,\s*+{_NAME})*+)?\s*+\))?)\s*+"
+    rf"(?:=\s*+(?P<value>{_NAME})\s*+)?"
 )
 
 # Pieces of the same shape, each with the blanks after it.

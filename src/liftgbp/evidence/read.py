@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from liftgbp.errors import EvidenceError
-from liftgbp.evidence.evidence import Evidence, Ints, Relation, SoftRelation, closed_in
+from liftgbp.evidence.evidence import Evidence, Relation, SoftRelation, closed_in
 from liftgbp.evidence.facts import read_facts
 from liftgbp.evidence.joined import Joined, join
 from liftgbp.evidence.known import parse_known
+from liftgbp.evidence.naming import number_names
 from liftgbp.evidence.places import PlacedRows, Places
 from liftgbp.evidence.statements import Origin, Statements, unknown_predicate
 from liftgbp.evidence.tables import read_table, table_source
@@ -81,19 +82,12 @@ def _evidence(
     model: Model, statements: Sequence[Statements], closed: Iterable[str], known: Iterable[str]
 ) -> Evidence:
     all_closed = closed_in(model) | _checked_closed(model, closed)
-    numbers = {sort: _Numbers(model.object_numbers(sort)) for sort in model.sorts}
-    by_predicate: dict[str, list[Statements]] = {}
-    for part in statements:
-        by_predicate.setdefault(part.predicate.name, []).append(part)
-    origins: list[Origin] = []
-    joined = {
-        name: join([(part, _args(part, numbers)) for part in parts], numbers, origins)
-        for name, parts in by_predicate.items()
-    }
+    args, new_names = number_names(model, statements)
+    enlarged = model.with_constants(new_names) if any(new_names.values()) else model
+    joined = join(enlarged, statements, args)
+    origins = [part.origin for part in statements]
     for name in all_closed & joined.keys():
         _check_certain(joined[name], origins)
-    named = {sort: list(found)[len(model.constants(sort)) :] for sort, found in numbers.items()}
-    enlarged = model.with_constants(named) if any(named.values()) else model
     return Evidence(
         enlarged,
         hard={name: _hard(part) for name, part in joined.items() if part.certain.any()},
@@ -106,21 +100,6 @@ def _evidence(
             {name: PlacedRows(part.args, part.origins, part.rows) for name, part in joined.items()},
         ),
     )
-
-
-class _Numbers(dict[str, int]):
-    """The numbers of the objects of one sort; a new name gets the next one."""
-
-    def __missing__(self, name: str) -> int:
-        number = self[name] = len(self)
-        return number
-
-
-def _args(part: Statements, numbers: Mapping[str, _Numbers]) -> Ints:
-    args = np.empty((len(part.rows), len(part.columns)), np.int64)
-    for position, (names, sort) in enumerate(zip(part.columns, part.predicate.sorts, strict=True)):
-        args[:, position] = np.fromiter(map(numbers[sort].__getitem__, names), np.int64, len(names))
-    return args
 
 
 def _hard(part: Joined) -> Relation:

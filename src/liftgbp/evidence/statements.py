@@ -45,15 +45,10 @@ class Statements:
 
 @dataclass(frozen=True, eq=False)
 class FactFile:
-    """A text of facts, one per line; in `text`, comments are blank."""
+    """A text of facts, one per line; in `lines`, comments are blank."""
 
     source: Source
-    text: str
-
-    @cached_property
-    def lines(self) -> list[str]:
-        """The lines without comments."""
-        return self.text.split("\n")
+    lines: Sequence[str]
 
     @cached_property
     def _starts(self) -> Ints:
