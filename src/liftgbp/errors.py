@@ -80,6 +80,10 @@ class QueryError(InputError):
     """A query names what the model has not, or what no region holds."""
 
 
+class EvidenceError(InputError):
+    """What is said to be known does not fit the model or contradicts itself."""
+
+
 class CapacityError(InputError):
     """A table or a graph would outgrow its cap."""
 

@@ -296,3 +296,10 @@ def test_reserved_words_name_nothing(word: str) -> None:
         with pytest.raises(ModelError) as caught:
             builder.build()
         assert caught.value.message == f"{word} is a reserved word; choose another name"
+
+
+def test_closed_predicates() -> None:
+    model = ModelBuilder().predicate("friends", "person", "person", closed=True).build()
+    assert model == parse("*friends(person, person)")
+    with pytest.raises(ModelError, match="only a predicate with the values false and true"):
+        ModelBuilder().predicate("m", values=["low", "high"], closed=True).build()

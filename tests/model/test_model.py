@@ -302,3 +302,49 @@ def test_wrong_values_of_named_weights(values: dict[str, float], message: str) -
 def test_a_model_refuses_named_weights_that_are_not_finite() -> None:
     with pytest.raises(ModelError, match="must be a finite number, got inf"):
         Model({}, {}, weights={"alpha": float("inf")})
+
+
+# --- names from elsewhere
+
+
+def test_further_constants_follow_all_others() -> None:
+    model = parse("person = {Anna}\np(person)\nlives(person, city)\n1 p(Bob) v p(Carl)", "a.mln")
+    more = model.with_constants({"person": ["Dora", "Carl", "Anna"], "city": ["Rome"]})
+    assert more.constants("person") == ("Anna", "Bob", "Carl", "Dora")
+    assert more.constants("city") == ("Rome",)
+    assert more.object_numbers("person") == {"Anna": 0, "Bob": 1, "Carl": 2, "Dora": 3}
+    assert more.domain_sizes() == {"person": 4, "city": 1}
+    assert (more.mentioned, more.notes) == (model.mentioned, model.notes)
+    again = more.with_constants({"person": ["Emil"]})
+    assert again.constants("person") == (*more.constants("person"), "Emil")
+    assert parse(str(again)).constants("person") == again.constants("person")
+
+
+@pytest.mark.parametrize(("declared", "names", "size"), [(5, "AB", 5), (2, "ABC", 3), (2, "", 2)])
+def test_a_declared_size_grows_with_further_constants(declared: int, names: str, size: int) -> None:
+    model = parse(f"person = {declared}\np(person)").with_constants({"person": [*names]})
+    assert model.domain_sizes() == {"person": size}
+
+
+def test_further_constants_are_not_expanded() -> None:
+    model = parse("person = {Anna}\np(person)\n1 p(+x)").with_constants({"person": ["Bob"]})
+    assert model.mentioned == {"person": ("Anna",)}
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        ({"city": ["Rome"]}, "unknown sort city; the model has person"),
+        ({"person": ["Rome", ""]}, "'' among the constants is not a name"),
+        ({"person": "Rome"}, "constants must be a list of names, got 'Rome'"),
+    ],
+)
+def test_wrong_further_constants(names: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        parse("p(person)").with_constants(names)
+    assert caught.value.message == message
+
+
+def test_a_closed_predicate_is_boolean() -> None:
+    with pytest.raises(ModelError, match="only a predicate with the values false and true"):
+        Model({}, {"m": Predicate("m", (), ("low", "high"), closed=True)})

@@ -35,6 +35,7 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 from liftgbp.model.parser import load, parse, parse_query
 from liftgbp.model.query_ast import Query
+from liftgbp.model.writer import rule_text
 
 DECLARATIONS = """
 person = {Anna, Bob}
@@ -588,3 +589,29 @@ def test_query_spans() -> None:
     assert [a.span.text for a in (*query.atoms, *query.given) if a.span] == ["p(x)", "r(x,y)"]
     assert query.atoms[0].span is not None
     assert query.atoms[0].span.source.name == "<query>"
+
+
+# --- closed predicates
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*s(person, person)\nrain\np(person)",
+        "rain\n* s(person, person)\np(person)",
+        "rain\ns(person, person)\n*s(person, person)\np(person)",
+        "p(person)\n*s(person, person)\n\ns(person,person)\nrain",
+        "rain // dry\n/* known */ *s(person,\n person)\np(person)",
+    ],
+)
+def test_closed_predicates(text: str) -> None:
+    model = parse(text)
+    assert {name for name, predicate in model.predicates.items() if predicate.closed} == {"s"}
+    assert model.predicates["s"] == Predicate("s", ("person", "person"), closed=True)
+    assert parse(str(model)) == model
+
+
+def test_a_star_in_front_of_a_weight_continues_the_line_above() -> None:
+    (rule,) = parse("$a = 2\np(person)\n3\n* $a\n*|person| p(x)").rules
+    assert isinstance(rule, WeightedFormula)
+    assert rule_text(rule) == "3*$a*|person| p(x)"

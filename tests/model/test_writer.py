@@ -50,6 +50,8 @@ smokes(person)
 rain
 mood(person) : {low, High, 3, "very high"}
 weather : {sunny, grey}
+*knows(person, person)
+*late
 counts(number)
 1.4 friends(x,y) ^ smokes(x) => smokes(y)
 -2 !smokes(x) v rain

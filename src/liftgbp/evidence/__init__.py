@@ -4,5 +4,15 @@ Knows names, files and values of atoms; knows nothing of classes and tables of f
 """
 
 from liftgbp.evidence.evidence import Evidence, Known, Relation, SoftRelation
+from liftgbp.evidence.known import parse_known
+from liftgbp.evidence.read import load_evidence, parse_evidence
 
-__all__ = ["Evidence", "Known", "Relation", "SoftRelation"]
+__all__ = [
+    "Evidence",
+    "Known",
+    "Relation",
+    "SoftRelation",
+    "load_evidence",
+    "parse_evidence",
+    "parse_known",
+]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
@@ -10,11 +11,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.errors import Span
+from liftgbp.errors import CapacityError, SizeError, Span
 from liftgbp.model.model import Model
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
+
+WRITE_OUT_CAP = 10**8
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -38,7 +41,8 @@ class SoftRelation:
     """Uncertain observations of atoms of one predicate, as factors over single atoms.
 
     Row k multiplies the weight of each world by exp(log_potentials[k, v]), where v is the value
-    that the atom over the objects `args[k]` has in it; no two rows are about one atom.
+    that the atom over the objects `args[k]` has in it; -inf rules a value out. No two rows are
+    about one atom, and no atom is observed both in this way and for certain.
     """
 
     args: Ints
@@ -67,8 +71,9 @@ class Evidence:
     """What is known about the objects of a model.
 
     `model` is the model whose sorts name the objects that evidence names, too. Atoms of a `closed`
-    predicate that are not observed are false. `notes` say what a user may want to know; `places`
-    says where observed atoms (predicate, objects) were stated, for messages.
+    predicate that are not observed are false, and none of them is uncertain. `notes` say what a
+    user may want to know; `places` says where observed atoms (predicate, objects) were stated, for
+    messages.
     """
 
     model: Model
@@ -83,3 +88,67 @@ class Evidence:
 
     def __bool__(self) -> bool:
         return bool(self.hard or self.soft or self.closed or self.known)
+
+    @classmethod
+    def of(cls, model: Model) -> Evidence:
+        """What a model itself says: nothing is observed, and its closed predicates are closed.
+
+        >>> from liftgbp.model.parser import parse
+        >>> sorted(Evidence.of(parse("*friends(person,person) \\n smokes(person)")).closed)
+        ['friends']
+        """
+        return cls(model, closed=closed_in(model))
+
+    def domain_sizes(self, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
+        """The size of every sort, large enough for the objects that have names or are known."""
+        result = self.model.domain_sizes(sizes)
+        unnamed = Counter[str]()
+        for known in self.known:
+            unnamed[known.sort] += known.count
+        for sort, count in unnamed.items():
+            named = len(self.model.constants(sort))
+            if named + count > result[sort]:
+                raise SizeError(
+                    f"size {result[sort]} is too small for sort {sort}: {count} unnamed objects "
+                    f"are known besides {named} named ones; give a size of at least "
+                    f"{named + count}, as in -n {sort}={named + count}"
+                )
+        return result
+
+    def facts(self, sizes: Mapping[str, int] | None = None) -> dict[str, Relation]:
+        """The observed atoms of each predicate, also those of objects without names.
+
+        >>> from liftgbp.model.parser import parse
+        >>> evidence = Evidence(parse("p(person)"), known=(Known("person", (("p", 1),), 2),))
+        >>> evidence.facts({"person": 5})["p"].args.tolist()
+        [[0], [1]]
+        """
+        self.domain_sizes(sizes)
+        if sum(known.count for known in self.known) > WRITE_OUT_CAP:
+            raise CapacityError(
+                f"cannot write out more than {WRITE_OUT_CAP} known objects one by one"
+            )
+        parts = {name: [relation] for name, relation in self.hard.items()}
+        used = {sort: len(self.model.constants(sort)) for sort in self.model.sorts}
+        for known in self.known:
+            first = used[known.sort]
+            used[known.sort] += known.count
+            objects = np.arange(first, used[known.sort], dtype=np.int64)[:, None]
+            for name, value in known.values:
+                values = np.full(known.count, value, dtype=np.int64)
+                parts.setdefault(name, []).append(Relation(objects, values))
+        return {name: _joined(relations) for name, relations in parts.items()}
+
+
+def closed_in(model: Model) -> frozenset[str]:
+    """The predicates that a model declares to be closed."""
+    return frozenset(name for name, predicate in model.predicates.items() if predicate.closed)
+
+
+def _joined(relations: Sequence[Relation]) -> Relation:
+    if len(relations) == 1:
+        return relations[0]
+    return Relation(
+        np.concatenate([relation.args for relation in relations]),
+        np.concatenate([relation.values for relation in relations]),
+    )

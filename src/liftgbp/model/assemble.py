@@ -83,6 +83,8 @@ def _joined(known: Sort, new: Sort) -> Sort:
 
 def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
     known = predicates.setdefault(new.name, new)
+    if new.closed and not known.closed:  # a mark in one place is enough, as with sizes of sorts
+        predicates[new.name] = replace(known, closed=True)
     if known.sorts != new.sorts:
         # In a text, an atom of variables that lacks its weight looks like a declaration.
         hint = f"; {NEEDS_WEIGHT}" if new.span and new.values == BOOLEAN else ""

@@ -18,11 +18,15 @@ BOOLEAN = ("false", "true")
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """A named set of objects: some of them may have names, and the size may be open."""
+    """A named set of objects: some of them may have names, and the size may be open.
+
+    The model declares `constants`; objects that only evidence names are in `joined`.
+    """
 
     name: str
     constants: tuple[str, ...] = ()
     size: int | None = None
+    joined: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

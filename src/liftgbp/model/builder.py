@@ -59,12 +59,20 @@ class ModelBuilder:
         return self._with(Sort(inputs.sort_name(name), named, checked_size))
 
     def predicate(
-        self, name: str, *sorts: str, values: Iterable[str | int] = BOOLEAN
+        self,
+        name: str,
+        *sorts: str,
+        values: Iterable[str | int] = BOOLEAN,
+        closed: bool = False,
     ) -> ModelBuilder:
-        """Declares a predicate by the sorts of its arguments; its atoms are Boolean by default."""
+        """Declares a predicate by the sorts of its arguments; its atoms are Boolean by default.
+
+        Atoms of a `closed` predicate are false unless evidence says otherwise.
+        """
         checked_sorts = tuple(map(inputs.sort_name, sorts))
         checked_values = inputs.names(values, "values")
-        return self._with(Predicate(inputs.predicate_name(name), checked_sorts, checked_values))
+        checked_name = inputs.predicate_name(name)
+        return self._with(Predicate(checked_name, checked_sorts, checked_values, bool(closed)))
 
     def weight(self, name: str, value: SupportsFloat) -> ModelBuilder:
         """Declares a named weight, which formulas and tables refer to as `$name`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from liftgbp.errors import ModelError, Source, Span
+from liftgbp.errors import InputError, ModelError, Source, Span
 from liftgbp.model.layout import clean_source
 from liftgbp.model.statements import Include, Statement, read_statements
 
@@ -19,7 +19,7 @@ def text_statements(source: Source, folder: Path) -> Iterator[Statement]:
 
 def file_statements(path: Path) -> Iterator[Statement]:
     """All statements of a file and its includes."""
-    return _statements(_read(path), path.parent, (path.resolve(),), set())
+    return _statements(read_source(path), path.parent, (path.resolve(),), set())
 
 
 def _statements(
@@ -35,7 +35,7 @@ def _statements(
             yield statement
             continue
         path = folder / statement.path
-        included = _read(path, statement.span)
+        included = read_source(path, statement.span)
         file = path.resolve()
         if file in trail:
             cycle = [*trail[trail.index(file) :], file]
@@ -50,17 +50,20 @@ def _statements(
             finished.add(file)
 
 
-def _read(path: Path, span: Span | None = None) -> Source:
+def read_source(
+    path: Path, span: Span | None = None, error: type[InputError] = ModelError
+) -> Source:
+    """The text of a file; `span` is where the user named it."""
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         reason = "it is not UTF-8 text"
-    except OSError as error:
-        reason = error.strerror or str(error)
-    except ValueError as error:  # a null character in the path
-        reason = str(error)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+    except ValueError as problem:  # a null character in the path
+        reason = str(problem)
     else:
         if "\0" not in text:
             return clean_source(str(path), text)
         reason = "it is a binary file"
-    raise ModelError(f"cannot read {path}: {reason}", span)
+    raise error(f"cannot read {path}: {reason}", span)

@@ -12,14 +12,18 @@ from liftgbp.errors import InputError, ModelError, Source, Span
 _STRING = r'"(?:\\.|[^"\\\n])*"'
 _STRING_OR_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?s:.*?)\*/|/\*")
 _STRINGS = re.compile(_STRING)
+_NOT_BREAKS = re.compile(r"[^\n]")
 
 # `v` at the end of a line is an operator unless it is itself an operand, as in `x != v`; at the
 # beginning of a line it is one unless it is compared, as in `v != x`.
 _CONTINUES_BELOW = re.compile(r'(?:[\^,|:=>+\-*/]|(?:^|[\w)"])\s*(?<!\w)v)$')
 
 # `-` and `+` are missing, since a statement may begin with a negative weight; so may a statement
-# with a domain size, which is why a bar counts only when no second one closes it.
-_CONTINUES_ABOVE = re.compile(r"\s*(?:[\^=,:*/]|!=|<=>|v(?!\w|\s*!?=)|\|(?!\s*\w+\s*\|))")
+# with a domain size, which is why a bar counts only when no second one closes it. A star before
+# a name marks a closed predicate, for no weight is a bare name.
+_CONTINUES_ABOVE = re.compile(
+    r"\s*(?:[\^=,:/]|\*(?!\s*[^\W\d])|!=|<=>|v(?!\w|\s*!?=)|\|(?!\s*\w+\s*\|))"
+)
 
 
 def clean_source(name: str, text: str) -> Source:
@@ -33,7 +37,7 @@ def lay_out(source: Source, error: type[InputError] = ModelError) -> str:
     >>> lay_out(Source("<text>", "p(x) ^ // both\n  q(x)\n\nr(x)"))
     'p(x) ^           q(x)\n r(x)'
     """
-    lines = _without_comments(source, error).split("\n")
+    lines = without_comments(source, error).split("\n")
     breaks = [" "] * len(lines)
     above: int | None = None
     open_brackets = 0
@@ -56,11 +60,17 @@ def _bracket_balance(line: str) -> int:
     return sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
 
 
-def _without_comments(source: Source, error: type[InputError]) -> str:
+def without_comments(
+    source: Source, error: type[InputError] = ModelError, *, keep_lines: bool = False
+) -> str:
+    """The text with blanks for comments, and for the line breaks in them unless they are kept."""
+
     def blank(match: re.Match[str]) -> str:
         found = match.group()
         if found == "/*":
             raise error("this comment has no end; close it with */", Span(source, *match.span()))
-        return found if found.startswith('"') else " " * len(found)
+        if found.startswith('"'):
+            return found
+        return _NOT_BREAKS.sub(" ", found) if keep_lines else " " * len(found)
 
     return _STRING_OR_COMMENT.sub(blank, source.text)

@@ -10,6 +10,7 @@ from numbers import Real
 
 from liftgbp.errors import InputError, ModelError, SizeError, Span
 from liftgbp.model.ast import (
+    BOOLEAN,
     Atom,
     Is,
     NamedWeight,
@@ -101,10 +102,58 @@ class Model:
         return {sort: tuple(names) for sort, names in found.items()}
 
     def constants(self, sort: str) -> tuple[str, ...]:
-        """The named objects of a sort: the declared ones, then others that rules mention."""
-        names = dict.fromkeys(self.sorts[sort].constants)
-        names.update(dict.fromkeys(self.mentioned[sort]))
-        return tuple(names)
+        """The named objects of a sort: the declared ones, others that rules mention, joined ones.
+
+        This is the order in which objects are numbered.
+        """
+        return self._constants[sort]
+
+    def object_numbers(self, sort: str) -> Mapping[str, int]:
+        """The numbers of the named objects of a sort."""
+        return self._object_numbers[sort]
+
+    @cached_property
+    def _constants(self) -> dict[str, tuple[str, ...]]:
+        return {
+            name: tuple(dict.fromkeys((*sort.constants, *self.mentioned[name], *sort.joined)))
+            for name, sort in self.sorts.items()
+        }
+
+    @cached_property
+    def _object_numbers(self) -> dict[str, dict[str, int]]:
+        return {
+            sort: {name: number for number, name in enumerate(names)}
+            for sort, names in self._constants.items()
+        }
+
+    def with_constants(self, names: Mapping[str, Iterable[str]]) -> Model:
+        """The same model with further named objects, after those that it has; known ones stay.
+
+        A declared size that is too small for the new names grows. No rule mentions them: they are
+        not among the constants that `+x` tells apart.
+
+        >>> from liftgbp.model.parser import parse
+        >>> model = parse("person = {Anna} \\n smokes(person) \\n 1 smokes(Bob)")
+        >>> model.with_constants({"person": ["Carl", "Bob"]}).constants("person")
+        ('Anna', 'Bob', 'Carl')
+        """
+        for sort in names:
+            if sort not in self.sorts:
+                raise ModelError(f"unknown sort {sort}; the model has {_listed(self.sorts)}")
+        return replace(
+            self,
+            sorts={s.name: self._joined(s, names.get(s.name, ())) for s in self.sorts.values()},
+        )
+
+    def _joined(self, sort: Sort, names: Iterable[str]) -> Sort:
+        from liftgbp.model.inputs import names as checked  # which needs the whole grammar
+
+        known = self.object_numbers(sort.name)
+        new = [name for name in checked(names, "constants") if name not in known]
+        size = sort.size
+        if new and size is not None:
+            size = max(size, len(known) + len(new))
+        return replace(sort, joined=(*sort.joined, *new), size=size)
 
     @cached_property
     def number_of_constant(self) -> Mapping[str, Mapping[str, int]]:
@@ -120,8 +169,12 @@ class Model:
             f"{', '.join(extra)} joined the declared constants of {name}: formulas mention "
             f"{'it' if len(extra) == 1 else 'them'}"
             for name, sort in self.sorts.items()
-            if sort.constants and (extra := self.constants(name)[len(sort.constants) :])
+            if sort.constants and (extra := self._mentioned_only(sort))
         )
+
+    def _mentioned_only(self, sort: Sort) -> tuple[str, ...]:
+        declared = frozenset(sort.constants)
+        return tuple(name for name in self.mentioned[sort.name] if name not in declared)
 
     # --- named weights
 
@@ -269,6 +322,12 @@ def _check_values(predicate: Predicate) -> None:
     if len(predicate.values) < 2 or len(set(predicate.values)) < len(predicate.values):
         raise ModelError(
             f"{predicate.name} needs at least two values, all different", predicate.span
+        )
+    if predicate.closed and predicate.values != BOOLEAN:
+        raise ModelError(
+            f"the atoms of {predicate.name} cannot be false unless stated: only a predicate with "
+            "the values false and true can be closed; drop its *",
+            predicate.span,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TypeAlias, cast
 
@@ -87,9 +87,11 @@ def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
             return _sort_of_constants(reader, tree)
         case "sort_size":
             return _sort_of_size(reader, tree, *tree.children)
+        case "closed":
+            declared = _declared_predicate(reader, subtrees(tree)[0])
+            return replace(declared, closed=True, span=reader.span(tree))
         case "many_valued":
-            call, members = subtrees(tree)
-            return _predicate(reader, tree, call, tuple(_members(reader, members)))
+            return _declared_predicate(reader, tree)
         case "table":
             return _table(reader, tree)
     return _rule_or_declaration(reader, tree)
@@ -202,6 +204,13 @@ def _whole_number(token: Token) -> int | None:
 
 
 # --- predicates
+
+
+def _declared_predicate(reader: Reader, tree: ParseTree) -> Predicate:
+    if tree.data == "call":
+        return _predicate(reader, tree, tree, BOOLEAN)
+    call, members = subtrees(tree)
+    return _predicate(reader, tree, call, tuple(_members(reader, members)))
 
 
 def _predicate(

@@ -22,7 +22,7 @@ _NOT_IN_QUERIES = _OPERATORS - {"AND"} | _FORMULAS - {"NAME", "LPAR"} | _COMPARI
 # Where all terminals of the first set are possible, the words stand for them and for those of the
 # second set. Words of wide meaning come first and leave nothing to the narrow ones.
 _WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
-    ({"PARFACTOR"}, _FORMULAS | _NUMBERS | {"INCLUDE", "$END"}, ("a statement",)),
+    ({"PARFACTOR"}, _FORMULAS | _NUMBERS | {"INCLUDE", "TIMES", "$END"}, ("a statement",)),
     ({"NOT"}, _FORMULAS | _COMPARISONS, ("a formula",)),
     (
         {"IFF"},
@@ -54,7 +54,6 @@ _HINTS = tuple(
         (r"∃", "this quantifier is written EXIST"),
         (r"∀", "this quantifier is written FORALL"),
         (r"(?<=\w)!", "marks of uniqueness (person!) are not part of the language"),
-        (r"\*(?=\s*\w+\()", "closed-world marks (*friends) are not part of the language"),
         (r"\$(?![^\W\d])", "a named weight is written like $alpha"),
         (r"\+(?=\s*[\d.$])", "a positive number is written without +"),
         (r'""', "a name in quotes cannot be empty"),

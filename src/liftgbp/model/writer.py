@@ -56,7 +56,7 @@ def model_text(model: Model) -> str:
     """
     blocks = (
         [f"${name} = {_number_text(value)}" for name, value in model.weights.items()],
-        [line for sort in model.sorts.values() for line in _sort_lines(sort)],
+        [line for sort in model.sorts.values() for line in _sort_lines(model, sort)],
         [_predicate_text(predicate) for predicate in model.predicates.values()],
         [rule_text(rule) for rule in model.rules],
     )
@@ -87,9 +87,11 @@ def rule_text(rule: Rule) -> str:
 # --- declarations
 
 
-def _sort_lines(sort: Sort) -> Iterable[str]:
-    if sort.constants:
-        yield f"{sort.name} = {{{', '.join(_listed_constants(sort.constants))}}}"
+def _sort_lines(model: Model, sort: Sort) -> Iterable[str]:
+    # Joined names follow those that rules mention; only a full list keeps this order.
+    constants = model.constants(sort.name) if sort.joined else sort.constants
+    if constants:
+        yield f"{sort.name} = {{{', '.join(_listed_constants(constants))}}}"
     if sort.size is not None:
         yield f"{sort.name} = {sort.size}"
 
@@ -106,7 +108,7 @@ def _listed_constants(constants: tuple[str, ...]) -> list[str]:
 def _predicate_text(predicate: Predicate) -> str:
     sorts = f"({', '.join(predicate.sorts)})" if predicate.sorts else ""
     if predicate.values == BOOLEAN:
-        return predicate.name + sorts
+        return "*" * predicate.closed + predicate.name + sorts
     return f"{predicate.name}{sorts} : {{{', '.join(map(_value_text, predicate.values))}}}"
 
 

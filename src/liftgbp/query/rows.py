@@ -62,8 +62,8 @@ class _Rows:
 
     def _check_constants(self) -> None:
         for sort, constant in self._constants:
-            known = self._normal.model.constants(sort)
-            if constant not in known:
+            if constant not in self._normal.model.object_numbers(sort):
+                known = self._normal.model.constants(sort)
                 names = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
                 raise QueryError(
                     f"{sort} has no object named {constant}; "

@@ -13,7 +13,7 @@ from liftgbp.sweeps.figure import draw
 
 Record = dict[str, object]
 
-EXTRAS = {".parquet": ("duckdb", "parquet"), ".png": ("matplotlib", "plot")}
+EXTRAS = {".parquet": ("duckdb", "data"), ".png": ("matplotlib", "plot")}
 EXTRAS[".svg"] = EXTRAS[".png"]
 
 

@@ -1,0 +1,127 @@
+"""Facts from text, as in Alchemy's `.db` files: one per line, read by one regular expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from liftgbp.errors import EvidenceError, Source
+from liftgbp.evidence.line import FACT, NAMES, malformed, plain_name
+from liftgbp.evidence.statements import FactFile, Statements, unknown_predicate, wrong_arity
+from liftgbp.model.ast import BOOLEAN, Predicate
+from liftgbp.model.layout import without_comments
+from liftgbp.model.model import Model
+
+# Probability, negation and value of a fact, as they are written.
+_Claim: TypeAlias = tuple[str | None, str | None, str | None]
+
+
+def read_facts(model: Model, source: Source) -> list[Statements]:
+    """The facts of a text, by predicate."""
+    file = FactFile(source, _lines(source))
+    batches: dict[str, _Batch] = {}
+    for row, line in enumerate(file.lines):
+        found = FACT.fullmatch(line)
+        if found is None:
+            if line and not line.isspace():
+                raise file.problem(row, *malformed(line))
+            continue
+        name = found["predicate"]
+        batch = batches.get(name)
+        if batch is None:
+            if name not in model.predicates:
+                raise _problem(file, row, unknown_predicate(model, name), "predicate")
+            batch = batches[name] = _Batch(model.predicates[name], file)
+        batch.rows.append(row)
+        batch.arguments.append(found["arguments"] or "")
+        batch.claims.append((found["chance"], found["negation"], found["value"]))
+    return [batch.statements() for batch in batches.values()]
+
+
+def _lines(source: Source) -> list[str]:
+    """The lines of a text with blanks for comments."""
+    if "/*" in source.text:
+        return without_comments(source, EvidenceError, keep_lines=True).split("\n")
+    lines = source.text.split("\n")
+    if "//" in source.text:
+        for row, line in enumerate(lines):
+            if "//" in line:
+                lines[row] = without_comments(Source(source.name, line))
+    return lines
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Batch:
+    """The facts about one predicate, as lists in step."""
+
+    predicate: Predicate
+    file: FactFile
+    rows: list[int] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+    claims: list[_Claim] = field(default_factory=list)
+
+    def statements(self) -> Statements:
+        columns = self._columns()
+        # Facts differ mostly in their arguments: a claim is looked at where it stands first.
+        meanings: dict[_Claim, tuple[int, float]] = {}
+        for row, claim in zip(self.rows, self.claims, strict=True):
+            if claim not in meanings:
+                meanings[claim] = _meaning(self.predicate, self.file, row, claim)
+        found = np.array([meanings[claim] for claim in self.claims])
+        rows = np.array(self.rows, np.int64)
+        values = found[:, 0].astype(np.int64)
+        return Statements(self.predicate, columns, values, found[:, 1], self.file, rows)
+
+    def _columns(self) -> tuple[list[str], ...]:
+        """The names of objects, one column per argument."""
+        if any('"' in arguments for arguments in self.arguments):
+            found = list(map(NAMES.findall, self.arguments))
+            self._check_arity(list(map(len, found)))
+            names = [plain_name(name) for names in found for name in names]
+        else:
+            # No name contains a comma, so that all facts can be split at once.
+            self._check_arity([text.count(",") + (text != "") for text in self.arguments])
+            names = list(map(str.strip, ",".join(self.arguments).split(",")))
+        arity = len(self.predicate.sorts)
+        return tuple(names[argument::arity] for argument in range(arity))
+
+    def _check_arity(self, counts: list[int]) -> None:
+        wrong = np.flatnonzero(np.array(counts) != len(self.predicate.sorts))
+        if len(wrong):
+            message = wrong_arity(self.predicate, counts[wrong[0]])
+            raise _problem(self.file, self.rows[wrong[0]], message, "atom")
+
+
+def _meaning(predicate: Predicate, file: FactFile, row: int, claim: _Claim) -> tuple[int, float]:
+    """The number of the value that is claimed, and its probability."""
+    chance, negation, value = claim
+    boolean = predicate.values == BOOLEAN
+    values = ", ".join(predicate.values)
+    if value is None and not boolean:
+        message = f"{predicate.name} takes the values {values}; state one after an equals sign"
+        raise _problem(file, row, message, "atom")
+    name = "true" if value is None else plain_name(value)
+    if name not in predicate.values:
+        message = f"{predicate.name} takes the values {values}, not {name}"
+        raise _problem(file, row, message, "value")
+    if negation and not boolean:
+        message = f"that an atom has not the value {name} is stated with the probability 0 in front"
+        raise _problem(file, row, message, "negation")
+    probability = 1.0 if chance is None else float(chance)
+    if not 0 <= probability <= 1:
+        message = f"{chance} is not a probability, which lies between 0 and 1"
+        raise _problem(file, row, message, "chance")
+    number = predicate.values.index(name)
+    if negation:
+        number = 1 - number
+    if probability == 0 and len(predicate.values) == 2:
+        return 1 - number, 1.0
+    return number, probability
+
+
+def _problem(file: FactFile, row: int, message: str, part: str) -> EvidenceError:
+    """The error that points at a part of a line, by the name that the expression gives to it."""
+    found = FACT.fullmatch(file.lines[row])
+    return file.problem(row, message, *(found.span(part) if found else ()))

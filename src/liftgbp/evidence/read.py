@@ -1,0 +1,171 @@
+"""Evidence from texts, files and tables: statements meet, and names become numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from liftgbp.errors import EvidenceError
+from liftgbp.evidence.evidence import Evidence, Relation, SoftRelation, closed_in
+from liftgbp.evidence.facts import read_facts
+from liftgbp.evidence.joined import Joined, join
+from liftgbp.evidence.known import parse_known
+from liftgbp.evidence.naming import number_names
+from liftgbp.evidence.places import PlacedRows, Places
+from liftgbp.evidence.statements import Origin, Statements, unknown_predicate
+from liftgbp.evidence.tables import read_table, table_source
+from liftgbp.model.ast import BOOLEAN, Sort
+from liftgbp.model.includes import read_source
+from liftgbp.model.layout import clean_source
+from liftgbp.model.model import Model
+
+_NAMES_IN_NOTES = 3
+
+
+def parse_evidence(
+    model: Model,
+    text: str,
+    *,
+    name: str = "<evidence>",
+    closed: Iterable[str] = (),
+    known: Iterable[str] = (),
+) -> Evidence:
+    """The evidence that a text states, one fact per line; `name` stands in messages.
+
+    Atoms of `closed` predicates are false unless a fact says otherwise; `known` counts objects
+    without names, as in `smokes(x)=3e5`.
+
+    >>> from liftgbp.model.parser import parse
+    >>> model = parse("smokes(person) \\n mood(person) : {low, high}")
+    >>> evidence = parse_evidence(model, '''
+    ...     smokes(Anna)
+    ...     !smokes(Bob)
+    ...     mood(Carl) = high   // many-valued
+    ...     0.7 smokes(Carl)    // seen from afar
+    ... ''')
+    >>> evidence.model.constants("person")
+    ('Anna', 'Bob', 'Carl')
+    >>> evidence.hard["smokes"].args.tolist(), evidence.hard["smokes"].values.tolist()
+    ([[0], [1]], [1, 0])
+    """
+    return _evidence(model, read_facts(model, clean_source(name, text)), closed, known)
+
+
+def load_evidence(
+    model: Model,
+    *sources: str | os.PathLike[str],
+    closed: Iterable[str] = (),
+    known: Iterable[str] = (),
+) -> Evidence:
+    """The evidence of several sources together.
+
+    A source is the path of a file of facts (`.db`, see `parse_evidence`), or a table for one
+    predicate: `friends=friends.csv`, `friends=friends.parquet` or `friends=data.duckdb:table`.
+    Its columns are the arguments in order, and a last one may tell the truth or the value.
+    """
+    statements = [part for source in sources for part in _read(model, source)]
+    return _evidence(model, statements, closed, known)
+
+
+def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements]:
+    table = table_source(source) if isinstance(source, str) else None
+    # A file may have an equals sign in its name.
+    if table is not None and not Path(source).is_file():
+        return [read_table(model, *table)]
+    return read_facts(model, read_source(Path(source), error=EvidenceError))
+
+
+def _evidence(
+    model: Model, statements: Sequence[Statements], closed: Iterable[str], known: Iterable[str]
+) -> Evidence:
+    all_closed = closed_in(model) | _checked_closed(model, closed)
+    args, new_names = number_names(model, statements)
+    enlarged = model.with_constants(new_names) if any(new_names.values()) else model
+    joined = join(enlarged, statements, args)
+    origins = [part.origin for part in statements]
+    for name in all_closed & joined.keys():
+        _check_certain(joined[name], origins)
+    return Evidence(
+        enlarged,
+        hard={name: _hard(part) for name, part in joined.items() if part.certain.any()},
+        soft={name: _soft(part) for name, part in joined.items() if not part.certain.all()},
+        closed=all_closed,
+        known=tuple(parse_known(model, text) for text in _listed(known)),
+        notes=tuple(_notes(model, enlarged)),
+        places=Places(
+            origins,
+            {name: PlacedRows(part.args, part.origins, part.rows) for name, part in joined.items()},
+        ),
+    )
+
+
+def _hard(part: Joined) -> Relation:
+    return Relation(part.args[part.certain], part.values[part.certain])
+
+
+def _soft(part: Joined) -> SoftRelation:
+    uncertain = ~part.certain
+    values, chances = part.values[uncertain], part.chances[uncertain]
+    others = (1 - chances) / (len(part.predicate.values) - 1)
+    potentials = np.repeat(others[:, None], len(part.predicate.values), axis=1)
+    potentials[np.arange(len(values)), values] = chances
+    with np.errstate(divide="ignore"):  # an impossible value has potential 0
+        return SoftRelation(part.args[uncertain], np.log(potentials))
+
+
+# --- closed predicates
+
+
+def _checked_closed(model: Model, names: Iterable[str]) -> frozenset[str]:
+    listed = _listed(names)
+    for name in listed:
+        if name not in model.predicates:
+            raise EvidenceError(f"cannot close {name}: {unknown_predicate(model, name)}")
+        values = model.predicates[name].values
+        if values != BOOLEAN:
+            raise EvidenceError(
+                f"cannot close {name}: it takes the values {', '.join(values)}, and only atoms "
+                "that are false or true can be false unless stated"
+            )
+    return frozenset(listed)
+
+
+def _check_certain(part: Joined, origins: Sequence[Origin]) -> None:
+    uncertain = np.flatnonzero(~part.certain)
+    if len(uncertain):
+        origin = origins[part.origins[uncertain[0]]]
+        raise origin.problem(
+            int(part.rows[uncertain[0]]),
+            f"{part.predicate.name} is closed, which leaves no room for probabilities; drop the "
+            "probability, or do not close the predicate",
+        )
+
+
+def _listed(given: Iterable[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+# --- notes
+
+
+def _notes(model: Model, enlarged: Model) -> Iterable[str]:
+    for name, sort in model.sorts.items():
+        new = enlarged.constants(name)[len(model.constants(name)) :]
+        before, after = _declared_size(model, sort), len(enlarged.constants(name))
+        if new and before is not None and after > before:
+            listed = ", ".join(new[:_NAMES_IN_NOTES])
+            if len(new) > _NAMES_IN_NOTES:
+                listed += f" and {len(new) - _NAMES_IN_NOTES} more"
+            yield (
+                f"{listed} joined {name}, which grows from {before} to {after}: evidence names "
+                + ("it" if len(new) == 1 else "them")
+            )
+
+
+def _declared_size(model: Model, sort: Sort) -> int | None:
+    if sort.size is not None:
+        return sort.size
+    return len(model.constants(sort.name)) if sort.constants else None
