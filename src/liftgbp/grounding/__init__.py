@@ -3,6 +3,7 @@
 Knows joins, scopes and shared tables; knows nothing of regions and messages.
 """
 
+from liftgbp.grounding.ground import ground_network
 from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, merged
 
-__all__ = ["AtomTable", "FactorBlock", "GroundNetwork", "merged"]
+__all__ = ["AtomTable", "FactorBlock", "GroundNetwork", "ground_network", "merged"]

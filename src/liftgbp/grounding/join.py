@@ -1,0 +1,183 @@
+"""Substitutions with the observed values of their atoms, found by joins over tables of facts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from liftgbp.errors import InputError
+from liftgbp.grounding.facts import Facts
+from liftgbp.grounding.network import Ints
+from liftgbp.grounding.patterns import Column, Fixed, Pattern, Place
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedAtom:
+    """An atom of a rule under a pattern: predicate number, objects, and what is known of it."""
+
+    predicate: int
+    places: tuple[Place, ...]
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The substitutions of a pattern in which all `drivers` are listed atoms.
+
+    Drivers are positions in `atoms`. Substitutions in which some set of `earlier` drivers is
+    listed as a whole are left out, so that selections of one pattern do not overlap.
+    """
+
+    pattern: Pattern
+    atoms: tuple[PlacedAtom, ...]
+    drivers: frozenset[int]
+    earlier: tuple[frozenset[int], ...] = ()
+
+
+class Database:
+    """The facts in an embedded database."""
+
+    def __init__(self, facts: Sequence[Facts]) -> None:
+        self._connection = _connect()
+        for number, some in enumerate(facts):
+            if len(some.values):
+                self._create(number, some)
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self._connection.close()
+
+    def _create(self, number: int, facts: Facts) -> None:
+        columns = {f"a{k}": np.ascontiguousarray(column) for k, column in enumerate(facts.args.T)}
+        self._connection.register("given", {**columns, "v": facts.values})
+        self._connection.execute(f"CREATE TABLE f{number} AS SELECT * FROM given")
+        self._connection.unregister("given")
+
+    def bound(self, selection: Selection, cap: int) -> int:
+        """A number of rows that a selection does not exceed; counted only where it may matter."""
+        drivers = [selection.atoms[k] for k in sorted(selection.drivers)]
+        joined = math.prod(len(atom.facts.values) for atom in drivers)
+        held = {place for atom in drivers for place in atom.places}
+        others = math.prod(
+            size for k, size in enumerate(selection.pattern.domains) if Column(k) not in held
+        )
+        if len(drivers) > 1 and joined * others > cap:
+            inner = _Inner(selection)
+            # The limit ends the count of a join that is too large anyway.
+            query = f"SELECT COUNT(*) FROM (SELECT 1 {inner.joined()} LIMIT {cap + 1})"
+            joined = int(self._connection.execute(query).fetchall()[0][0])
+        return joined * others
+
+    def rows(self, selection: Selection) -> tuple[Ints, Ints]:
+        """The objects of each substitution, and the states of its atoms in one number.
+
+        The states are digits, the first atom's counts most; `states_of` reads them.
+        """
+        found = self._connection.execute(_query(selection)).fetchnumpy()
+        codes = np.asarray(found["code"], np.int64)
+        columns = [
+            np.asarray(found[f"x{k}"], np.int64) for k in range(len(selection.pattern.domains))
+        ]
+        rows = np.stack(columns, axis=1) if columns else np.zeros((len(codes), 0), np.int64)
+        return rows, codes
+
+
+def states_of(atoms: Sequence[PlacedAtom], code: int) -> tuple[int, ...]:
+    """The states of atoms behind the number that came with a substitution."""
+    states: list[int] = []
+    for atom in reversed(atoms):
+        code, state = divmod(code, atom.facts.range + 1)
+        states.append(state)
+    return tuple(reversed(states))
+
+
+def _connect() -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        raise InputError(
+            "grounding with evidence needs DuckDB; install it with: pip install 'liftgbp[data]'"
+        ) from error
+    return duckdb.connect(":memory:")
+
+
+class _Inner:
+    """The join of the drivers with the domains of the columns that no driver holds."""
+
+    def __init__(self, selection: Selection) -> None:
+        self._pattern = selection.pattern
+        self._tables: list[str] = []
+        self._conditions: list[str] = []
+        self._columns: dict[int, str] = {}
+        self._values = [f"t{k}.v AS s{k}" for k in sorted(selection.drivers)]
+        for k in sorted(selection.drivers):
+            self._tables.append(f"f{selection.atoms[k].predicate} AS t{k}")
+            for position, place in enumerate(selection.atoms[k].places):
+                self._hold(f"t{k}.a{position}", place)
+
+    def _hold(self, term: str, place: Place) -> None:
+        if isinstance(place, Fixed):
+            self._conditions.append(f"{term} = {place.number}")
+        elif place.number in self._columns:
+            self._conditions.append(f"{term} = {self._columns[place.number]}")
+        else:
+            self._columns[place.number] = term
+
+    def joined(self) -> str:
+        """The join of the drivers alone."""
+        return f"FROM {', '.join(self._tables)}{_where(self._conditions)}"
+
+    def query(self) -> str:
+        """All columns of the pattern and the values of the drivers."""
+        tables, columns = list(self._tables), dict(self._columns)
+        for k, size in enumerate(self._pattern.domains):
+            if k not in columns:
+                tables.append(f"range({size}) AS d{k}(x)")
+                columns[k] = f"d{k}.x"
+        conditions = list(self._conditions)
+        conditions += [f"{columns[i]} <> {columns[j]}" for i, j in self._pattern.different]
+        for k, numbers in enumerate(self._pattern.excluded):
+            conditions += [f"{columns[k]} <> {number}" for number in numbers]
+        selected = [f"{columns[k]} AS x{k}" for k in sorted(columns)] + self._values
+        source = f" FROM {', '.join(tables)}" if tables else ""
+        return f"SELECT {', '.join(selected) or '1 AS one'}{source}{_where(conditions)}"
+
+
+def _query(selection: Selection) -> str:
+    joins: list[str] = []
+    code = "0"
+    for k, atom in enumerate(selection.atoms):
+        some = atom.facts
+        state = str(some.default)
+        if k in selection.drivers:
+            state = f"s{k}"
+        elif len(some.values):
+            joins.append(f" LEFT JOIN f{atom.predicate} AS t{k} ON {_matches(k, atom)}")
+            state = f"COALESCE(t{k}.v, {some.default})"
+        code = f"({code}) * {some.range + 1} + {state}"
+    columns = [f"x{k}" for k in range(len(selection.pattern.domains))]
+    unseen = [_some_unlisted(drivers - selection.drivers) for drivers in selection.earlier]
+    return (
+        f"SELECT {', '.join([*columns, f'{code} AS code'])} FROM ({_Inner(selection).query()}) AS r"
+        f"{''.join(joins)}{_where(unseen)}"
+    )
+
+
+def _matches(k: int, atom: PlacedAtom) -> str:
+    equal = [
+        f"t{k}.a{position} = " + (f"r.x{p.number}" if isinstance(p, Column) else str(p.number))
+        for position, p in enumerate(atom.places)
+    ]
+    return " AND ".join(equal) or "TRUE"
+
+
+def _some_unlisted(atoms: Collection[int]) -> str:
+    return f"({' OR '.join(f't{k}.v IS NULL' for k in sorted(atoms))})"
+
+
+def _where(conditions: Sequence[str]) -> str:
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""

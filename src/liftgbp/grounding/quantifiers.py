@@ -1,0 +1,357 @@
+"""Rules with quantifiers inside: their outline for joins, and their expansion under evidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.errors import CapacityError
+from liftgbp.grounding.network import Floats
+from liftgbp.grounding.setting import Setting
+from liftgbp.model.ast import (
+    And,
+    Atom,
+    Constant,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Is,
+    Not,
+    Or,
+    Predicate,
+    Rule,
+    Term,
+    Variable,
+    WeightedFormula,
+    evaluate_weight,
+)
+from liftgbp.model.model import Model
+from liftgbp.model.scopes import free_variables
+from liftgbp.shatter.tables import drop_indifferent
+
+GroundAtom: TypeAlias = tuple[int, tuple[int, ...]]
+"""A predicate number and objects."""
+
+MOST_INSTANCES = 10_000_000
+"""The most instances of quantified formulas in one rule."""
+
+
+class Skeleton:
+    """A rule in which an atom stands for each quantified formula.
+
+    Such an atom is unknown. Where it does not matter, its formula need not be looked at.
+    """
+
+    def __init__(self, model: Model, rule: Rule) -> None:
+        self.quantified: list[Predicate] = []
+        self._sorts = model.variable_sorts(rule)
+        if isinstance(rule, WeightedFormula):
+            rule = replace(rule, formula=self._outline(rule.formula))
+        self.rule = rule
+        predicates = {**model.predicates, **{p.name: p for p in self.quantified}}
+        self.model = replace(model, predicates=predicates, rules=(rule,))
+
+    def _outline(self, formula: Formula) -> Formula:
+        match formula:
+            case Not(body):
+                return Not(self._outline(body))
+            case And(parts):
+                return And(tuple(map(self._outline, parts)))
+            case Or(parts):
+                return Or(tuple(map(self._outline, parts)))
+            case Implies(left, right):
+                return Implies(self._outline(left), self._outline(right))
+            case Iff(left, right):
+                return Iff(self._outline(left), self._outline(right))
+            case Exists() | Forall():
+                return Is(self._stand_in(formula))
+            case _:
+                return formula
+
+    def _stand_in(self, formula: Formula) -> Atom:
+        names = free_variables(WeightedFormula(formula, None))
+        # No predicate of a model has a name with a question mark.
+        name = f"?{len(self.quantified)}"
+        self.quantified.append(Predicate(name, tuple(self._sorts[v] for v in names)))
+        return Atom(name, tuple(map(Variable, names)))
+
+
+# --- what evidence leaves of a formula
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """An unknown atom has this value."""
+
+    atom: GroundAtom
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """All parts hold, or with `any` at least one does."""
+
+    any: bool
+    parts: tuple[_Rest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Negated:
+    body: _Rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    left: _Rest
+    right: _Rest
+
+
+_Rest: TypeAlias = bool | _Test | _Joined | _Negated | _Alike
+
+
+def _negated(rest: _Rest) -> _Rest:
+    return (not rest) if isinstance(rest, bool) else _Negated(rest)
+
+
+def _joined(parts: Iterable[_Rest], some: bool) -> _Rest:
+    """All parts, or some part; stops at the first one that decides."""
+    open_parts: list[_Rest] = []
+    for part in parts:
+        if not isinstance(part, bool):
+            open_parts.append(part)
+        elif part == some:
+            return some
+    if len(open_parts) > 1:
+        return _Joined(some, tuple(open_parts))
+    return open_parts[0] if open_parts else not some
+
+
+def _alike(left: _Rest, right: _Rest) -> _Rest:
+    if isinstance(left, bool):
+        return right if left else _negated(right)
+    if isinstance(right, bool):
+        return left if right else _negated(left)
+    return _Alike(left, right)
+
+
+class Expansion:
+    """The factor of a rule with quantifiers under one substitution and the evidence."""
+
+    def __init__(self, setting: Setting, rule: Rule) -> None:
+        self._rule = rule
+        self._model = setting.model
+        self._sizes = setting.sizes
+        self._cap = setting.table_cap
+        self._sorts = setting.model.variable_sorts(rule)
+        self._numbers = setting.numbers
+        self._predicates = {name: k for k, name in enumerate(setting.model.predicates)}
+        self._facts = setting.facts
+        self._instances = 0
+        self._listed: dict[str, dict[tuple[int, ...], int]] = {}
+        self._indices: dict[tuple[str, tuple[int, ...]], dict[tuple[int, ...], list[int]]] = {}
+
+    def __call__(self, substitution: Mapping[str, int]) -> tuple[tuple[GroundAtom, ...], Floats]:
+        """The atoms that matter under a substitution, and the log table over them."""
+        assert isinstance(self._rule, WeightedFormula)
+        rest = self._rest(self._rule.formula, substitution)
+        atoms = tuple(dict.fromkeys(_atoms(rest)))
+        self._check_capacity(atoms)
+        truth = np.broadcast_to(_truth(rest, self._axes(atoms)), self._shape(atoms))
+        if self._rule.weight is None:
+            table = np.where(truth, 0.0, -np.inf)
+        else:
+            weight = evaluate_weight(self._rule.weight, self._sizes, self._model.weights)
+            table = np.where(truth, weight, 0.0)
+        return drop_indifferent(atoms, table)
+
+    # --- partial evaluation
+
+    def _rest(self, formula: Formula, binding: Mapping[str, int]) -> _Rest:
+        """What remains of a formula when observed atoms have their values."""
+        match formula:
+            case Is(atom, value):
+                return self._test(atom, value, binding)
+            case Equal(left, right):
+                return self._same(left, right, binding)
+            case Not(body):
+                return _negated(self._rest(body, binding))
+            case And(parts) | Or(parts):
+                some = isinstance(formula, Or)
+                return _joined((self._rest(part, binding) for part in parts), some)
+            case Implies(left, right):
+                premise = _negated(self._rest(left, binding))
+                return (
+                    premise
+                    if premise is True
+                    else _joined((premise, self._rest(right, binding)), True)
+                )
+            case Iff(left, right):
+                return _alike(self._rest(left, binding), self._rest(right, binding))
+            case Exists(variable, body) | Forall(variable, body):
+                some = isinstance(formula, Exists)
+                inner = self._inner_bindings(variable.name, body, binding, not some)
+                return _joined((self._rest(body, each) for each in inner), some)
+
+    def _test(self, atom: Atom, value: str, binding: Mapping[str, int]) -> _Rest:
+        number = self._predicates[atom.predicate]
+        sorts = self._model.predicates[atom.predicate].sorts
+        objects = tuple(map(self._object, atom.args, sorts, [binding] * len(sorts)))
+        wanted = self._model.predicates[atom.predicate].values.index(value)
+        facts = self._facts[number]
+        state = self._lookup(atom.predicate).get(objects, facts.default)
+        return _Test((number, objects), wanted) if state == facts.unknown else state == wanted
+
+    def _lookup(self, predicate: str) -> dict[tuple[int, ...], int]:
+        if predicate not in self._listed:
+            facts = self._facts[self._predicates[predicate]]
+            rows = map(tuple, facts.args.tolist())
+            self._listed[predicate] = dict(zip(rows, facts.values.tolist(), strict=True))
+        return self._listed[predicate]
+
+    def _object(self, term: Term, sort: str, binding: Mapping[str, int]) -> int:
+        if isinstance(term, Constant):
+            return self._numbers[sort, term.name]
+        return binding[term.name]
+
+    def _same(self, left: Term, right: Term, binding: Mapping[str, int]) -> bool:
+        # A constant may name objects of several sorts; the variable beside it says which.
+        sort = self._sorts[(right if isinstance(left, Constant) else left).name]
+        return self._object(left, sort, binding) == self._object(right, sort, binding)
+
+    # --- quantifiers
+
+    def _inner_bindings(
+        self, name: str, body: Formula, binding: Mapping[str, int], settled: bool
+    ) -> Iterator[dict[str, int]]:
+        """The bindings inside a quantifier, but for objects for which the body is `settled`."""
+        numbers = self._unsettled(name, body, binding, settled)
+        for number in range(self._sizes[self._sorts[name]]) if numbers is None else numbers:
+            self._instances += 1
+            if self._instances > MOST_INSTANCES:
+                raise CapacityError(
+                    f"the quantifiers inside this formula have more than {MOST_INSTANCES} "
+                    "instances, above the cap; make a predicate closed-world (--closed) or use "
+                    "fewer objects",
+                    self._rule.span,
+                )
+            yield {**binding, name: number}
+
+    def _unsettled(
+        self, name: str, body: Formula, binding: Mapping[str, int], settled: bool
+    ) -> list[int] | None:
+        """Objects for which a body may have another truth value; None if that is hard to tell."""
+
+        def of(part: Formula, value: bool) -> list[int] | None:
+            return self._unsettled(name, part, binding, value)
+
+        match body:
+            case Is(atom, value):
+                return self._unsettled_test(name, atom, value, binding, settled)
+            case Equal(left, right) if not settled and left != right:
+                for one, other in ((left, right), (right, left)):
+                    if one == Variable(name):
+                        return [self._object(other, self._sorts[name], binding)]
+                return None
+            case Not(inner):
+                return of(inner, not settled)
+            case And(parts) | Or(parts):
+                found = [of(part, settled) for part in parts]
+                return _fewest(found) if isinstance(body, Or) == settled else _union(found)
+            case Implies(left, right):
+                found = [of(left, not settled), of(right, settled)]
+                return _fewest(found) if settled else _union(found)
+            case _:
+                return None
+
+    def _unsettled_test(
+        self, name: str, atom: Atom, value: str, binding: Mapping[str, int], settled: bool
+    ) -> list[int] | None:
+        predicate = self._model.predicates[atom.predicate]
+        facts = self._facts[self._predicates[atom.predicate]]
+        own = tuple(k for k, term in enumerate(atom.args) if term == Variable(name))
+        if not own or not facts.complete:
+            return None
+        if (facts.default == predicate.values.index(value)) != settled:
+            return None
+        others = [k for k in range(len(atom.args)) if k not in own]
+        key = tuple(self._object(atom.args[k], predicate.sorts[k], binding) for k in others)
+        return self._index(atom.predicate, own).get(key, [])
+
+    def _index(self, predicate: str, own: tuple[int, ...]) -> dict[tuple[int, ...], list[int]]:
+        """For the other arguments of listed atoms, the objects at all of these positions."""
+        if (predicate, own) not in self._indices:
+            index: dict[tuple[int, ...], list[int]] = {}
+            for row in sorted(self._lookup(predicate)):
+                if len({row[k] for k in own}) == 1:
+                    others = tuple(number for k, number in enumerate(row) if k not in own)
+                    index.setdefault(others, []).append(row[own[0]])
+            self._indices[predicate, own] = index
+        return self._indices[predicate, own]
+
+    # --- tables
+
+    def _check_capacity(self, atoms: Sequence[GroundAtom]) -> None:
+        entries = math.prod(self._shape(atoms))
+        if entries > self._cap:
+            raise CapacityError(
+                f"this formula grounds to {len(atoms)} unknown atoms and a table of {entries} "
+                f"entries, above the cap of {self._cap}; make a predicate below the quantifier "
+                "closed-world (--closed), use fewer objects or raise the cap (--table-cap)",
+                self._rule.span,
+            )
+
+    def _shape(self, atoms: Sequence[GroundAtom]) -> tuple[int, ...]:
+        return tuple(self._facts[predicate].range for predicate, _ in atoms)
+
+    def _axes(self, atoms: Sequence[GroundAtom]) -> dict[GroundAtom, NDArray[np.int64]]:
+        """Per atom its values, as arrays that broadcast against each other."""
+        return dict(zip(atoms, np.ix_(*map(np.arange, self._shape(atoms))), strict=True))
+
+
+def _fewest(found: Sequence[list[int] | None]) -> list[int] | None:
+    return min((some for some in found if some is not None), key=len, default=None)
+
+
+def _union(found: Sequence[list[int] | None]) -> list[int] | None:
+    if any(some is None for some in found):
+        return None
+    return sorted({number for some in found if some for number in some})
+
+
+def _atoms(rest: _Rest) -> Iterator[GroundAtom]:
+    match rest:
+        case _Test(atom):
+            yield atom
+        case _Joined(_, parts):
+            for part in parts:
+                yield from _atoms(part)
+        case _Negated(body):
+            yield from _atoms(body)
+        case _Alike(left, right):
+            yield from _atoms(left)
+            yield from _atoms(right)
+
+
+def _truth(rest: _Rest, axes: Mapping[GroundAtom, NDArray[np.int64]]) -> NDArray[np.bool_]:
+    match rest:
+        case bool():
+            return np.asarray(rest)
+        case _Test(atom, value):
+            return np.asarray(axes[atom] == value)
+        case _Joined(some, parts):
+            operation = np.logical_or if some else np.logical_and
+            result: NDArray[np.bool_] = reduce(operation, (_truth(part, axes) for part in parts))
+            return result
+        case _Negated(body):
+            return np.logical_not(_truth(body, axes))
+        case _Alike(left, right):
+            return np.equal(_truth(left, axes), _truth(right, axes))

@@ -1,0 +1,182 @@
+"""The ground factors of one rule under evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+
+from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.grounding.contradictions import contradiction
+from liftgbp.grounding.drivers import drivers_of
+from liftgbp.grounding.factors import AtomFactors
+from liftgbp.grounding.facts import open_facts
+from liftgbp.grounding.join import Database, PlacedAtom, Selection, states_of
+from liftgbp.grounding.network import Floats, Ints
+from liftgbp.grounding.patterns import Column, Pattern, Patterns, Place
+from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
+from liftgbp.grounding.setting import Setting
+from liftgbp.model.ast import Rule
+from liftgbp.shatter.tables import RuleTables, drop_indifferent
+
+MOST_ROWS = 20_000_000
+"""The most substitutions of one rule that may be looked at one by one."""
+
+
+@dataclass(slots=True)
+class Grounded:
+    """What rules ground to: factors, and the logarithms of those that have become constants."""
+
+    factors: list[AtomFactors] = field(default_factory=list)
+    log_constants: list[float] = field(default_factory=list)
+
+    def add_constant(self, value: float, count: int) -> None:
+        """Add as many factors without atoms."""
+        if value:
+            self.log_constants.append(value * count)
+
+
+class RuleGrounder:
+    """Grounds one rule, pattern by pattern."""
+
+    def __init__(self, setting: Setting, rule: Rule, database: Database) -> None:
+        self._setting = setting
+        self._rule = rule
+        self._database = database
+        skeleton = Skeleton(setting.model, rule)
+        self._facts = (*setting.facts, *(open_facts(2) for _ in skeleton.quantified))
+        self._patterns = Patterns(skeleton.model, skeleton.rule, setting.sizes, setting.numbers)
+        self._tables = RuleTables(skeleton.model, skeleton.rule, setting.sizes, setting.table_cap)
+        self._expansion = Expansion(setting, rule)
+        self._rows = 0
+
+    def __call__(self, result: Grounded) -> None:
+        """Add the factors of this rule to the result."""
+        for pattern in self._patterns:
+            label_atoms, table = self._tables(pattern.labels)
+            atoms = tuple(
+                PlacedAtom(number, tuple(pattern.places[k] for k in labels), self._facts[number])
+                for number, labels in label_atoms
+            )
+            self._ground(pattern, atoms, table, result)
+
+    def _ground(
+        self, pattern: Pattern, atoms: tuple[PlacedAtom, ...], table: Floats, result: Grounded
+    ) -> None:
+        drivers = drivers_of(table, [atom.facts for atom in atoms])
+        selections = [
+            Selection(pattern, atoms, chosen, drivers.sets[:k])
+            for k, chosen in enumerate(drivers.sets)
+        ]
+        others = pattern.count
+        for selection in selections:
+            self._check_capacity(selection)
+            rows, codes = self._database.rows(selection)
+            others -= len(rows)
+            self._slice(selection, table, rows, codes, result)
+        if others:
+            if drivers.constant == -np.inf:
+                raise self._contradiction(pattern, self._other_row(pattern, selections))
+            result.add_constant(drivers.constant, others)
+
+    def _check_capacity(self, selection: Selection) -> None:
+        self._rows += self._database.bound(selection, MOST_ROWS)
+        if self._rows > MOST_ROWS:
+            raise CapacityError(
+                f"this rule has more than {MOST_ROWS} substitutions that the evidence does not "
+                "settle, above the cap; make a predicate closed-world (--closed), use fewer "
+                "objects, or give evidence about few objects, so that classes of objects suffice",
+                self._rule.span,
+            )
+
+    def _slice(
+        self, selection: Selection, table: Floats, rows: Ints, codes: Ints, result: Grounded
+    ) -> None:
+        """Add the factors of substitutions: those whose atoms have equal states share a table."""
+        for code, members in _groups(codes):
+            states = states_of(selection.atoms, code)
+            unknown = [k for k, a in enumerate(selection.atoms) if states[k] == a.facts.unknown]
+            index = tuple(slice(None) if k in unknown else states[k] for k in range(len(states)))
+            axes, left = drop_indifferent(tuple((k, ()) for k in unknown), table[index])
+            kept = [selection.atoms[k] for k, _ in axes]
+            if any(atom.predicate >= len(self._setting.facts) for atom in kept):
+                self._expand(selection.pattern, rows[members], result)
+            elif kept:
+                result.factors.append(_factors(kept, rows[members], left))
+            else:
+                if left == -np.inf:
+                    first = min(map(tuple, rows[members].tolist()))
+                    raise self._contradiction(selection.pattern, first)
+                result.add_constant(float(left), len(members))
+
+    def _expand(self, pattern: Pattern, rows: Ints, result: Grounded) -> None:
+        """Add the factors of substitutions under which quantified formulas matter."""
+        found: dict[tuple[tuple[int, ...], bytes], tuple[Floats, list[tuple[GroundAtom, ...]]]] = {}
+        for row in sorted(map(tuple, rows.tolist())):
+            atoms, table = self._expansion(_substitution(pattern, row))
+            if atoms:
+                key = (tuple(predicate for predicate, _ in atoms), table.tobytes())
+                found.setdefault(key, (table, []))[1].append(atoms)
+            elif table == -np.inf:
+                raise self._contradiction(pattern, row)
+            else:
+                result.add_constant(float(table), 1)
+        for (predicates, _), (table, scopes) in found.items():
+            args = tuple(
+                np.array([scope[k][1] for scope in scopes], np.int64).reshape(len(scopes), -1)
+                for k in range(len(predicates))
+            )
+            result.factors.append(AtomFactors(predicates, args, table))
+
+    def _contradiction(self, pattern: Pattern, row: Sequence[int]) -> ContradictionError:
+        return contradiction(self._setting, self._rule, _substitution(pattern, row))
+
+    def _other_row(self, pattern: Pattern, selections: Sequence[Selection]) -> tuple[int, ...]:
+        """The first substitution of a pattern that no selection holds."""
+        taken = {
+            tuple(row)
+            for selection in selections
+            for row in self._database.rows(selection)[0].tolist()
+        }
+        return next(row for row in _rows_of(pattern) if row not in taken)
+
+
+def _rows_of(pattern: Pattern) -> Iterator[tuple[int, ...]]:
+    for row in product(*map(range, pattern.domains)):
+        if all(row[i] != row[j] for i, j in pattern.different) and not any(
+            number in excluded for number, excluded in zip(row, pattern.excluded, strict=True)
+        ):
+            yield row
+
+
+def _substitution(pattern: Pattern, row: Sequence[int]) -> dict[str, int]:
+    return {
+        name: row[place.number] if isinstance(place, Column) else place.number
+        for name, place in pattern.variables.items()
+    }
+
+
+def _groups(codes: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each code with the positions that it has."""
+    kinds, kind_of = np.unique(codes, return_inverse=True)
+    order = np.argsort(kind_of, kind="stable")
+    ends = np.cumsum(np.bincount(kind_of, minlength=len(kinds)))[:-1]
+    yield from zip(kinds.tolist(), np.split(order, ends), strict=True)
+
+
+def _factors(atoms: Sequence[PlacedAtom], rows: Ints, table: Floats) -> AtomFactors:
+    return AtomFactors(
+        tuple(atom.predicate for atom in atoms),
+        tuple(_objects(atom.places, rows) for atom in atoms),
+        table,
+    )
+
+
+def _objects(places: Sequence[Place], rows: Ints) -> Ints:
+    """The objects at some places, for each row."""
+    objects = np.empty((len(rows), len(places)), np.int64)
+    for k, place in enumerate(places):
+        objects[:, k] = rows[:, place.number] if isinstance(place, Column) else place.number
+    return objects
