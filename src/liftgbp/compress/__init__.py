@@ -1,0 +1,9 @@
+"""The compress room: which regions of a ground network behave alike, and the graph of their kinds.
+
+Knows ground regions in arrays, frames and groups of permutations; knows nothing of messages as
+numbers.
+"""
+
+from liftgbp.compress.ground import GroundRegions, ground_region_graph
+
+__all__ = ["GroundRegions", "ground_region_graph"]
