@@ -4,6 +4,8 @@ Knows ground regions in arrays, frames and groups of permutations; knows nothing
 numbers.
 """
 
+from liftgbp.compress.graph import Alignment, QuotientGraph
 from liftgbp.compress.ground import GroundRegions, ground_region_graph
+from liftgbp.compress.quotient import compress
 
-__all__ = ["GroundRegions", "ground_region_graph"]
+__all__ = ["Alignment", "GroundRegions", "QuotientGraph", "compress", "ground_region_graph"]
