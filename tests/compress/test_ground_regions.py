@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from compress_networks import network_of, rows_as_atoms
 from hypothesis import HealthCheck, assume, given, settings
 
-from compress_networks import network_of, rows_as_atoms
 from liftgbp import reference
 from liftgbp.compress import ground_region_graph
 from liftgbp.errors import CapacityError, ContradictionError, InputError
@@ -49,9 +49,7 @@ def test_equals_the_reference(family: str, model: Model, domain: dict[str, int])
     for block in regions.held:
         for region, mask in zip(block.region, block.mask, strict=True):
             atoms = sorted(sets[region])
-            held[sets[region]].add(
-                frozenset(atom for k, atom in enumerate(atoms) if mask >> k & 1)
-            )
+            held[sets[region]].add(frozenset(atom for k, atom in enumerate(atoms) if mask >> k & 1))
     assert held == {r: {frozenset(f.scope) for f in fs} for r, fs in expected.held.items()}
 
 

@@ -76,7 +76,8 @@ class Alignment:
     def region_row(self, region: int) -> Ints:
         """The variables of a ground region, in the order of the axes of its kind."""
         block = int(np.searchsorted(self.regions.starts, region, side="right")) - 1
-        return self.variables_in_frame[block][region - self.regions.starts[block]]
+        rows: Ints = self.variables_in_frame[block]
+        return np.asarray(rows[region - self.regions.starts[block]])
 
     @cached_property
     def _holders(self) -> tuple[Ints, Ints]:

@@ -273,9 +273,7 @@ def _patterns(
             )
 
 
-def _patterns_of_count(
-    size: int, regions: Ints, members: Ints, masks: Ints
-) -> Iterator[Pattern]:
+def _patterns_of_count(size: int, regions: Ints, members: Ints, masks: Ints) -> Iterator[Pattern]:
     """The patterns of regions with equally many regions inside."""
     if not masks.shape[1]:
         yield Pattern(size, (), regions, members, {})
@@ -288,5 +286,3 @@ def _patterns_of_count(
         chosen = order[bounds[number] : bounds[number + 1]]
         covers = cover_parents([whole, *row])
         yield Pattern(size, tuple(row), regions[chosen], members[chosen], covers)
-
-

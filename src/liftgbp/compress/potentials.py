@@ -10,7 +10,7 @@ import numpy as np
 
 from liftgbp.compress.ground import GroundRegions
 from liftgbp.compress.groups import Groups, block_permutations
-from liftgbp.compress.rows import Bools, Floats, Hashes, Ints, group_rows, hash_rows, mix, starts_of
+from liftgbp.compress.rows import Bools, Floats, Hashes, Ints, group_rows, mix, starts_of
 from liftgbp.grounding import GroundNetwork
 
 _WEIGHTS_SEED = 1848
@@ -135,9 +135,7 @@ class _OfSize:
             first_of.append(chosen[first])
         return np.concatenate([np.zeros(0, np.int64), *first_of]), pattern
 
-    def _tables(
-        self, chosen: Ints, starts: Ints, counts: Ints, table: Ints, mask: Ints
-    ) -> Floats:
+    def _tables(self, chosen: Ints, starts: Ints, counts: Ints, table: Ints, mask: Ints) -> Floats:
         """The potentials of some regions of one shape, with axes in the order of colours.
 
         All factors of a state are added from the smallest to the largest, so that regions which
@@ -163,9 +161,7 @@ class _OfSize:
             total[rows] = values.sum(axis=0)
         return total + 0.0
 
-    def _canonical(
-        self, tables: Floats, chosen: Ints, allowed: Ints
-    ) -> tuple[Hashes, Ints, Ints]:
+    def _canonical(self, tables: Floats, chosen: Ints, allowed: Ints) -> tuple[Hashes, Ints, Ints]:
         """For tables of one shape: a hash of the canonical form, the frame and the group."""
         shape = self._ranges[chosen[0]][self._order[chosen[0]]]
         states = np.arange(tables.shape[1]).reshape(shape)
@@ -206,5 +202,3 @@ def stabilisers(groups: Groups, group: int, hashes: Hashes, choice: Ints) -> Int
 def _parts(count: int, width: int, room: int = 10**7) -> Iterator[slice]:
     step = max(1, room // width)
     return (slice(start, min(start + step, count)) for start in range(0, count, step))
-
-

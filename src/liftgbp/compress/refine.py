@@ -174,7 +174,7 @@ class Partition:
         codes = np.empty((len(rows), order), dtype=np.uint64)
         for theirs in np.unique(other_groups).tolist():
             own = np.flatnonzero(other_groups == theirs)
-            distinct, back = np.arange(len(own)), slice(None)
+            distinct = back = np.arange(len(own))
             if order * self.groups.order(theirs) > _FEW:
                 distinct, back = group_rows([rows[own].astype(np.uint64) @ weights])
             codes[own] = self._codes(rows[own[distinct]], weights, role, group, theirs)[back]

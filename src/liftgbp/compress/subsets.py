@@ -42,7 +42,8 @@ def containments(small: Ints, large: Ints) -> Inside:
     parts = list(_containment_parts(small, large))
     width = small.shape[1]
     if not parts:
-        return Inside(*(np.zeros(0, np.int64) for _ in "ab"), np.zeros((0, width), np.int64))
+        none = np.zeros(0, dtype=np.int64)
+        return Inside(none, none, np.zeros((0, width), dtype=np.int64))
     rows, holders, places = zip(*parts, strict=True)
     return Inside(np.concatenate(rows), np.concatenate(holders), np.concatenate(places))
 
