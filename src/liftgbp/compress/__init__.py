@@ -1,0 +1,11 @@
+"""The compress room: which regions of a ground network behave alike, and the graph of their kinds.
+
+Knows ground regions in arrays, frames and groups of permutations; knows nothing of messages as
+numbers.
+"""
+
+from liftgbp.compress.graph import Alignment, QuotientGraph
+from liftgbp.compress.ground import GroundRegions, ground_region_graph
+from liftgbp.compress.quotient import compress
+
+__all__ = ["Alignment", "GroundRegions", "QuotientGraph", "compress", "ground_region_graph"]

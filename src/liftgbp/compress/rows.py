@@ -1,0 +1,85 @@
+"""Working on the rows of large integer arrays: grouping, hashing, expanding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints: TypeAlias = NDArray[np.int64]
+Hashes: TypeAlias = NDArray[np.uint64]
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+_ODD = np.random.default_rng(20240229).integers(1, 2**63, size=256, dtype=np.uint64) | np.uint64(1)
+"""Random odd multipliers; the seed is fixed so that every run gives the same numbering."""
+
+
+def mix(values: Hashes) -> Hashes:
+    """Spread each number over all 64 bits (the finaliser of splitmix64)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def hash_rows(columns: Sequence[NDArray[np.integer]]) -> Hashes:
+    """One hash per row; the columns come as separate arrays."""
+    total = np.zeros(len(columns[0]), dtype=np.uint64)
+    for number, column in enumerate(columns):
+        total += mix(column.astype(np.uint64) * _ODD[2 * number % 256] + _ODD[2 * number % 256 + 1])
+    return total
+
+
+def group_rows(columns: Sequence[NDArray[np.integer]]) -> tuple[Ints, Ints]:
+    """The first row of each group of equal rows, and the group of each row.
+
+    Hashes find the groups; the rows themselves confirm them.
+
+    >>> first, group = group_rows([np.array([7, 8, 7]), np.array([1, 1, 1])])
+    >>> first[group].tolist()
+    [0, 1, 0]
+    """
+    _, first, group = np.unique(hash_rows(columns), return_index=True, return_inverse=True)
+    if any((column[first][group] != column).any() for column in columns):
+        table = np.column_stack([column.astype(np.int64) for column in columns])
+        _, first, group = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return first.astype(np.int64), group.ravel().astype(np.int64)
+
+
+def starts_of(lengths: Ints) -> Ints:
+    """Where segments of these lengths start, with the total length at the end."""
+    starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=starts[1:])
+    return starts
+
+
+def expand(starts: Ints, lengths: Ints) -> Ints:
+    """The positions of segments, one segment after the other.
+
+    >>> expand(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.repeat(starts - (ends - lengths), lengths) + np.arange(total)
+
+
+def segment_sums(values: Hashes, lengths: Ints) -> Hashes:
+    """The sums of segments along the first axis; empty segments sum up to zero."""
+    sums = np.zeros((len(lengths), *values.shape[1:]), dtype=values.dtype)
+    filled = np.flatnonzero(lengths)
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, starts_of(lengths)[filled], axis=0)
+    return sums
+
+
+def positions_of(mask: int) -> tuple[int, ...]:
+    """The bits of a mask.
+
+    >>> positions_of(0b1010)
+    (1, 3)
+    """
+    return tuple(k for k in range(mask.bit_length()) if mask >> k & 1)

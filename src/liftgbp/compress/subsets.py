@@ -1,0 +1,150 @@
+"""Sets of variables as rows: containment, maximal sets, and what sets have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from liftgbp.compress.rows import Bools, Ints, expand, starts_of
+from liftgbp.errors import CapacityError
+
+MOST_OCCURRENCES = 2 * 10**8
+"""The most pairs of a set and a subset that are looked at."""
+
+WIDEST = 62
+"""The most variables of one set; masks over it are 64-bit integers."""
+
+_AT_ONCE = 2 * 10**7
+"""How many numbers a comparison holds in memory."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Inside:
+    """Pairs of sets: row `small[p]` lies in row `large[p]`, at the columns `positions[p]`."""
+
+    small: Ints
+    large: Ints
+    positions: Ints
+
+
+def containments(small: Ints, large: Ints) -> Inside:
+    """Which rows of variables lie inside which rows of equally many or more variables.
+
+    Rows are in ascending order. Each small row meets only the large rows that share its rarest
+    variable.
+
+    >>> found = containments(np.array([[1], [2]]), np.array([[0, 1], [1, 3]]))
+    >>> found.small.tolist(), found.large.tolist(), found.positions.ravel().tolist()
+    ([0, 0], [0, 1], [1, 0])
+    """
+    parts = list(_containment_parts(small, large))
+    width = small.shape[1]
+    if not parts:
+        none = np.zeros(0, dtype=np.int64)
+        return Inside(none, none, np.zeros((0, width), dtype=np.int64))
+    rows, holders, places = zip(*parts, strict=True)
+    return Inside(np.concatenate(rows), np.concatenate(holders), np.concatenate(places))
+
+
+def _containment_parts(small: Ints, large: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+    if not len(small) or not len(large):
+        return
+    variables = 1 + int(max(small.max(), large.max()))
+    degree = np.bincount(large.ravel(), minlength=variables)
+    holders = np.argsort(large.ravel(), kind="stable") // large.shape[1]
+    starts = starts_of(degree)
+    rarest = np.take_along_axis(small, degree[small].argmin(axis=1)[:, None], axis=1).ravel()
+    _check(int(degree[rarest].sum()))
+    room = max(1, _AT_ONCE // (small.shape[1] * large.shape[1]))
+    for rows in _stretches(degree[rarest], room):
+        lengths = degree[rarest[rows]]
+        row = np.repeat(np.arange(rows.start, rows.stop), lengths)
+        holder = holders[expand(starts[rarest[rows]], lengths)]
+        equal = large[holder][:, None, :] == small[row][:, :, None]
+        inside = np.flatnonzero(equal.any(axis=2).all(axis=1))
+        yield row[inside], holder[inside], equal[inside].argmax(axis=2).astype(np.int64)
+
+
+def _stretches(lengths: Ints, room: int) -> Iterator[slice]:
+    """Consecutive segments that fit into the room together; a larger one goes alone."""
+    ends = np.cumsum(lengths)
+    start, done = 0, 0
+    while start < len(lengths):
+        stop = max(start + 1, int(np.searchsorted(ends, done + room, side="right")))
+        yield slice(start, stop)
+        start, done = stop, int(ends[stop - 1])
+
+
+def _check(occurrences: int) -> None:
+    if occurrences > MOST_OCCURRENCES:
+        raise CapacityError(
+            f"the ground regions have {occurrences} pairs of a set and a part of it to look at, "
+            f"above the cap of {MOST_OCCURRENCES}; use regions='bethe', or formulas with fewer "
+            "atoms"
+        )
+
+
+def maximal(blocks: Sequence[Ints]) -> list[Bools]:
+    """Which rows lie in no other row; rows of all blocks are different sets."""
+    flags = []
+    for block in blocks:
+        inside = np.zeros(len(block), dtype=bool)
+        for larger in blocks:
+            if larger.shape[1] > block.shape[1]:
+                inside[containments(block, larger).small] = True
+        flags.append(~inside)
+    return flags
+
+
+def common_subsets(outer: Sequence[Ints], *, least: int, closed: bool) -> list[Ints]:
+    """The proper subsets of outer rows that lie in at least so many of them, by size.
+
+    With `closed`, only those that cannot be enlarged and still lie in equally many. With at least
+    two holders these are the intersections of outer rows: the intersection of all holders of a
+    set is the largest set with the same holders.
+
+    >>> rows = [np.array([[0, 1, 2], [1, 2, 3], [2, 3, 4]])]
+    >>> [found.tolist() for found in common_subsets(rows, least=2, closed=True)]
+    [[[2]], [[1, 2], [2, 3]]]
+    """
+    if not outer:
+        return []
+    sizes = np.concatenate([np.full(len(b), b.shape[1], dtype=np.int64) for b in outer])
+    if sizes.max() > WIDEST:
+        raise CapacityError(f"a factor has {sizes.max()} variables; at most {WIDEST} are possible")
+    flat = np.concatenate([block.ravel() for block in outer])
+    starts = starts_of(sizes)
+    variables = 1 + int(flat.max())
+    # The empty set lies in all of them, and all sets grow out of it, one variable at a time.
+    holder = np.arange(len(sizes))
+    mask = np.zeros(len(sizes), dtype=np.int64)
+    item = np.zeros(len(sizes), dtype=np.int64)
+    rows, count = np.zeros((1, 0), dtype=np.int64), np.array([len(sizes)])
+    found: list[Ints] = []
+    while len(holder):
+        _check(int(sizes[holder].sum()))
+        which = np.repeat(np.arange(len(holder)), sizes[holder])
+        place = expand(np.zeros(len(holder), dtype=np.int64), sizes[holder])
+        # The mask of a set ends with its last variable, so shifting tells both: inside, and after.
+        outside = np.flatnonzero(mask[which] >> place & 1 == 0)
+        which, place = which[outside], place[outside]
+        key = item[which] * variables + flat[starts[holder[which]] + place]
+        keys, number, holders = np.unique(key, return_inverse=True, return_counts=True)
+        base, variable = keys // variables, keys % variables
+        if rows.shape[1]:
+            enlarged = np.zeros(len(rows), dtype=bool)
+            enlarged[base[holders == count[base]]] = True
+            full = np.zeros(len(rows), dtype=bool)
+            full[item[mask == (1 << sizes[holder]) - 1]] = True
+            found.append(rows[~(enlarged & closed | full)])
+        last = rows[:, -1] if rows.shape[1] else np.full(1, -1)
+        grows = (holders >= least) & (variable > last[base])
+        renumbered = np.cumsum(grows) - 1
+        kept = np.flatnonzero(grows[number])
+        which, place = which[kept], place[kept]
+        rows, count = np.column_stack([rows[base[grows]], variable[grows]]), holders[grows]
+        item = renumbered[number[kept]]
+        holder, mask = holder[which], mask[which] | 1 << place
+    return found

@@ -1,0 +1,74 @@
+"""Ground models of the reference as networks in arrays, and random networks."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from liftgbp import reference
+from liftgbp.compress import GroundRegions
+from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
+
+
+def touched_atoms(ground: reference.GroundModel) -> list[reference.GroundAtom]:
+    """The atoms of factors in order; variable k of the network is the k-th of them."""
+    return sorted({atom for factor in ground.factors for atom in factor.scope})
+
+
+def network_of(ground: reference.GroundModel) -> GroundNetwork:
+    atoms = touched_atoms(ground)
+    number = {atom: k for k, atom in enumerate(atoms)}
+    predicates = sorted({atom.predicate for atom in ground.atoms})
+    arity = max((len(atom.objects) for atom in atoms), default=0)
+    free: dict[int, int] = {}
+    for atom in set(ground.atoms) - set(atoms):
+        free[ground.ranges[atom]] = free.get(ground.ranges[atom], 0) + 1
+    return merged(
+        np.array([ground.ranges[atom] for atom in atoms], dtype=np.int64),
+        [
+            FactorBlock(np.array([[number[a] for a in f.scope]]), np.array([k]))
+            for k, f in enumerate(ground.factors)
+        ],
+        [f.log_table for f in ground.factors],
+        log_constant=ground.log_constant,
+        free=free,
+        atoms=AtomTable(
+            np.array([predicates.index(a.predicate) for a in atoms], dtype=np.int64),
+            np.array(
+                [[*a.objects, *[-1] * (arity - len(a.objects))] for a in atoms], dtype=np.int64
+            ).reshape(len(atoms), arity),
+        ),
+    )
+
+
+def rows_as_atoms(
+    ground: reference.GroundModel, regions: GroundRegions
+) -> list[frozenset[reference.GroundAtom]]:
+    atoms = touched_atoms(ground)
+    return [frozenset(atoms[v] for v in row) for rows in regions.rows for row in rows.tolist()]
+
+
+TABLES = st.sampled_from([0.0, 0.0, 0.5, 1.0, -0.7])
+
+
+@st.composite
+def ground_models(draw: st.DrawFn, hard: bool = False) -> reference.GroundModel:
+    """Small networks that never were relational, with few different tables."""
+    count = draw(st.integers(2, 7))
+    atoms = tuple(reference.GroundAtom(f"v{k}") for k in range(count))
+    ranges = {atom: draw(st.sampled_from([2, 2, 2, 3])) for atom in atoms}
+    values = st.sampled_from([0.0, 0.5, -np.inf, 1.0, 0.0]) if hard else TABLES
+    tables: dict[tuple[reference.GroundAtom, ...], np.ndarray] = {}
+    pool: dict[tuple[int, ...], np.ndarray] = {}
+    for _ in range(draw(st.integers(1, 7))):
+        scope = tuple(
+            sorted(draw(st.lists(st.sampled_from(atoms), min_size=1, max_size=4, unique=True)))
+        )
+        shape = tuple(ranges[atom] for atom in scope)
+        if shape not in pool or draw(st.booleans()):
+            entries = int(np.prod(shape))
+            drawn = draw(st.lists(values, min_size=entries, max_size=entries))
+            pool[shape] = np.array(drawn).reshape(shape)
+        tables[scope] = pool[shape]
+    factors = tuple(reference.GroundFactor(scope, tables[scope]) for scope in sorted(tables))
+    return reference.GroundModel(atoms, ranges, factors, 0.0, {}, {a.predicate: () for a in atoms})

@@ -1,0 +1,277 @@
+"""Flooding on the quotient is flooding on the ground, and regular structures become small."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from compress_networks import ground_models, network_of, rows_as_atoms, touched_atoms
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import liftgbp
+from liftgbp import reference
+from liftgbp.compress import QuotientGraph, compress, ground_region_graph
+from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.model.model import Model
+from liftgbp.plan import Plan, compile_plan
+from liftgbp.solve import Descent, Flooding, Solution
+from liftgbp.solve.verdict import atom_marginal
+from random_models import models, sizes
+
+FAMILIES = ["intersections", "subsets", "bethe"]
+MODELS = Path(__file__).parent.parent.parent / "models"
+RUN_AWAY = 100.0
+
+
+def quotient(network: GroundNetwork, family: str = "intersections") -> QuotientGraph:
+    graph = compress(ground_region_graph(network, family), network)
+    assert_counted_once(graph)
+    return graph
+
+
+def assert_counted_once(graph: QuotientGraph) -> None:
+    # Regions of one kind hold factors whose tables differ in the order of axes only.
+    entries = [tuple(np.sort(table.ravel())) for table in graph.network.tables]
+    atoms: Counter[int] = Counter()
+    tables: Counter[tuple[float, ...]] = Counter()
+    numbers = zip(graph.regions, graph.n, graph.counting_numbers, graph.atom_of_axis, strict=True)
+    for region, n, c, kinds in numbers:
+        for kind in kinds:
+            atoms[kind] += n * c
+        for held in region.held:
+            tables[entries[held.parfactor]] += n * c
+    assert atoms == dict(enumerate(graph.numbers_of_atoms))
+    expected = (entries[t] for block in graph.network.blocks for t in block.table_of.tolist())
+    assert tables == Counter(expected)
+
+
+def assert_floods_like_the_ground(ground: reference.GroundModel, family: str) -> None:
+    network = network_of(ground)
+    try:
+        expected = reference.ground_regions(ground, family)
+    except ContradictionError:
+        with pytest.raises(ContradictionError):
+            compile_plan(quotient(network, family))
+        return
+    regions = ground_region_graph(network, family)
+    graph = quotient(network, family)
+    sets = rows_as_atoms(ground, regions)
+    atoms = touched_atoms(ground)
+    plan = compile_plan(graph)
+    iterates = zip(reference.iterates(expected, 0.5, 6), Flooding().iterates(plan), strict=False)
+    for ground_beliefs, lifted in iterates:
+        if np.abs(lifted).max(initial=0.0) > RUN_AWAY:
+            break
+        for number, region in enumerate(sets):
+            kind = int(graph.alignment.kind[number])
+            table = np.exp(plan.layout.full_table(kind, lifted, missing=-np.inf))
+            in_frame = [atoms[v] for v in graph.alignment.region_row(number)]
+            axes = [in_frame.index(atom) for atom in sorted(region)]
+            truth = np.exp(ground_beliefs[region])
+            np.testing.assert_allclose(table.transpose(axes), truth, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(ground=st.one_of(ground_models(), ground_models(hard=True)))
+def test_random_networks(family: str, ground: reference.GroundModel) -> None:
+    assert_floods_like_the_ground(ground, family)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(model=models(), domain=sizes(4))
+def test_random_relational_models(family: str, model: Model, domain: dict[str, int]) -> None:
+    try:
+        ground = reference.ground(model, domain)
+        assume(len(ground.factors) <= 150)
+        assume(max((len(f.scope) for f in ground.factors), default=0) <= 6)
+        assert_floods_like_the_ground(ground, family)
+    except ContradictionError:
+        assume(False)
+    except CapacityError:
+        assume(False)
+
+
+# --- beside the symbolic graph
+
+
+@pytest.mark.parametrize("people", range(3, 9))
+@pytest.mark.parametrize("family", ["intersections", "bethe"])
+@pytest.mark.parametrize("name", ["friends-smokers", "transitive", "friends-knows", "chain"])
+def test_no_more_kinds_than_the_symbolic_graph(name: str, family: str, people: int) -> None:
+    model = liftgbp.load(MODELS / f"{name}.mln")
+    sizes = {"person": people}
+    symbolic = liftgbp.build_regions(liftgbp.shatter(model, sizes), family)
+    graph = quotient(network_of(reference.ground(model, sizes)), family)
+    assert graph.ground_regions == symbolic.ground_regions
+    assert len(graph.regions) <= len(symbolic.regions)
+    assert len(graph.edges) <= len(symbolic.edges)
+    assert len(graph.messages) <= len(symbolic.messages)
+    plans = [compile_plan(symbolic), compile_plan(graph)]
+    assert plans[1].layout.belief_entries <= plans[0].layout.belief_entries
+    flooded = [Flooding(iterations=100)(plan) for plan in plans]
+    assert flooded[0].status == flooded[1].status
+    assert flooded[1].log_z == pytest.approx(flooded[0].log_z, rel=1e-9)
+    # Minima of one log Z come in any order.
+    first, second = (lowest_minima(plan, Descent(random=1)(plan)) for plan in plans)
+    np.testing.assert_allclose(second, first, rtol=0, atol=1e-7)
+
+
+def lowest_minima(plan: Plan, solution: Solution) -> list[list[float]]:
+    best = solution.points[0].log_z
+    points = [p for p in solution.points if p.log_z == pytest.approx(best, rel=1e-9)]
+    return sorted([best, *marginals(plan, point.log_beliefs)] for point in points)
+
+
+def marginals(plan: Plan, log_beliefs: np.ndarray) -> list[float]:
+    """The probability that an atom is true, for each kind of atom, in ascending order."""
+    kinds = range(len(plan.atom_counts))
+    return sorted(float(atom_marginal(plan, np.exp(log_beliefs), kind)[1]) for kind in kinds)
+
+
+# --- structures whose quotient is known
+
+
+def pairwise(pairs: np.ndarray, tables: list[np.ndarray], which: np.ndarray) -> GroundNetwork:
+    variables = int(pairs.max()) + 1
+    return merged(np.full(variables, 2), [FactorBlock(pairs, which)], tables)
+
+
+COUPLING = np.array([[0.7, 0.0], [0.0, 0.7]])
+ARROW = np.array([[0.7, 0.3], [0.0, 0.7]])
+
+
+def test_a_ring_is_one_pair_and_one_variable() -> None:
+    ends = np.arange(1000)
+    graph = quotient(pairwise(np.column_stack([ends, (ends + 1) % 1000]), [COUPLING], 0 * ends))
+    assert graph.n == (1000, 1000)
+    assert graph.kappa == (2,)
+    assert graph.regions[0].symmetries == ((1, 0),)
+    assert compile_plan(graph).layout.belief_entries == 3 + 2
+
+
+def test_a_directed_ring_keeps_its_two_edges() -> None:
+    ends = np.arange(1000)
+    graph = quotient(pairwise(np.column_stack([ends, (ends + 1) % 1000]), [ARROW], 0 * ends))
+    assert graph.n == (1000, 1000)
+    assert graph.kappa == (1, 1)
+    assert graph.regions[0].symmetries == ()
+
+
+def test_a_torus_of_squares_is_as_small_as_one_square() -> None:
+    side = 12
+    x, y = (axis.ravel() for axis in np.indices((side, side)))
+
+    def number(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return x % side * side + y % side
+
+    squares = np.column_stack(
+        [number(x, y), number(x + 1, y), number(x, y + 1), number(x + 1, y + 1)]
+    )
+    table = np.zeros((2, 2, 2, 2))
+    table[0, 0, 0, 0] = table[1, 1, 1, 1] = 1.3
+    block = FactorBlock(squares, np.zeros(side**2, dtype=np.int64))
+    network = merged(np.full(side**2, 2), [block], [table])
+    graph = quotient(network)
+    assert graph.n == (side**2, 2 * side**2, side**2)
+    assert sorted(graph.kappa) == [2, 4]
+    # The square keeps the eight symmetries of a square, not all 24 of the table.
+    assert compile_plan(graph).layout.multiplicity.tolist()[:6] == [1, 4, 4, 2, 4, 1]
+
+
+def test_complete_symmetry_of_the_table_survives_where_the_surroundings_have_it() -> None:
+    table = np.zeros((2,) * 5)
+    table[(1,) * 5] = 2.0
+    block = FactorBlock(np.arange(10).reshape(2, 5), np.zeros(2, dtype=np.int64))
+    graph = quotient(merged(np.full(10, 2), [block], [table]))
+    assert graph.n == (2,)
+    assert compile_plan(graph).layout.multiplicity.tolist() == [1, 5, 10, 10, 5, 1]
+    assert graph.numbers_of_atoms == (10,)
+
+
+def test_a_chain_is_folded_in_the_middle() -> None:
+    ends = np.arange(100)
+    graph = quotient(pairwise(np.column_stack([ends, ends + 1]), [COUPLING], 0 * ends))
+    # 101 variables, of which the two at the ends lie in one pair only and are no regions.
+    assert graph.n == (2,) * 50 + (2,) * 49 + (1,)
+    assert len(graph.edges) == 50 + 49
+
+
+def test_a_network_without_symmetry_is_left_as_it_is() -> None:
+    generator = np.random.default_rng(1)
+    pairs = np.array([[k, m] for k in range(6) for m in range(k + 1, 6)])
+    tables = [generator.normal(size=(2, 2)) for _ in pairs]
+    graph = quotient(pairwise(pairs, tables, np.arange(len(pairs))))
+    assert set(graph.n) == {1}
+    assert len(graph.regions) == len(pairs) + 6
+    assert set(graph.kappa) == {1}
+    assert len(graph.edges) == len(graph.messages) == 2 * len(pairs)
+    assert not any(region.symmetries for region in graph.regions)
+
+
+def test_colours_keep_variables_apart() -> None:
+    ends = np.arange(6)
+    network = pairwise(np.column_stack([ends, (ends + 1) % 6]), [COUPLING], 0 * ends)
+    regions = ground_region_graph(network)
+    graph = compress(regions, network, colours=ends % 2)
+    assert sorted(graph.n) == [3, 3, 6]
+
+
+# --- the way back to the ground
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(ground=ground_models(), family=st.sampled_from(FAMILIES))
+def test_marginals_of_all_variables(ground: reference.GroundModel, family: str) -> None:
+    network = network_of(ground)
+    graph = quotient(network, family)
+    plan = compile_plan(graph)
+    expected = reference.ground_regions(ground, family)
+    lifted = next(Flooding().iterates(plan))
+    beliefs = next(reference.iterates(expected))
+    kinds, axes = graph.where_each()
+    for variable, atom in enumerate(touched_atoms(ground)):
+        table = np.exp(plan.layout.full_table(kinds[variable], lifted, missing=-np.inf))
+        others = tuple(k for k in range(table.ndim) if k != axes[variable])
+        truth = reference.marginal(expected, beliefs, atom)
+        np.testing.assert_allclose(table.sum(axis=others), truth, rtol=0, atol=1e-12)
+        where = graph.where([variable])
+        assert where is not None
+        assert where[0] == kinds[variable]
+        assert graph.atom_of_axis[where[0]][where[1][0]] == graph.alignment.atom_kind[variable]
+
+
+def test_variables_are_looked_up_in_the_smallest_region() -> None:
+    scopes = [np.array([[0, 1, 2], [1, 2, 3], [2, 3, 4]]), np.array([[4, 5]])]
+    generator = np.random.default_rng(2)
+    tables = [generator.normal(size=(2,) * 3) for _ in range(3)] + [generator.normal(size=(2, 2))]
+    blocks = [FactorBlock(scopes[0], np.arange(3)), FactorBlock(scopes[1], np.array([3]))]
+    graph = quotient(merged(np.full(7, 2), blocks, tables))
+
+    def variables(where: tuple[int, tuple[int, ...]] | None) -> tuple[list[int], int]:
+        assert where is not None
+        cluster = [v for v, _ in graph.regions[where[0]].cluster]
+        return [cluster[k] for k in where[1]], len(cluster)
+
+    assert variables(graph.where([2])) == ([2], 1)
+    assert variables(graph.where([3, 2])) == ([3, 2], 2)
+    assert variables(graph.where([0])) == ([0], 3)
+    assert variables(graph.where([5, 4])) == ([5, 4], 2)
+    assert graph.where([0, 3]) is None
+    assert graph.where([6]) is None
+    assert graph.free_atoms == {2: 1}
+    assert graph.alignment.atom_kind[6] == -1
+
+
+def test_prints_the_first_rows_only() -> None:
+    ends = np.arange(200)
+    graph = quotient(pairwise(np.column_stack([ends, ends + 1]), [COUPLING], 0 * ends))
+    lines = str(graph).splitlines()
+    assert lines[0].startswith("compressed region graph (intersections): 200 regions")
+    assert lines[-1] == "  … and 160 more"
+    assert len(graph.as_dict()["edges"]) == len(graph.edges)  # type: ignore[arg-type]
