@@ -20,7 +20,7 @@ class Factors:
     """The factors of a file that is being read."""
 
     def __init__(self) -> None:
-        self._scopes: dict[int, list[Sequence[int]]] = {}
+        self._variables: dict[int, list[int]] = {}  # of scopes of one width, one after the other
         self._table_of: dict[int, list[int]] = {}
         self._number: dict[tuple[Shape, tuple[str, ...]], int] = {}
         self._tables: list[Floats] = []
@@ -39,17 +39,17 @@ class Factors:
             # Variables with a single value leave at once: numpy bounds the number of axes.
             self._tables.append(read().reshape([length for length in shape if length > 1]))
         wide = [v for v, length in zip(scope, shape, strict=True) if length > 1]
-        self._scopes.setdefault(len(wide), []).append(wide)
+        self._variables.setdefault(len(wide), []).extend(wide)
         self._table_of.setdefault(len(wide), []).append(self._number[key])
 
     def network(self, ranges: Sequence[int]) -> GroundNetwork:
         """The network of all factors."""
         blocks = [
             FactorBlock(
-                np.array(scopes, np.int64).reshape(len(scopes), width),
-                np.array(self._table_of[width], np.int64),
+                np.array(self._variables[width], np.int64).reshape(len(table_of), width),
+                np.array(table_of, np.int64),
             )
-            for width, scopes in self._scopes.items()
+            for width, table_of in self._table_of.items()
         ]
         open_values = np.full(len(ranges), OPEN, np.int64)
         return simplified(np.array(ranges, np.int64), blocks, self._tables, open_values)

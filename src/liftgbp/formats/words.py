@@ -64,27 +64,29 @@ class Words:
 
     def several(self, count: int, what: str) -> Sequence[str]:
         """The next words."""
-        if count > self.left:
-            self._next = len(self._words)
-            self.fail(f"the file ends where {what} should stand", self._next)
-        self._next += count
-        return self._words[self._next - count : self._next]
+        first, after = self._next, self._next + count
+        if after > len(self._words):
+            self.fail(f"the file ends where {what} should stand", len(self._words))
+        self._next = after
+        return self._words[first:after]
 
     def whole(self, what: str) -> int:
         """The next word, as a whole number from 0."""
-        return self.wholes(1, what)[0]
+        self.several(1, what)
+        return self.whole_at(self._next - 1, what)
 
     def wholes(self, count: int, what: str) -> list[int]:
         """The next words, as whole numbers from 0."""
+        first = self._next
         self.several(count, what)
-        return [self.whole_at(position, what) for position in range(self._next - count, self._next)]
+        return [self.whole_at(position, what) for position in range(first, self._next)]
 
     def whole_at(self, position: int, what: str) -> int:
         """The word at a position, as a whole number from 0."""
         word = self._words[position]
-        if not (word.isascii() and word.isdecimal() and len(word) <= MOST_DIGITS):
-            self.fail(f"expected {what}, got {word}", position)
-        return int(word)
+        if word.isdecimal() and word.isascii() and len(word) <= MOST_DIGITS:
+            return int(word)
+        self.fail(f"expected {what}, got {word}", position)
 
     def log_potential(self, position: int) -> float:
         """The logarithm of the word at a position, which must be a potential."""
