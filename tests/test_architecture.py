@@ -16,6 +16,7 @@ ALLOWED = {
     "shatter": {"errors", "model", "evidence"},
     "evidence": {"errors", "model"},
     "grounding": {"errors", "model", "evidence", "shatter"},
+    "formats": {"errors", "grounding"},
     "signature": {"errors"},
     "regions": {"errors", "model", "shatter", "signature"},
     "plan": {"errors", "model", "regions"},

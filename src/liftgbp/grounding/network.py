@@ -87,10 +87,11 @@ def merged(
             by_width.setdefault(block.scopes.shape[1], []).append(block)
     wide = [_merge(by_width[width], pool) for width in sorted(by_width)]
     used = np.unique(np.concatenate([np.zeros(0, np.int64), *(block.table_of for block in wide)]))
+    stored = pool.tables
     return GroundNetwork(
         ranges=ranges,
         blocks=tuple(FactorBlock(b.scopes, np.searchsorted(used, b.table_of)) for b in wide),
-        tables=tuple(pool.tables[number] for number in used),
+        tables=tuple(stored[number] for number in used),
         log_constant=log_constant,
         free=dict(free or {}),
         atoms=atoms,

@@ -1,0 +1,20 @@
+"""The formats room: Markov random fields in the file formats that other tools read and write.
+
+Knows words, numbers and the order of table entries in files; knows nothing of logic and regions.
+"""
+
+from liftgbp.formats.conditioning import conditioned
+from liftgbp.formats.fg import read_fg, write_fg
+from liftgbp.formats.files import read_network, write_network
+from liftgbp.formats.uai import read_uai, read_uai_evidence, write_uai
+
+__all__ = [
+    "conditioned",
+    "read_fg",
+    "read_network",
+    "read_uai",
+    "read_uai_evidence",
+    "write_fg",
+    "write_network",
+    "write_uai",
+]

@@ -1,0 +1,131 @@
+"""The factor graph format of libDAI: `.fg`.
+
+The first variable of a scope changes fastest in its table, of which only the entries that are not
+0 are listed. Comments begin with `#`. Variables have labels instead of being counted.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from liftgbp.errors import CapacityError
+from liftgbp.formats.collect import Factors, check_possible, check_scope
+from liftgbp.formats.words import Words
+from liftgbp.formats.written import WrittenFactors, replace_files, table_of_names
+from liftgbp.grounding import GroundNetwork
+from liftgbp.grounding.network import Floats
+
+COMMENTS = re.compile(r"#.*")
+MAX_LABEL = 10**7
+MAX_ENTRIES = 2**24
+
+
+# --- reading
+
+
+def read_fg(path: str | Path) -> GroundNetwork:
+    """Read a network; labels become the numbers of variables.
+
+    A number between labels that is no label itself becomes a variable with a single value, which
+    changes nothing.
+    """
+    words = Words.of_file(path, COMMENTS)
+    ranges: dict[int, int] = {}
+    factors = Factors()
+    for number in range(words.whole("the number of factors")):
+        scope, shape = _read_scope(words, ranges, number)
+        _read_table(words, factors, number, scope, shape)
+    words.end("the last factor")
+    return factors.network([ranges.get(label, 1) for label in range(max(ranges, default=-1) + 1)])
+
+
+def _read_scope(
+    words: Words, ranges: dict[int, int], number: int
+) -> tuple[list[int], tuple[int, ...]]:
+    length = words.whole(f"the number of variables of factor {number}")
+    first = words.position
+    scope = words.wholes(length, f"a variable of factor {number}")
+    check_scope(words, scope, first)
+    shape = words.wholes(length, f"the number of values of a variable of factor {number}")
+    for position, (label, values) in enumerate(zip(scope, shape, strict=True), first):
+        if label > MAX_LABEL:
+            words.fail(
+                f"label {label} is too large; number the variables from 0", position, CapacityError
+            )
+        if values == 0:
+            words.fail("a variable has at least one value", position + length)
+        if ranges.setdefault(label, values) != values:
+            words.fail(
+                f"variable {label} has {values} values here, but {ranges[label]} before",
+                position + length,
+            )
+    if math.prod(shape) > MAX_ENTRIES:
+        words.fail(
+            f"the table of factor {number} has {math.prod(shape)} entries, above {MAX_ENTRIES}",
+            first - 1,
+            CapacityError,
+        )
+    return scope, tuple(shape)
+
+
+def _read_table(
+    words: Words, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
+) -> None:
+    listed = words.whole(f"the number of entries of factor {number}")
+    first = words.position
+    entries = words.several(2 * listed, f"an entry of factor {number}")
+
+    def read() -> Floats:
+        flat = np.full(math.prod(shape), -np.inf)
+        seen = set()
+        for k in range(listed):
+            here = first + 2 * k
+            index = words.whole_at(here, "the index of an entry")
+            if index >= len(flat):
+                words.fail(f"factor {number} has the entries 0 to {len(flat) - 1}", here)
+            if index in seen:
+                words.fail(f"entry {index} is listed twice", here)
+            seen.add(index)
+            flat[index] = words.log_potential(here + 1)
+        check_possible(words, flat, first - 1)
+        return flat.reshape([length for length in shape if length > 1], order="F")
+
+    factors.add(scope, shape, entries, read)
+
+
+# --- writing
+
+
+def write_fg(network: GroundNetwork, path: str | Path, names: Sequence[str] | None = None) -> None:
+    """Write a network, and beside it which variable is which when `names` tell.
+
+    Constants and large potentials are written as in `write_uai`. A variable that no factor touches
+    gets a factor of ones, since the format has no other place for it.
+    """
+    path = Path(path)
+    replace_files({path: "".join(_fg_text(network)), **table_of_names(path, names)})
+
+
+def _fg_text(network: GroundNetwork) -> Iterator[str]:
+    factors = WrittenFactors.of(network, every_variable=True)
+    ranges = network.ranges.tolist()
+    yield f"{len(factors.table_of)}\n"
+    texts = [_table_text(potentials) for potentials in factors.tables]
+    for scope, number in zip(factors.scopes, factors.table_of, strict=True):
+        shape = (ranges[variable] for variable in scope)
+        yield f"\n{len(scope)}\n{' '.join(map(str, scope))}\n{' '.join(map(str, shape))}\n"
+        yield texts[number]
+
+
+def _table_text(potentials: Floats) -> str:
+    flat = potentials.ravel(order="F")
+    listed = np.flatnonzero(flat)
+    lines = (
+        f"{k} {value!r}\n" for k, value in zip(listed.tolist(), flat[listed].tolist(), strict=True)
+    )
+    return f"{len(listed)}\n{''.join(lines)}"

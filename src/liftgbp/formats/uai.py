@@ -1,0 +1,138 @@
+"""The UAI format of the inference competitions: `.uai` networks and `.uai.evid` evidence.
+
+The last variable of a scope changes fastest in its table. Lines that begin with `c` are comments.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from liftgbp.formats.collect import Factors, check_possible, check_scope
+from liftgbp.formats.conditioning import described
+from liftgbp.formats.words import Words
+from liftgbp.formats.written import WrittenFactors, replace_files, table_of_names
+from liftgbp.grounding import GroundNetwork
+from liftgbp.grounding.network import Floats
+
+COMMENTS = re.compile(r"^[ \t]*c(?=\s|$).*$", re.MULTILINE)
+KINDS = ("MARKOV", "BAYES")
+
+
+# --- reading
+
+
+def read_uai(path: str | Path) -> GroundNetwork:
+    """Read a network; `MARKOV` and `BAYES` mean the same, since both multiply their tables."""
+    words = Words.of_file(path, COMMENTS)
+    kind = words.word("the kind of the network, MARKOV or BAYES,")
+    if kind.upper() not in KINDS:
+        words.fail(f"a network begins with {' or '.join(KINDS)}, got {kind}", 0)
+    ranges = _read_ranges(words)
+    scopes = [_read_scope(words, ranges, k) for k in range(words.whole("the number of factors"))]
+    factors = Factors()
+    for number, scope in enumerate(scopes):
+        _read_table(words, factors, number, scope, tuple(ranges[v] for v in scope))
+    words.end("the last table")
+    return factors.network(ranges)
+
+
+def _read_ranges(words: Words) -> list[int]:
+    count = words.whole("the number of variables")
+    first = words.position
+    ranges = words.wholes(count, "the number of values of a variable")
+    if 0 in ranges:
+        words.fail("a variable has at least one value", first + ranges.index(0))
+    return ranges
+
+
+def _read_scope(words: Words, ranges: Sequence[int], number: int) -> list[int]:
+    length = words.whole(f"the number of variables of factor {number}")
+    first = words.position
+    scope = words.wholes(length, f"a variable of factor {number}")
+    for position, variable in enumerate(scope, first):
+        if variable >= len(ranges):
+            words.fail(f"there is no variable {variable}; {described(np.array(ranges))}", position)
+    check_scope(words, scope, first)
+    return scope
+
+
+def _read_table(
+    words: Words, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
+) -> None:
+    stated = words.whole(f"the number of entries of table {number}")
+    first = words.position
+    if stated != math.prod(shape):
+        product = f"{' x '.join(map(str, shape))} = " if len(shape) > 1 else ""
+        words.fail(
+            f"table {number} has {stated} entries, but its variables need "
+            f"{product}{math.prod(shape)}",
+            first - 1,
+        )
+    entries = words.several(stated, f"an entry of table {number}")
+
+    def read() -> Floats:
+        table = np.array([words.log_potential(first + k) for k in range(stated)])
+        check_possible(words, table, first)
+        return table
+
+    factors.add(scope, shape, entries, read)
+
+
+def read_uai_evidence(path: str | Path, network: GroundNetwork) -> dict[int, int]:
+    """Read the observed values of variables of a network.
+
+    The file holds the number of observed variables and then each variable with its value. Older
+    files put the number of such lists, 1, in front.
+    """
+    words = Words.of_file(path, COMMENTS)
+    count = words.whole("the number of observed variables")
+    if count == 1 and words.left % 2 == 1:
+        count = words.whole("the number of observed variables")
+    observed: dict[int, int] = {}
+    for _ in range(count):
+        variable, value = words.wholes(2, "an observed variable and its value")
+        here = words.position - 2
+        if variable >= len(network.ranges):
+            words.fail(f"there is no variable {variable}; {described(network.ranges)}", here)
+        if value >= network.ranges[variable]:
+            last = network.ranges[variable] - 1
+            words.fail(f"variable {variable} has the values 0 to {last}, not {value}", here + 1)
+        if observed.setdefault(variable, value) != value:
+            before = observed[variable]
+            words.fail(f"variable {variable} was observed to be {before} before", here + 1)
+    words.end("the list of observed variables")
+    return observed
+
+
+# --- writing
+
+
+def write_uai(network: GroundNetwork, path: str | Path, names: Sequence[str] | None = None) -> None:
+    """Write a network, and beside it which variable is which when `names` tell.
+
+    What factors without variables and atoms outside the network add to log Z becomes a factor that
+    is the same for all values of variable 0, so that log Z survives. Potentials beyond the range of
+    doubles are written as several factors.
+    """
+    path = Path(path)
+    replace_files({path: "".join(_uai_text(network)), **table_of_names(path, names)})
+
+
+def _uai_text(network: GroundNetwork) -> Iterator[str]:
+    factors = WrittenFactors.of(network)
+    yield f"MARKOV\n{len(network.ranges)}\n{' '.join(map(str, network.ranges.tolist()))}\n"
+    yield f"{len(factors.table_of)}\n"
+    for scope in factors.scopes:
+        yield f"{' '.join(map(str, (len(scope), *scope)))}\n"
+    texts = [_table_text(potentials) for potentials in factors.tables]
+    for number in factors.table_of:
+        yield texts[number]
+
+
+def _table_text(potentials: Floats) -> str:
+    return f"\n{potentials.size}\n{' '.join(map(repr, potentials.ravel().tolist()))}\n"

@@ -1,0 +1,102 @@
+"""What both formats write: plain potentials instead of logarithms, and whole files or none."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from liftgbp.errors import InputError
+from liftgbp.grounding import GroundNetwork
+from liftgbp.grounding.network import Floats
+
+# Doubles reach from exp(-708) to exp(709) without loss of digits.
+LARGEST_LOG = 700.0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class WrittenFactors:
+    """Factors as a file lists them: the scope and the number of the table of potentials of each."""
+
+    scopes: Sequence[Sequence[int]]
+    table_of: Sequence[int]
+    tables: Sequence[Floats]
+
+    @classmethod
+    def of(cls, network: GroundNetwork, every_variable: bool = False) -> WrittenFactors:
+        """The factors of a network, and what it takes to keep log Z and all variables."""
+        scopes: list[Sequence[int]] = []
+        table_of: list[int] = []
+        tables: list[Floats] = []
+        copies: list[int] = []
+
+        def add_table(log_table: Floats) -> int:
+            parts = _parts(log_table)
+            tables.append(np.exp(log_table / parts))
+            copies.append(parts)
+            return len(tables) - 1
+
+        def add_factor(scope: Sequence[int], table: int) -> None:
+            scopes.extend([scope] * copies[table])
+            table_of.extend([table] * copies[table])
+
+        for log_table in network.tables:
+            add_table(log_table)
+        for block in network.blocks:
+            for scope, table in zip(block.scopes.tolist(), block.table_of.tolist(), strict=True):
+                add_factor(scope, table)
+        constant = _whole_constant(network)
+        if constant:
+            first = network.ranges[:1]
+            add_factor(range(len(first)), add_table(np.full(first, constant)))
+        if every_variable:
+            touched = {variable for scope in scopes for variable in scope}
+            for variable, length in enumerate(network.ranges.tolist()):
+                if variable not in touched:
+                    add_factor((variable,), add_table(np.zeros(length)))
+        return cls(scopes, table_of, tables)
+
+
+def _parts(log_table: Floats) -> int:
+    """How many equal factors a factor must be written as for its potentials to be doubles."""
+    finite = log_table[np.isfinite(log_table)]
+    return max(1, math.ceil(float(np.abs(finite).max(initial=0.0)) / LARGEST_LOG))
+
+
+def _whole_constant(network: GroundNetwork) -> float:
+    """What is in log Z besides the factors and variables of the network."""
+    return network.log_constant + sum(n * math.log(length) for length, n in network.free.items())
+
+
+def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:
+    """The text of the file beside a network that says which variable is which."""
+    if names is None:
+        return {}
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["variable", "atom"])
+    writer.writerows(enumerate(names))
+    return {path.with_suffix(".atoms.csv"): text.getvalue()}
+
+
+def replace_files(texts: Mapping[Path, str]) -> None:
+    """Write files; those that were there before stay whole until all new ones are complete."""
+    unfinished = {path: path.with_name(f"{path.stem}.unfinished{path.suffix}") for path in texts}
+    path = next(iter(texts))
+    try:
+        for path, text in texts.items():
+            unfinished[path].write_text(text, encoding="utf-8")
+        for path in texts:
+            unfinished[path].replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        for remains in unfinished.values():
+            with contextlib.suppress(OSError):
+                remains.unlink()

@@ -1,0 +1,427 @@
+"""Networks in files: what is read, what is written, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from random_networks import log_weights, log_z, networks
+
+from liftgbp import reference
+from liftgbp.errors import CapacityError, ContradictionError, InputError, ModelError, QueryError
+from liftgbp.formats import (
+    conditioned,
+    read_fg,
+    read_network,
+    read_uai,
+    read_uai_evidence,
+    write_fg,
+    write_network,
+    write_uai,
+)
+from liftgbp.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.model.model import Model
+from random_models import models
+
+BOTH = pytest.mark.parametrize("ending", ["uai", "fg"])
+ANY_TIME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+
+# A coin X, and Z in three values that leans on X; the factor over both lists Z first.
+TWO_VARIABLES = """MARKOV
+2
+2 3
+2
+1 0
+2 1 0
+
+2
+ 1 3
+6
+ 1 2
+ 0 5
+ 4 1e0
+"""
+# Z = Σ f(x) g(z, x) = 1·(1 + 0 + 4) + 3·(2 + 5 + 1) = 5 + 24.
+TWO_VARIABLES_FG = """# the same network
+2
+
+1
+0
+2
+2
+0 1
+1 3
+
+# Z changes fastest, and g(1, 0) = 0 is not listed
+2
+1 0
+3 2
+5
+0 1.0
+2 4
+3 2
+5 1
+4 5
+"""
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def scopes(network: GroundNetwork) -> list[list[int]]:
+    return [scope for block in network.blocks for scope in block.scopes.tolist()]
+
+
+def same_weights(one: GroundNetwork, other: GroundNetwork) -> None:
+    left, right = log_weights(one), log_weights(other)
+    assert left.shape == right.shape
+    assert np.array_equal(np.isneginf(left), np.isneginf(right))
+    alive = ~np.isneginf(left)
+    assert np.allclose(left[alive], right[alive], rtol=1e-13, atol=1e-12)
+
+
+# --- hand-written files
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("net.uai", TWO_VARIABLES), ("net.fg", TWO_VARIABLES_FG)]
+)
+def test_a_network_of_two_variables(tmp_path: Path, name: str, text: str) -> None:
+    network = read_network(written(tmp_path / name, text))
+    assert network.ranges.tolist() == [2, 3]
+    assert scopes(network) == [[0], [0, 1]]
+    assert log_z(network) == pytest.approx(math.log(29), abs=1e-14)
+    potentials = np.exp(log_weights(network))
+    assert potentials == pytest.approx(np.array([[1, 0, 4], [6, 15, 3]]))
+
+
+def test_a_bayesian_network_sums_to_one(tmp_path: Path) -> None:
+    text = "c rain and wet grass\nBAYES\n2 2 2 2  1 0  2 0 1\n2 0.8 0.2\n4 0.9 0.1 0.25 0.75\n"
+    network = read_uai(written(tmp_path / "wet.uai", text))
+    assert log_z(network) == pytest.approx(0.0, abs=1e-15)
+    assert np.exp(log_weights(network))[1] == pytest.approx([0.05, 0.15])
+
+
+def test_factors_lose_idle_variables_one_by_one_before_they_are_added_up(tmp_path: Path) -> None:
+    # The first two tables cancel, but each depends on both variables; the third only on one.
+    text = """MARKOV 3  2 2 2  4  2 0 1  2 1 0  2 0 2  0
+    4 1 2 4 8   4 1 0.25 0.5 0.125   4 1 1 3 3   1 7"""
+    network = read_uai(written(tmp_path / "net.uai", text))
+    assert scopes(network) == [[0], [0, 1]]
+    assert network.tables[1] == pytest.approx(np.zeros((2, 2)))
+    assert network.ranges.tolist() == [2, 2, 2]
+    assert network.log_constant == pytest.approx(math.log(7))
+    assert log_z(network) == pytest.approx(math.log(7 * 2 * 2 * (1 + 3)))
+
+
+def test_equal_tables_are_stored_once(tmp_path: Path) -> None:
+    text = "MARKOV 3  2 2 2  2  2 0 1  2 1 2  4 1 2 3 4  4 1 2 3 4"
+    assert len(read_uai(written(tmp_path / "net.uai", text)).tables) == 1
+
+
+def test_variables_with_one_value_leave_the_scopes(tmp_path: Path) -> None:
+    many = 70  # more than numpy has axes
+    scope = " ".join(map(str, range(many + 1)))
+    text = f"MARKOV {many + 1} {'1 ' * many} 2  1  {many + 1} {scope}  2 1 4"
+    network = read_uai(written(tmp_path / "net.uai", text))
+    assert scopes(network) == [[many]]
+    assert network.tables[0] == pytest.approx([0, math.log(4)])
+
+
+def test_labels_of_libdai_are_numbers_of_variables(tmp_path: Path) -> None:
+    network = read_fg(written(tmp_path / "net.fg", "1\n\n1\n4\n3\n2\n0 1\n2 5\n"))
+    assert network.ranges.tolist() == [1, 1, 1, 1, 3]
+    assert log_z(network) == pytest.approx(math.log(6))
+
+
+def test_a_network_without_factors(tmp_path: Path) -> None:
+    network = read_uai(written(tmp_path / "net.uai", "MARKOV\n2\n2 3\n0\n"))
+    assert (network.factors, log_z(network)) == (0, pytest.approx(math.log(6)))
+    assert read_fg(written(tmp_path / "net.fg", "0\n")).ranges.tolist() == []
+
+
+# --- there and back
+
+
+@BOTH
+@ANY_TIME
+@given(network=networks())
+def test_writing_and_reading(
+    ending: str, tmp_path_factory: pytest.TempPathFactory, network: GroundNetwork
+) -> None:
+    path = tmp_path_factory.mktemp("nets") / f"net.{ending}"
+    write_network(network, path)
+    again = read_network(path)
+    same_weights(network, again)
+    assert again.ranges.tolist() == network.ranges.tolist()
+
+
+@ANY_TIME
+@given(network=networks(), data=st.data())
+def test_conditioning_is_slicing_the_joint_table(
+    network: GroundNetwork, data: st.DataObject
+) -> None:
+    values = {
+        variable: data.draw(st.integers(0, length - 1))
+        for variable, length in enumerate(network.ranges.tolist())
+        if data.draw(st.booleans())
+    }
+    cut = tuple(
+        slice(values[v], values[v] + 1) if v in values else slice(None)
+        for v in range(len(network.ranges))
+    )
+    expected = log_weights(network)[cut]
+    try:
+        given_values = conditioned(network, values)
+    except ContradictionError:
+        assert np.all(np.isneginf(expected))
+        return
+    assert np.array_equal(np.isneginf(log_weights(given_values)), np.isneginf(expected))
+    alive = ~np.isneginf(expected)
+    assert np.allclose(log_weights(given_values)[alive], expected[alive], rtol=1e-13, atol=1e-11)
+    assert not {v for scope in scopes(given_values) for v in scope} & values.keys()
+
+
+def network_of(ground: reference.GroundModel) -> tuple[GroundNetwork, list[str]]:
+    number = {atom: k for k, atom in enumerate(ground.atoms)}
+    blocks = [
+        FactorBlock(np.array([[number[atom] for atom in factor.scope]]), np.array([k]))
+        for k, factor in enumerate(ground.factors)
+    ]
+    network = merged(
+        np.array([ground.ranges[atom] for atom in ground.atoms]),
+        blocks,
+        [factor.log_table for factor in ground.factors],
+        log_constant=ground.log_constant,
+    )
+    return network, list(map(str, ground.atoms))
+
+
+def ground_of(network: GroundNetwork) -> reference.GroundModel:
+    atoms = [reference.GroundAtom("v", (k,)) for k in range(len(network.ranges))]
+    return reference.GroundModel(
+        atoms=tuple(atoms),
+        ranges=dict(zip(atoms, network.ranges.tolist(), strict=True)),
+        factors=tuple(
+            reference.GroundFactor(tuple(atoms[v] for v in scope), network.tables[table])
+            for block in network.blocks
+            for scope, table in zip(block.scopes, block.table_of, strict=True)
+        ),
+        log_constant=network.log_constant,
+        sizes={},
+        argument_sorts={},
+        observed={},
+    )
+
+
+@BOTH
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(model=models())
+def test_files_of_relational_models_keep_the_exact_answers(
+    ending: str, tmp_path_factory: pytest.TempPathFactory, model: Model
+) -> None:
+    try:
+        ground = reference.ground(model, {"person": 2, "thing": 2})
+        expected = reference.exact(ground)
+    except (ContradictionError, CapacityError):
+        assume(False)
+    network, names = network_of(ground)
+    path = tmp_path_factory.mktemp("nets") / f"net.{ending}"
+    write_network(network, path, names)
+    answer = reference.exact(ground_of(read_network(path)))
+    assert answer.log_z == pytest.approx(expected.log_z, abs=1e-10)
+    for one, other in zip(answer.marginals.values(), expected.marginals.values(), strict=True):
+        assert np.allclose(one, other, rtol=0, atol=1e-10)
+
+
+def pair(log_table: list[list[float]], **options: float) -> GroundNetwork:
+    block = FactorBlock(np.array([[0, 1]]), np.array([0]))
+    return merged(np.array([2, 2]), [block], [np.array(log_table)], **options)  # type: ignore[arg-type]
+
+
+@BOTH
+def test_potentials_beyond_doubles_become_several_factors(tmp_path: Path, ending: str) -> None:
+    network = pair([[0.0, -1500.0], [-math.inf, 800.0]], log_constant=-5000.0)
+    path = tmp_path / f"net.{ending}"
+    write_network(network, path)
+    same_weights(network, read_network(path))
+
+
+def test_the_text_of_a_network(tmp_path: Path) -> None:
+    network = pair([[0.0, math.log(2.0)], [-math.inf, 0.0]], log_constant=math.log(8.0))
+    write_uai(network, tmp_path / "net.uai")
+    words = (tmp_path / "net.uai").read_text().split()
+    assert words[:9] == ["MARKOV", "2", "2", "2", "2", "2", "0", "1", "1"]
+    assert [float(word) for word in words[10:15]] == [4, 1, 2, 0, 1]
+    assert [float(word) for word in words[15:]] == pytest.approx([2, 8, 8])
+    write_fg(network, tmp_path / "net.fg")
+    lines = (tmp_path / "net.fg").read_text().splitlines()
+    assert lines == ["2", "", "2", "0 1", "2 2", "3", "0 1.0", "2 2.0", "3 1.0", "", *lines[10:]]
+
+
+def test_names_of_variables_stand_beside_the_network(tmp_path: Path) -> None:
+    write_uai(pair([[0.0, 1.0], [1.0, 0.0]]), tmp_path / "net.uai", ["p(Anna)", "r(Anna, Bob)"])
+    text = (tmp_path / "net.atoms.csv").read_text(encoding="utf-8")
+    assert text == 'variable,atom\n0,p(Anna)\n1,"r(Anna, Bob)"\n'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["net.atoms.csv", "net.uai"]
+
+
+@BOTH
+def test_files_that_cannot_be_written(tmp_path: Path, ending: str) -> None:
+    network = pair([[0.0, 1.0], [1.0, 0.0]])
+    (tmp_path / f"dir.{ending}").mkdir()
+    written(tmp_path / "plain", "")
+    for path in (
+        tmp_path / f"dir.{ending}",
+        tmp_path / "nowhere" / f"net.{ending}",
+        tmp_path / "plain" / f"net.{ending}",
+    ):
+        with pytest.raises(InputError, match="cannot write"):
+            write_network(network, path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"dir.{ending}", "plain"]
+
+
+def test_endings() -> None:
+    with pytest.raises(InputError, match=r"net\.bif must be one of \.uai, \.fg"):
+        read_network("net.bif")
+
+
+@BOTH
+def test_files_that_cannot_be_read(tmp_path: Path, ending: str) -> None:
+    with pytest.raises(InputError, match=r"cannot read .* No such file"):
+        read_network(tmp_path / f"nothing.{ending}")
+    (tmp_path / f"bytes.{ending}").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_network(tmp_path / f"bytes.{ending}")
+
+
+# --- mistakes
+
+HEAD = "MARKOV\n2\n2 2\n1\n2 0 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message", "pointed"),
+    [
+        ("", "1:1", "the file ends where the kind of the network", ""),
+        ("MAKROV\n1\n", "1:1", "a network begins with MARKOV or BAYES, got MAKROV", "MAKROV"),
+        ("MARKOV\ntwo\n", "2:1", "expected the number of variables, got two", "two"),
+        ("MARKOV\n-1\n", "2:1", "expected the number of variables, got -1", "-1"),
+        ("MARKOV\n2\n2 0\n1\n", "3:3", "a variable has at least one value", "0"),
+        ("MARKOV\n999999999\n2\n", "3:2", "the file ends where the number of values", ""),
+        ("MARKOV\n2\n2 2\n1\n2 0 2\n", "5:5", "there is no variable 2; .* are 0 to 1", "2"),
+        ("MARKOV\n2\n2 2\n1\n2 1 1\n", "5:5", "variable 1 stands twice in this factor", "1"),
+        (HEAD + "3\n1 2 3\n", "6:1", "table 0 has 3 entries, but .* need 2 x 2 = 4", "3"),
+        (HEAD + "4\n1 2 3\n", "7:6", "the file ends where an entry of table 0 should stand", ""),
+        (HEAD + "4\n1 2 -3 4\n", "7:5", "-3 is negative; potentials are 0 or more", "-3"),
+        (HEAD + "4\n1 x 3 4\n", "7:3", "expected a number, got x", "x"),
+        (HEAD + "4\n1 nan 3 4\n", "7:3", "expected a number, got nan", "nan"),
+        (HEAD + "4\n1 1e999 3 4\n", "7:3", "expected a number, got 1e999", "1e999"),
+        (HEAD + "4\n1 2 3 4\n5\n", "8:1", "the last table is complete, but the file goes on", "5"),
+        (HEAD + "4\n0 0 0 0\n", "7:1", "this table is 0 everywhere", "0"),
+    ],
+)
+def test_mistakes_in_uai(tmp_path: Path, text: str, place: str, message: str, pointed: str) -> None:
+    path = written(tmp_path / "net.uai", text)
+    with pytest.raises((ModelError, ContradictionError), match=message) as caught:
+        read_uai(path)
+    assert str(caught.value).startswith(f"{path}:{place}: ")
+    assert caught.value.span is not None
+    assert caught.value.span.text.strip() == pointed
+    assert str(caught.value).splitlines()[-1].strip().startswith("^")
+
+
+FG = "1\n\n2\n0 1\n2 3\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("# nothing\n", "1:1", "the file ends where the number of factors should stand"),
+        ("1\n\n2\n0 0\n2 2\n", "4:3", "variable 0 stands twice in this factor"),
+        ("1\n\n1\n99999999999\n2\n", "4:1", "label 99999999999 is too large"),
+        ("1\n\n1\n0\n0\n", "5:1", "a variable has at least one value"),
+        ("2\n\n1\n0\n2\n1\n0 1\n\n1\n0\n3\n", "11:1", "variable 0 has 3 values here, but 2 before"),
+        ("1\n\n2\n0 1\n99999 99999\n", "3:1", "the table of factor 0 has 9999800001 entries"),
+        (FG + "2\n0 1\n", "7:4", "the file ends where an entry of factor 0 should stand"),
+        (FG + "1\n6 1\n", "7:1", "factor 0 has the entries 0 to 5"),
+        (FG + "2\n1 1\n1 2\n", "8:1", "entry 1 is listed twice"),
+        (FG + "1\n1 -1\n", "7:3", "-1 is negative; potentials are 0 or more"),
+        (FG + "1\nx 1\n", "7:1", "expected the index of an entry, got x"),
+        (FG + "0\n", "6:1", "this table is 0 everywhere"),
+        (FG + "1\n1 1\n7 # why\n", "8:1", "the last factor is complete, but the file goes on"),
+    ],
+)
+def test_mistakes_in_fg(tmp_path: Path, text: str, place: str, message: str) -> None:
+    path = written(tmp_path / "net.fg", text)
+    with pytest.raises((ModelError, ContradictionError, CapacityError), match=message) as caught:
+        read_fg(path)
+    assert str(caught.value).startswith(f"{path}:{place}: ")
+
+
+# --- evidence
+
+
+@pytest.mark.parametrize(
+    ("text", "observed"),
+    [
+        ("2 0 1 1 2\n", {0: 1, 1: 2}),
+        ("1\n2 0 1 1 2\n", {0: 1, 1: 2}),
+        ("1 1 0", {1: 0}),
+        ("1\n1 1 0", {1: 0}),
+        ("0\n", {}),
+        ("1\n0\n", {}),
+        ("2 0 1 0 1", {0: 1}),
+    ],
+)
+def test_evidence_files(tmp_path: Path, text: str, observed: dict[int, int]) -> None:
+    network = read_uai(written(tmp_path / "net.uai", TWO_VARIABLES))
+    assert read_uai_evidence(written(tmp_path / "net.uai.evid", text), network) == observed
+
+
+def test_the_partition_function_given_evidence(tmp_path: Path) -> None:
+    network = read_uai(written(tmp_path / "net.uai", TWO_VARIABLES))
+    observed = read_uai_evidence(written(tmp_path / "net.uai.evid", "1 0 1"), network)
+    assert log_z(conditioned(network, observed)) == pytest.approx(math.log(24))
+    assert log_z(conditioned(network, {1: 2})) == pytest.approx(math.log(4 + 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("", "1:1", "the file ends where the number of observed variables should stand"),
+        ("1 2 0", "1:3", "there is no variable 2; the variables are 0 to 1"),
+        ("1 1 3", "1:5", "variable 1 has the values 0 to 2, not 3"),
+        ("2 1 1\n 1 2", "2:4", "variable 1 was observed to be 1 before"),
+        ("2 1 1", "1:6", "the file ends where an observed variable and its value should stand"),
+        ("1 1 1 0 1", "1:7", "the list of observed variables is complete, but the file goes on"),
+    ],
+)
+def test_mistakes_in_evidence(tmp_path: Path, text: str, place: str, message: str) -> None:
+    network = read_uai(written(tmp_path / "net.uai", TWO_VARIABLES))
+    path = written(tmp_path / "net.uai.evid", text)
+    with pytest.raises(ModelError, match=message) as caught:
+        read_uai_evidence(path, network)
+    assert str(caught.value).startswith(f"{path}:{place}: ")
+
+
+def test_values_that_a_network_has_not(tmp_path: Path) -> None:
+    network = read_uai(written(tmp_path / "net.uai", TWO_VARIABLES))
+    with pytest.raises(QueryError, match="no variable 2; the variables are 0 to 1"):
+        conditioned(network, {2: 0})
+    with pytest.raises(QueryError, match="variable 1 has the values 0 to 2, not 3"):
+        conditioned(network, {1: 3})
+
+
+def test_impossible_evidence(tmp_path: Path) -> None:
+    network = read_uai(written(tmp_path / "net.uai", TWO_VARIABLES))
+    with pytest.raises(
+        ContradictionError, match=r"values 0 = 0, 1 = 1 are impossible in the factor over .* 0, 1"
+    ):
+        conditioned(network, {0: 0, 1: 1})
