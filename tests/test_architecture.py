@@ -10,25 +10,27 @@ import pytest
 import liftgbp
 
 SOURCE = Path(liftgbp.__file__).parent
+NORMAL = {"errors", "model", "evidence", "shatter"}
+ENGINE = NORMAL | {"signature", "regions", "plan", "solve", "query"}
+GROUND = {"grounding", "compress"}
 ALLOWED = {
     "errors": set(),
     "model": {"errors"},
-    "shatter": {"errors", "model", "evidence"},
     "evidence": {"errors", "model"},
-    "grounding": {"errors", "model", "evidence", "shatter"},
+    "shatter": {"errors", "model", "evidence"},
+    "grounding": NORMAL,
     "formats": {"errors", "grounding"},
     "signature": {"errors"},
     "regions": {"errors", "model", "shatter", "signature"},
+    "compress": {"errors", "grounding", "regions", "signature"},
     "plan": {"errors", "model", "regions"},
     "solve": {"errors", "plan"},
-    "query": {"errors", "model", "shatter", "signature", "regions", "plan", "solve"},
+    "query": ENGINE | GROUND,
     "reference": {"errors", "model", "evidence"},
-    "api": {"errors", "evidence", "model", "shatter", "regions", "plan", "solve", "query"},
-    "sweeps": {"errors", "model", "shatter", "regions", "plan", "solve", "query"},
-    "check": {
-        *("errors", "model", "shatter", "signature", "regions", "plan", "solve", "query"),
-        *("api", "evidence", "reference"),
-    },
+    "road": NORMAL,
+    "api": ENGINE | GROUND | {"road"},
+    "sweeps": ENGINE,
+    "check": ENGINE | GROUND | {"api", "reference"},
     "cli": {"the public surface"},
     "__main__": {"cli"},
 }

@@ -4,5 +4,7 @@ Knows atoms, regions and beliefs; knows nothing of iteration.
 """
 
 from liftgbp.query.answers import Answer, Answers
+from liftgbp.query.ground_reader import GroundReader
+from liftgbp.query.reader import LiftedReader, Reader
 
-__all__ = ["Answer", "Answers"]
+__all__ = ["Answer", "Answers", "GroundReader", "LiftedReader", "Reader"]

@@ -58,18 +58,29 @@ class Answer:
 class Answers:
     """What a run found out; ask it with `query` or `marginal`."""
 
-    graph: RegionGraph
-    plan: Plan
+    reader: Reader
     solution: Solution
     seconds: float
-    reader: Reader
 
     @classmethod
-    def lifted(
-        cls, graph: LiftedRegionGraph, plan: Plan, solution: Solution, seconds: float = 0.0
-    ) -> Answers:
+    def lifted(cls, graph: LiftedRegionGraph, plan: Plan, solution: Solution) -> Answers:
         """The answers of a run on the region graph of a model in normal form."""
-        return cls(graph, plan, solution, seconds, LiftedReader(graph, plan))
+        return cls(LiftedReader(graph, plan), solution, 0.0)
+
+    @property
+    def graph(self) -> RegionGraph:
+        """The region graph that messages were passed on."""
+        return self.reader.graph
+
+    @property
+    def plan(self) -> Plan:
+        """The arrays that the solver ran on."""
+        return self.reader.plan
+
+    @property
+    def road(self) -> str:
+        """How the region graph was found: over `classes` of objects, or on the `ground`."""
+        return self.reader.road
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{sort}={size}" for sort, size in self.sizes.items())
@@ -187,6 +198,7 @@ class Answers:
         return {
             "model": self.model.name,
             "domains": self.sizes,
+            "road": self.road,
             "regions": {
                 "family": str(self.graph.family),
                 "classes": len(self.graph.regions),

@@ -30,7 +30,7 @@ def joint_table(
         table = np.multiply.outer(table, _distribution_alone(atom, graph))
     order = [*in_regions, *alone]
     table = table.transpose([order.index(atom) for atom in different])
-    return _repeat_axes(table, [different.index(atom) for atom in atoms])
+    return repeat_axes(table, [different.index(atom) for atom in atoms])
 
 
 def _distribution_alone(atom: ObjAtom, graph: LiftedRegionGraph) -> NDArray[np.float64]:
@@ -76,7 +76,7 @@ def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
     return f"the regions are {graph.family}; --regions objects:{needed} would hold it"
 
 
-def _repeat_axes(table: NDArray[np.float64], axes: Sequence[int]) -> NDArray[np.float64]:
+def repeat_axes(table: NDArray[np.float64], axes: Sequence[int]) -> NDArray[np.float64]:
     """The table with axis `axes[k]` of the given one at place k; equal axes form a diagonal."""
     if list(axes) == list(range(table.ndim)):
         return table

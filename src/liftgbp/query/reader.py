@@ -16,7 +16,7 @@ from liftgbp.model.parser import parse_query
 from liftgbp.plan import Plan
 from liftgbp.query.lookup import joint_table
 from liftgbp.query.rows import Row, query_rows
-from liftgbp.regions import LiftedRegionGraph
+from liftgbp.regions import LiftedRegionGraph, RegionGraph
 from liftgbp.shatter.normal import ObjAtom
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
@@ -24,6 +24,18 @@ VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 
 class Reader(Protocol):
     """What answers need to know of a model and its region graph."""
+
+    @property
+    def graph(self) -> RegionGraph:
+        """The region graph."""
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the region graph."""
+
+    @property
+    def road(self) -> str:
+        """How the region graph was found."""
 
     @property
     def model(self) -> Model:
@@ -58,6 +70,12 @@ class LiftedReader:
 
     graph: LiftedRegionGraph
     plan: Plan
+    evidence_notes: tuple[str, ...] = ()
+
+    @property
+    def road(self) -> str:
+        """Over classes of objects."""
+        return "classes"
 
     @property
     def model(self) -> Model:
@@ -71,8 +89,8 @@ class LiftedReader:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user may want to know about the model."""
-        return self.model.notes
+        """What a user may want to know about model and evidence."""
+        return (*self.model.notes, *self.evidence_notes)
 
     def rows(self, query: str) -> list[Row]:
         """One row per way in which the variables coincide, and per class of objects."""

@@ -31,6 +31,8 @@ class Row:
     example: str
     generic: bool
     """Whether all variables are different objects without names."""
+    constants: tuple[tuple[Obj, int], ...] = ()
+    """The placeholders of the constants in the query, with their numbers in their sorts."""
 
 
 def query_rows(query: Query, normal: NormalModel) -> list[Row]:
@@ -116,6 +118,10 @@ class _Rows:
             count=self._count(way),
             example=self._example(way),
             generic=len(set(way.values()) - set(self._name_of)) == len(way),
+            constants=tuple(
+                (obj, self._normal.model.number_of_constant[sort][name])
+                for (sort, name), obj in self._named.items()
+            ),
         )
 
     def _ground(self, atom: Atom, way: Mapping[str, Obj]) -> ObjAtom:
@@ -164,6 +170,9 @@ class _Rows:
     def _facts(self, variable: str, home: int) -> Iterator[str]:
         """What evidence knows about the objects of a class."""
         own = self._normal.classes[home]
+        if own.facts and own.size == 1:
+            yield f"{variable} = {object_text(self._normal.model, own.sort, own.examples[0])}"
+            return
         yield from (fact.replace("{}", variable) for fact in own.facts)
         if not own.facts and any(c.facts for c in self._normal.classes if c.sort == own.sort):
             yield f"no evidence on {variable}"

@@ -278,7 +278,8 @@ class _SortClasses:
         facts = [*((predicate, blank, value) for predicate, value in profile), *related]
         words = [self._facts.text(fact) for fact in facts[:MOST_FACTS]]
         if len(facts) > MOST_FACTS:
-            words.append(f"{len(facts) - MOST_FACTS} more facts")
+            more = len(facts) - MOST_FACTS
+            words.append(f"{more} more fact{'s' * (more > 1)}")
         return tuple(words)
 
 

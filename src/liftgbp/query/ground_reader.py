@@ -1,0 +1,246 @@
+"""Reading a compressed ground network: each query is matched against ground atoms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.compress import QuotientGraph
+from liftgbp.errors import QueryError
+from liftgbp.evidence import Evidence, Relation
+from liftgbp.grounding import AtomTable
+from liftgbp.model.model import Model
+from liftgbp.model.parser import parse_query
+from liftgbp.model.writer import object_text
+from liftgbp.plan import Plan
+from liftgbp.plan.plan import Floats, Ints
+from liftgbp.query.lookup import repeat_axes
+from liftgbp.query.reader import pattern_text
+from liftgbp.query.rows import Row, query_rows
+from liftgbp.shatter import NormalModel, shatter
+from liftgbp.shatter.normal import ObjAtom
+
+NOBODY = -1
+"""Stands for an object that no fact and no factor is about."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroundReader:
+    """Reads the quotient of a ground network.
+
+    Atoms are (predicate, ((sort, object), ...)) by numbers, and the object may be `NOBODY`.
+    """
+
+    graph: QuotientGraph
+    plan: Plan
+    evidence: Evidence
+    sizes: dict[str, int]
+
+    @property
+    def road(self) -> str:
+        """On the ground."""
+        return "ground"
+
+    @property
+    def model(self) -> Model:
+        """The model, with all objects that evidence names."""
+        return self.evidence.model
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user may want to know about model and evidence."""
+        return (*self.model.notes, *self.evidence.notes)
+
+    # --- rows
+
+    def rows(self, query: str) -> list[Row]:
+        """One row per kind of atoms that behave alike, or the one row of a conjunction."""
+        patterns = query_rows(parse_query(query), self._plain)
+        if not patterns:
+            raise QueryError(f"no objects satisfy the restrictions of {query}")
+        if len(patterns[0].atoms) == 1 and not patterns[0].given:
+            return [row for pattern in patterns for row in self._split(pattern)]
+        return [self._named_row(pattern) for pattern in patterns]
+
+    def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
+        """The rows of a query for each predicate, with its text."""
+        for predicate in self.model.predicates.values():
+            text = pattern_text(predicate)
+            yield from ((text, row) for row in self.rows(text))
+
+    @cached_property
+    def _plain(self) -> NormalModel:
+        """The objects without rules and evidence: all of a sort are alike."""
+        return shatter(replace(self.model, rules=()), self.sizes)
+
+    def _named_row(self, pattern: Row) -> Row:
+        number = dict(pattern.constants)
+
+        def ground(atom: ObjAtom) -> ObjAtom:
+            if any(obj not in number for obj in atom[1]):
+                raise QueryError(
+                    f"{pattern.text} is about several atoms, so its objects must be named: which "
+                    "atoms behave alike is known here only for single atoms"
+                )
+            return self._with_sorts(atom[0], [number[obj] for obj in atom[1]])
+
+        return replace(
+            pattern,
+            atoms=tuple(map(ground, pattern.atoms)),
+            given=tuple(map(ground, pattern.given)),
+        )
+
+    def _with_sorts(self, predicate: int, objects: Sequence[int]) -> ObjAtom:
+        sorts = self._plain.predicates[predicate].sorts
+        number = list(self.sizes)
+        return predicate, tuple((number.index(s), o) for s, o in zip(sorts, objects, strict=True))
+
+    def _split(self, pattern: Row) -> Iterator[Row]:
+        """The rows of the atoms that match a pattern: in factors, observed, and all others."""
+        predicate = pattern.atoms[0][0]
+        left = pattern.count
+        for description, args, group in self._listed(predicate):
+            matching = np.flatnonzero(_matches(pattern, args))
+            kinds, first, counts = np.unique(group[matching], return_index=True, return_counts=True)
+            for example, count in zip(matching[first].tolist(), counts.tolist(), strict=True):
+                left -= count
+                single = len(kinds) == 1 and count == pattern.count
+                yield self._row(
+                    pattern, args[example].tolist(), count, "" if single else description
+                )
+        if left:
+            nobody = [NOBODY] * len(pattern.atoms[0][1])
+            closed = self._plain.predicates[predicate].name in self.evidence.closed
+            yield self._row(pattern, nobody, left, "not listed" if closed else "in no factor")
+
+    def _listed(self, predicate: int) -> Iterator[tuple[str, Ints, Ints]]:
+        """Ground atoms of a predicate, each with a number for its group."""
+        variables, args = self.variables(predicate)
+        yield "like", args, self.graph.alignment.atom_kind[variables]
+        relation = self.facts.get(self._plain.predicates[predicate].name)
+        if relation is not None:
+            yield "observed", relation.args, relation.values
+
+    def _row(self, pattern: Row, objects: Sequence[int], count: int, description: str) -> Row:
+        predicate = pattern.atoms[0][0]
+        example = self._atom_text(predicate, objects) if NOBODY not in objects else ""
+        note = f"like {example}" if description == "like" else description
+        return replace(
+            pattern,
+            atoms=(self._with_sorts(predicate, objects),),
+            where=", ".join(part for part in (pattern.where, note) if part),
+            count=count,
+            example=example,
+        )
+
+    def _atom_text(self, predicate: int, objects: Sequence[int]) -> str:
+        own = self._plain.predicates[predicate]
+        names = [object_text(self.model, s, o) for s, o in zip(own.sorts, objects, strict=True)]
+        return f"{own.name}({','.join(names)})"
+
+    # --- where atoms are
+
+    @cached_property
+    def _atoms(self) -> AtomTable:
+        atoms = self.graph.network.atoms
+        assert atoms is not None, "queries are about atoms, so the variables must be some"
+        return atoms
+
+    @cached_property
+    def _by_predicate(self) -> tuple[Ints, Ints]:
+        """The variables that lie in regions, predicate by predicate, and where each one starts."""
+        inside = np.flatnonzero(self.graph.alignment.atom_kind >= 0)
+        order = inside[np.argsort(self._atoms.predicate[inside], kind="stable")]
+        numbers = np.arange(len(self._plain.predicates) + 1)
+        return order, np.searchsorted(self._atoms.predicate[order], numbers)
+
+    def variables(self, predicate: int) -> tuple[Ints, Ints]:
+        """The variables of a predicate that lie in regions, and the objects they are about."""
+        order, starts = self._by_predicate
+        own = order[starts[predicate] : starts[predicate + 1]]
+        return own, self._atoms.args[own, : len(self._plain.predicates[predicate].sorts)]
+
+    @cached_property
+    def facts(self) -> Mapping[str, Relation]:
+        """The observed atoms of each predicate."""
+        return self.evidence.facts(self.sizes)
+
+    @cached_property
+    def _variable_of(self) -> dict[tuple[int, ...], int]:
+        """For a predicate and objects, the variable in a region that is this atom."""
+        found: dict[tuple[int, ...], int] = {}
+        for predicate in range(len(self._plain.predicates)):
+            variables, args = self.variables(predicate)
+            for variable, objects in zip(variables.tolist(), args.tolist(), strict=True):
+                found[predicate, *objects] = variable
+        return found
+
+    def _outside(self, predicate: int, objects: Sequence[int]) -> Floats:
+        """The values of an atom in no region: observed, false since unlisted, or uniform."""
+        own = self._plain.predicates[predicate]
+        size = len(own.values)
+        relation = self.facts.get(own.name)
+        if relation is not None:
+            wanted = np.array(objects, dtype=np.int64)
+            found = np.flatnonzero((relation.args == wanted).all(axis=1))
+            if len(found):
+                return _surely(int(relation.values[found[0]]), size)
+        return _surely(0, size) if own.name in self.evidence.closed else np.full(size, 1 / size)
+
+    # --- distributions
+
+    def joint(self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]) -> Floats:
+        """The joint distribution by the belief of a region that holds the atoms."""
+        different = list(dict.fromkeys(atoms))
+        ground = [(predicate, [o for _, o in args]) for predicate, args in different]
+        variable = [self._variable_of.get((predicate, *objects)) for predicate, objects in ground]
+        inside = [k for k, v in enumerate(variable) if v is not None]
+        outside = [k for k, v in enumerate(variable) if v is None]
+        table = self._region_table([v for v in variable if v is not None], log_beliefs)
+        for k in outside:
+            table = np.multiply.outer(table, self._outside(*ground[k]))
+        table = table.transpose(np.argsort([*inside, *outside]))
+        return repeat_axes(table, [different.index(atom) for atom in atoms])
+
+    def _region_table(self, variables: Sequence[int], log_beliefs: Floats) -> Floats:
+        if not variables:
+            return np.ones(())
+        found = self.graph.where(variables)
+        if found is None:
+            raise QueryError("its atoms lie in no common region")
+        region, axes = found
+        belief = self.plan.layout.full_table(region, np.exp(log_beliefs), missing=0.0)
+        table = belief.sum(axis=tuple(k for k in range(belief.ndim) if k not in axes))
+        return np.asarray(table.transpose([sorted(axes).index(axis) for axis in axes]))
+
+    def values(self, atom: ObjAtom) -> tuple[str, ...]:
+        """The values of the atom's predicate."""
+        return self._plain.predicates[atom[0]].values
+
+
+def _surely(value: int, size: int) -> Floats:
+    return np.where(np.arange(size) == value, 1.0, 0.0)
+
+
+def _matches(pattern: Row, args: Ints) -> NDArray[np.bool_]:
+    """Which ground atoms a row over placeholders covers."""
+    placeholders = pattern.atoms[0][1]
+    number = dict(pattern.constants)
+    result = np.ones(len(args), dtype=bool)
+    for k, obj in enumerate(placeholders):
+        if obj in number:
+            result &= args[:, k] == number[obj]
+            continue
+        for other, taken in number.items():
+            if other[0] == obj[0]:
+                result &= args[:, k] != taken
+        for j, before in enumerate(placeholders[:k]):
+            if before == obj:
+                result &= args[:, k] == args[:, j]
+            elif before[0] == obj[0]:
+                result &= args[:, k] != args[:, j]
+    return result
