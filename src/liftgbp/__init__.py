@@ -11,7 +11,7 @@
 friends(x,y) [x != y]  false: 0.500038  true: 0.499962
 """
 
-from liftgbp.api import infer
+from liftgbp.api import export_network, infer, infer_network, prepare
 from liftgbp.check import CheckReport, check
 from liftgbp.errors import (
     CapacityError,
@@ -21,6 +21,7 @@ from liftgbp.errors import (
     QueryError,
     SizeError,
 )
+from liftgbp.evidence import Evidence, load_evidence, parse_evidence
 from liftgbp.model.builder import ModelBuilder
 from liftgbp.model.model import Model
 from liftgbp.model.parser import load, parse
@@ -46,6 +47,7 @@ __all__ = [
     "CapacityError",
     "CheckReport",
     "ContradictionError",
+    "Evidence",
     "InputError",
     "LiftedRegionGraph",
     "Model",
@@ -62,9 +64,14 @@ __all__ = [
     "Verdict",
     "build_regions",
     "check",
+    "export_network",
     "infer",
+    "infer_network",
     "load",
+    "load_evidence",
     "parse",
+    "parse_evidence",
+    "prepare",
     "shatter",
     "size_range",
     "sweep",

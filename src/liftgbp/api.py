@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from liftgbp.compress import compress, ground_region_graph
 from liftgbp.evidence import Evidence
-from liftgbp.grounding import ground_network
+from liftgbp.formats import as_propositions, read_network, read_uai_evidence, write_network
+from liftgbp.grounding import GroundNetwork, atom_names, ground_network
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, GroundReader, LiftedReader, Reader
@@ -63,30 +67,60 @@ def infer(
     if solver not in SOLVERS:
         raise unknown_solver(solver)
     started = time.perf_counter()
-    if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
-        evidence = Evidence.of(model)
-    progress("shattering", 0, 1)
-    reader: Reader
-    if choose_road(road, evidence, sizes, regions) == "classes":
-        normal = shatter(model, sizes, evidence=evidence, table_cap=table_cap)
-        progress("building regions", 0, 1)
-        graph = build_regions(normal, regions)
-        progress("compiling", 0, 1)
-        plan = compile_plan(graph)
-        reader = LiftedReader(graph, plan, () if evidence is None else evidence.notes)
-    else:
-        reader = _ground(evidence or Evidence.of(model), sizes, regions, table_cap, progress)
-    solve = choose_solver(
-        solver,
-        reader.plan,
-        damping=damping,
-        adaptive=adaptive,
-        iterations=iterations,
-        tol=tol,
-        seed=seed,
+    reader = prepare(
+        model,
+        sizes,
+        evidence=evidence,
+        road=road,
+        regions=regions,
+        table_cap=table_cap,
+        progress=progress,
     )
+    options = SolverOptions(damping, adaptive, iterations, tol, seed)
+    return _solved(reader, solver, options, started, progress)
+
+
+@dataclass(frozen=True, slots=True)
+class SolverOptions:
+    """What steers a solver."""
+
+    damping: float = 0.5
+    adaptive: bool = False
+    iterations: int = 500
+    tol: float = 1e-12
+    seed: int = 0
+
+
+def _solved(
+    reader: Reader, solver: str, options: SolverOptions, started: float, progress: Progress
+) -> Answers:
+    solve = choose_solver(solver, reader.plan, **asdict(options))
     solution = solve(reader.plan, lambda done, total: progress("solving", done, total))
     return Answers(reader, solution, time.perf_counter() - started)
+
+
+def prepare(
+    model: Model,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    evidence: Evidence | None = None,
+    road: str = "auto",
+    regions: str = "intersections",
+    table_cap: int = TABLE_CAP,
+    progress: Progress = silent,
+) -> Reader:
+    """All stages before solving: the region graph and the plan, with a reader for queries."""
+    if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
+        evidence = Evidence.of(model)
+    if choose_road(road, evidence, sizes, regions) == "ground":
+        return _ground(evidence or Evidence.of(model), sizes, regions, table_cap, progress)
+    progress("shattering", 0, 1)
+    normal = shatter(model, sizes, evidence=evidence, table_cap=table_cap)
+    progress("building regions", 0, 1)
+    graph = build_regions(normal, regions)
+    progress("compiling", 0, 1)
+    notes = () if evidence is None else evidence.notes
+    return LiftedReader(graph, compile_plan(graph), notes)
 
 
 def _ground(
@@ -104,7 +138,80 @@ def _ground(
         table_cap=table_cap,
         progress=lambda done, total: progress("grounding", done, total),
     )
+    return _compressed(network, evidence, evidence.domain_sizes(sizes), regions, progress)
+
+
+def _compressed(
+    network: GroundNetwork,
+    evidence: Evidence,
+    sizes: dict[str, int],
+    regions: str,
+    progress: Progress,
+) -> GroundReader:
     ground_regions = ground_region_graph(network, regions, progress=progress)
     graph = compress(ground_regions, network, progress=progress)
     progress("compiling", 0, 1)
-    return GroundReader(graph, compile_plan(graph), evidence, evidence.domain_sizes(sizes))
+    return GroundReader(graph, compile_plan(graph), evidence, sizes)
+
+
+# --- networks of other tools
+
+
+def infer_network(
+    path: str | os.PathLike[str],
+    *,
+    evidence: str | os.PathLike[str] | Mapping[int, int] | None = None,
+    regions: str = "intersections",
+    solver: str = "auto",
+    damping: float = 0.5,
+    adaptive: bool = False,
+    iterations: int = 500,
+    tol: float = 1e-12,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Answers:
+    """Generalized belief propagation on a Markov random field in a `.uai` or `.fg` file.
+
+    Variables that behave alike are found and treated together. Queries name variable 3 `x3`, and
+    its values `0`, `1` and so on. Evidence is a `.uai.evid` file or a mapping from variables to
+    values.
+    """
+    if solver not in SOLVERS:
+        raise unknown_solver(solver)
+    started = time.perf_counter()
+    progress("reading", 0, 1)
+    read = read_network(Path(path))
+    if evidence is None or isinstance(evidence, Mapping):
+        observed = dict(evidence or {})
+    else:
+        observed = read_uai_evidence(Path(evidence), read)
+    known, network = as_propositions(read, os.fspath(path), observed)
+    reader = _compressed(network, known, {}, regions, progress)
+    options = SolverOptions(damping, adaptive, iterations, tol, seed)
+    return _solved(reader, solver, options, started, progress)
+
+
+def export_network(
+    model: Model,
+    path: str | os.PathLike[str],
+    sizes: Mapping[str, int] | None = None,
+    *,
+    evidence: Evidence | None = None,
+    table_cap: int = TABLE_CAP,
+    progress: Progress = silent,
+) -> None:
+    """Write the ground model for other tools, as a `.uai` or `.fg` file.
+
+    Beside it, a file `.atoms.csv` tells which variable is which ground atom. Observed atoms, and
+    atoms that no formula touches, are no variables there; they count in the constant factor.
+    """
+    evidence = Evidence.of(model) if evidence is None else evidence
+    network = ground_network(
+        evidence.model,
+        sizes,
+        evidence,
+        table_cap=table_cap,
+        progress=lambda done, total: progress("grounding", done, total),
+    )
+    progress("writing", 0, 1)
+    write_network(network, Path(path), atom_names(network, evidence.model))

@@ -16,7 +16,14 @@ from typing import Any, NoReturn, TypeVar
 import click
 
 import liftgbp
-from liftgbp.cli.options import parse_sizes, parse_weights, split_assignments
+from liftgbp.cli.options import (
+    is_network,
+    network_options,
+    parse_sizes,
+    parse_weights,
+    read_evidence,
+    split_assignments,
+)
 from liftgbp.cli.progress import progress_bar
 from liftgbp.cli.tables import show_answers, show_check, show_graph, show_sweep
 
@@ -85,7 +92,7 @@ _regions = click.option(
     metavar="FAMILY",
     help="Which regions pass messages: intersections, subsets, bethe or objects:K.",
 )
-_model_options = _options(
+_sizes_and_weights = _options(
     click.argument("model"),
     click.option(
         "-n",
@@ -103,8 +110,41 @@ _model_options = _options(
         callback=parse_weights,
         help="The value of a named weight, such as alpha=0.5 for $alpha.",
     ),
+)
+_model_options = _options(
+    _sizes_and_weights,
     _regions,
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+)
+_evidence_options = _options(
+    click.option(
+        "-e",
+        "evidence",
+        multiple=True,
+        metavar="FILE",
+        help="Evidence: a .db file of facts, or PREDICATE=FILE for a table (.csv, .parquet, "
+        "data.duckdb:table) whose columns are arguments. May be repeated.",
+    ),
+    click.option(
+        "--closed",
+        multiple=True,
+        metavar="PREDICATE",
+        help="Atoms of this predicate that evidence does not list are false.",
+    ),
+    click.option(
+        "--known",
+        multiple=True,
+        metavar="FACTS=COUNT",
+        help="So many unnamed objects with these facts, such as 'smokes(x)=3e5'.",
+    ),
+)
+_road = click.option(
+    "--road",
+    default="auto",
+    show_default=True,
+    metavar="NAME",
+    help="With evidence: classes (objects it does not tell apart stay together), ground (write the "
+    "model out, then compress it), or auto, the cheaper one.",
 )
 _damping = click.option(
     "--damping", default=0.5, show_default=True, help="How much of each old message flooding keeps."
@@ -162,6 +202,14 @@ def cli() -> None:
     "May be repeated; without any, every predicate is answered.",
 )
 @click.option("--minima", is_flag=True, help="Show all stationary points that descent found.")
+@click.option(
+    "--all",
+    "everything",
+    metavar="FILE",
+    help="Write the marginal of every ground atom to a .csv or .parquet file.",
+)
+@_evidence_options
+@_road
 @_solver_options
 def query(
     model: str,
@@ -170,10 +218,26 @@ def query(
     queries: tuple[str, ...],
     **options: Any,
 ) -> int:
-    """Answer queries about MODEL, an .mln file or - for standard input."""
+    """Answer queries about MODEL, an .mln file or - for standard input.
+
+    MODEL may also be a Markov random field of other tools, a .uai or .fg file; its variables are
+    called x0, x1 and so on, and -e takes a .uai.evid file.
+    """
     as_json, minima = options.pop("as_json"), options.pop("minima")
+    everything = options.pop("everything")
     with progress_bar() as progress:
-        answers = liftgbp.infer(_read(model, weights), sizes, progress=progress, **options)
+        if is_network(model):
+            options = network_options(sizes, weights, options)
+            answers = liftgbp.infer_network(model, progress=progress, **options)
+        else:
+            relational = _read(model, weights)
+            evidence = read_evidence(relational, options)
+            answers = liftgbp.infer(
+                relational, sizes, evidence=evidence, progress=progress, **options
+            )
+        if everything is not None:
+            progress("writing all atoms", 0, 1)
+            answers.write_all(everything)
     result = answers.as_dict(queries)
     if as_json:
         click.echo(json.dumps(result, indent=2))
@@ -184,21 +248,22 @@ def query(
 
 @cli.command()
 @_model_options
+@_evidence_options
+@_road
 @_table_cap
 def graph(
     model: str,
     sizes: dict[str, int],
     weights: dict[str, float],
-    regions: str,
-    table_cap: int,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Show the lifted region graph of MODEL: canonical regions and lifted edges."""
+    relational = _read(model, weights)
+    evidence = read_evidence(relational, options)
     with progress_bar() as progress:
-        progress("building regions", 0, 1)
-        normal = liftgbp.shatter(_read(model, weights), sizes, table_cap=table_cap)
-        lifted = liftgbp.build_regions(normal, regions)
-    result = lifted.as_dict()
+        reader = liftgbp.prepare(relational, sizes, evidence=evidence, progress=progress, **options)
+    result = reader.graph_as_dict()
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
@@ -207,6 +272,8 @@ def graph(
 
 @cli.command()
 @_model_options
+@_evidence_options
+@_road
 @_damping
 @click.option("--iterations", default=30, show_default=True, help="How many iterations to compare.")
 def check(
@@ -217,8 +284,10 @@ def check(
     **options: Any,
 ) -> int:
     """Compare lifted with ground GBP on MODEL, iterate by iterate, and with exact marginals."""
+    relational = _read(model, weights)
+    evidence = read_evidence(relational, options)
     with progress_bar() as progress:
-        report = liftgbp.check(_read(model, weights), sizes, progress=progress, **options)
+        report = liftgbp.check(relational, sizes, evidence=evidence, progress=progress, **options)
     result = report.as_dict()
     if as_json:
         click.echo(json.dumps(result, indent=2))
@@ -272,6 +341,28 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
         )
     swept = [*sizes, *(f"${name}" for name in weights)]
     return show_sweep(records, swept, output)
+
+
+@cli.command()
+@_sizes_and_weights
+@_evidence_options
+@_table_cap
+@click.option(
+    "-o", "output", required=True, metavar="FILE", help="Where to write: a .uai or .fg file."
+)
+def export(
+    model: str, sizes: dict[str, int], weights: dict[str, float], output: str, **options: Any
+) -> None:
+    """Write the ground model of MODEL as a Markov random field for other tools.
+
+    A file .atoms.csv beside it says which variable is which ground atom.
+    """
+    relational = _read(model, weights)
+    evidence = read_evidence(relational, options)
+    with progress_bar() as progress:
+        liftgbp.export_network(
+            relational, output, sizes, evidence=evidence, progress=progress, **options
+        )
 
 
 def _read(path: str, weights: dict[str, float]) -> liftgbp.Model:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 import liftgbp
@@ -53,3 +55,32 @@ def split_assignments(values: tuple[str, ...], form: str) -> dict[str, str]:
             raise click.BadParameter(f"{name} is given twice")
         found[name] = text
     return found
+
+
+def read_evidence(model: liftgbp.Model, options: dict[str, Any]) -> liftgbp.Evidence | None:
+    """The evidence that options state, taken out of them; `None` if they state none."""
+    sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
+    if not (sources or closed or known):
+        return None
+    return liftgbp.load_evidence(model, *sources, closed=closed, known=known)
+
+
+def is_network(path: str) -> bool:
+    """Whether a file holds a Markov random field of other tools."""
+    return path.lower().endswith((".uai", ".fg"))
+
+
+def network_options(
+    sizes: dict[str, int], weights: dict[str, float], options: dict[str, Any]
+) -> dict[str, Any]:
+    """The options that make sense for a Markov random field; others are refused."""
+    sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
+    if sizes or weights or closed or known:
+        raise click.UsageError(
+            "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed and --known "
+            "do not apply"
+        )
+    if len(sources) > 1:
+        raise click.UsageError("give one .uai.evid file with -e")
+    del options["road"], options["table_cap"]
+    return {**options, "evidence": sources[0] if sources else None}

@@ -9,6 +9,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.model.model import Model
+from liftgbp.model.writer import object_text
+
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -151,3 +154,17 @@ def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
         kinds, kind_of = np.unique(groups, axis=0, return_inverse=True)
         total[rows] = np.array([pool.sum(kind) for kind in kinds.tolist()])[kind_of.ravel()]
     return FactorBlock(scopes[starts], total)
+
+
+def atom_names(network: GroundNetwork, model: Model) -> list[str] | None:
+    """The atoms behind the variables in words, where there are some."""
+    if network.atoms is None:
+        return None
+    predicates = list(model.predicates.values())
+    names = []
+    rows = zip(network.atoms.predicate.tolist(), network.atoms.args.tolist(), strict=True)
+    for number, args in rows:
+        sorts = predicates[number].sorts
+        objects = [object_text(model, s, k) for s, k in zip(sorts, args, strict=False)]
+        names.append(f"{predicates[number].name}({','.join(objects)})")
+    return names

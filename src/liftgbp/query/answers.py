@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from pathlib import Path
 
 from liftgbp.errors import QueryError
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan
+from liftgbp.query.every_atom import write_every_atom
 from liftgbp.query.lookup import conditional_table
 from liftgbp.query.reader import LiftedReader, Reader
 from liftgbp.query.rows import Row
@@ -190,6 +193,14 @@ class Answers:
         keys = map(",".join, product(*map(self.reader.values, atoms)))
         values = dict(zip(keys, map(float, table.ravel()), strict=True))
         return Answer(text, row.text, row.where, row.count, values, row.example)
+
+    def write_all(self, path: str | os.PathLike[str]) -> None:
+        """Write the marginal of every ground atom to a `.csv` or `.parquet` file.
+
+        The columns are predicate, atom, value and probability, with one row per value; Boolean
+        atoms have one row, for true.
+        """
+        write_every_atom(self.reader, self.solution.log_beliefs, Path(path))
 
     def as_dict(self, queries: tuple[str, ...] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""

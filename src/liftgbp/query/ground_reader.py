@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from liftgbp.compress import QuotientGraph
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence, Relation
-from liftgbp.grounding import AtomTable
+from liftgbp.grounding import AtomTable, atom_names
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.writer import object_text
@@ -217,9 +217,86 @@ class GroundReader:
         table = belief.sum(axis=tuple(k for k in range(belief.ndim) if k not in axes))
         return np.asarray(table.transpose([sorted(axes).index(axis) for axis in axes]))
 
+    def marginals(self, predicate: int, objects: Sequence[Ints], log_beliefs: Floats) -> Floats:
+        """The marginals of ground atoms, one array of objects per argument."""
+        own = self._plain.predicates[predicate]
+        sizes = [self.sizes[sort] for sort in own.sorts]
+        size = len(own.values)
+        unlisted = self._outside(predicate, [NOBODY] * len(sizes))
+        result = np.tile(unlisted, (len(objects[0]) if objects else 1, 1))
+        keys = _keys(objects, sizes)
+        variables, args = self.variables(predicate)
+        kinds, first, kind = np.unique(
+            self.graph.alignment.atom_kind[variables], return_index=True, return_inverse=True
+        )
+        tables = [self._region_table([variable], log_beliefs) for variable in variables[first]]
+        if len(kinds):
+            place, found = _places(keys, _keys(args.T, sizes))
+            result[found] = np.array(tables)[kind.ravel()[place[found]]]
+        relation = self.facts.get(own.name)
+        if relation is not None and len(relation.values):
+            place, found = _places(keys, _keys(relation.args.T, sizes))
+            result[found] = np.eye(size)[relation.values[place[found]]]
+        return result
+
+    def graph_as_dict(self) -> dict[str, object]:
+        """The region graph for JSON; each region is described by one of those it stands for."""
+        graph = self.graph
+        names = atom_names(graph.network, self.model)
+        assert names is not None
+        atoms = [[names[variable] for variable, _ in region.cluster] for region in graph.regions]
+        return {
+            "model": self.model.name,
+            "domains": self.sizes,
+            "family": str(graph.family),
+            "ground_regions": graph.ground_regions,
+            "regions": [
+                {
+                    "region": number,
+                    "atoms": atoms[number],
+                    "n": graph.n[number],
+                    "c": graph.counting_numbers[number],
+                    "outer": region.outer,
+                }
+                for number, region in enumerate(graph.regions)
+            ],
+            "edges": [
+                {
+                    "edge": number,
+                    "parent": edge.parent,
+                    "child": edge.child,
+                    "message": edge.message,
+                    "mapping": ", ".join(
+                        f"{atoms[edge.parent][there]}→{atoms[edge.child][here]}"
+                        for here, there in sorted(
+                            zip(edge.axes, graph.messages[edge.message].axes, strict=True)
+                        )
+                    ),
+                    "kappa": graph.kappa[number],
+                    "kappa_formula": str(edge.count),
+                }
+                for number, edge in enumerate(graph.edges)
+            ],
+        }
+
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values of the atom's predicate."""
         return self._plain.predicates[atom[0]].values
+
+
+def _keys(columns: Sequence[Ints] | Ints, sizes: Sequence[int]) -> Ints:
+    """A number for each combination of objects."""
+    keys = np.zeros(len(columns[0]) if len(columns) else 1, dtype=np.int64)
+    for column, size in zip(columns, sizes, strict=True):
+        keys = keys * size + column
+    return keys
+
+
+def _places(keys: Ints, listed: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """Where each key is listed, and whether it is."""
+    order = np.argsort(listed, kind="stable")
+    at = np.searchsorted(listed, keys, sorter=order).clip(max=len(listed) - 1)
+    return order[at], listed[order[at]] == keys
 
 
 def _surely(value: int, size: int) -> Floats:

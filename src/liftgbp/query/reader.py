@@ -63,6 +63,14 @@ class Reader(Protocol):
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values that an atom takes."""
 
+    def marginals(
+        self, predicate: int, objects: Sequence[NDArray[np.int64]], log_beliefs: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """For ground atoms of a predicate, one array of objects per argument, their marginals."""
+
+    def graph_as_dict(self) -> dict[str, object]:
+        """The region graph for JSON, with atoms in words."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LiftedReader:
@@ -114,6 +122,38 @@ class LiftedReader:
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values of the atom's predicate."""
         return self.graph.normal.predicates[atom[0]].values
+
+    def marginals(
+        self, predicate: int, objects: Sequence[NDArray[np.int64]], log_beliefs: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """One marginal per pattern of classes and equalities, for all atoms that have it."""
+        sorts = self.graph.normal.predicates[predicate].sorts
+        columns = [
+            self.graph.normal.homes[s].of_all(o) for s, o in zip(sorts, objects, strict=True)
+        ]
+        pairs = [(j, k) for j in range(len(sorts)) for k in range(j) if sorts[j] == sorts[k]]
+        columns += [objects[j] == objects[k] for j, k in pairs]
+        table = np.column_stack(columns).astype(np.int64) if columns else np.zeros((1, 0), np.int64)
+        _, first, pattern = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        rows = [
+            self.joint(
+                [
+                    (
+                        predicate,
+                        tuple(
+                            (int(c[k]), int(o[k])) for c, o in zip(columns, objects, strict=False)
+                        ),
+                    )
+                ],
+                log_beliefs,
+            )
+            for k in first
+        ]
+        return np.array(rows)[pattern.ravel()]
+
+    def graph_as_dict(self) -> dict[str, object]:
+        """The region graph for JSON."""
+        return self.graph.as_dict()
 
 
 def pattern_text(predicate: Predicate) -> str:

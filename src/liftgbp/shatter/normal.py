@@ -61,6 +61,19 @@ class Homes:
         inside = (home for start, stop, home in self.blocks if start <= number < stop)
         return next(inside, self.others)
 
+    def of_all(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The classes of many objects."""
+        homes = np.full(numbers.shape, self.others, dtype=np.int64)
+        for start, stop, home in self.blocks:
+            homes[(numbers >= start) & (numbers < stop)] = home
+        listed = np.array(sorted(self.listed), dtype=np.int64)
+        if len(listed):
+            place = np.searchsorted(listed, numbers).clip(max=len(listed) - 1)
+            found = listed[place] == numbers
+            own = np.array([self.listed[number] for number in listed.tolist()], dtype=np.int64)
+            homes[found] = own[place[found]]
+        return homes
+
 
 def pattern_of(atom: ObjAtom) -> ObjAtom:
     """The atom with the objects of each class numbered in the order of their appearance.

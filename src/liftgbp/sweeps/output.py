@@ -2,75 +2,42 @@
 
 from __future__ import annotations
 
-import csv
-import importlib.util
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from liftgbp.errors import InputError
+from liftgbp.files import check_writable, need_module, whole_file, write_table
 from liftgbp.sweeps.figure import draw
 
 Record = dict[str, object]
 
-EXTRAS = {".parquet": ("duckdb", "data"), ".png": ("matplotlib", "plot")}
-EXTRAS[".svg"] = EXTRAS[".png"]
-
 
 def check_output(path: Path) -> None:
     """Refuse what could not be written, before anything is computed."""
-    if path.suffix not in WRITERS:
-        raise InputError(
-            f"cannot write {path}: the ending must be one of {', '.join(sorted(WRITERS))}"
-        )
-    if path.suffix in EXTRAS:
-        module, extra = EXTRAS[path.suffix]
-        if importlib.util.find_spec(module) is None:
-            raise InputError(
-                f"writing {path.suffix} needs {module}; install it with "
-                f"pip install 'liftgbp[{extra}]'"
-            )
-    if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a directory")
+    check_writable(path, WRITERS)
+    if WRITERS[path.suffix] is draw:
+        need_module("matplotlib", "plot", f"writing {path.suffix}")
 
 
 def write_records(records: Sequence[Record], path: Path) -> None:
     """Write the table; a file that was there before stays whole until the new one is complete."""
-    unfinished = path.with_name(f"{path.stem}.unfinished{path.suffix}")
-    try:
+    with whole_file(path) as unfinished:
         WRITERS[path.suffix](records, unfinished)
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
 
 
-def _write_csv(records: Sequence[Record], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(records[0]) if records else [])
-        writer.writeheader()
-        writer.writerows(records)
+def _write_table(records: Sequence[Record], path: Path) -> None:
+    header = list(records[0]) if records else []
+    write_table(path, header, (list(record.values()) for record in records))
 
 
 def _write_json(records: Sequence[Record], path: Path) -> None:
     path.write_text(json.dumps(list(records), indent=1) + "\n", encoding="utf-8")
 
 
-def _write_parquet(records: Sequence[Record], path: Path) -> None:
-    import duckdb
-
-    table = path.with_suffix(".csv")
-    _write_csv(records, table)
-    try:
-        duckdb.read_csv(str(table)).write_parquet(str(path))
-    finally:
-        table.unlink()
-
-
 WRITERS: dict[str, Callable[[Sequence[Record], Path], None]] = {
-    ".csv": _write_csv,
+    ".csv": _write_table,
     ".json": _write_json,
-    ".parquet": _write_parquet,
+    ".parquet": _write_table,
     ".png": draw,
     ".svg": draw,
 }

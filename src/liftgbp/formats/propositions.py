@@ -1,0 +1,35 @@
+"""A network of numbered variables as a model without objects: variable 3 is the atom `x3`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from liftgbp.evidence import Evidence, Relation
+from liftgbp.formats.conditioning import conditioned
+from liftgbp.grounding import AtomTable, GroundNetwork
+from liftgbp.model.ast import Predicate
+from liftgbp.model.model import Model
+
+
+def as_propositions(
+    network: GroundNetwork, name: str, observed: Mapping[int, int]
+) -> tuple[Evidence, GroundNetwork]:
+    """A model that declares the variables, with what is observed, and the network given that.
+
+    The values of a variable are named by their numbers.
+    """
+    predicates = {
+        f"x{k}": Predicate(f"x{k}", (), tuple(map(str, range(max(2, values)))))
+        for k, values in enumerate(network.ranges.tolist())
+    }
+    facts = {
+        f"x{k}": Relation(np.zeros((1, 0), np.int64), np.array([value]))
+        for k, value in observed.items()
+    }
+    count = len(network.ranges)
+    atoms = AtomTable(np.arange(count), np.zeros((count, 0), np.int64))
+    evidence = Evidence(Model({}, predicates, name=name), facts)
+    return evidence, replace(conditioned(network, observed), atoms=atoms)
