@@ -60,6 +60,7 @@ def soft_facts(evidence: Evidence) -> dict[tuple[str, tuple[int, ...]], list[flo
         ("!Smokes(Anna)", ("Smokes", ("Anna",), "false")),
         ("  ! Smokes ( Anna )\t", ("Smokes", ("Anna",), "false")),
         ("Smokes(Anna) = false", ("Smokes", ("Anna",), "false")),
+        ("Smokes(Anna) = True", ("Smokes", ("Anna",), "true")),
         ("!Smokes(Anna) = false", ("Smokes", ("Anna",), "true")),
         ("1 Smokes(Anna)", ("Smokes", ("Anna",), "true")),
         ("1.0 !Smokes(Anna)", ("Smokes", ("Anna",), "false")),

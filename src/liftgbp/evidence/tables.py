@@ -123,6 +123,7 @@ def _check_header(
 
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _PARQUET = (".parquet", ".pq")
+_KIND_OF_ERROR = re.compile(r"^[\w ]+ Error: ")
 _ADVICE = re.compile(r"Possible |Did you mean|LINE \d")
 
 
@@ -189,7 +190,7 @@ def _texts(
 def _reason(message: str) -> str:
     """What went wrong in the words of DuckDB, without its kind of error and its advice."""
     lines = takewhile(lambda line: line and not _ADVICE.match(line), message.splitlines())
-    return "; ".join(lines).partition("Error: ")[2]
+    return _KIND_OF_ERROR.sub("", "; ".join(lines))
 
 
 def _check_file(path: str) -> None:
