@@ -66,7 +66,7 @@ def test_the_language_page_is_a_model() -> None:
     section = page[page.index("## The model language") :]
     block = next(match[2] for match in FENCE.finditer(section) if match[1] == "text")
     model = liftgbp.parse(block)
-    assert set(model.predicates) == {"friends", "likes", "mood", "rain"}
+    assert set(model.predicates) == {"friends", "likes", "mood", "rain", "knows"}
     assert len(model.rules) == 8
 
 

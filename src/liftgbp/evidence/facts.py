@@ -103,6 +103,8 @@ def _meaning(predicate: Predicate, file: FactFile, row: int, claim: _Claim) -> t
         message = f"{predicate.name} takes the values {values}; state one after an equals sign"
         raise _problem(file, row, message, "atom")
     name = "true" if value is None else plain_name(value)
+    if boolean:
+        name = name.lower()  # other tools write True and False
     if name not in predicate.values:
         message = f"{predicate.name} takes the values {values}, not {name}"
         raise _problem(file, row, message, "value")

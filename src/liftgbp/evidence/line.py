@@ -26,7 +26,7 @@ _PREDICATE = re.compile(r"[^\W\d]\w*\s*")
 _OPENING, _COMMA, _CLOSING, _EQUALS = (re.compile(rf"{c}\s*") for c in (r"\(", ",", r"\)", "="))
 _ONE_NAME = re.compile(rf"{_NAME}\s*")
 
-_FOUND = re.compile(r'"[^"]*"?|\w+|\S')
+_FOUND = re.compile(r'"[^"]*"?|\d+\.\d+|\w+|\S')
 _HINTS = tuple(
     (re.compile(pattern), hint)
     for pattern, hint in (

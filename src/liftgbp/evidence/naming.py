@@ -27,6 +27,7 @@ def number_names(
             for position in _positions(part, sort):
                 objects[:, position] = number_of[objects[:, position]]
         names = list(found)[known:]
+        _check_printable(statements, sort, names)
         new_names[sort] = [names[index] for index in order.tolist()]
     return args, new_names
 
@@ -70,6 +71,18 @@ def _lines(statements: Sequence[Statements]) -> Iterator[Ints]:
         lines = part.rows + start
         before = max(before, int(lines.max(initial=-1)) + 1)
         yield lines
+
+
+def _check_printable(statements: Sequence[Statements], sort: str, names: Sequence[str]) -> None:
+    """Refuses names that no message and no table could show."""
+    wrong = next((name for name in names if not name.isprintable()), None)
+    if wrong is None:
+        return
+    for part in statements:
+        for position in _positions(part, sort):
+            if wrong in part.columns[position]:
+                row = int(part.rows[part.columns[position].index(wrong)])
+                raise part.origin.problem(row, f"{wrong!r} is not a name that can be printed")
 
 
 def _positions(part: Statements, sort: str) -> list[int]:

@@ -86,7 +86,7 @@ def _evidence(
     enlarged = model.with_constants(new_names) if any(new_names.values()) else model
     joined = join(enlarged, statements, args)
     origins = [part.origin for part in statements]
-    for name in all_closed & joined.keys():
+    for name in sorted(all_closed & joined.keys()):
         _check_certain(joined[name], origins)
     return Evidence(
         enlarged,

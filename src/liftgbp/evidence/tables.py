@@ -6,8 +6,9 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def read_table(model: Model, predicate_name: str, place: str) -> Statements:
     count = len(columns[0])
     values = _values(predicate, file, columns[arity]) if has_values else np.ones(count, np.int64)
     if place.lower().endswith(_CSV):
-        _check_header(predicate, headers, columns, place)
+        _check_header(model, predicate, headers, columns, place)
     names = tuple(column.tolist() for column in columns[:arity])
     certain: Floats = np.ones(count)
     return Statements(predicate, names, values, certain, file, np.arange(count))
@@ -70,7 +71,7 @@ def _has_values(predicate: Predicate, headers: Sequence[str], place: str) -> boo
     named = last in _TRUTH_COLUMNS and last != (predicate.sorts or ("",))[-1].lower()
     arguments = len(headers) - (named or len(headers) == arity + 1)
     if arguments != arity:
-        message = wrong_arity(predicate, arguments, "column of arguments")
+        message = wrong_arity(predicate, arguments, "argument column")
         raise EvidenceError(f"{place}: {message} ({', '.join(headers)})")
     if predicate.values != BOOLEAN and len(headers) == arity:
         raise EvidenceError(
@@ -105,13 +106,15 @@ def _value_number(predicate: Predicate, value: str) -> int | None:
 
 
 def _check_header(
-    predicate: Predicate, headers: Sequence[str], columns: Sequence[Any], place: str
+    model: Model, predicate: Predicate, headers: Sequence[str], columns: Sequence[Any], place: str
 ) -> None:
     """Refuses a first line that is one more fact, for it would be lost without a word."""
-    for header, column, _ in zip(headers, columns, predicate.sorts, strict=False):
-        if (column == header).any():
+    sorts = predicate.sorts
+    for header, sort in zip(headers, sorts, strict=False):
+        objects = [column for column, other in zip(columns, sorts, strict=False) if other == sort]
+        if header in model.object_numbers(sort) or any((c == header).any() for c in objects):
             raise EvidenceError(
-                f"{place}: the first line names the columns, but {header} is also an object; "
+                f"{place}: the first line names the columns, but {header} is one of the objects; "
                 "put a line of column names in front"
             )
 
@@ -120,10 +123,12 @@ def _check_header(
 
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _PARQUET = (".parquet", ".pq")
+_KIND_OF_ERROR = re.compile(r"^[\w ]+ Error: ")
+_ADVICE = re.compile(r"Possible |Did you mean|LINE \d")
 
 
 def _table(place: str) -> tuple[list[str], list[Any]]:
-    """The names of the columns, and the columns as arrays of texts."""
+    """The names of the columns, and the columns as arrays of texts without blanks around them."""
     if place.lower().endswith(_CSV):
         return _csv_table(place)
     if place.lower().endswith(_PARQUET):
@@ -171,20 +176,21 @@ def _connection(place: str, path: str = ":memory:") -> Iterator[duckdb.DuckDBPyC
         with duckdb.connect(path, read_only=path != ":memory:") as connection:
             yield connection
     except duckdb.Error as error:
-        _refuse(place, str(error))
+        raise EvidenceError(f"cannot read {place}: {_reason(str(error))}") from None
 
 
 def _texts(
     connection: duckdb.DuckDBPyConnection, query: str, values: dict[str, str] | None = None
 ) -> tuple[list[str], list[Any]]:
-    result = connection.execute(f"SELECT CAST(COLUMNS(*) AS VARCHAR) {query}", values or {})
+    result = connection.execute(f"SELECT trim(CAST(COLUMNS(*) AS VARCHAR)) {query}", values or {})
     headers = [description[0] for description in result.description]
     return headers, list(result.fetchnumpy().values())
 
 
-def _refuse(place: str, reason: str) -> NoReturn:
-    lines = [line.strip() for line in reason.splitlines() if line.strip()]
-    raise EvidenceError(f"cannot read {place}: {lines[0] if lines else 'unknown reason'}")
+def _reason(message: str) -> str:
+    """What went wrong in the words of DuckDB, without its kind of error and its advice."""
+    lines = takewhile(lambda line: line and not _ADVICE.match(line), message.splitlines())
+    return _KIND_OF_ERROR.sub("", "; ".join(lines))
 
 
 def _check_file(path: str) -> None:
