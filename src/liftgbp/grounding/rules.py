@@ -162,8 +162,8 @@ def _groups(codes: Ints) -> Iterator[tuple[int, Ints]]:
     """Each code with the positions that it has."""
     kinds, kind_of = np.unique(codes, return_inverse=True)
     order = np.argsort(kind_of, kind="stable")
-    ends = np.cumsum(np.bincount(kind_of, minlength=len(kinds)))[:-1]
-    yield from zip(kinds.tolist(), np.split(order, ends), strict=True)
+    ends = np.cumsum(np.bincount(kind_of, minlength=len(kinds)))
+    yield from zip(kinds.tolist(), np.split(order, ends)[:-1], strict=True)
 
 
 def _factors(atoms: Sequence[PlacedAtom], rows: Ints, table: Floats) -> AtomFactors:
