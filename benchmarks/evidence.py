@@ -46,8 +46,8 @@ class Data:
 def main() -> None:
     console = Console(width=120)
     table = Table(
-        title=f"smoking and cancer with {FRIENDS_OF_EACH} friends each and a quarter known smokers, "
-        "files to marginals (goal: 30 s for 2 000 people)"
+        title=f"smoking and cancer with {FRIENDS_OF_EACH} friends each and a quarter known "
+        "smokers, files to marginals (goal: 30 s for 2 000 people)"
     )
     headings = ("people", "friendships", "known smokers", "compressed, s", "ground GBP, s")
     for heading in (*headings, "largest difference"):
