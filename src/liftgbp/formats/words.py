@@ -84,9 +84,9 @@ class Words:
     def whole_at(self, position: int, what: str) -> int:
         """The word at a position, as a whole number from 0."""
         word = self._words[position]
-        if word.isdecimal() and word.isascii() and len(word) <= MOST_DIGITS:
-            return int(word)
-        self.fail(f"expected {what}, got {word}", position)
+        if not (word.isdecimal() and word.isascii() and len(word) <= MOST_DIGITS):
+            self.fail(f"expected {what}, got {word}", position)
+        return int(word)
 
     def log_potential(self, position: int) -> float:
         """The logarithm of the word at a position, which must be a potential."""
