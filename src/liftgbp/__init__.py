@@ -16,6 +16,7 @@ from liftgbp.check import CheckReport, check
 from liftgbp.errors import (
     CapacityError,
     ContradictionError,
+    EvidenceError,
     InputError,
     ModelError,
     QueryError,
@@ -48,6 +49,7 @@ __all__ = [
     "CheckReport",
     "ContradictionError",
     "Evidence",
+    "EvidenceError",
     "InputError",
     "LiftedRegionGraph",
     "Model",

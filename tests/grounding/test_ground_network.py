@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import random
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,11 +11,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from plain_grounding import Plain, PlainGrounder, ViolatedError, World
 
-from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Source, Span
+from liftgbp.errors import ContradictionError
 from liftgbp.evidence import Evidence, Known, Relation, SoftRelation
 from liftgbp.grounding import GroundNetwork, ground_network
 from liftgbp.model.model import Model
-from liftgbp.model.parser import parse
 from random_models import PREDICATES, models
 
 # --- strategies

@@ -156,13 +156,6 @@ class Model:
         return replace(sort, joined=(*sort.joined, *new), size=size)
 
     @cached_property
-    def number_of_constant(self) -> Mapping[str, Mapping[str, int]]:
-        """Per sort, the place of each named object among `constants`."""
-        return {
-            sort: {name: k for k, name in enumerate(self.constants(sort))} for sort in self.sorts
-        }
-
-    @cached_property
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know although nothing is wrong."""
         return tuple(

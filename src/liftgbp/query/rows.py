@@ -119,7 +119,7 @@ class _Rows:
             example=self._example(way),
             generic=len(set(way.values()) - set(self._name_of)) == len(way),
             constants=tuple(
-                (obj, self._normal.model.number_of_constant[sort][name])
+                (obj, self._normal.model.object_numbers(sort)[name])
                 for (sort, name), obj in self._named.items()
             ),
         )
@@ -200,7 +200,7 @@ class _Rows:
         """A member of the class that is no constant of the query."""
         home, index = obj
         own = self._normal.classes[home]
-        numbers = self._normal.model.number_of_constant[own.sort]
+        numbers = self._normal.model.object_numbers(own.sort)
         placed = {numbers[name] for (sort, name) in self._named if sort == own.sort}
         members = [number for number in own.examples if number not in placed]
         at = index - self._taken[home]

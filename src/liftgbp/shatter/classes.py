@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.errors import CapacityError, SizeError
+from liftgbp.errors import CapacityError
 from liftgbp.evidence import Evidence, Known
 from liftgbp.model.model import Model
 from liftgbp.model.writer import object_text
@@ -169,10 +169,9 @@ class _SortClasses:
     ) -> None:
         self._sort = sort
         self._facts = facts
-        names = model.constants(sort)
-        number = {name: k for k, name in enumerate(names)}
+        number = model.object_numbers(sort)
         alone = {number[name]: name for name in model.mentioned[sort]}
-        drafts = self._by_evidence(alone, len(names), size) if facts is not None else []
+        drafts = self._by_evidence(alone) if facts is not None else []
         told_apart = len(alone) + sum(draft.size for draft in drafts)
         self.classes = [ObjectClass(sort, 1, name, examples=(k,)) for k, name in alone.items()]
         self.classes += [ObjectClass(sort, d.size, None, d.facts, d.examples) for d in drafts]
@@ -192,7 +191,7 @@ class _SortClasses:
 
     # --- what evidence tells apart
 
-    def _by_evidence(self, alone: Mapping[int, str], named: int, size: int) -> list[_Draft]:
+    def _by_evidence(self, alone: Mapping[int, str]) -> list[_Draft]:
         assert self._facts is not None
         objects, profile_of, profiles = self._facts.profiles(self._sort)
         related = {number for sort, number in self._facts.about if sort == self._sort}
@@ -202,7 +201,7 @@ class _SortClasses:
             members = objects[simple & (profile_of == k)].tolist()
             if members:
                 drafts[profile] = _Draft(members, facts=self._words(profile))
-        self._add_known(drafts, named, size)
+        self._add_known(drafts)
         numbers = zip(objects.tolist(), profile_of.tolist(), strict=True)
         also = {number: profiles[k] for number, k in numbers if number in related}
         twins = self._twins(sorted(related - set(alone)), also)
@@ -210,20 +209,13 @@ class _SortClasses:
         self._check_number(len(found))
         return found
 
-    def _add_known(self, drafts: dict[Profile, _Draft], named: int, size: int) -> None:
+    def _add_known(self, drafts: dict[Profile, _Draft]) -> None:
         assert self._facts is not None
-        last = named
         for known, start in known_blocks(self._facts.evidence):
             if known.sort == self._sort:
                 profile = tuple(sorted(known.values))
                 draft = drafts.setdefault(profile, _Draft(facts=self._words(profile)))
-                last = start + known.count
-                draft.blocks.append((start, last))
-        if last > size:
-            raise SizeError(
-                f"{self._sort} has {size} objects, fewer than the {named} with names and the "
-                f"{last - named} that evidence counts; give -n {self._sort}={last} or more"
-            )
+                draft.blocks.append((start, start + known.count))
 
     def _twins(self, objects: Sequence[int], profile: Mapping[int, Profile]) -> list[_Draft]:
         """Classes of the objects that facts relate to others."""

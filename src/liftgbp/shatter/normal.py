@@ -165,4 +165,4 @@ class NormalModel:
 
     def class_of_constant(self, sort: str, constant: str) -> int:
         """The class that a named object belongs to."""
-        return self.homes[sort].of(self.model.number_of_constant[sort][constant])
+        return self.homes[sort].of(self.model.object_numbers(sort)[constant])

@@ -52,9 +52,10 @@ def shatter(
     >>> [[atom for atom in p.atoms] for p in normal.parfactors]
     [[(0, ((0, 0), (0, 1))), (0, ((0, 1), (0, 0)))]]
     """
-    if evidence is not None:
-        model = evidence.model
-    domain_sizes = model.domain_sizes(sizes)
+    if evidence is None:
+        domain_sizes = model.domain_sizes(sizes)
+    else:
+        model, domain_sizes = evidence.model, evidence.domain_sizes(sizes)
     classes, homes = object_classes(model, domain_sizes, evidence)
     observations = (
         Observations() if evidence is None else observed(evidence, classes, homes, domain_sizes)
