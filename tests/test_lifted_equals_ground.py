@@ -44,13 +44,29 @@ def test_random_models_without_constants(
 @pytest.mark.parametrize("regions", FAMILIES)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=models_with_evidence())
-def test_random_evidence(regions: str, case: tuple[Model, dict[str, int], Evidence]) -> None:
+def test_random_evidence_by_classes(
+    regions: str, case: tuple[Model, dict[str, int], Evidence]
+) -> None:
     model, domain, evidence = case
-    lifted_equals_ground(model, domain, regions, evidence)
+    lifted_equals_ground(model, domain, regions, evidence, road="classes")
+
+
+@pytest.mark.parametrize("regions", ["intersections", "subsets", "bethe"])
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=models_with_evidence())
+def test_random_evidence_on_the_ground(
+    regions: str, case: tuple[Model, dict[str, int], Evidence]
+) -> None:
+    model, domain, evidence = case
+    lifted_equals_ground(model, domain, regions, evidence, road="ground")
 
 
 def lifted_equals_ground(
-    model: Model, domain: dict[str, int], regions: str, evidence: Evidence | None = None
+    model: Model,
+    domain: dict[str, int],
+    regions: str,
+    evidence: Evidence | None = None,
+    road: str = "auto",
 ) -> None:
     try:
         ground = reference.ground(model, domain, evidence)
@@ -59,9 +75,9 @@ def lifted_equals_ground(
         reference.ground_regions(ground, regions)
     except ContradictionError:
         with pytest.raises(ContradictionError):
-            check(model, domain, evidence=evidence, regions=regions)
+            check(model, domain, evidence=evidence, road=road, regions=regions)
         return
     except CapacityError:
         assume(False)
-    report = check(model, domain, evidence=evidence, regions=regions, iterations=6)
+    report = check(model, domain, evidence=evidence, road=road, regions=regions, iterations=6)
     assert report.agrees, report

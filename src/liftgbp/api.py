@@ -8,9 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from liftgbp.compress import compress, ground_region_graph
+from liftgbp.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.evidence import Evidence
-from liftgbp.formats import as_propositions, read_network, read_uai_evidence, write_network
+from liftgbp.formats import (
+    as_propositions,
+    conditioned,
+    read_network,
+    read_uai_evidence,
+    write_network,
+)
 from liftgbp.grounding import GroundNetwork, atom_names, ground_network
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
@@ -138,20 +144,17 @@ def _ground(
         table_cap=table_cap,
         progress=lambda done, total: progress("grounding", done, total),
     )
-    return _compressed(network, evidence, evidence.domain_sizes(sizes), regions, progress)
+    assert network.atoms is not None
+    graph = _quotient(network, regions, progress)
+    sizes = evidence.domain_sizes(sizes)
+    return GroundReader(graph, compile_plan(graph), evidence, sizes, network.atoms)
 
 
-def _compressed(
-    network: GroundNetwork,
-    evidence: Evidence,
-    sizes: dict[str, int],
-    regions: str,
-    progress: Progress,
-) -> GroundReader:
+def _quotient(network: GroundNetwork, regions: str, progress: Progress) -> QuotientGraph:
     ground_regions = ground_region_graph(network, regions, progress=progress)
     graph = compress(ground_regions, network, progress=progress)
     progress("compiling", 0, 1)
-    return GroundReader(graph, compile_plan(graph), evidence, sizes)
+    return graph
 
 
 # --- networks of other tools
@@ -185,8 +188,9 @@ def infer_network(
         observed = dict(evidence or {})
     else:
         observed = read_uai_evidence(Path(evidence), read)
-    known, network = as_propositions(read, os.fspath(path), observed)
-    reader = _compressed(network, known, {}, regions, progress)
+    graph = _quotient(conditioned(read, observed), regions, progress)
+    known, atoms = as_propositions(read, os.fspath(path), observed)
+    reader = GroundReader(graph, compile_plan(graph), known, {}, atoms)
     options = SolverOptions(damping, adaptive, iterations, tol, seed)
     return _solved(reader, solver, options, started, progress)
 
@@ -214,4 +218,5 @@ def export_network(
         progress=lambda done, total: progress("grounding", done, total),
     )
     progress("writing", 0, 1)
-    write_network(network, Path(path), atom_names(network, evidence.model))
+    assert network.atoms is not None
+    write_network(network, Path(path), atom_names(network.atoms, evidence.model))

@@ -6,8 +6,9 @@ The only place that knows both sides.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,16 @@ from liftgbp.api import Progress, infer, silent
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model
-from liftgbp.query import Answers
+from liftgbp.query import Answers, GroundReader
 from liftgbp.reference import GroundAtom
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.shatter import NormalModel, Obj
+from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
+
+Match: TypeAlias = tuple[reference.Region, int, list[int]]
+"""A ground region, the number of the region that stands for it, and the axes of its atoms there."""
 
 TOLERANCE = 1e-9
 RUN_AWAY = 100.0
@@ -159,13 +164,21 @@ def _exact(ground_model: reference.GroundModel) -> tuple[reference.Exact | None,
         return None, f"no exact values: {error.message}"
 
 
+def _ground_atom(answers: Answers) -> Callable[[ObjAtom], GroundAtom]:
+    """Names the atoms of answers as the reference does."""
+    if isinstance(answers.reader, GroundReader):
+        names = [predicate.name for predicate in answers.model.predicates.values()]
+        return lambda atom: GroundAtom(names[atom[0]], tuple(number for _, number in atom[1]))
+    return GroundObjects(_lifted(answers).normal).atom
+
+
 def _rows(answers: Answers, exact: reference.Exact | None) -> Iterator[Comparison]:
-    objects = GroundObjects(_lifted(answers).normal)
+    ground_atom = _ground_atom(answers)
     for row, atom in answers.all_with_examples:
         truth = None
         if exact is not None:
-            marginal = exact.marginals.get(objects.atom(atom))
-            # Observed atoms are no random variables there.
+            marginal = exact.marginals.get(ground_atom(atom))
+            # Observed atoms are no random variables there; what no factor touches is uniform.
             truth = (
                 row.values
                 if marginal is None
@@ -205,23 +218,51 @@ class GroundObjects:
         return number, tuple(self._placeholder[sort, k] for sort, k in pairs)
 
 
+def _in_lifted_graph(
+    graph: LiftedRegionGraph, ground_regions: tuple[reference.Region, ...]
+) -> Iterator[Match]:
+    objects = GroundObjects(graph.normal)
+    number = {region.cluster: k for k, region in enumerate(graph.regions)}
+    for ground_region in ground_regions:
+        atoms = [objects.placeholders(atom) for atom in sorted(ground_region)]
+        signature = canonise(tuple(sorted(atoms)))
+        axes = [
+            signature.cluster.index((p, tuple(signature.renaming[o] for o in args)))
+            for p, args in atoms
+        ]
+        yield ground_region, number[signature.cluster], axes
+
+
+def _in_quotient(
+    reader: GroundReader, ground_regions: tuple[reference.Region, ...]
+) -> Iterator[Match]:
+    names = [predicate.name for predicate in reader.model.predicates.values()]
+    atoms = zip(reader.atoms.predicate.tolist(), reader.atoms.args.tolist(), strict=True)
+    variable = {
+        GroundAtom(names[p], tuple(k for k in args if k >= 0)): number
+        for number, (p, args) in enumerate(atoms)
+    }
+    alignment = reader.graph.alignment
+    rows = [row.tolist() for block in alignment.variables_in_frame for row in block]
+    region_of = {frozenset(row): number for number, row in enumerate(rows)}
+    for ground_region in ground_regions:
+        variables = [variable[atom] for atom in sorted(ground_region)]
+        number = region_of[frozenset(variables)]
+        axes = [rows[number].index(v) for v in variables]
+        yield ground_region, int(alignment.kind[number]), axes
+
+
 class _Alignment:
     """For each ground region the canonical region that stands for it, and how the axes match."""
 
     def __init__(self, answers: Answers, ground_regions: tuple[reference.Region, ...]) -> None:
-        graph = _lifted(answers)
         self._layout = answers.plan.layout
-        objects = GroundObjects(graph.normal)
-        number = {region.cluster: k for k, region in enumerate(graph.regions)}
-        self._matches: list[tuple[reference.Region, int, list[int]]] = []
-        for ground_region in ground_regions:
-            atoms = [objects.placeholders(atom) for atom in sorted(ground_region)]
-            signature = canonise(tuple(sorted(atoms)))
-            axes = [
-                signature.cluster.index((p, tuple(signature.renaming[o] for o in args)))
-                for p, args in atoms
-            ]
-            self._matches.append((ground_region, number[signature.cluster], axes))
+        reader = answers.reader
+        self._matches = list(
+            _in_quotient(reader, ground_regions)
+            if isinstance(reader, GroundReader)
+            else _in_lifted_graph(_lifted(answers), ground_regions)
+        )
 
     def largest_difference(self, lifted: NDArray[np.float64], ground: reference.Beliefs) -> float:
         probabilities = np.exp(lifted)

@@ -58,7 +58,7 @@ def test_known(text: str, expected: Known) -> None:
         ("mood(x)!=low=3", "only values of atoms and ^ can stand here"),
         ("friends(x,y)=3", "friends(person, person) cannot be known of unnamed objects"),
         ("smokes(x,y)=3", "smokes(person) cannot be known of unnamed objects"),
-        ("rain=3", "rain() cannot be known of unnamed objects"),
+        ("rain=3", "rain cannot be known of unnamed objects"),
         ("smokes(Anna)=3", "Anna is one object; state facts about it in a file"),
         ("smokes(x) ^ cancer(y)=3", "speaks of several objects (x is a person, y is a person)"),
         ("smokes(x) ^ big(x)=3", "speaks of several objects (x is a city, x is a person)"),

@@ -236,7 +236,7 @@ def test_error_in_one_line(text: str, column: int, length: int, message: str) ->
         ),
         ("1 rain ^\n$alpha rain", (6, 1), "expected a formula, got '$alpha'"),
         ("1 (rain\n$alpha = 1", (6, 1), "the '(' of line 5 is still open"),
-        ("rain\nrain(person)", (6, 1), "rain was declared as rain() in a.mln, line 4"),
+        ("rain\nrain(person)", (6, 1), "rain was declared as rain in a.mln, line 4"),
     ],
 )
 def test_error_across_lines(text: str, place: tuple[int, int], message: str) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
 from liftgbp.evidence import Evidence, Relation
-from liftgbp.formats.conditioning import conditioned
 from liftgbp.grounding import AtomTable, GroundNetwork
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
@@ -16,8 +14,8 @@ from liftgbp.model.model import Model
 
 def as_propositions(
     network: GroundNetwork, name: str, observed: Mapping[int, int]
-) -> tuple[Evidence, GroundNetwork]:
-    """A model that declares the variables, with what is observed, and the network given that.
+) -> tuple[Evidence, AtomTable]:
+    """A model that declares the variables, with what is observed, and which variable is which atom.
 
     The values of a variable are named by their numbers.
     """
@@ -31,5 +29,4 @@ def as_propositions(
     }
     count = len(network.ranges)
     atoms = AtomTable(np.arange(count), np.zeros((count, 0), np.int64))
-    evidence = Evidence(Model({}, predicates, name=name), facts)
-    return evidence, replace(conditioned(network, observed), atoms=atoms)
+    return Evidence(Model({}, predicates, name=name), facts), atoms

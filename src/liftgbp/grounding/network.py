@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.model.ast import applied
 from liftgbp.model.model import Model
 from liftgbp.model.writer import object_text
 
@@ -156,15 +157,13 @@ def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
     return FactorBlock(scopes[starts], total)
 
 
-def atom_names(network: GroundNetwork, model: Model) -> list[str] | None:
-    """The atoms behind the variables in words, where there are some."""
-    if network.atoms is None:
-        return None
+def atom_names(atoms: AtomTable, model: Model) -> list[str]:
+    """The atoms behind variables, in words."""
     predicates = list(model.predicates.values())
     names = []
-    rows = zip(network.atoms.predicate.tolist(), network.atoms.args.tolist(), strict=True)
+    rows = zip(atoms.predicate.tolist(), atoms.args.tolist(), strict=True)
     for number, args in rows:
         sorts = predicates[number].sorts
         objects = [object_text(model, s, k) for s, k in zip(sorts, args, strict=False)]
-        names.append(f"{predicates[number].name}({','.join(objects)})")
+        names.append(applied(predicates[number].name, objects))
     return names

@@ -6,7 +6,7 @@ equals the same model read from a file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
@@ -44,7 +44,17 @@ class Predicate:
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.name}({', '.join(self.sorts)})"
+        return f"{self.name}({', '.join(self.sorts)})" if self.sorts else self.name
+
+
+def applied(name: str, arguments: Iterable[str]) -> str:
+    """A predicate with its arguments as text; without any there are no parentheses.
+
+    >>> applied("friends", ["x", "Anna"]), applied("rain", [])
+    ('friends(x,Anna)', 'rain')
+    """
+    listed = ",".join(arguments)
+    return f"{name}({listed})" if listed else name
 
 
 # --- terms and atoms
@@ -84,7 +94,7 @@ class Atom:
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.predicate}({','.join(map(str, self.args))})"
+        return applied(self.predicate, map(str, self.args))
 
 
 # --- formulas

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from liftgbp.errors import CapacityError
 from liftgbp.files import check_writable, whole_file, write_table
-from liftgbp.model.ast import BOOLEAN
+from liftgbp.model.ast import BOOLEAN, applied
 from liftgbp.model.writer import object_text
 from liftgbp.query.reader import Reader
 
@@ -73,5 +73,5 @@ def _rows(
             for args, table in zip(
                 zip(*columns, strict=True) if columns else [()], tables, strict=True
             ):
-                atom = f"{predicate.name}({','.join(args)})"
+                atom = applied(predicate.name, args)
                 yield from ((predicate.name, atom, value, table[k]) for k, value in shown)

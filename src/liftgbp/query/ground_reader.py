@@ -13,6 +13,7 @@ from liftgbp.compress import QuotientGraph
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.grounding import AtomTable, atom_names
+from liftgbp.model.ast import applied
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.writer import object_text
@@ -39,6 +40,7 @@ class GroundReader:
     plan: Plan
     evidence: Evidence
     sizes: dict[str, int]
+    atoms: AtomTable
 
     @property
     def road(self) -> str:
@@ -140,29 +142,23 @@ class GroundReader:
     def _atom_text(self, predicate: int, objects: Sequence[int]) -> str:
         own = self._plain.predicates[predicate]
         names = [object_text(self.model, s, o) for s, o in zip(own.sorts, objects, strict=True)]
-        return f"{own.name}({','.join(names)})"
+        return applied(own.name, names)
 
     # --- where atoms are
-
-    @cached_property
-    def _atoms(self) -> AtomTable:
-        atoms = self.graph.network.atoms
-        assert atoms is not None, "queries are about atoms, so the variables must be some"
-        return atoms
 
     @cached_property
     def _by_predicate(self) -> tuple[Ints, Ints]:
         """The variables that lie in regions, predicate by predicate, and where each one starts."""
         inside = np.flatnonzero(self.graph.alignment.atom_kind >= 0)
-        order = inside[np.argsort(self._atoms.predicate[inside], kind="stable")]
+        order = inside[np.argsort(self.atoms.predicate[inside], kind="stable")]
         numbers = np.arange(len(self._plain.predicates) + 1)
-        return order, np.searchsorted(self._atoms.predicate[order], numbers)
+        return order, np.searchsorted(self.atoms.predicate[order], numbers)
 
     def variables(self, predicate: int) -> tuple[Ints, Ints]:
         """The variables of a predicate that lie in regions, and the objects they are about."""
         order, starts = self._by_predicate
         own = order[starts[predicate] : starts[predicate + 1]]
-        return own, self._atoms.args[own, : len(self._plain.predicates[predicate].sorts)]
+        return own, self.atoms.args[own, : len(self._plain.predicates[predicate].sorts)]
 
     @cached_property
     def facts(self) -> Mapping[str, Relation]:
@@ -242,8 +238,7 @@ class GroundReader:
     def graph_as_dict(self) -> dict[str, object]:
         """The region graph for JSON; each region is described by one of those it stands for."""
         graph = self.graph
-        names = atom_names(graph.network, self.model)
-        assert names is not None
+        names = atom_names(self.atoms, self.model)
         atoms = [[names[variable] for variable, _ in region.cluster] for region in graph.regions]
         return {
             "model": self.model.name,

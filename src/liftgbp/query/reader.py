@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import QueryError
-from liftgbp.model.ast import Predicate
+from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.plan import Plan
@@ -162,4 +162,4 @@ def pattern_text(predicate: Predicate) -> str:
         VARIABLE_NAMES[k] if k < len(VARIABLE_NAMES) else f"x{k}"
         for k in range(len(predicate.sorts))
     ]
-    return f"{predicate.name}({','.join(names)})"
+    return applied(predicate.name, names)

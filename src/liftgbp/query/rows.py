@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from liftgbp.errors import ModelError, QueryError, Span
-from liftgbp.model.ast import Atom, Constant, TableParfactor, Term, Variable
+from liftgbp.model.ast import Atom, Constant, TableParfactor, Term, Variable, applied
 from liftgbp.model.query_ast import Query
 from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
 from liftgbp.model.writer import constant_text, object_text
@@ -149,7 +149,7 @@ class _Rows:
                 names[t.name] if isinstance(t, Variable) else constant_text(t.name)
                 for t in atom.args
             ]
-            return f"{atom.predicate}({','.join(args)})"
+            return applied(atom.predicate, args)
 
         text = " ^ ".join(map(word, self._query.atoms))
         given = ", ".join(map(word, self._query.given))

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import ContradictionError, SizeError
+from liftgbp.model.ast import applied
 from liftgbp.model.writer import constant_text
 from liftgbp.regions.counts import choose
 from liftgbp.regions.structure import RegionGraph
@@ -218,7 +219,7 @@ class LiftedRegionGraph(RegionGraph):
             f"{self._object_prefix[home]}{index + 1}" if name is None else constant_text(name)
             for (home, index), name in zip(args, map(self._constant, args), strict=True)
         ]
-        return f"{self.normal.predicates[predicate].name}({','.join(names)})"
+        return applied(self.normal.predicates[predicate].name, names)
 
     def _constant(self, obj: Obj) -> str | None:
         return self.normal.classes[obj[0]].constant

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from liftgbp.errors import CapacityError
 from liftgbp.evidence import Evidence, Known
+from liftgbp.model.ast import applied
 from liftgbp.model.model import Model
 from liftgbp.model.writer import object_text
 from liftgbp.shatter.normal import Homes, ObjectClass
@@ -130,8 +131,9 @@ class _Facts:
     def text(self, fact: Fact) -> str:
         """A fact about an object in words, with `{}` for the objects that are not named."""
         predicate, objects, value = fact
-        names = ",".join("{}" if number < 0 else self._name(s, number) for s, number in objects)
-        atom = f"{predicate}({names})"
+        atom = applied(
+            predicate, ("{}" if number < 0 else self._name(s, number) for s, number in objects)
+        )
         if value < 0:
             return f"{atom} uncertain"
         values = self.evidence.model.predicates[predicate].values
