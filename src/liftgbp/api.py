@@ -125,8 +125,7 @@ def prepare(
     progress("building regions", 0, 1)
     graph = build_regions(normal, regions)
     progress("compiling", 0, 1)
-    notes = () if evidence is None else evidence.notes
-    return LiftedReader(graph, compile_plan(graph), notes)
+    return LiftedReader(graph, compile_plan(graph), evidence)
 
 
 def _ground(

@@ -280,17 +280,23 @@ def test_include_cycle(shell: Shell, tmp_path: Path) -> None:
 
 def test_interrupt_ends_cleanly() -> None:
     # Flooding oscillates for ever on this model.
-    model = str(MODELS / "transitive.mln")
+    model = (MODELS / "transitive.mln").read_text(encoding="utf-8")
     process = subprocess.Popen(
         [
-            *(sys.executable, "-m", "liftgbp", "query", model, "-n", "person=6"),
+            *(sys.executable, "-m", "liftgbp", "query", "-", "-n", "person=6"),
             *("--solver", "flooding", "--iterations", "1000000000"),
         ],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(3)
+    assert process.stdin is not None
+    # More than a pipe holds: once it is written, the program reads, so it is past its imports.
+    process.stdin.write(model + "\n" + "// and so on\n" * 50_000)
+    process.stdin.close()
+    process.stdin = None
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -80,6 +80,8 @@ def _show_run(console: Console, result: dict[str, Any]) -> None:
         f"{count_text(regions['ground_regions'])} ground ones ({regions['family']}), "
         f"{regions['edges']} lifted edges"
     )
+    if result["evidence"] is not None:
+        console.print(_evidence_text(result["evidence"]))
     good = solver["status"] == "converged"
     residual = "undefined" if solver["residual"] is None else f"{solver['residual']:.1e}"
     console.print(
@@ -97,6 +99,15 @@ def _show_run(console: Console, result: dict[str, Any]) -> None:
         console.print(Text(solver["advice"], style="red"))
     for note in result["notes"]:
         console.print(Text(f"note: {note}", style="yellow"))
+
+
+def _evidence_text(evidence: dict[str, Any]) -> str:
+    kinds = {"facts": "facts", "uncertain": "uncertain facts", "counted": "counted objects"}
+    parts = [f"{count_text(evidence[key])} {word}" for key, word in kinds.items() if evidence[key]]
+    if evidence["closed"]:
+        parts.append(f"closed world for {', '.join(evidence['closed'])}")
+    roads = {"classes": "by classes of objects", "ground": "grounded, then compressed"}
+    return f"evidence: {', '.join(parts)}; {roads[evidence['road']]}"
 
 
 def show_graph(result: dict[str, Any]) -> None:

@@ -194,6 +194,24 @@ class Answers:
         values = dict(zip(keys, map(float, table.ravel()), strict=True))
         return Answer(text, row.text, row.where, row.count, values, row.example)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user may want to know about model and evidence although nothing is wrong."""
+        known = self.reader.evidence
+        return (*self.model.notes, *(known.notes if known is not None else ()))
+
+    def _evidence_as_dict(self) -> dict[str, object] | None:
+        known = self.reader.evidence
+        if not known:
+            return None
+        return {
+            "road": self.road,
+            "facts": sum(len(relation.values) for relation in known.hard.values()),
+            "uncertain": sum(len(relation.args) for relation in known.soft.values()),
+            "counted": sum(counted.count for counted in known.known),
+            "closed": sorted(known.closed),
+        }
+
     def write_all(self, path: str | os.PathLike[str]) -> None:
         """Write the marginal of every ground atom to a `.csv` or `.parquet` file.
 
@@ -209,7 +227,7 @@ class Answers:
         return {
             "model": self.model.name,
             "domains": self.sizes,
-            "road": self.road,
+            "evidence": self._evidence_as_dict(),
             "regions": {
                 "family": str(self.graph.family),
                 "classes": len(self.graph.regions),
@@ -230,7 +248,7 @@ class Answers:
                 for p in solution.points
             ],
             "log_z": _finite(solution.log_z),
-            "notes": list(self.reader.notes),
+            "notes": list(self.notes),
             "answers": [row.as_dict() for row in rows],
         }
 

@@ -52,11 +52,6 @@ class GroundReader:
         """The model, with all objects that evidence names."""
         return self.evidence.model
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user may want to know about model and evidence."""
-        return (*self.model.notes, *self.evidence.notes)
-
     # --- rows
 
     def rows(self, query: str) -> list[Row]:

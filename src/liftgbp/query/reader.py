@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import QueryError
+from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
@@ -46,8 +47,8 @@ class Reader(Protocol):
         """The domain size of every sort."""
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user may want to know although nothing is wrong."""
+    def evidence(self) -> Evidence | None:
+        """What was known."""
 
     def rows(self, query: str) -> list[Row]:
         """The rows that answer a query."""
@@ -78,7 +79,7 @@ class LiftedReader:
 
     graph: LiftedRegionGraph
     plan: Plan
-    evidence_notes: tuple[str, ...] = ()
+    evidence: Evidence | None = None
 
     @property
     def road(self) -> str:
@@ -94,11 +95,6 @@ class LiftedReader:
     def sizes(self) -> dict[str, int]:
         """The domain size of every sort."""
         return self.graph.normal.sizes
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user may want to know about model and evidence."""
-        return (*self.model.notes, *self.evidence_notes)
 
     def rows(self, query: str) -> list[Row]:
         """One row per way in which the variables coincide, and per class of objects."""
