@@ -63,7 +63,7 @@ def ground_network(
         if name in evidence.soft:
             _SoftFactors(setting, number)(grounded)
     progress(len(model.rules), len(model.rules))
-    return network_of(model, domain_sizes, setting.facts, grounded.factors, grounded.log_constants)
+    return network_of(model, domain_sizes, setting.facts, grounded.factors, grounded.log_constant)
 
 
 class _SoftFactors:
@@ -94,7 +94,7 @@ class _SoftFactors:
         if axes:
             result.factors.append(AtomFactors((self._number,), (args,), left))
         else:
-            result.add_constant(float(left), len(args))
+            result.constants[float(left)] += len(args)
 
     def _states(self, args: Ints) -> Ints:
         """The states of atoms, by their objects."""
