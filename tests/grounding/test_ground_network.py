@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from plain_grounding import Plain, PlainGrounder, ViolatedError, World
+from plain_grounding import PlainAtom, PlainGrounder, ViolatedError, World
 
-from liftgbp.errors import ContradictionError
+from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Source, Span
 from liftgbp.evidence import Evidence, Known, Relation, SoftRelation
 from liftgbp.grounding import GroundNetwork, ground_network
 from liftgbp.model.model import Model
-from random_models import PREDICATES, models
+from liftgbp.model.parser import parse
+from liftgbp.reference import ground
+from random_models import PREDICATES, models, models_with_evidence
 
 # --- strategies
 
@@ -92,14 +95,20 @@ def scopes_of(network: GroundNetwork, model: Model) -> dict:
     return tables
 
 
-def in_order(plain: Plain, model: Model) -> dict:
+def in_order(plain: Mapping[tuple[PlainAtom, ...], np.ndarray], model: Model) -> dict:
     """Tables with atoms in the order of variables, for scopes in the order of names."""
     names = list(model.predicates)
     tables = {}
-    for scope, table in plain.tables.items():
+    for scope, table in plain.items():
         order = sorted(range(len(scope)), key=lambda k: (names.index(scope[k][0]), scope[k][1]))
         tables[tuple(scope[k] for k in order)] = table.transpose(order)
     return tables
+
+
+def check_tables(found: dict, wanted: dict) -> None:
+    assert found.keys() == wanted.keys()
+    for scope, table in found.items():
+        np.testing.assert_allclose(table, wanted[scope], rtol=0, atol=1e-12)
 
 
 def check_network(evidence: Evidence, sizes: dict[str, int]) -> None:
@@ -111,10 +120,8 @@ def check_network(evidence: Evidence, sizes: dict[str, int]) -> None:
             ground_network(evidence.model, sizes, evidence)
         return
     network = ground_network(evidence.model, sizes, evidence)
-    found, wanted = scopes_of(network, evidence.model), in_order(plain, evidence.model)
-    assert found.keys() == wanted.keys()
-    for scope, table in found.items():
-        np.testing.assert_allclose(table, wanted[scope], rtol=0, atol=1e-12)
+    found, wanted = scopes_of(network, evidence.model), in_order(plain.tables, evidence.model)
+    check_tables(found, wanted)
     assert network.log_constant == pytest.approx(plain.log_constant, rel=0, abs=1e-12)
     assert dict(network.free) == plain.free()
 
@@ -149,6 +156,25 @@ def test_weights_of_worlds(given: tuple[Evidence, dict[str, int]], chance: rando
             float(table[tuple(world[atom] for atom in scope)]) for scope, table in tables.items()
         )
         assert weight == pytest.approx(grounder.log_weight(world), rel=0, abs=1e-10)
+
+
+@settings(GENEROUS, max_examples=60)
+@given(models_with_evidence(most=3))
+def test_factors_are_those_of_the_reference(
+    given: tuple[Model, dict[str, int], Evidence],
+) -> None:
+    model, sizes, evidence = given
+    try:
+        plain = ground(model, sizes, evidence)
+    except ContradictionError:
+        with pytest.raises(ContradictionError):
+            ground_network(model, sizes, evidence)
+        return
+    network = ground_network(model, sizes, evidence)
+    wanted = in_order({factor.scope: factor.log_table for factor in plain.factors}, model)
+    check_tables(scopes_of(network, model), wanted)
+    assert network.log_constant == pytest.approx(plain.log_constant, rel=0, abs=1e-12)
+    assert len(network.ranges) + sum(network.free.values()) == len(plain.atoms)
 
 
 @settings(GENEROUS, max_examples=40)
@@ -287,7 +313,7 @@ def test_violation_where_nothing_is_listed() -> None:
         hard={"friends": relation((0, 1), (0, 2), (1, 0))},
         closed=frozenset({"friends"}),
     )
-    with pytest.raises(ContradictionError, match="x = Anna, y = person#3"):
+    with pytest.raises(ContradictionError, match="x = Anna, y = #4"):
         ground_network(evidence.model, {"person": 10**6}, evidence)
 
 
@@ -354,7 +380,7 @@ def test_too_many_instances_of_quantifiers(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_more_known_objects_than_the_sort_has() -> None:
     evidence = social("0.5 smokes(x)", known=(Known("person", (("smokes", 1),), 5),))
-    with pytest.raises(SizeError, match="speaks of 8 objects"):
+    with pytest.raises(SizeError, match="5 unnamed objects are known"):
         ground_network(evidence.model, {"person": 7}, evidence)
 
 

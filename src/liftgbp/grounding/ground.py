@@ -50,9 +50,9 @@ def ground_network(
     >>> network.atoms.args[:, 0].tolist(), network.blocks[0].scopes.tolist(), network.free
     ([0, 1, 2], [[0, 1], [1, 2]], {2: 997})
     """
-    evidence = Evidence(model) if evidence is None else evidence
+    evidence = Evidence.of(model) if evidence is None else evidence
     model = evidence.model
-    domain_sizes = model.domain_sizes(sizes)
+    domain_sizes = evidence.domain_sizes(sizes)
     setting = Setting(evidence, domain_sizes, all_facts(evidence, domain_sizes), table_cap)
     grounded = Grounded()
     with closing(Database(setting.facts)) as database:

@@ -49,7 +49,9 @@ class RuleGrounder:
         self._database = database
         skeleton = Skeleton(setting.model, rule)
         self._facts = (*setting.facts, *(open_facts(2) for _ in skeleton.quantified))
-        self._patterns = Patterns(skeleton.model, skeleton.rule, setting.sizes, setting.numbers)
+        self._patterns = Patterns(
+            skeleton.model, skeleton.rule, setting.sizes, setting.object_number
+        )
         self._tables = RuleTables(skeleton.model, skeleton.rule, setting.sizes, setting.table_cap)
         self._expansion = Expansion(setting, rule)
         self._rows = 0
