@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import random
+import sys
+from collections.abc import Mapping
 from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from plain_grounding import Plain, PlainGrounder, ViolatedError, World
+from plain_grounding import PlainAtom, PlainGrounder, ViolatedError, World
 
-from liftgbp.errors import ContradictionError
+from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Source, Span
 from liftgbp.evidence import Evidence, Known, Relation, SoftRelation
 from liftgbp.grounding import GroundNetwork, ground_network
 from liftgbp.model.model import Model
-from random_models import PREDICATES, models
+from liftgbp.model.parser import parse
+from liftgbp.reference import ground
+from random_models import PREDICATES, models, models_with_evidence
 
 # --- strategies
 
@@ -91,14 +95,20 @@ def scopes_of(network: GroundNetwork, model: Model) -> dict:
     return tables
 
 
-def in_order(plain: Plain, model: Model) -> dict:
+def in_order(plain: Mapping[tuple[PlainAtom, ...], np.ndarray], model: Model) -> dict:
     """Tables with atoms in the order of variables, for scopes in the order of names."""
     names = list(model.predicates)
     tables = {}
-    for scope, table in plain.tables.items():
+    for scope, table in plain.items():
         order = sorted(range(len(scope)), key=lambda k: (names.index(scope[k][0]), scope[k][1]))
         tables[tuple(scope[k] for k in order)] = table.transpose(order)
     return tables
+
+
+def check_tables(found: dict, wanted: dict) -> None:
+    assert found.keys() == wanted.keys()
+    for scope, table in found.items():
+        np.testing.assert_allclose(table, wanted[scope], rtol=0, atol=1e-12)
 
 
 def check_network(evidence: Evidence, sizes: dict[str, int]) -> None:
@@ -110,10 +120,8 @@ def check_network(evidence: Evidence, sizes: dict[str, int]) -> None:
             ground_network(evidence.model, sizes, evidence)
         return
     network = ground_network(evidence.model, sizes, evidence)
-    found, wanted = scopes_of(network, evidence.model), in_order(plain, evidence.model)
-    assert found.keys() == wanted.keys()
-    for scope, table in found.items():
-        np.testing.assert_allclose(table, wanted[scope], rtol=0, atol=1e-12)
+    found, wanted = scopes_of(network, evidence.model), in_order(plain.tables, evidence.model)
+    check_tables(found, wanted)
     assert network.log_constant == pytest.approx(plain.log_constant, rel=0, abs=1e-12)
     assert dict(network.free) == plain.free()
 
@@ -150,7 +158,234 @@ def test_weights_of_worlds(given: tuple[Evidence, dict[str, int]], chance: rando
         assert weight == pytest.approx(grounder.log_weight(world), rel=0, abs=1e-10)
 
 
+@settings(GENEROUS, max_examples=60)
+@given(models_with_evidence(most=3))
+def test_factors_are_those_of_the_reference(
+    given: tuple[Model, dict[str, int], Evidence],
+) -> None:
+    model, sizes, evidence = given
+    try:
+        plain = ground(model, sizes, evidence)
+    except ContradictionError:
+        with pytest.raises(ContradictionError):
+            ground_network(model, sizes, evidence)
+        return
+    network = ground_network(model, sizes, evidence)
+    wanted = in_order({factor.scope: factor.log_table for factor in plain.factors}, model)
+    check_tables(scopes_of(network, model), wanted)
+    assert network.log_constant == pytest.approx(plain.log_constant, rel=0, abs=1e-12)
+    assert len(network.ranges) + sum(network.free.values()) == len(plain.atoms)
+
+
 @settings(GENEROUS, max_examples=40)
 @given(models(), st.integers(2, 3), st.integers(1, 2))
 def test_without_evidence(model: Model, people: int, things: int) -> None:
     check_network(Evidence(model), {"person": people, "thing": things})
+
+
+# --- single cases
+
+
+def relation(*facts: tuple[int, ...]) -> Relation:
+    """True atoms, by their objects."""
+    return Relation(np.array(facts, np.int64).reshape(len(facts), -1), np.ones(len(facts), int))
+
+
+SOCIAL = """
+person = {Anna, Bob, Chris}
+friends(person, person)
+works(person, person)
+smokes(person)
+mood(person) : {low, mid, high}
+"""
+
+
+def social(rules: str, **kinds: object) -> Evidence:
+    return Evidence(parse(SOCIAL + rules, "social.mln"), **kinds)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        # Either of two closed predicates is enough, or each matters by itself.
+        "0.5 (friends(x,y) v works(x,y)) ^ smokes(x) => smokes(y)",
+        "0.5 friends(x,y) <=> works(x,y)",
+        "0.5 friends(x,y) ^ works(y,z) => smokes(z)",
+        "0.5 !friends(x,y) ^ smokes(x)",
+        "0.5 friends(x,Bob) ^ smokes(Chris) => smokes(x)",
+        "0.5 friends(x,x) => smokes(x)",
+        "0.5 friends(x,y) => mood(x) = high | x != y, y != Anna",
+        "0.5 friends(x,y) ^ friends(y,z) ^ friends(z,x) => smokes(x) | distinct",
+        # Quantifiers over closed and open predicates, in all positions.
+        "0.5 smokes(x) => EXIST y (friends(x,y) ^ smokes(y))",
+        "0.5 FORALL x (smokes(x) => EXIST y (works(y,x) ^ !friends(x,y)))",
+        "0.5 friends(x,y) => (FORALL z (friends(y,z) ^ z != x => smokes(z)))",
+        "0.5 smokes(x) <=> (EXIST x friends(x,x))",
+        "0.5 EXIST x,y (friends(x,y) ^ smokes(x) ^ smokes(y))",
+        "0.5 smokes(x) v (FORALL y (friends(x,y) v works(x,y) => (EXIST z works(y,z))))",
+        "0.5 EXIST y (y = Bob ^ friends(x,y) <=> smokes(y))",
+        "0.5 smokes(x) ^ (EXIST y (mood(y) = mid v works(x,y)))",
+    ],
+)
+@pytest.mark.parametrize("closed", [(), ("friends",), ("friends", "works")])
+def test_rules_under_closed_worlds(rules: str, closed: tuple[str, ...]) -> None:
+    hard = {
+        "friends": relation((0, 1), (1, 2), (2, 0), (2, 2)),
+        "works": relation((0, 1), (2, 0)),
+        "smokes": Relation(np.array([[1]]), np.array([0])),
+        "mood": Relation(np.array([[0], [1]]), np.array([2, 0])),
+    }
+    check_network(social(rules, hard=hard, closed=frozenset(closed)), {"person": 3})
+
+
+def test_predicates_of_which_all_atoms_are_observed() -> None:
+    everyone = Relation(np.arange(4)[:, None], np.array([2, 0, 2, 1]))
+    rules = "0.5 mood(x) = high ^ smokes(x) => smokes(y)\n0.2 mood(x) = low v smokes(x)"
+    check_network(social(rules, hard={"mood": everyone}), {"person": 4})
+
+
+def test_numbers_of_constants_are_those_of_the_whole_model() -> None:
+    # A rule that mentions the last constant alone must not take it for the first.
+    model = parse("smokes(person)\n0.3 smokes(Anna)\n0.7 smokes(Bob)")
+    evidence = Evidence(model, {"smokes": Relation(np.array([[0]]), np.array([1]))})
+    network = ground_network(model, {"person": 2}, evidence)
+    assert network.atoms is not None
+    assert network.atoms.args.tolist() == [[1]]
+    assert network.tables[0].tolist() == [0.0, 0.7]
+    assert network.log_constant == 0.3
+
+
+def test_closed_worlds_of_any_size() -> None:
+    # Only the three facts can be gone through; the rest is counted.
+    evidence = social(
+        "1.5 friends(x,y) ^ smokes(x) => smokes(y)",
+        hard={"friends": relation((0, 1), (0, 2), (2, 2))},
+        closed=frozenset({"friends", "works"}),
+    )
+    people = 10**12
+    network = ground_network(evidence.model, {"person": people}, evidence)
+    assert network.factors == 2
+    # Two pairs of friends remain; a friend of oneself fulfils the formula like all others.
+    assert network.log_constant == 1.5 * (people**2 - 2)
+    assert network.free == {2: people - 3, 3: people}
+
+
+def test_weights_follow_sizes_and_names() -> None:
+    model = parse("$alpha = 2\nsmokes(person)\n$alpha/|person| smokes(x)")
+    network = ground_network(model.with_weights({"alpha": 6.0}), {"person": 3})
+    assert [table.tolist() for table in network.tables] == [[0.0, 2.0]]
+
+
+def test_progress_counts_rules() -> None:
+    evidence = social("0.5 smokes(x)\n0.2 friends(x,y)")
+    seen: list[tuple[int, int]] = []
+    ground_network(evidence.model, {}, evidence, progress=lambda *step: seen.append(step))
+    assert seen == [(0, 2), (1, 2), (2, 2)]
+
+
+# --- errors
+
+
+def test_violated_hard_formula_names_an_example_and_a_fact() -> None:
+    source = Source("facts.db", "Smokes(Anna)\nFriends(Bob,Anna)\n")
+    evidence = social(
+        "friends(x,y) => smokes(y).",
+        hard={
+            "friends": relation((1, 0)),
+            "smokes": Relation(np.array([[0]]), np.array([0])),
+        },
+        closed=frozenset({"friends"}),
+        places={("friends", (1, 0)): Span(source, 13, 30)},
+    )
+    with pytest.raises(ContradictionError) as error:
+        ground_network(evidence.model, {}, evidence)
+    assert error.value.span is not None
+    assert error.value.span.source.name == "social.mln"
+    assert error.value.message == (
+        "the evidence violates this hard formula for x = Bob, y = Anna: "
+        "friends(Bob,Anna) is true (facts.db:2), smokes(Anna) is false"
+    )
+
+
+def test_violation_where_nothing_is_listed() -> None:
+    evidence = social(
+        "friends(x,y) | x != y.",
+        hard={"friends": relation((0, 1), (0, 2), (1, 0))},
+        closed=frozenset({"friends"}),
+    )
+    with pytest.raises(ContradictionError, match="x = Anna, y = #4"):
+        ground_network(evidence.model, {"person": 10**6}, evidence)
+
+
+def test_violation_below_a_quantifier() -> None:
+    evidence = social(
+        "smokes(x) => EXIST y friends(x,y).",
+        hard={"smokes": relation((2,)), "friends": relation((0, 1))},
+        closed=frozenset({"friends"}),
+    )
+    with pytest.raises(ContradictionError, match=r"x = Chris: smokes\(Chris\) is true"):
+        ground_network(evidence.model, {}, evidence)
+
+
+def test_contradiction_without_evidence() -> None:
+    model = parse("smokes(person)\nsmokes(x) ^ !smokes(x).")
+    with pytest.raises(ContradictionError, match="no world satisfies this hard formula"):
+        ground_network(model, {"person": 2})
+
+
+def test_soft_evidence_that_rules_out_an_observed_value() -> None:
+    evidence = social(
+        "0.5 smokes(x)",
+        hard={"smokes": relation((1,))},
+        soft={"smokes": SoftRelation(np.array([[1]]), np.array([[0.0, -np.inf]]))},
+    )
+    with pytest.raises(ContradictionError, match=r"every value that smokes\(Bob\) can have"):
+        ground_network(evidence.model, {}, evidence)
+
+
+def test_too_many_substitutions() -> None:
+    evidence = social("0.5 friends(x,y) ^ smokes(x) => smokes(y)")
+    with pytest.raises(CapacityError, match="closed-world") as error:
+        ground_network(evidence.model, {"person": 10**9}, evidence)
+    assert error.value.span is not None
+    assert error.value.span.line == 7
+
+
+def test_too_large_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = social(
+        "0.5 friends(x,y) ^ friends(y,z) => smokes(x)",
+        hard={"friends": relation(*product(range(1, 21), [0]), *product([0], range(1, 21)))},
+        closed=frozenset({"friends"}),
+    )
+    # In and out through the hub: 400 ways to go, and 20 to return to each of the others.
+    monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 500)
+    ground_network(evidence.model, {"person": 21}, evidence)
+    monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 300)
+    with pytest.raises(CapacityError, match="more than 300 substitutions"):
+        ground_network(evidence.model, {"person": 21}, evidence)
+
+
+def test_too_many_unknown_atoms_below_a_quantifier() -> None:
+    evidence = social("0.5 EXIST y (friends(x,y) ^ smokes(y))", closed=frozenset({"works"}))
+    with pytest.raises(CapacityError, match=r"below the quantifier closed-world"):
+        ground_network(evidence.model, {"person": 12}, evidence)
+
+
+def test_too_many_instances_of_quantifiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("liftgbp.grounding.quantifiers.MOST_INSTANCES", 100)
+    evidence = social("0.5 smokes(x) ^ (EXIST y mood(y) = low)")
+    with pytest.raises(CapacityError, match="more than 100 instances"):
+        ground_network(evidence.model, {"person": 11}, evidence)
+
+
+def test_more_known_objects_than_the_sort_has() -> None:
+    evidence = social("0.5 smokes(x)", known=(Known("person", (("smokes", 1),), 5),))
+    with pytest.raises(SizeError, match="5 unnamed objects are known"):
+        ground_network(evidence.model, {"person": 7}, evidence)
+
+
+def test_without_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    evidence = social("0.5 smokes(x)")
+    with pytest.raises(InputError, match=r"pip install 'liftgbp\[data\]'"):
+        ground_network(evidence.model, {}, evidence)

@@ -51,6 +51,8 @@ def _known_atoms(setting: Setting, rule: Rule, substitution: Mapping[str, int]) 
 def _objects(setting: Setting, atom: Atom, substitution: Mapping[str, int]) -> tuple[int, ...]:
     sorts = setting.model.predicates[atom.predicate].sorts
     return tuple(
-        setting.numbers[sort, term.name] if isinstance(term, Constant) else substitution[term.name]
+        setting.object_number(sort, term.name)
+        if isinstance(term, Constant)
+        else substitution[term.name]
         for term, sort in zip(atom.args, sorts, strict=True)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -39,7 +38,7 @@ def network_of(
     sizes: Mapping[str, int],
     facts: Sequence[Facts],
     factors: Sequence[AtomFactors],
-    log_constants: Sequence[float],
+    log_constant: float,
 ) -> GroundNetwork:
     """The network of factors over atoms, with variables for just those that factors touch."""
     atoms, numbers = _numbered(model, sizes, factors)
@@ -55,7 +54,7 @@ def network_of(
         np.array([some.range for some in facts], np.int64)[atoms.predicate],
         blocks,
         [some.table for some in factors],
-        log_constant=math.fsum(log_constants),
+        log_constant=log_constant,
         free={values: count for values, count in sorted(free.items()) if count},
         atoms=atoms,
     )

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.errors import SizeError
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.grounding.network import Ints
 from liftgbp.model.ast import Predicate
@@ -48,7 +46,7 @@ def open_facts(values: int) -> Facts:
 
 def all_facts(evidence: Evidence, sizes: Mapping[str, int]) -> tuple[Facts, ...]:
     """The facts about each predicate, in the order of the model."""
-    relations = _with_unnamed_objects(evidence, sizes)
+    relations = evidence.facts(sizes)
     return tuple(
         _facts(predicate, relations.get(name), name in evidence.closed, sizes)
         for name, predicate in evidence.model.predicates.items()
@@ -71,35 +69,6 @@ def _facts(
         default, unobserved = length, atoms - len(values)
     listed = values != default
     return Facts(args[listed], values[listed], length, default, unobserved)
-
-
-def _with_unnamed_objects(evidence: Evidence, sizes: Mapping[str, int]) -> dict[str, Relation]:
-    parts: dict[str, list[Relation]] = {name: [rows] for name, rows in evidence.hard.items()}
-    for name, rows in _unnamed(evidence, sizes):
-        parts.setdefault(name, []).append(rows)
-    return {
-        name: Relation(
-            np.concatenate([rows.args for rows in some]),
-            np.concatenate([rows.values for rows in some]),
-        )
-        for name, some in parts.items()
-    }
-
-
-def _unnamed(evidence: Evidence, sizes: Mapping[str, int]) -> Iterator[tuple[str, Relation]]:
-    """The facts about objects without names, which follow the named ones as they are stated."""
-    first: Counter[str] = Counter({sort: len(evidence.model.constants(sort)) for sort in sizes})
-    for known in evidence.known:
-        start = first[known.sort]
-        first[known.sort] += known.count
-        if first[known.sort] > sizes[known.sort]:
-            raise SizeError(
-                f"size {sizes[known.sort]} is too small for sort {known.sort}: the evidence "
-                f"speaks of {first[known.sort]} objects; give a larger size"
-            )
-        objects = np.arange(start, start + known.count, dtype=np.int64)
-        for name, value in known.values:
-            yield name, Relation(objects[:, None], np.full(known.count, value, np.int64))
 
 
 def row_keys(rows: Ints, sizes: Sequence[int]) -> Ints:

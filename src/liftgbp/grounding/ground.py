@@ -50,9 +50,9 @@ def ground_network(
     >>> network.atoms.args[:, 0].tolist(), network.blocks[0].scopes.tolist(), network.free
     ([0, 1, 2], [[0, 1], [1, 2]], {2: 997})
     """
-    evidence = Evidence(model) if evidence is None else evidence
+    evidence = Evidence.of(model) if evidence is None else evidence
     model = evidence.model
-    domain_sizes = model.domain_sizes(sizes)
+    domain_sizes = evidence.domain_sizes(sizes)
     setting = Setting(evidence, domain_sizes, all_facts(evidence, domain_sizes), table_cap)
     grounded = Grounded()
     with closing(Database(setting.facts)) as database:
@@ -63,7 +63,7 @@ def ground_network(
         if name in evidence.soft:
             _SoftFactors(setting, number)(grounded)
     progress(len(model.rules), len(model.rules))
-    return network_of(model, domain_sizes, setting.facts, grounded.factors, grounded.log_constants)
+    return network_of(model, domain_sizes, setting.facts, grounded.factors, grounded.log_constant)
 
 
 class _SoftFactors:
@@ -94,7 +94,7 @@ class _SoftFactors:
         if axes:
             result.factors.append(AtomFactors((self._number,), (args,), left))
         else:
-            result.add_constant(float(left), len(args))
+            result.constants[float(left)] += len(args)
 
     def _states(self, args: Ints) -> Ints:
         """The states of atoms, by their objects."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -65,14 +65,14 @@ class Patterns:
         model: Model,
         rule: Rule,
         sizes: Mapping[str, int],
-        numbers: Mapping[tuple[str, str], int],
+        number_of: Callable[[str, str], int],
     ) -> None:
         self._rule = rule
         self._sizes = sizes
         self._sorts = model.variable_sorts(rule)
         self._variables = free_variables(rule)
         mentioned = dict.fromkeys(constant_sorts(rule, model.predicates))
-        self._numbers = {key: numbers[key] for key in mentioned}
+        self._numbers = {key: number_of(*key) for key in mentioned}
         named = Counter(sort for sort, _ in mentioned)
         self._classes = [ObjectClass(sort, 1, name) for sort, name in mentioned]
         self._classes += [

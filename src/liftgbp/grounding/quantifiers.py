@@ -152,7 +152,7 @@ class Expansion:
         self._sizes = setting.sizes
         self._cap = setting.table_cap
         self._sorts = setting.model.variable_sorts(rule)
-        self._numbers = setting.numbers
+        self._number_of = setting.object_number
         self._predicates = {name: k for k, name in enumerate(setting.model.predicates)}
         self._facts = setting.facts
         self._instances = 0
@@ -219,7 +219,7 @@ class Expansion:
 
     def _object(self, term: Term, sort: str, binding: Mapping[str, int]) -> int:
         if isinstance(term, Constant):
-            return self._numbers[sort, term.name]
+            return self._number_of(sort, term.name)
         return binding[term.name]
 
     def _same(self, left: Term, right: Term, binding: Mapping[str, int]) -> bool:

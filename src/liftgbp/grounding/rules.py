@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -27,15 +29,15 @@ MOST_ROWS = 20_000_000
 
 @dataclass(slots=True)
 class Grounded:
-    """What rules ground to: factors, and the logarithms of those that have become constants."""
+    """What rules ground to: factors, and how often factors have become which log constants."""
 
     factors: list[AtomFactors] = field(default_factory=list)
-    log_constants: list[float] = field(default_factory=list)
+    constants: Counter[float] = field(default_factory=Counter)
 
-    def add_constant(self, value: float, count: int) -> None:
-        """Add as many factors without atoms."""
-        if value:
-            self.log_constants.append(value * count)
+    @property
+    def log_constant(self) -> float:
+        """The sum of all constants, rounded once for each that is different."""
+        return math.fsum(value * count for value, count in self.constants.items())
 
 
 class RuleGrounder:
@@ -47,7 +49,9 @@ class RuleGrounder:
         self._database = database
         skeleton = Skeleton(setting.model, rule)
         self._facts = (*setting.facts, *(open_facts(2) for _ in skeleton.quantified))
-        self._patterns = Patterns(skeleton.model, skeleton.rule, setting.sizes, setting.numbers)
+        self._patterns = Patterns(
+            skeleton.model, skeleton.rule, setting.sizes, setting.object_number
+        )
         self._tables = RuleTables(skeleton.model, skeleton.rule, setting.sizes, setting.table_cap)
         self._expansion = Expansion(setting, rule)
         self._rows = 0
@@ -79,7 +83,7 @@ class RuleGrounder:
         if others:
             if drivers.constant == -np.inf:
                 raise self._contradiction(pattern, self._other_row(pattern, selections))
-            result.add_constant(drivers.constant, others)
+            result.constants[drivers.constant] += others
 
     def _check_capacity(self, selection: Selection) -> None:
         self._rows += self._database.bound(selection, MOST_ROWS)
@@ -109,7 +113,7 @@ class RuleGrounder:
                 if left == -np.inf:
                     first = min(map(tuple, rows[members].tolist()))
                     raise self._contradiction(selection.pattern, first)
-                result.add_constant(float(left), len(members))
+                result.constants[float(left)] += len(members)
 
     def _expand(self, pattern: Pattern, rows: Ints, result: Grounded) -> None:
         """Add the factors of substitutions under which quantified formulas matter."""
@@ -122,7 +126,7 @@ class RuleGrounder:
             elif table == -np.inf:
                 raise self._contradiction(pattern, row)
             else:
-                result.add_constant(float(table), 1)
+                result.constants[float(table)] += 1
         for (predicates, _), (table, scopes) in found.items():
             args = tuple(
                 np.array([scope[k][1] for scope in scopes], np.int64).reshape(len(scopes), -1)
@@ -140,11 +144,13 @@ class RuleGrounder:
             for selection in selections
             for row in self._database.rows(selection)[0].tolist()
         }
-        return next(row for row in _rows_of(pattern) if row not in taken)
+        return next(row for row in _rows_of(pattern, len(taken) + 1) if row not in taken)
 
 
-def _rows_of(pattern: Pattern) -> Iterator[tuple[int, ...]]:
-    for row in product(*map(range, pattern.domains)):
+def _rows_of(pattern: Pattern, wanted: int) -> Iterator[tuple[int, ...]]:
+    """As many substitutions as wanted, or more, or all; over the first objects of the domains."""
+    avoided = len(pattern.domains) + max(map(len, pattern.excluded), default=0)
+    for row in product(*(range(min(size, wanted + avoided)) for size in pattern.domains)):
         if all(row[i] != row[j] for i, j in pattern.different) and not any(
             number in excluded for number, excluded in zip(row, pattern.excluded, strict=True)
         ):
