@@ -419,6 +419,12 @@ def test_values_that_a_network_has_not(tmp_path: Path) -> None:
         conditioned(network, {1: 3})
 
 
+def test_blocks_without_factors() -> None:
+    empty = FactorBlock(np.zeros((0, 2), np.int64), np.zeros(0, np.int64))
+    network = GroundNetwork(np.array([2, 3]), (empty,), ())
+    assert log_z(conditioned(network, {0: 1})) == pytest.approx(math.log(3))
+
+
 def test_impossible_evidence(tmp_path: Path) -> None:
     network = read_uai(written(tmp_path / "net.uai", TWO_VARIABLES))
     with pytest.raises(
