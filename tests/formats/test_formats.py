@@ -13,6 +13,7 @@ from random_networks import log_weights, log_z, networks
 
 from liftgbp import reference
 from liftgbp.errors import CapacityError, ContradictionError, InputError, ModelError, QueryError
+from liftgbp.evidence import Evidence
 from liftgbp.formats import (
     conditioned,
     read_fg,
@@ -23,9 +24,9 @@ from liftgbp.formats import (
     write_network,
     write_uai,
 )
-from liftgbp.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network, merged
 from liftgbp.model.model import Model
-from random_models import models
+from random_models import models, models_with_evidence
 
 BOTH = pytest.mark.parametrize("ending", ["uai", "fg"])
 ANY_TIME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
@@ -419,9 +420,46 @@ def test_values_that_a_network_has_not(tmp_path: Path) -> None:
         conditioned(network, {1: 3})
 
 
+def test_blocks_without_factors() -> None:
+    empty = FactorBlock(np.zeros((0, 2), np.int64), np.zeros(0, np.int64))
+    network = GroundNetwork(np.array([2, 3]), (empty,), ())
+    assert log_z(conditioned(network, {0: 1})) == pytest.approx(math.log(3))
+
+
 def test_impossible_evidence(tmp_path: Path) -> None:
     network = read_uai(written(tmp_path / "net.uai", TWO_VARIABLES))
     with pytest.raises(
         ContradictionError, match=r"values 0 = 0, 1 = 1 are impossible in the factor over .* 0, 1"
     ):
         conditioned(network, {0: 0, 1: 1})
+
+
+# --- what the grounder gives
+
+
+@BOTH
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(drawn=models_with_evidence(most=3))
+def test_files_of_models_with_evidence_keep_the_exact_answers(
+    ending: str,
+    tmp_path_factory: pytest.TempPathFactory,
+    drawn: tuple[Model, dict[str, int], Evidence],
+) -> None:
+    model, domain, evidence = drawn
+    try:
+        expected = reference.exact(reference.ground(model, domain, evidence), cap=2**12)
+        network = ground_network(evidence.model, domain, evidence)
+    except (ContradictionError, CapacityError):
+        assume(False)
+    path = tmp_path_factory.mktemp("nets") / f"net.{ending}"
+    write_network(network, path)
+    answer = reference.exact(ground_of(read_network(path)))
+    assert answer.log_z == pytest.approx(expected.log_z, abs=1e-9)
+    assert network.atoms is not None
+    predicates = list(evidence.model.predicates)
+    for probabilities, predicate, args in zip(
+        answer.marginals.values(), network.atoms.predicate, network.atoms.args, strict=True
+    ):
+        objects = tuple(obj for obj in args.tolist() if obj >= 0)
+        atom = reference.GroundAtom(predicates[predicate], objects)
+        assert np.allclose(probabilities, expected.marginals[atom], rtol=0, atol=1e-9), atom

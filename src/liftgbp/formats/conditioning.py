@@ -63,6 +63,8 @@ def simplified(
     new_blocks: list[FactorBlock] = []
     new_tables: list[Floats] = []
     for block in blocks:
+        if not len(block.table_of):
+            continue
         kinds, kind_of = np.unique(
             np.column_stack([block.table_of, observed[block.scopes]]), axis=0, return_inverse=True
         )
