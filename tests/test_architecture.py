@@ -12,13 +12,15 @@ import liftgbp
 SOURCE = Path(liftgbp.__file__).parent
 ALLOWED = {
     "errors": set(),
+    "arrays": set(),
     "model": {"errors"},
     "shatter": {"errors", "model"},
     "evidence": {"errors", "model"},
     "grounding": {"errors", "model", "evidence", "shatter"},
     "signature": {"errors"},
-    "regions": {"errors", "model", "shatter", "signature"},
-    "plan": {"errors", "model", "regions"},
+    "regions": {"errors", "arrays", "model", "shatter", "signature"},
+    "compress": {"errors", "arrays", "grounding", "regions", "signature"},
+    "plan": {"errors", "arrays", "model", "regions"},
     "solve": {"errors", "plan"},
     "query": {"errors", "model", "shatter", "signature", "regions", "plan", "solve"},
     "reference": {"errors", "model"},

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from liftgbp.arrays import Hashes, Ints, group_rows, hash_rows
 from liftgbp.compress.potentials import stabilisers
 from liftgbp.compress.refine import AROUND, Partition, Relation, code_weights
-from liftgbp.compress.rows import Hashes, Ints, group_rows, hash_rows
 from liftgbp.regions.counts import Count
 from liftgbp.regions.structure import Edge, Message
 

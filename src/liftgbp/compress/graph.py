@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.arrays import Ints, group_rows, starts_of
 from liftgbp.compress.ground import GroundRegions
-from liftgbp.compress.rows import Ints, group_rows, starts_of
 from liftgbp.errors import ContradictionError
 from liftgbp.grounding import GroundNetwork
 from liftgbp.regions.structure import RegionGraph

@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from liftgbp.compress.rows import Bools, Ints
+from liftgbp.arrays import Bools, Ints
 
 LARGEST = 720
 """The most elements of a group; larger groups are not looked for."""

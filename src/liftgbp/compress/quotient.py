@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from liftgbp.arrays import Ints, positions_of
 from liftgbp.compress.edges import EdgeTable, as_tuples
 from liftgbp.compress.graph import Alignment, QuotientGraph
 from liftgbp.compress.ground import GroundRegions, Pattern, Progress, silent
 from liftgbp.compress.potentials import first_frames
 from liftgbp.compress.refine import AROUND, Partition, code_weights, refine
-from liftgbp.compress.rows import Ints, positions_of
 from liftgbp.compress.verify import verify
 from liftgbp.grounding import GroundNetwork
 from liftgbp.regions.counts import Count
