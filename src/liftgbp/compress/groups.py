@@ -28,6 +28,9 @@ class Groups:
         self._products: dict[int, Ints] = {}
         self._generators: dict[int, tuple[tuple[int, ...], ...]] = {}
 
+    def __len__(self) -> int:
+        return len(self._elements)
+
     def add(self, elements: Ints) -> int:
         """The number of a group."""
         elements = elements[np.lexsort(elements.T[::-1])] if elements.shape[1] else elements[:1]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from liftgbp.arrays import Ints, starts_of
+from liftgbp.arrays import Ints, group_rows, starts_of
 
 if TYPE_CHECKING:
     from liftgbp.regions.structure import Edge, Message, Region
@@ -71,6 +71,14 @@ class Kept(Generic[Key]):
         if found == len(self.values):
             self.values.append(value)
         return found
+
+
+def numbers_of_rows(kept: Kept[Axes], rows: Ints) -> Ints:
+    """The places of axes that are given as rows."""
+    if not len(rows):
+        return np.zeros(0, dtype=np.int64)
+    first, which = group_rows(list(rows.T))
+    return _numbers([kept.number(tuple(row)) for row in rows[first].tolist()])[which]
 
 
 def arrays_of(
