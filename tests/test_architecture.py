@@ -11,10 +11,11 @@ import liftgbp
 
 SOURCE = Path(liftgbp.__file__).parent
 NORMAL = {"errors", "model", "evidence", "shatter"}
-ENGINE = NORMAL | {"signature", "regions", "plan", "solve", "query"}
+ENGINE = NORMAL | {"arrays", "signature", "regions", "plan", "solve", "query"}
 GROUND = {"grounding", "compress"}
 ALLOWED = {
     "errors": set(),
+    "arrays": set(),
     "files": {"errors"},
     "model": {"errors"},
     "evidence": {"errors", "model"},
@@ -22,9 +23,9 @@ ALLOWED = {
     "grounding": NORMAL,
     "formats": {"errors", "model", "evidence", "grounding"},
     "signature": {"errors"},
-    "regions": {"errors", "model", "shatter", "signature"},
-    "compress": {"errors", "grounding", "regions", "signature"},
-    "plan": {"errors", "model", "regions"},
+    "regions": {"errors", "arrays", "model", "shatter", "signature"},
+    "compress": {"errors", "arrays", "grounding", "regions", "signature"},
+    "plan": {"errors", "arrays", "model", "regions"},
     "solve": {"errors", "plan"},
     "query": ENGINE | GROUND | {"files"},
     "reference": {"errors", "model", "evidence"},

@@ -15,7 +15,8 @@ from liftgbp.check import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.ast import WeightedFormula
 from liftgbp.model.model import Model
-from liftgbp.plan import Plan, compile_plan
+from liftgbp.plan import Plan, compile_plan, refill
+from liftgbp.plan.plan import Exponents, Factored, stacked
 from liftgbp.plan.projection import projection
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
@@ -135,6 +136,32 @@ def test_large_plans_use_another_product(regions: str, monkeypatch: pytest.Monke
         columns, values = plan.exponents.columns[start:end], plan.exponents.values[start:end]
         by_hand[row] = math.fsum(v * messages[c] for c, v in zip(columns, values, strict=True))
     np.testing.assert_allclose(small, by_hand, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("regions", FAMILIES)
+def test_factored_exponents_are_the_same(
+    regions: str, symmetric: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "r(person, person)\np(person)\n1 r(x,y) ^ r(y,z) => r(x,z)\n1 r(x,y) => p(x)\n!p(A)."
+    graph = graph_of(text, {"person": 7}, regions)
+    plain = compile_plan(graph, symmetric=symmetric)
+    monkeypatch.setattr("liftgbp.plan.compile.FACTORED_FROM", 0)
+    factored = compile_plan(graph, symmetric=symmetric)
+    assert isinstance(plain.exponents, Exponents)
+    assert isinstance(factored.exponents, Factored)
+    messages = np.random.default_rng(1).normal(size=(3, plain.layout.message_entries))
+    expected = plain.exponents @ messages
+    np.testing.assert_allclose(factored.exponents @ messages, expected, rtol=0, atol=1e-12)
+    resized = graph_of(text, {"person": 70}, regions)
+    plans = [refill(factored, resized), factored, factored]
+    together = stacked([plan.exponents for plan in plans])
+    np.testing.assert_allclose((together @ messages)[1:], expected[1:], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        (together.kept(np.array([0])) @ messages[:1])[0],
+        refill(plain, resized).exponents @ messages[0],
+        rtol=1e-12,
+    )
 
 
 # --- supports

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
+from liftgbp.arrays import Bools, Hashes, Ints, group_rows, hash_rows
 from liftgbp.compress.potentials import stabilisers
 from liftgbp.compress.refine import AROUND, Partition, Relation, code_weights
-from liftgbp.compress.rows import Hashes, Ints, group_rows, hash_rows
-from liftgbp.regions.counts import Count
-from liftgbp.regions.structure import Edge, Message
+from liftgbp.regions.arrays import Axes, Kept, numbers_of_rows
 
 
 class EdgeTable:
@@ -18,17 +15,23 @@ class EdgeTable:
 
     Parents of one name send the same message. Names that a symmetry of the child takes into each
     other belong to one message with its axes permuted.
+
+    edges     rows of child, parent, message and axes
+    kappa     how many parents each edge stands for
+    messages  rows of parent, child, axes and the group of symmetries
     """
 
-    def __init__(self, partition: Partition, kind: Ints, example: Ints) -> None:
+    def __init__(
+        self, partition: Partition, kind: Ints, is_example: Bools, axes: Kept[Axes]
+    ) -> None:
         self._partition = partition
         self._groups = partition.groups
         self._kind = kind
-        self._is_example = np.zeros(len(kind), dtype=bool)
-        self._is_example[example] = True
-        self._counts: dict[int, Count] = {}
-        self.edges: list[Edge] = []
-        self.messages: list[Message] = []
+        self._is_example = is_example
+        self._axes = axes
+        none = np.zeros((4, 0), dtype=np.int64)
+        self.edges, self.messages = none, none
+        self.kappa = none[0]
         keys = [np.zeros(0, dtype=np.uint64), *map(self._add, partition.relations)]
         every_key = np.concatenate(keys)
         self._by_key = np.argsort(every_key)
@@ -37,8 +40,7 @@ class EdgeTable:
 
     def find(self, child: Ints, parent: Ints, code: Hashes) -> Ints:
         """The numbers of edges by kind of child and parent, and the code of the embedding."""
-        place = np.searchsorted(self._keys, hash_rows([child, parent, code]))
-        return self._by_key[place]
+        return self._by_key[np.searchsorted(self._keys, hash_rows([child, parent, code]))]
 
     def _add(self, relation: Relation) -> Hashes:
         """Add the edges between two sizes, and return their keys."""
@@ -51,28 +53,18 @@ class EdgeTable:
         kappa = np.bincount(name, minlength=len(first))[order]
         first = first[order]
         child, parent, code = child[first], parent[first], code[first]
-        orbit, turn, axes, symmetry = self._orbits(relation, pairs[first])
+        orbit, turn, rows, symmetry = self._orbits(relation, pairs[first])
         head, message = group_rows([child, parent, orbit])
-        start = len(self.messages)
-        self.messages += map(
-            Message,
-            parent[head].tolist(),
-            child[head].tolist(),
-            as_tuples(axes[head]),
-            [self._groups.generators(group) for group in symmetry[head].tolist()],
+        message_axes = numbers_of_rows(self._axes, rows[head])
+        edge_axes = numbers_of_rows(self._axes, turn)
+        self.edges = np.hstack(
+            [self.edges, [child, parent, self.messages.shape[1] + message, edge_axes]]
         )
-        self.edges += map(
-            Edge,
-            child.tolist(),
-            parent.tolist(),
-            (start + message).tolist(),
-            as_tuples(turn),
-            [self._count(times) for times in kappa.tolist()],
+        self.messages = np.hstack(
+            [self.messages, [parent[head], child[head], message_axes, symmetry[head]]]
         )
+        self.kappa = np.append(self.kappa, kappa)
         return hash_rows([child, parent, code])
-
-    def _count(self, times: int) -> Count:
-        return self._counts.setdefault(times, Count((), 1, times))
 
     def _orbits(self, relation: Relation, pairs: Ints) -> tuple[Hashes, Ints, Ints, Ints]:
         """For each pair the orbit of its name under the symmetries of the child.
@@ -96,10 +88,3 @@ class EdgeTable:
             turn[own] = groups.elements(group)[choice]
             symmetry[own] = stabilisers(groups, group, codes, choice)
         return orbit, turn, np.take_along_axis(rows, turn, axis=1), symmetry
-
-
-def as_tuples(rows: Ints) -> Iterator[tuple[int, ...]]:
-    """The rows as tuples; equal rows share one."""
-    first, which = group_rows(list(rows.T)) if len(rows) else (np.zeros(0, np.int64),) * 2
-    distinct = [tuple(row) for row in rows[first].tolist()]
-    return (distinct[k] for k in which.tolist())

@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.arrays import Ints, group_rows, starts_of
 from liftgbp.compress.ground import GroundRegions
-from liftgbp.compress.rows import Ints, group_rows, starts_of
 from liftgbp.errors import ContradictionError
 from liftgbp.grounding import GroundNetwork
-from liftgbp.regions.structure import RegionGraph
+from liftgbp.regions.arrays import GraphArrays
+from liftgbp.regions.counts import Count
+from liftgbp.regions.structure import Edge, HeldFactor, Member, Message, Region, RegionGraph
 
-MOST_ROWS = 40
-"""How many regions a graph prints."""
+MOST_ROWS, MOST_PARENTS = 40, 12
+"""How many regions a graph prints, and how many parents of each."""
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
     """Which kind each ground region is, and which of its variables is which axis.
 
-    kind   the kind of each ground region
-    frame  per size of regions, for each axis the place of its variable in ascending order
-    orbit  per kind, for each axis the smallest axis that symmetries take it to
+    kind       the kind of each ground region
+    example    the first ground region of each kind
+    frame      per size of regions, for each axis the place of its variable in ascending order
+    group      the number of each kind's group of symmetries
+    orbits     per group, for each axis the smallest axis that it is taken to
+    variables  the number of variables
     """
 
     regions: GroundRegions
     kind: Ints
+    example: Ints
     frame: tuple[Ints, ...]
-    orbit: tuple[tuple[int, ...], ...]
+    group: Ints
+    orbits: tuple[Ints, ...]
     variables: int
 
     @cached_property
@@ -41,6 +52,17 @@ class Alignment:
         return tuple(
             np.take_along_axis(rows, frame, axis=1)
             for rows, frame in zip(self.regions.rows, self.frame, strict=True)
+        )
+
+    @cached_property
+    def examples_in_frame(self) -> tuple[Ints, ...]:
+        """The same for the first region of each kind."""
+        bounds = np.searchsorted(self.example, self.regions.starts).tolist()
+        return tuple(
+            rows[self.example[first:last] - start]
+            for rows, start, (first, last) in zip(
+                self.variables_in_frame, self.regions.starts, pairwise(bounds), strict=False
+            )
         )
 
     @cached_property
@@ -61,9 +83,9 @@ class Alignment:
         region, axis = self.home
         inside = np.flatnonzero(region >= 0)
         kind = self.kind[region[inside]]
-        lengths = np.array([len(own) for own in self.orbit], dtype=np.int64)
-        flat = np.array([k for own in self.orbit for k in own], dtype=np.int64)
-        orbit = flat[starts_of(lengths)[kind] + axis[inside]]
+        starts = starts_of(np.array([len(own) for own in self.orbits], dtype=np.int64))
+        flat = np.concatenate([np.zeros(0, np.int64), *self.orbits])
+        orbit = flat[starts[self.group[kind]] + axis[inside]]
         first, number = group_rows([kind, orbit])
         # Numbered by the regions they live in.
         order = np.lexsort((orbit[first], kind[first]))
@@ -99,28 +121,92 @@ class Alignment:
         return int(common[-1]) if len(common) else None
 
 
+class OnDemand(Sequence[Item]):
+    """A sequence whose items are made when one is asked for; its length is known before."""
+
+    def __init__(self, length: int, make: Callable[[], Sequence[Item]]) -> None:
+        self._length = length
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._length
+
+    @cached_property
+    def _items(self) -> Sequence[Item]:
+        return self._make()
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Item]: ...
+    def __getitem__(self, place: int | slice) -> Item | Sequence[Item]:
+        return self._items[place]
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self._items)
+
+
 @dataclass(frozen=True)
 class QuotientGraph(RegionGraph):
     """A ground region graph with one region for all that behave alike.
 
     Region k stands for the ground regions of kind k in `alignment`; its cluster names the variables
-    of one of them.
+    of one of them. There may be very many, so a plan is compiled from `in_arrays`.
     """
 
     network: GroundNetwork
     alignment: Alignment
+    in_arrays: GraphArrays
+    parents: Ints
+
+    @property
+    def arrays(self) -> GraphArrays:
+        """The graph in arrays."""
+        return self.in_arrays
 
     # --- exact integers
 
     @cached_property
     def n(self) -> tuple[int, ...]:
         """How many ground regions each region stands for."""
-        return tuple(region.count.times for region in self.regions)
+        return tuple(self._counts.tolist())
+
+    @cached_property
+    def _counts(self) -> Ints:
+        return np.bincount(self.alignment.kind, minlength=len(self.regions))
 
     @cached_property
     def kappa(self) -> tuple[int, ...]:
         """How many ground parents a child has through each edge."""
-        return tuple(edge.count.times for edge in self.edges)
+        return tuple(self.parents.tolist())
+
+    @cached_property
+    def counting_numbers(self) -> tuple[int, ...]:
+        """One minus the counting numbers of the larger ground regions around each region."""
+        around = np.zeros(len(self.regions), dtype=np.int64)
+        numbers = np.ones(len(self.regions), dtype=np.int64)
+        owner, region = self.arrays.member_owner, self.arrays.member_region
+        sizes = self.alignment.regions.sizes[self.alignment.example]
+        # From large to small, so that a number is final before it is used.
+        for size in np.unique(sizes)[::-1]:
+            own = sizes == size
+            assert not (around[own] % self._counts[own]).any(), "regions of a kind are alike"
+            numbers[own] -= around[own] // self._counts[own]
+            pairs = np.flatnonzero(own[owner])
+            weight = (numbers * self._counts)[owner[pairs]]
+            np.add.at(around, region[pairs], weight)
+        return tuple(numbers.tolist())
+
+    @property
+    def ground_regions(self) -> int:
+        """The number of regions of the ground region graph."""
+        return len(self.alignment.regions)
+
+    @cached_property
+    def edges_into(self) -> tuple[tuple[int, ...], ...]:
+        """The edges that end in each region."""
+        edges, starts = self.arrays.edges_by_child
+        return tuple(tuple(edges[a:b].tolist()) for a, b in pairwise(starts.tolist()))
 
     @cached_property
     def numbers_of_atoms(self) -> tuple[int, ...]:
@@ -131,8 +217,12 @@ class QuotientGraph(RegionGraph):
     @cached_property
     def atom_of_axis(self) -> tuple[tuple[int, ...], ...]:
         """Per region, which kind of atom each of its axes is."""
-        kinds = self.alignment.atom_kind.tolist()
-        return tuple(tuple(kinds[v] for v, _ in region.cluster) for region in self.regions)
+        kinds = self.alignment.atom_kind
+        return tuple(
+            row
+            for rows in self.alignment.examples_in_frame
+            for row in map(tuple, kinds[rows].tolist())
+        )
 
     @cached_property
     def group_of_atom(self) -> tuple[int, ...]:
@@ -156,8 +246,7 @@ class QuotientGraph(RegionGraph):
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Per region, the number of values of each of its axes."""
-        ranges = self.network.ranges.tolist()
-        return tuple(tuple(ranges[v] for v, _ in region.cluster) for region in self.regions)
+        return tuple(self.arrays.shapes[k] for k in self.arrays.region_shape.tolist())
 
     def log_table(self, parfactor: int) -> NDArray[np.float64]:
         """A table of the network."""
@@ -194,13 +283,19 @@ class QuotientGraph(RegionGraph):
 
     # --- words
 
-    def variable_text(self, variable: int) -> str:
-        """A name for a variable."""
-        return f"v{variable}"
+    def variables(self, number: int) -> list[int]:
+        """The variables of one of the ground regions that a region stands for, axis by axis."""
+        row: list[int] = self.alignment.region_row(int(self.alignment.example[number])).tolist()
+        return row
 
     def region_text(self, number: int) -> str:
-        """The variables of one of the ground regions that a region stands for."""
-        return " ".join(self.variable_text(v) for v, _ in self.regions[number].cluster)
+        """The same in words."""
+        return " ".join(f"v{variable}" for variable in self.variables(number))
+
+    @cached_property
+    def _outer(self) -> list[bool]:
+        flags: list[bool] = self.alignment.regions.outer[self.alignment.example].tolist()
+        return flags
 
     def as_dict(self) -> dict[str, object]:
         """The graph for JSON; counts are exact integers."""
@@ -210,12 +305,12 @@ class QuotientGraph(RegionGraph):
             "regions": [
                 {
                     "region": number,
-                    "example": [v for v, _ in region.cluster],
+                    "example": self.variables(number),
                     "n": self.n[number],
                     "c": self.counting_numbers[number],
-                    "outer": region.outer,
+                    "outer": self._outer[number],
                 }
-                for number, region in enumerate(self.regions)
+                for number in range(len(self.regions))
             ],
             "edges": [
                 {
@@ -236,15 +331,111 @@ class QuotientGraph(RegionGraph):
             f"compressed region graph ({self.family}): {len(self.regions)} regions, "
             f"{len(self.edges)} edges, {self.ground_regions} ground regions"
         ]
-        for number, region in enumerate(self.regions[:MOST_ROWS]):
+        parent_of = self.arrays.edge_parent
+        for number in range(min(len(self.regions), MOST_ROWS)):
             parents = ", ".join(
-                f"{self.edges[e].parent} × {self.kappa[e]}" for e in self.edges_into[number]
+                f"{parent_of[e]} × {self.kappa[e]}" for e in self.edges_into[number][:MOST_PARENTS]
             )
+            more = ", …" if len(self.edges_into[number]) > MOST_PARENTS else ""
             lines.append(
-                f"  {number}{'*' if region.outer else ' '} {self.region_text(number)}   "
+                f"  {number}{'*' if self._outer[number] else ' '} {self.region_text(number)}   "
                 f"n={self.n[number]}  c={self.counting_numbers[number]}  "
-                f"parents × κ: {parents or 'none'}"
+                f"parents × κ: {parents or 'none'}{more}"
             )
         if len(self.regions) > MOST_ROWS:
             lines.append(f"  … and {len(self.regions) - MOST_ROWS} more")
         return "\n".join(lines)
+
+
+# --- from arrays to single regions, messages and edges
+
+
+def quotient_graph(
+    network: GroundNetwork, alignment: Alignment, arrays: GraphArrays, parents: Ints
+) -> QuotientGraph:
+    """The graph of kinds; its regions, messages and edges are made when they are asked for."""
+    return QuotientGraph(
+        family=alignment.regions.family,
+        regions=OnDemand(len(alignment.example), lambda: _regions(alignment, arrays)),
+        messages=OnDemand(len(arrays.message_child), lambda: _messages(arrays)),
+        edges=OnDemand(len(arrays.edge_child), lambda: _edges(arrays, parents)),
+        network=network,
+        alignment=alignment,
+        in_arrays=arrays,
+        parents=parents,
+    )
+
+
+def _regions(alignment: Alignment, arrays: GraphArrays) -> tuple[Region, ...]:
+    clusters = [row for rows in alignment.examples_in_frame for row in rows.tolist()]
+    counts = np.bincount(alignment.kind, minlength=len(clusters)).tolist()
+    outer = alignment.regions.outer[alignment.example].tolist()
+    held: list[list[HeldFactor]] = [[] for _ in clusters]
+    for region, table, axes in zip(
+        arrays.held_region.tolist(),
+        arrays.held_table.tolist(),
+        arrays.held_axes.tolist(),
+        strict=True,
+    ):
+        held[region].append(HeldFactor(table, arrays.axes[axes]))
+    members = _members(arrays, len(clusters))
+    return tuple(
+        Region(
+            cluster=tuple((variable, ()) for variable in cluster),
+            count=Count((), 1, counts[number]),
+            outer=outer[number],
+            symmetries=arrays.symmetries[symmetries],
+            members=tuple(members[number]),
+            held=tuple(held[number]),
+        )
+        for number, (cluster, symmetries) in enumerate(
+            zip(clusters, arrays.region_symmetries.tolist(), strict=True)
+        )
+    )
+
+
+def _members(arrays: GraphArrays, regions: int) -> list[list[Member]]:
+    local: list[dict[int, int]] = [{} for _ in arrays.member_owner]
+    for member, edge, count in zip(
+        arrays.local_member.tolist(),
+        arrays.local_edge.tolist(),
+        arrays.local_count.tolist(),
+        strict=True,
+    ):
+        local[member][edge] = count
+    members: list[list[Member]] = [[] for _ in range(regions)]
+    for number, (owner, region, axes) in enumerate(
+        zip(
+            arrays.member_owner.tolist(),
+            arrays.member_region.tolist(),
+            arrays.member_axes.tolist(),
+            strict=True,
+        )
+    ):
+        members[owner].append(Member(region, arrays.axes[axes], local[number]))
+    return members
+
+
+def _messages(arrays: GraphArrays) -> tuple[Message, ...]:
+    return tuple(
+        map(
+            Message,
+            arrays.message_parent.tolist(),
+            arrays.message_child.tolist(),
+            [arrays.axes[k] for k in arrays.message_axes.tolist()],
+            [arrays.symmetries[k] for k in arrays.message_symmetries.tolist()],
+        )
+    )
+
+
+def _edges(arrays: GraphArrays, parents: Ints) -> tuple[Edge, ...]:
+    return tuple(
+        map(
+            Edge,
+            arrays.edge_child.tolist(),
+            arrays.edge_parent.tolist(),
+            arrays.edge_message.tolist(),
+            [arrays.axes[k] for k in arrays.edge_axes.tolist()],
+            [Count((), 1, times) for times in parents.tolist()],
+        )
+    )

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.compress.rows import Bools, Ints, group_rows, starts_of
+from liftgbp.arrays import Bools, Ints, group_rows, starts_of
 from liftgbp.compress.subsets import Inside, common_subsets, containments, maximal
 from liftgbp.errors import InputError
 from liftgbp.grounding import FactorBlock, GroundNetwork

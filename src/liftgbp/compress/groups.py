@@ -8,7 +8,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from liftgbp.compress.rows import Bools, Ints
+from liftgbp.arrays import Bools, Ints
 
 LARGEST = 720
 """The most elements of a group; larger groups are not looked for."""
@@ -27,6 +27,9 @@ class Groups:
         self._inverses: list[Ints] = []
         self._products: dict[int, Ints] = {}
         self._generators: dict[int, tuple[tuple[int, ...], ...]] = {}
+
+    def __len__(self) -> int:
+        return len(self._elements)
 
     def add(self, elements: Ints) -> int:
         """The number of a group."""

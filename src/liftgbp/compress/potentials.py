@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from liftgbp.arrays import Bools, Floats, Hashes, Ints, group_rows, mix, starts_of
 from liftgbp.compress.ground import GroundRegions
 from liftgbp.compress.groups import Groups, block_permutations
-from liftgbp.compress.rows import Bools, Floats, Hashes, Ints, group_rows, mix, starts_of
 from liftgbp.grounding import GroundNetwork
 
 _WEIGHTS_SEED = 1848

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-
 import numpy as np
 
-from liftgbp.compress.edges import EdgeTable, as_tuples
-from liftgbp.compress.graph import Alignment, QuotientGraph
+from liftgbp.arrays import Ints, positions_of
+from liftgbp.compress.edges import EdgeTable
+from liftgbp.compress.graph import Alignment, QuotientGraph, quotient_graph
 from liftgbp.compress.ground import GroundRegions, Pattern, Progress, silent
 from liftgbp.compress.potentials import first_frames
 from liftgbp.compress.refine import AROUND, Partition, code_weights, refine
-from liftgbp.compress.rows import Ints, positions_of
 from liftgbp.compress.verify import verify
 from liftgbp.grounding import GroundNetwork
-from liftgbp.regions.counts import Count
-from liftgbp.regions.structure import HeldFactor, Member, Region
+from liftgbp.regions.arrays import Axes, GraphArrays, Kept, Shape, numbers_of_rows
 
 
 def compress(
@@ -64,87 +60,85 @@ class _Builder:
         self._regions = partition.regions
         self._kind, self._example = _numbered(partition.label)
         verify(partition, self._example[self._kind])
-        self._edges = EdgeTable(partition, self._kind, self._example)
+        self._is_example = np.zeros(len(self._regions), dtype=bool)
+        self._is_example[self._example] = True
+        self._axes: Kept[Axes] = Kept()
+        self._edges = EdgeTable(partition, self._kind, self._is_example, self._axes)
 
     def graph(self) -> QuotientGraph:
         groups = self._partition.groups
         alignment = Alignment(
             regions=self._regions,
             kind=self._kind,
+            example=self._example,
             frame=tuple(self._partition.frame),
-            orbit=tuple(
-                tuple(groups.orbits(group).tolist())
-                for group in self._partition.group[self._example].tolist()
-            ),
+            group=self._partition.group[self._example],
+            orbits=tuple(groups.orbits(group) for group in range(len(groups))),
             variables=len(self._network.ranges),
         )
-        return QuotientGraph(
-            family=self._regions.family,
-            regions=tuple(self._canonical_regions(alignment)),
-            messages=tuple(self._edges.messages),
-            edges=tuple(self._edges.edges),
-            network=self._network,
-            alignment=alignment,
-        )
+        return quotient_graph(self._network, alignment, self._arrays(alignment), self._edges.kappa)
 
-    def _canonical_regions(self, alignment: Alignment) -> Iterator[Region]:
-        clusters = self._clusters(alignment)
-        members = self._members()
+    def _arrays(self, alignment: Alignment) -> GraphArrays:
+        groups, edges = self._partition.groups, self._edges
+        shapes: Kept[Shape] = Kept()
+        ranges = [self._network.ranges[rows] for rows in alignment.examples_in_frame]
+        region_shape = [np.zeros(0, np.int64), *(numbers_of_rows(shapes, own) for own in ranges)]
+        member, local = self._members()
         held = self._held()
-        counts = np.bincount(self._kind, minlength=len(self._example)).tolist()
-        outer = self._regions.outer[self._example].tolist()
-        groups = self._partition.group[self._example].tolist()
-        for number, cluster in enumerate(clusters):
-            yield Region(
-                cluster=tuple((variable, ()) for variable in cluster),
-                count=Count((), 1, counts[number]),
-                outer=outer[number],
-                symmetries=self._partition.groups.generators(groups[number]),
-                members=members[number],
-                held=tuple(held[number]),
-            )
-
-    def _clusters(self, alignment: Alignment) -> Iterator[list[int]]:
-        """The variables of the examples, in the order of axes."""
-        for block, rows in enumerate(alignment.variables_in_frame):
-            yield from rows[self._examples_of_block(block) - self._regions.starts[block]].tolist()
-
-    def _examples_of_block(self, block: int) -> Ints:
-        """The examples of one size, which come in order."""
-        bounds = np.searchsorted(self._example, self._regions.starts[block : block + 2])
-        return self._example[bounds[0] : bounds[1]]
+        return GraphArrays(
+            axes=self._axes.values,
+            shapes=shapes.values,
+            symmetries=[groups.generators(group) for group in range(len(groups))],
+            region_shape=np.concatenate(region_shape),
+            region_symmetries=self._partition.group[self._example],
+            held_region=held[0],
+            held_table=held[1],
+            held_axes=held[2],
+            member_owner=member[0],
+            member_region=member[1],
+            member_axes=member[2],
+            local_member=local[0],
+            local_edge=local[1],
+            local_count=local[2],
+            edge_child=edges.edges[0],
+            edge_parent=edges.edges[1],
+            edge_message=edges.edges[2],
+            edge_axes=edges.edges[3],
+            message_parent=edges.messages[0],
+            message_child=edges.messages[1],
+            message_axes=edges.messages[2],
+            message_symmetries=edges.messages[3],
+        )
 
     # --- what is inside
 
-    def _members(self) -> list[tuple[Member, ...]]:
-        members: list[tuple[Member, ...]] = [()] * len(self._example)
-        is_example = np.zeros(len(self._regions), dtype=bool)
-        is_example[self._example] = True
+    def _members(self) -> tuple[Ints, Ints]:
+        """Rows of owner, region and axes; and rows of member, edge and number of local parents."""
+        parts: list[Ints] = [np.zeros((3, 0), dtype=np.int64)]
+        parents: list[Ints] = [np.zeros((2, 0), dtype=np.int64)]
+        known = 0
         for pattern in self._regions.patterns:
-            chosen = np.flatnonzero(is_example[pattern.regions])
-            if len(chosen) and pattern.masks:
-                columns = [
-                    self._column(pattern, chosen, column) for column in range(len(pattern.masks))
-                ]
-                kinds = self._kind[pattern.regions[chosen]].tolist()
-                for kind, row in zip(kinds, zip(*columns, strict=True), strict=True):
-                    members[kind] = row
-        return members
-
-    def _column(self, pattern: Pattern, chosen: Ints, column: int) -> Iterator[Member]:
-        """The members at one place of the regions of a pattern."""
-        mask = pattern.masks[column]
-        small = pattern.members[chosen, column]
-        axes = self._embed(pattern.regions[chosen], small, positions_of(mask))
-        parents = np.column_stack(
-            [
-                self._local_edges(pattern, chosen, small, mask, parent)
-                for parent in pattern.covers[mask]
-            ]
-        ).tolist()
-        kinds = self._kind[small].tolist()
-        for kind, own, edges in zip(kinds, as_tuples(axes), parents, strict=True):
-            yield Member(kind, own, dict(Counter(edges)) if len(edges) > 1 else {edges[0]: 1})
+            chosen = np.flatnonzero(self._is_example[pattern.regions])
+            if not len(chosen):
+                continue
+            owner = self._kind[pattern.regions[chosen]]
+            for column, mask in enumerate(pattern.masks):
+                small = pattern.members[chosen, column]
+                axes = self._embed(pattern.regions[chosen], small, positions_of(mask))
+                axes_number = numbers_of_rows(self._axes, axes)
+                parts.append(np.array([owner, self._kind[small], axes_number]))
+                for parent in pattern.covers[mask]:
+                    edges = self._local_edges(pattern, chosen, small, mask, parent)
+                    parents.append(np.array([known + np.arange(len(chosen)), edges]))
+                known += len(chosen)
+        members = np.hstack(parts)
+        order = np.argsort(members[0], kind="stable")
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        member, edge = np.hstack(parents)
+        width = max(1, len(self._edges.kappa))
+        keys, count = np.unique(place[member] * width + edge, return_counts=True)
+        return members[:, order], np.array([keys // width, keys % width, count])
 
     def _local_edges(
         self, pattern: Pattern, chosen: Ints, small: Ints, mask: int, parent: int
@@ -169,24 +163,22 @@ class _Builder:
 
     # --- factors
 
-    def _held(self) -> list[list[HeldFactor]]:
-        """The factors inside each example."""
-        found: list[list[HeldFactor]] = [[] for _ in self._example]
-        is_example = np.zeros(len(self._regions), dtype=bool)
-        is_example[self._example] = True
+    def _held(self) -> Ints:
+        """Rows of region, table and axes, for the factors inside the examples."""
+        parts: list[Ints] = [np.zeros((3, 0), dtype=np.int64)]
         for block, held in enumerate(self._regions.held):
-            chosen = np.flatnonzero(is_example[held.region])
+            chosen = np.flatnonzero(self._is_example[held.region])
             mask, region = held.mask[chosen], held.region[chosen]
             inside = (mask[:, None] >> np.arange(self._regions.rows[block].shape[1]) & 1) > 0
             axis = self._partition.axis[block][region - self._regions.starts[block]]
-            for width in np.unique(inside.sum(axis=1)):
-                own = np.flatnonzero(inside.sum(axis=1) == width)
+            widths = inside.sum(axis=1)
+            for width in np.unique(widths):
+                own = np.flatnonzero(widths == width)
                 axes = axis[own][inside[own]].reshape(len(own), width)
-                kinds = self._kind[region[own]].tolist()
-                tables = held.table[chosen[own]].tolist()
-                for kind, table, row in zip(kinds, tables, as_tuples(axes), strict=True):
-                    found[kind].append(HeldFactor(table, row))
-        return found
+                numbers = numbers_of_rows(self._axes, axes)
+                parts.append(np.array([self._kind[region[own]], held.table[chosen[own]], numbers]))
+        rows = np.hstack(parts)
+        return rows[:, np.argsort(rows[0], kind="stable")]
 
 
 def _numbered(label: Ints) -> tuple[Ints, Ints]:

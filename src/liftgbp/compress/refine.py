@@ -17,10 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.compress.ground import GroundRegions, Progress, silent
-from liftgbp.compress.groups import Groups
-from liftgbp.compress.potentials import Frames, stabilisers
-from liftgbp.compress.rows import (
+from liftgbp.arrays import (
     Bools,
     Hashes,
     Ints,
@@ -32,6 +29,9 @@ from liftgbp.compress.rows import (
     segment_sums,
     starts_of,
 )
+from liftgbp.compress.ground import GroundRegions, Progress, silent
+from liftgbp.compress.groups import Groups
+from liftgbp.compress.potentials import Frames, stabilisers
 
 _AT_ONCE = 4 * 10**6
 """How many hashes are held in memory at once."""

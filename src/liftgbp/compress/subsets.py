@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.compress.rows import Bools, Ints, expand, starts_of
+from liftgbp.arrays import Bools, Ints, expand, starts_of
 from liftgbp.errors import CapacityError
 
 MOST_OCCURRENCES = 2 * 10**8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from liftgbp.arrays import Ints, expand, group_rows, starts_of
 from liftgbp.compress.refine import AROUND, INSIDE, Partition
-from liftgbp.compress.rows import Ints, expand, group_rows, starts_of
 
 
 def verify(partition: Partition, representative: Ints) -> None:

@@ -1,18 +1,33 @@
-"""Compiling a lifted region graph into a plan."""
+"""Compiling a region graph into a plan.
+
+Many regions look alike: the same shape, the same symmetries, the same dead states. Whatever is
+found out about a table is found out once for all that look alike, and then written to the places of
+all of them at once.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from liftgbp.arrays import equal_rows, expand, starts_of
 from liftgbp.errors import SizeError
 from liftgbp.plan.orbits import Orbits, find_orbits
-from liftgbp.plan.plan import Exponents, Floats, Ints, Layout, Plan
+from liftgbp.plan.plan import Exponents, Factored, Floats, Ints, Layout, Plan, Potentials, Terms
 from liftgbp.plan.projection import project_states, projection
-from liftgbp.plan.supports import alive_states
+from liftgbp.plan.supports import Alive, alive_states
 from liftgbp.regions import RegionGraph
+from liftgbp.regions.arrays import Axes, GraphArrays
+
+FACTORED_FROM = 10**6
+"""From this many exponents on, what enters a region is summed up before larger regions read it."""
+
+
+FEW_BYTES = 64
+"""Up to so many bytes, masks of states are compared byte by byte for all regions at once."""
 
 
 def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
@@ -30,14 +45,7 @@ def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
       0  2×2  3 entries for 4 of 4 states  n·c=45  2 terms
       1  2  2 entries for 2 of 2 states  n·c=-80  1 terms
     """
-    shapes = graph.shapes
-    theta = [_potential(graph, region, shape) for region, shape in enumerate(shapes)]
-    alive = alive_states(graph, shapes, theta)
-    orbits = [
-        find_orbits(shape, region.symmetries if symmetric else (), mask)
-        for shape, region, mask in zip(shapes, graph.regions, alive, strict=True)
-    ]
-    return _fill(lay_out(graph, shapes, orbits, symmetric=symmetric), graph)
+    return _fill(_Compiler(graph, symmetric).layout(), graph)
 
 
 def refill(plan: Plan, graph: RegionGraph) -> Plan:
@@ -46,6 +54,9 @@ def refill(plan: Plan, graph: RegionGraph) -> Plan:
     The graph must come from `graph.resized`, and rule out the same states.
     """
     return _fill(plan.layout, graph)
+
+
+# --- the numbers
 
 
 def _fill(layout: Layout, graph: RegionGraph) -> Plan:
@@ -63,9 +74,7 @@ def _numbers(layout: Layout, graph: RegionGraph) -> Plan:
     float(max(map(abs, weights), default=0))
     return Plan(
         layout=layout,
-        theta=_concatenate(
-            [_potential_of_states(graph, layout, r) for r in range(len(layout.shapes))]
-        ),
+        theta=_theta(graph, layout),
         exponents=_exponents(graph, layout),
         weights=weights,
         atom_counts=graph.numbers_of_atoms,
@@ -73,25 +82,14 @@ def _numbers(layout: Layout, graph: RegionGraph) -> Plan:
     )
 
 
-def _potential_of_states(graph: RegionGraph, layout: Layout, region: int) -> Floats:
+def _theta(graph: RegionGraph, layout: Layout) -> Floats:
     """The sum of the log tables of all ground factors inside a region, for each of its entries."""
-    states, shape = layout.representatives[region], layout.shapes[region]
-    total = np.zeros(len(states))
-    for held in graph.regions[region].held:
-        table = graph.log_table(held.parfactor)
-        total += table.ravel()[project_states(states, shape, held.axes)]
-    return total
-
-
-def _potential(graph: RegionGraph, region: int, shape: tuple[int, ...]) -> Floats:
-    """The same for each state of the region, the impossible ones included."""
-    total = np.zeros(shape)
-    for held in graph.regions[region].held:
-        table = graph.log_table(held.parfactor)
-        order = np.argsort(held.axes)
-        along = [shape[k] if k in held.axes else 1 for k in range(len(shape))]
-        total += table.transpose(order).reshape(along)
-    return total
+    theta = np.zeros(layout.belief_entries)
+    for part in layout.potentials:
+        numbers, which = np.unique(part.tables, return_inverse=True)
+        tables = np.array([graph.log_table(number).ravel() for number in numbers.tolist()])
+        theta[part.starts[:, None] + np.arange(len(part.index))] += tables[:, part.index][which]
+    return theta
 
 
 def _log_worlds_of_free_atoms(graph: RegionGraph) -> float:
@@ -99,144 +97,311 @@ def _log_worlds_of_free_atoms(graph: RegionGraph) -> float:
     return math.fsum(count * math.log(values) for values, count in graph.free_atoms.items())
 
 
+def _exponents(graph: RegionGraph, layout: Layout) -> Exponents | Factored:
+    """How often each message entry is multiplied into each belief entry."""
+    terms = layout.terms
+    # As Python's integers: they may be too large for others.
+    kappa = np.array(graph.kappa, dtype=object)
+    exponents = (kappa[terms.what] - terms.inside).astype(float)
+    shape = layout.belief_entries, layout.message_entries
+    inflow = _matrix(layout, terms, exponents, shape)
+    if layout.members is None or layout.local is None:
+        return inflow
+    square = layout.belief_entries, layout.belief_entries
+    return Factored(
+        inflow=inflow,
+        members=_matrix(layout, layout.members, np.ones(len(layout.members.what)), square),
+        local=_matrix(layout, layout.local, -layout.local.inside.astype(float), shape),
+    )
+
+
+def _matrix(layout: Layout, terms: Terms, values: Floats, shape: tuple[int, int]) -> Exponents:
+    lengths = np.diff(terms.starts)[layout.region_of]
+    return Exponents(
+        columns=terms.entries,
+        values=values[expand(terms.starts[layout.region_of], lengths)],
+        row_starts=starts_of(lengths)[:-1],
+        shape=shape,
+    )
+
+
 # --- the layout
 
 
-def lay_out(
-    graph: RegionGraph,
-    shapes: Sequence[tuple[int, ...]],
-    orbits: Sequence[Orbits],
-    *,
-    symmetric: bool,
-) -> Layout:
-    """Where beliefs and messages lie, and which entries each operation reads."""
-    message_orbits = [
-        find_orbits(
-            shapes[m.child], m.symmetries if symmetric else (), orbits[m.child].orbit_of >= 0
-        )
-        for m in graph.messages
-    ]
-    region_starts = _starts([len(own) for own in orbits])
-    message_starts = _starts([len(own) for own in message_orbits])
-    terms = [list(_terms(graph, region)) for region in range(len(graph.regions))]
-    sources, source_counts, source_starts = _sources(
-        graph, shapes, orbits, message_orbits, region_starts
-    )
-    return Layout(
-        shapes=tuple(shapes),
-        entry_of=tuple(own.orbit_of for own in orbits),
-        representatives=tuple(own.representatives for own in orbits),
-        multiplicity=_concatenate_ints([own.sizes for own in orbits]),
-        atom_of_axis=graph.atom_of_axis,
-        group_of_atom=graph.group_of_atom,
-        region_starts=region_starts,
-        message_starts=message_starts,
-        term_entries=tuple(
-            _term_entries(graph, shape, own.representatives, message_orbits, message_starts, listed)
-            for shape, own, listed in zip(shapes, orbits, terms, strict=True)
-        ),
-        term_edges=tuple(tuple(edge for edge, _, _ in own) for own in terms),
-        term_inside=tuple(tuple(inside for _, _, inside in own) for own in terms),
-        sources=sources,
-        source_counts=source_counts,
-        source_starts=source_starts,
-        children=_concatenate_ints(
-            [
-                region_starts[m.child] + orbits[m.child].orbit_of[own.representatives]
-                for m, own in zip(graph.messages, message_orbits, strict=True)
-            ]
-        ),
-    )
+@dataclass(frozen=True, eq=False, slots=True)
+class _Tables:
+    """The tables of all regions or of all messages: which orbits each has, and where it starts."""
+
+    orbits: list[Orbits]
+    which: Ints
+    starts: Ints
+
+    @staticmethod
+    def of(orbits: list[Orbits], which: Ints) -> _Tables:
+        lengths = np.array([len(own) for own in orbits], dtype=np.int64)
+        return _Tables(orbits, which, starts_of(lengths[which]))
 
 
-def _terms(graph: RegionGraph, region: int) -> Iterator[tuple[int, tuple[int, ...], int]]:
-    """What enters a region's belief: an edge, the atoms it reads, its parents inside the region."""
-    cluster = graph.regions[region].cluster
-    for edge in graph.edges_into[region]:
-        yield edge, graph.edges[edge].axes, 0
-    for member in graph.regions[region].members:
-        assert len(member.axes) < len(cluster)
-        for edge in graph.edges_into[member.region]:
-            axes = tuple(member.axes[k] for k in graph.edges[edge].axes)
-            yield edge, axes, member.local_parents.get(edge, 0)
+@dataclass(frozen=True, eq=False, slots=True)
+class _Reads:
+    """Terms before their entries are known: who reads what through which axes.
 
-
-def _term_entries(
-    graph: RegionGraph,
-    shape: tuple[int, ...],
-    states: Ints,
-    message_orbits: Sequence[Orbits],
-    message_starts: Ints,
-    terms: Sequence[tuple[int, tuple[int, ...], int]],
-) -> Ints:
-    entries = np.empty((len(states), len(terms)), dtype=np.int64)
-    for column, (number, axes, _) in enumerate(terms):
-        message = graph.edges[number].message
-        index = project_states(states, shape, axes)
-        entries[:, column] = message_starts[message] + message_orbits[message].orbit_of[index]
-    return entries
-
-
-def _sources(
-    graph: RegionGraph,
-    shapes: Sequence[tuple[int, ...]],
-    orbits: Sequence[Orbits],
-    message_orbits: Sequence[Orbits],
-    region_starts: Ints,
-) -> tuple[Ints, Ints, Ints]:
-    """Which belief entries sum up to which message entries, and with how many states each.
-
-    All states of the parent are counted by (message entry, belief entry); for symmetry, each state
-    of a message entry gets the same share.
+    `inside` goes along with them; `what` numbers edges, or regions.
     """
-    sources: list[Ints] = []
-    counts: list[Ints] = []
-    lengths: list[Ints] = []
-    for message, targets in zip(graph.messages, message_orbits, strict=True):
-        own = orbits[message.parent]
-        alive = np.flatnonzero(own.orbit_of >= 0)
-        target = targets.orbit_of[projection(shapes[message.parent], message.axes)[alive]]
-        pairs, states = np.unique(target * len(own) + own.orbit_of[alive], return_counts=True)
-        entry = pairs // len(own)
-        sources.append(region_starts[message.parent] + pairs % len(own))
-        counts.append(states // targets.sizes[entry])
-        lengths.append(np.bincount(entry, minlength=len(targets)))
-    return (
-        _concatenate_ints(sources),
-        _concatenate_ints(counts),
-        _starts(_concatenate_ints(lengths)),
-    )
+
+    region: Ints
+    what: Ints
+    source: Ints
+    axes: Ints
+    inside: Ints
 
 
-def _starts(lengths: Sequence[int] | Ints) -> Ints:
-    return np.concatenate(([0], np.cumsum(lengths)[:-1])).astype(np.int64)[: len(lengths)]
+class _Compiler:
+    def __init__(self, graph: RegionGraph, symmetric: bool) -> None:
+        self._graph = graph
+        self._arrays: GraphArrays = graph.arrays
+        self._symmetric = symmetric
+        self._axes: list[Axes] = list(self._arrays.axes)
+        self._axes_number = {axes: number for number, axes in enumerate(self._axes)}
+        self._regions = self._region_tables()
+        self._messages = self._message_tables()
 
+    def layout(self) -> Layout:
+        arrays, regions, messages = self._arrays, self._regions, self._messages
+        sources, source_counts, source_starts = self._sources()
+        terms, members, local = self._terms()
+        return Layout(
+            shapes=tuple(arrays.shapes[k] for k in arrays.region_shape.tolist()),
+            entry_of=tuple(regions.orbits[k].orbit_of for k in regions.which.tolist()),
+            representatives=tuple(
+                regions.orbits[k].representatives for k in regions.which.tolist()
+            ),
+            multiplicity=_concatenated([regions.orbits[k].sizes for k in regions.which.tolist()]),
+            atom_of_axis=self._graph.atom_of_axis,
+            group_of_atom=self._graph.group_of_atom,
+            region_starts=regions.starts[:-1],
+            message_starts=messages.starts[:-1],
+            terms=terms,
+            members=members,
+            local=local,
+            potentials=self._potentials(),
+            sources=sources,
+            source_counts=source_counts,
+            source_starts=source_starts,
+            children=self._children(),
+        )
 
-def _concatenate(parts: Sequence[Floats]) -> Floats:
-    return np.concatenate(parts) if parts else np.zeros(0)
+    # --- tables
 
+    def _region_tables(self) -> _Tables:
+        arrays = self._arrays
+        alive = alive_states(self._graph)
+        which = np.empty(len(arrays.region_shape), dtype=np.int64)
+        orbits: list[Orbits] = []
+        self._shapes: list[tuple[int, ...]] = []
+        row = np.empty(len(which), dtype=np.int64)
+        for number in range(len(arrays.shapes)):
+            own = np.flatnonzero(arrays.region_shape == number)
+            row[own] = np.arange(len(own))
+        for places in equal_rows([arrays.region_shape, arrays.region_symmetries]):
+            number = int(arrays.region_shape[places[0]])
+            symmetries = arrays.symmetries[arrays.region_symmetries[places[0]]]
+            for same in _equal_masks(None if alive is None else alive[number][row[places]], places):
+                mask = None if alive is None else alive[number][row[same[0]]]
+                which[same] = len(orbits)
+                shape = arrays.shapes[number]
+                orbits.append(find_orbits(shape, symmetries if self._symmetric else (), mask))
+                self._shapes.append(shape)
+        return _Tables.of(orbits, which)
 
-def _concatenate_ints(parts: Sequence[Ints]) -> Ints:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    def _message_tables(self) -> _Tables:
+        arrays = self._arrays
+        child = self._regions.which[arrays.message_child]
+        which = np.empty(len(child), dtype=np.int64)
+        orbits: list[Orbits] = []
+        for places in equal_rows([child, arrays.message_symmetries]):
+            pattern = int(child[places[0]])
+            symmetries = arrays.symmetries[arrays.message_symmetries[places[0]]]
+            mask = self._regions.orbits[pattern].orbit_of >= 0
+            which[places] = len(orbits)
+            orbits.append(
+                find_orbits(self._shapes[pattern], symmetries if self._symmetric else (), mask)
+            )
+        return _Tables.of(orbits, which)
 
+    def _potentials(self) -> tuple[Potentials, ...]:
+        """The factors inside regions; a region's first ones come first, to be added in order."""
+        arrays, regions = self._arrays, self._regions
+        counts = np.bincount(arrays.held_region, minlength=len(regions.which))
+        turn = np.arange(len(arrays.held_region)) - starts_of(counts)[arrays.held_region]
+        pattern = regions.which[arrays.held_region]
+        return tuple(
+            Potentials(
+                starts=regions.starts[arrays.held_region[places]],
+                tables=arrays.held_table[places],
+                index=self._projected(int(pattern[places[0]]), int(arrays.held_axes[places[0]])),
+            )
+            for places in equal_rows([turn, pattern, arrays.held_axes])
+        )
 
-# --- the numbers
+    def _projected(self, pattern: int, axes: int) -> Ints:
+        """For each entry of a table, the state of a smaller table along some of its axes."""
+        states = self._regions.orbits[pattern].representatives
+        return project_states(states, self._shapes[pattern], self._axes[axes])
 
+    # --- messages
 
-def _exponents(graph: RegionGraph, layout: Layout) -> Exponents:
-    """How often each message entry is multiplied into each belief entry."""
-    columns, values, lengths = [], [], []
-    rows = zip(layout.term_entries, layout.term_edges, layout.term_inside, strict=True)
-    for entries, edges, inside in rows:
-        exponents = [
-            float(graph.kappa[edge] - local) for edge, local in zip(edges, inside, strict=True)
+    def _sources(self) -> tuple[Ints, Ints, Ints]:
+        """Which belief entries sum up to which message entries, and with how many states each.
+
+        All states of the parent are counted by (message entry, belief entry); for symmetry, each
+        state of a message entry gets the same share.
+        """
+        arrays, regions, messages = self._arrays, self._regions, self._messages
+        parent = regions.which[arrays.message_parent]
+        groups = equal_rows([parent, arrays.message_axes, messages.which])
+        found = [
+            _summed(
+                self._shapes[int(parent[places[0]])],
+                self._axes[arrays.message_axes[places[0]]],
+                regions.orbits[parent[places[0]]],
+                messages.orbits[messages.which[places[0]]],
+            )
+            for places in groups
         ]
-        columns.append(entries.ravel())
-        values.append(np.tile(np.array(exponents, dtype=float), len(entries)))
-        lengths.append(np.full(len(entries), len(edges), dtype=np.int64))
-    return Exponents(
-        columns=_concatenate_ints(columns),
-        values=_concatenate(values),
-        row_starts=_starts(_concatenate_ints(lengths)),
-        shape=(layout.belief_entries, layout.message_entries),
-    )
+        lengths = np.zeros(len(parent), dtype=np.int64)
+        per_entry = np.zeros(messages.starts[-1], dtype=np.int64)
+        for places, (own, _, entries) in zip(groups, found, strict=True):
+            lengths[places] = len(own)
+            per_entry[messages.starts[places][:, None] + np.arange(len(entries))] = entries
+        starts = starts_of(lengths)
+        sources = np.empty(starts[-1], dtype=np.int64)
+        counts = np.empty(starts[-1], dtype=np.int64)
+        for places, (own, states, _) in zip(groups, found, strict=True):
+            where = starts[places][:, None] + np.arange(len(own))
+            sources[where] = regions.starts[arrays.message_parent[places]][:, None] + own
+            counts[where] = states
+        return sources, counts, starts_of(per_entry)[:-1]
+
+    def _children(self) -> Ints:
+        arrays, regions, messages = self._arrays, self._regions, self._messages
+        children = np.empty(messages.starts[-1], dtype=np.int64)
+        child = regions.which[arrays.message_child]
+        for places in equal_rows([child, messages.which]):
+            own = messages.orbits[messages.which[places[0]]].representatives
+            entries = regions.orbits[child[places[0]]].orbit_of[own]
+            where = messages.starts[places][:, None] + np.arange(len(own))
+            children[where] = regions.starts[arrays.message_child[places]][:, None] + entries
+        return children
+
+    # --- terms
+
+    def _terms(self) -> tuple[Terms, Terms | None, Terms | None]:
+        """What is multiplied into beliefs: directly, or summed up region by region first."""
+        arrays, regions = self._arrays, self._regions
+        own = _Reads(
+            arrays.edge_child,
+            np.arange(len(arrays.edge_child)),
+            arrays.edge_message,
+            arrays.edge_axes,
+            np.zeros(len(arrays.edge_child), dtype=np.int64),
+        )
+        incoming = np.diff(arrays.edges_by_child[1])[arrays.member_region]
+        entries = np.diff(regions.starts)[arrays.member_owner]
+        if int((incoming * entries).sum()) < FACTORED_FROM:
+            return self._written(_joined(own, self._through_members(incoming))), None, None
+        inner = _Reads(
+            arrays.member_owner,
+            arrays.member_region,
+            arrays.member_region,
+            arrays.member_axes,
+            np.zeros(len(arrays.member_owner), dtype=np.int64),
+        )
+        local = self._through(arrays.local_member, arrays.local_edge, arrays.local_count)
+        return self._written(own), self._written(inner, regions), self._written(local)
+
+    def _through_members(self, incoming: Ints) -> _Reads:
+        """All edges into the regions inside, with the number of parents inside for each."""
+        arrays = self._arrays
+        by_child, starts = arrays.edges_by_child
+        member = np.repeat(np.arange(len(incoming)), incoming)
+        edge = by_child[expand(starts[arrays.member_region], incoming)]
+        inside = np.zeros(len(edge), dtype=np.int64)
+        edges = max(1, len(arrays.edge_child))
+        order = np.argsort(member * edges + edge)
+        keys = (member * edges + edge)[order]
+        found = np.searchsorted(keys, arrays.local_member * edges + arrays.local_edge)
+        inside[order[found]] = arrays.local_count
+        return self._through(member, edge, inside)
+
+    def _through(self, member: Ints, edge: Ints, inside: Ints) -> _Reads:
+        """Reading messages of edges into members, in terms of the owners' axes."""
+        arrays = self._arrays
+        outer, inner = arrays.member_axes[member], arrays.edge_axes[edge]
+        axes = np.empty(len(member), dtype=np.int64)
+        for places in equal_rows([outer, inner]):
+            through = self._axes[outer[places[0]]]
+            composed = tuple(through[k] for k in self._axes[inner[places[0]]])
+            axes[places] = self._number_of_axes(composed)
+        return _Reads(arrays.member_owner[member], edge, arrays.edge_message[edge], axes, inside)
+
+    def _number_of_axes(self, axes: Axes) -> int:
+        number = self._axes_number.setdefault(axes, len(self._axes))
+        if number == len(self._axes):
+            self._axes.append(axes)
+        return number
+
+    def _written(self, reads: _Reads, tables: _Tables | None = None) -> Terms:
+        """The entries that terms read: of messages, or of other tables."""
+        regions = self._regions
+        tables = self._messages if tables is None else tables
+        order = np.argsort(reads.region, kind="stable")
+        region, source, axes = reads.region[order], reads.source[order], reads.axes[order]
+        counts = np.bincount(region, minlength=len(regions.which))
+        starts = starts_of(counts)
+        blocks = starts_of(counts * np.diff(regions.starts))
+        column = np.arange(len(region)) - starts[region]
+        entries = np.empty(blocks[-1], dtype=np.int64)
+        pattern, theirs = regions.which[region], tables.which[source]
+        for places in equal_rows([pattern, axes, theirs]):
+            index = self._projected(int(pattern[places[0]]), int(axes[places[0]]))
+            own = tables.orbits[theirs[places[0]]].orbit_of[index]
+            step = np.arange(len(own)) * counts[region[places]][:, None]
+            where = (blocks[region[places]] + column[places])[:, None] + step
+            entries[where] = tables.starts[source[places]][:, None] + own
+        return Terms(starts, entries, reads.what[order], reads.inside[order])
+
+
+def _equal_masks(masks: Alive | None, places: Ints) -> list[Ints]:
+    """The places whose masks are equal; all if there are none."""
+    if masks is None:
+        return [places]
+    packed = np.packbits(masks, axis=1)
+    if packed.shape[1] <= FEW_BYTES:
+        return [places[own] for own in equal_rows(list(packed.T))]
+    by_mask: dict[bytes, list[int]] = {}
+    for place, row in zip(places.tolist(), packed, strict=True):
+        by_mask.setdefault(row.tobytes(), []).append(place)
+    return [np.array(own) for own in by_mask.values()]
+
+
+def _summed(
+    shape: Sequence[int], axes: Axes, own: Orbits, targets: Orbits
+) -> tuple[Ints, Ints, Ints]:
+    """For a message: entries of the parent in order of message entries, their states, lengths."""
+    alive = np.flatnonzero(own.orbit_of >= 0)
+    target = targets.orbit_of[projection(shape, axes)[alive]]
+    pairs, states = np.unique(target * len(own) + own.orbit_of[alive], return_counts=True)
+    entry = pairs // len(own)
+    lengths = np.bincount(entry, minlength=len(targets))
+    return pairs % len(own), states // targets.sizes[entry], lengths
+
+
+def _joined(first: _Reads, second: _Reads) -> _Reads:
+    names = ("region", "what", "source", "axes", "inside")
+    pairs = ((getattr(first, name), getattr(second, name)) for name in names)
+    return _Reads(*(np.concatenate(pair) for pair in pairs))
+
+
+def _concatenated(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)

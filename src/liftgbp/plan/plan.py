@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -20,6 +22,10 @@ LARGE = 10**5
 """From this many exponents on, SciPy's compiled product pays for its import."""
 
 
+MOST_ROWS = 200
+"""How many regions a plan prints."""
+
+
 def freeze(value: object) -> None:
     """Make the arrays of a frozen value read-only."""
     for field in fields(value):  # type: ignore[arg-type]
@@ -27,6 +33,42 @@ def freeze(value: object) -> None:
         for array in content if isinstance(content, tuple) else (content,):
             if isinstance(array, np.ndarray):
                 array.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Potentials:
+    """Factors inside regions that look alike, one per region.
+
+    starts  the first belief entry of each region
+    tables  the number of each factor's table
+    index   which entry of its table each entry of a region reads
+    """
+
+    starts: Ints
+    tables: Ints
+    index: Ints
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Terms:
+    """What enters the beliefs of regions.
+
+    starts   the first term of each region, and the number of terms at the end
+    entries  for each belief entry, one after the other, the entries that its region's terms read
+    what     per term, whose entries these are: the lifted edge of a message, or a region
+    inside   per term, how many of the edge's ground parents lie inside the region
+    """
+
+    starts: Ints
+    entries: Ints
+    what: Ints
+    inside: Ints
+
+    def __post_init__(self) -> None:
+        freeze(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,10 +88,11 @@ class Layout:
     group_of_atom   for each kind of atom its group (atoms of one group have the same values)
     region_starts   the first belief entry of each region
     message_starts  the first message entry of each message
-    term_entries    per region, for each belief entry and each term of the region's belief, the
-                    message entry that is read
-    term_edges      per region, the lifted edge of each term
-    term_inside     per region, how many of the edge's ground parents lie inside the region
+    terms           the messages that enter each region's belief; all of them, or, if the next two
+                    are there, those into the region itself
+    members         the regions inside each region, whose incoming messages enter its belief, too
+    local           the messages among them that come from inside the region and must not enter
+    potentials      the factors inside regions
     sources         belief entries of parents, grouped by the message entry that they sum up to
     source_counts   how many states of each source sum up to one state of the message
     source_starts   the first source of each message entry
@@ -64,9 +107,10 @@ class Layout:
     group_of_atom: tuple[int, ...]
     region_starts: Ints
     message_starts: Ints
-    term_entries: tuple[Ints, ...]
-    term_edges: tuple[tuple[int, ...], ...]
-    term_inside: tuple[tuple[int, ...], ...]
+    terms: Terms
+    members: Terms | None
+    local: Terms | None
+    potentials: tuple[Potentials, ...]
     sources: Ints
     source_counts: Ints
     source_starts: Ints
@@ -86,6 +130,13 @@ class Layout:
         return len(self.children)
 
     @cached_property
+    def term_inside(self) -> tuple[tuple[int, ...], ...]:
+        """Per region and term, how many of the edge's ground parents lie inside the region."""
+        bounds = self.terms.starts.tolist()
+        inside = self.terms.inside.tolist()
+        return tuple(tuple(inside[a:b]) for a, b in pairwise(bounds))
+
+    @cached_property
     def atom_ranges(self) -> tuple[int, ...]:
         """The number of values of each kind of atom."""
         ranges = dict(
@@ -94,6 +145,12 @@ class Layout:
             for pair in zip(atoms, shape, strict=True)
         )
         return tuple(ranges[atom] for atom in range(len(self.group_of_atom)))
+
+    @cached_property
+    def home_of_atom(self) -> tuple[int, ...]:
+        """For each kind of atom the last region that has it; regions go from large to small."""
+        homes = {atom: r for r, atoms in enumerate(self.atom_of_axis) for atom in atoms}
+        return tuple(homes[atom] for atom in range(len(self.group_of_atom)))
 
     @cached_property
     def region_of(self) -> Ints:
@@ -133,8 +190,11 @@ class Layout:
 
     def region_slice(self, region: int) -> slice:
         """The belief entries of a region."""
-        ends = np.append(self.region_starts[1:], self.belief_entries)
-        return slice(int(self.region_starts[region]), int(ends[region]))
+        return slice(self._bounds[region], self._bounds[region + 1])
+
+    @cached_property
+    def _bounds(self) -> list[int]:
+        return [*self.region_starts.tolist(), self.belief_entries]
 
     def full_table(self, region: int, entries: Floats, missing: float) -> Floats:
         """The table of a region, state by state, from all belief entries."""
@@ -186,6 +246,10 @@ class Exponents:
         result[..., self._filled] = sums
         return result
 
+    def kept(self, rows: Ints) -> Exponents:
+        """Some matrices of a stack; one that serves a whole stack stays as it is."""
+        return self if self.values.ndim == 1 else replace(self, values=self.values[rows])
+
     @cached_property
     def _filled(self) -> Ints:
         """The rows that have entries; those of a region alone in the graph have none."""
@@ -205,6 +269,47 @@ class Exponents:
 
 
 @dataclass(frozen=True, eq=False)
+class Factored:
+    """The same as a product: what enters regions is summed up before larger regions read it.
+
+    A region that lies in many others has many parents, too; written out, each of those others would
+    read each of its messages.
+    """
+
+    inflow: Exponents
+    members: Exponents
+    local: Exponents
+
+    @property
+    def values(self) -> Floats:
+        """The exponents of messages into regions."""
+        return self.inflow.values
+
+    def __matmul__(self, messages: Floats) -> Floats:
+        """The log of the product of powers of messages, for each belief entry."""
+        into = self.inflow @ messages
+        return np.asarray(into + self.members @ into + self.local @ messages)
+
+    def kept(self, rows: Ints) -> Factored:
+        """Some products of a stack."""
+        return replace(self, inflow=self.inflow.kept(rows))
+
+
+def stacked(exponents: Sequence[Exponents | Factored]) -> Exponents | Factored:
+    """The exponents of plans with one layout, as one for a stack of messages.
+
+    Of a product, only what enters regions depends on domain sizes.
+    """
+    first = exponents[0]
+    if len(exponents) == 1:
+        return first
+    values = np.array([own.values for own in exponents])
+    if isinstance(first, Factored):
+        return replace(first, inflow=replace(first.inflow, values=values))
+    return replace(first, values=values)
+
+
+@dataclass(frozen=True, eq=False)
 class Plan:
     """A layout with the numbers of one model at one set of domain sizes.
 
@@ -217,7 +322,7 @@ class Plan:
 
     layout: Layout
     theta: Floats
-    exponents: Exponents
+    exponents: Exponents | Factored
     weights: tuple[int, ...]
     atom_counts: tuple[int, ...]
     log_offset: float
@@ -232,12 +337,15 @@ class Plan:
             f"{layout.message_entries} message entries in {len(layout.message_starts)} messages, "
             f"{len(self.exponents.values)} exponents"
         ]
-        for number, shape in enumerate(layout.shapes):
+        terms = np.diff(layout.terms.starts).tolist()
+        for number, shape in enumerate(layout.shapes[:MOST_ROWS]):
             entries = layout.region_slice(number)
             alive = int(layout.multiplicity[entries].sum())
             lines.append(
                 f"  {number}  {'×'.join(map(str, shape))}  {entries.stop - entries.start} entries "
                 f"for {alive} of {math.prod(shape)} states  n·c={self.weights[number]}  "
-                f"{len(layout.term_edges[number])} terms"
+                f"{terms[number]} terms"
             )
+        if len(layout.shapes) > MOST_ROWS:
+            lines.append(f"  … and {len(layout.shapes) - MOST_ROWS} more")
         return "\n".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import ContradictionError
+from liftgbp.regions.arrays import GraphArrays, arrays_of
 from liftgbp.regions.counts import Count
 from liftgbp.regions.families import Family
 from liftgbp.signature import Cluster
@@ -91,9 +92,9 @@ class RegionGraph(ABC):
     """
 
     family: Family
-    regions: tuple[Region, ...]
-    messages: tuple[Message, ...]
-    edges: tuple[Edge, ...]
+    regions: Sequence[Region]
+    messages: Sequence[Message]
+    edges: Sequence[Edge]
 
     # --- exact integers
 
@@ -151,6 +152,11 @@ class RegionGraph(ABC):
         for number, edge in enumerate(self.edges):
             into[edge.child].append(number)
         return tuple(map(tuple, into))
+
+    @cached_property
+    def arrays(self) -> GraphArrays:
+        """The graph in arrays."""
+        return arrays_of(self.regions, self.messages, self.edges, self.shapes)
 
     # --- tables
 

@@ -9,13 +9,13 @@ All messages start at zero and are updated at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import InputError
-from liftgbp.plan.plan import Exponents, Floats, Ints, Plan
+from liftgbp.plan.plan import Floats, Ints, Plan, stacked
 from liftgbp.solve.free_energy import log_z
 from liftgbp.solve.judge import judge
 from liftgbp.solve.progress import Progress, silent
@@ -148,7 +148,7 @@ class _Flood:
         self.plans = list(plans)
         self._layout = plans[0].layout
         self._theta = np.array([plan.theta for plan in plans])
-        self._exponents = _stacked([plan.exponents for plan in plans])
+        self._exponents = stacked([plan.exponents for plan in plans])
         # Looked up once: these lines run hundreds of times on small arrays.
         self._region_of = self._layout.region_of
         self._message_of = self._layout.message_of
@@ -164,8 +164,7 @@ class _Flood:
     def keep(self, rows: Ints) -> None:
         """Go on with some rows only."""
         self.plans = [self.plans[k] for k in rows]
-        if self._exponents.values.ndim > 1:
-            self._exponents = replace(self._exponents, values=self._exponents.values[rows])
+        self._exponents = self._exponents.kept(rows)
         for name in ("_theta", "_rate", "messages", "log_beliefs", "_raw", "_change", "_moved"):
             setattr(self, name, getattr(self, name)[rows])
         self.residual = self.residual[rows]
@@ -225,12 +224,6 @@ class _Flood:
         marginals = _log_sum(sources, layout.source_starts, self._target_of)
         marginals -= self.log_beliefs.take(layout.children, axis=-1)
         return marginals
-
-
-def _stacked(exponents: list[Exponents]) -> Exponents:
-    if len(exponents) == 1:
-        return exponents[0]
-    return replace(exponents[0], values=np.array([own.values for own in exponents]))
 
 
 def _largest(values: Floats) -> Floats:

@@ -49,6 +49,20 @@ def group_rows(columns: Sequence[NDArray[np.integer]]) -> tuple[Ints, Ints]:
     return first.astype(np.int64), group.ravel().astype(np.int64)
 
 
+def equal_rows(columns: Sequence[NDArray[np.integer]]) -> list[Ints]:
+    """The places of each group of equal rows.
+
+    >>> [places.tolist() for places in equal_rows([np.array([7, 8, 7])])]
+    [[0, 2], [1]]
+    """
+    if not len(columns[0]):
+        return []
+    first, group = group_rows(columns)
+    places = np.argsort(group, kind="stable")
+    bounds = starts_of(np.bincount(group, minlength=len(first)))
+    return [places[bounds[k] : bounds[k + 1]] for k in np.argsort(first)]
+
+
 def starts_of(lengths: Ints) -> Ints:
     """Where segments of these lengths start, with the total length at the end."""
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)
