@@ -40,32 +40,35 @@ def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
     return _fill(lay_out(graph, shapes, orbits, symmetric=symmetric), graph)
 
 
-def refill(plan: Plan, graph: RegionGraph) -> Plan:
+def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan:
     """The plan of the same graph with other domain sizes and weights; the layout is shared.
 
-    The graph must come from `graph.resized`, and rule out the same states.
+    The graph must come from `graph.resized`, and rule out the same states. With `same_tables`, only
+    sizes differ, and no table depends on them.
     """
-    return _fill(plan.layout, graph)
+    return _fill(plan.layout, graph, plan.theta if same_tables else None)
 
 
-def _fill(layout: Layout, graph: RegionGraph) -> Plan:
+def _fill(layout: Layout, graph: RegionGraph, theta: Floats | None = None) -> Plan:
+    if theta is None:
+        theta = _concatenate(
+            [_potential_of_states(graph, layout, r) for r in range(len(layout.shapes))]
+        )
     try:
-        return _numbers(layout, graph)
+        return _numbers(layout, graph, theta)
     except OverflowError:
         raise SizeError(
             "the domain is too large: its counts exceed 1e308, the largest number of floating point"
         ) from None
 
 
-def _numbers(layout: Layout, graph: RegionGraph) -> Plan:
+def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
     weights = tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True))
     # Solvers turn these into floats later; what is too large for that is refused here.
     float(max(map(abs, weights), default=0))
     return Plan(
         layout=layout,
-        theta=_concatenate(
-            [_potential_of_states(graph, layout, r) for r in range(len(layout.shapes))]
-        ),
+        theta=theta,
         exponents=_exponents(graph, layout),
         weights=weights,
         atom_counts=graph.numbers_of_atoms,
@@ -225,18 +228,17 @@ def _concatenate_ints(parts: Sequence[Ints]) -> Ints:
 
 def _exponents(graph: RegionGraph, layout: Layout) -> Exponents:
     """How often each message entry is multiplied into each belief entry."""
-    columns, values, lengths = [], [], []
-    rows = zip(layout.term_entries, layout.term_edges, layout.term_inside, strict=True)
-    for entries, edges, inside in rows:
-        exponents = [
-            float(graph.kappa[edge] - local) for edge, local in zip(edges, inside, strict=True)
-        ]
-        columns.append(entries.ravel())
-        values.append(np.tile(np.array(exponents, dtype=float), len(entries)))
-        lengths.append(np.full(len(entries), len(edges), dtype=np.int64))
+    terms, terms_of = layout.exponent_terms
+    # Counts are integers up to here, so that no digits are lost in the difference.
+    values = np.array([float(graph.kappa[edge] - inside) for edge, inside in terms], dtype=float)
     return Exponents(
-        columns=_concatenate_ints(columns),
-        values=_concatenate(values),
-        row_starts=_starts(_concatenate_ints(lengths)),
+        columns=layout.exponent_columns,
+        values=_concatenate(
+            [
+                np.broadcast_to(values[own], entries.shape).ravel()
+                for own, entries in zip(terms_of, layout.term_entries, strict=True)
+            ]
+        ),
+        row_starts=layout.exponent_rows,
         shape=(layout.belief_entries, layout.message_entries),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -122,6 +123,28 @@ class Layout:
         return max(level) if len(parents) else 0
 
     @cached_property
+    def exponent_terms(self) -> tuple[list[tuple[int, int]], list[Ints]]:
+        """The different terms as (edge, parents inside), and per region which of them it has."""
+        number: dict[tuple[int, int], int] = {}
+        own = [
+            [number.setdefault(term, len(number)) for term in zip(edges, inside, strict=True)]
+            for edges, inside in zip(self.term_edges, self.term_inside, strict=True)
+        ]
+        return list(number), [np.array(terms, dtype=np.int64) for terms in own]
+
+    @cached_property
+    def exponent_columns(self) -> Ints:
+        """The message entry of each exponent, belief entry after belief entry."""
+        return np.concatenate([np.zeros(0, dtype=np.int64), *map(np.ravel, self.term_entries)])
+
+    @cached_property
+    def exponent_rows(self) -> Ints:
+        """The first exponent of each belief entry."""
+        lengths = [np.full(len(own), own.shape[1]) for own in self.term_entries]
+        ends = np.cumsum(np.concatenate([np.zeros(1, dtype=np.int64), *lengths]))
+        return np.asarray(ends[:-1])
+
+    @cached_property
     def log_multiplicity(self) -> Floats:
         """The log of the number of states of each belief entry."""
         return _frozen(np.log(self.multiplicity))
@@ -133,13 +156,22 @@ class Layout:
 
     def region_slice(self, region: int) -> slice:
         """The belief entries of a region."""
-        ends = np.append(self.region_starts[1:], self.belief_entries)
-        return slice(int(self.region_starts[region]), int(ends[region]))
+        return self._region_slices[region]
+
+    @cached_property
+    def _region_slices(self) -> list[slice]:
+        bounds = [*self.region_starts.tolist(), self.belief_entries]
+        return [slice(start, stop) for start, stop in pairwise(bounds)]
 
     def full_table(self, region: int, entries: Floats, missing: float) -> Floats:
-        """The table of a region, state by state, from all belief entries."""
-        own = np.append(entries[self.region_slice(region)], missing)
-        return own[self.entry_of[region]].reshape(self.shapes[region])
+        """The table of a region, state by state, from all belief entries.
+
+        The last axis numbers the entries; the axes before it stay in front of the table's.
+        """
+        stack = entries.shape[:-1]
+        own = entries[..., self.region_slice(region)]
+        own = np.concatenate([own, np.full((*stack, 1), missing)], axis=-1)
+        return own.take(self.entry_of[region], axis=-1).reshape(*stack, *self.shapes[region])
 
 
 def _frozen(array: Floats) -> Floats:
