@@ -48,33 +48,36 @@ def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
     return _fill(_Compiler(graph, symmetric).layout(), graph)
 
 
-def refill(plan: Plan, graph: RegionGraph) -> Plan:
+def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan:
     """The plan of the same graph with other domain sizes and weights; the layout is shared.
 
-    The graph must come from `graph.resized`, and rule out the same states.
+    The graph must come from `graph.resized`, and rule out the same states. With `same_tables`, only
+    sizes differ, and no table depends on them.
     """
-    return _fill(plan.layout, graph)
+    return _fill(plan.layout, graph, plan.theta if same_tables else None)
 
 
 # --- the numbers
 
 
-def _fill(layout: Layout, graph: RegionGraph) -> Plan:
+def _fill(layout: Layout, graph: RegionGraph, theta: Floats | None = None) -> Plan:
+    if theta is None:
+        theta = _theta(graph, layout)
     try:
-        return _numbers(layout, graph)
+        return _numbers(layout, graph, theta)
     except OverflowError:
         raise SizeError(
             "the domain is too large: its counts exceed 1e308, the largest number of floating point"
         ) from None
 
 
-def _numbers(layout: Layout, graph: RegionGraph) -> Plan:
+def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
     weights = tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True))
     # Solvers turn these into floats later; what is too large for that is refused here.
     float(max(map(abs, weights), default=0))
     return Plan(
         layout=layout,
-        theta=_theta(graph, layout),
+        theta=theta,
         exponents=_exponents(graph, layout),
         weights=weights,
         atom_counts=graph.numbers_of_atoms,
@@ -104,25 +107,24 @@ def _exponents(graph: RegionGraph, layout: Layout) -> Exponents | Factored:
     kappa = np.array(graph.kappa, dtype=object)
     exponents = (kappa[terms.what] - terms.inside).astype(float)
     shape = layout.belief_entries, layout.message_entries
-    inflow = _matrix(layout, terms, exponents, shape)
+    inflow = _matrix(terms, exponents, layout.exponent_terms, shape)
     if layout.members is None or layout.local is None:
         return inflow
     square = layout.belief_entries, layout.belief_entries
+    ones = np.ones(len(layout.members.what))
+    inside = -layout.local.inside.astype(float)
     return Factored(
         inflow=inflow,
-        members=_matrix(layout, layout.members, np.ones(len(layout.members.what)), square),
-        local=_matrix(layout, layout.local, -layout.local.inside.astype(float), shape),
+        members=_matrix(layout.members, ones, layout.spread(layout.members), square),
+        local=_matrix(layout.local, inside, layout.spread(layout.local), shape),
     )
 
 
-def _matrix(layout: Layout, terms: Terms, values: Floats, shape: tuple[int, int]) -> Exponents:
-    lengths = np.diff(terms.starts)[layout.region_of]
-    return Exponents(
-        columns=terms.entries,
-        values=values[expand(terms.starts[layout.region_of], lengths)],
-        row_starts=starts_of(lengths)[:-1],
-        shape=shape,
-    )
+def _matrix(
+    terms: Terms, values: Floats, spread: tuple[Ints, Ints], shape: tuple[int, int]
+) -> Exponents:
+    which, row_starts = spread
+    return Exponents(terms.entries, values[which], row_starts, shape)
 
 
 # --- the layout

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.arrays import expand, starts_of
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
@@ -179,6 +181,19 @@ class Layout:
         return max(level) if len(parents) else 0
 
     @cached_property
+    def exponent_terms(self) -> tuple[Ints, Ints]:
+        """The term of each exponent, and the first exponent of each belief entry."""
+        return self.spread(self.terms)
+
+    def spread(self, terms: Terms) -> tuple[Ints, Ints]:
+        """For each belief entry the terms of its region, one after the other, and their starts."""
+        lengths = np.diff(terms.starts)[self.region_of]
+        which, starts = expand(terms.starts[self.region_of], lengths), starts_of(lengths)[:-1]
+        which.setflags(write=False)
+        starts.setflags(write=False)
+        return which, starts
+
+    @cached_property
     def log_multiplicity(self) -> Floats:
         """The log of the number of states of each belief entry."""
         return _frozen(np.log(self.multiplicity))
@@ -190,16 +205,22 @@ class Layout:
 
     def region_slice(self, region: int) -> slice:
         """The belief entries of a region."""
-        return slice(self._bounds[region], self._bounds[region + 1])
+        return self._region_slices[region]
 
     @cached_property
-    def _bounds(self) -> list[int]:
-        return [*self.region_starts.tolist(), self.belief_entries]
+    def _region_slices(self) -> list[slice]:
+        bounds = [*self.region_starts.tolist(), self.belief_entries]
+        return [slice(start, stop) for start, stop in pairwise(bounds)]
 
     def full_table(self, region: int, entries: Floats, missing: float) -> Floats:
-        """The table of a region, state by state, from all belief entries."""
-        own = np.append(entries[self.region_slice(region)], missing)
-        return own[self.entry_of[region]].reshape(self.shapes[region])
+        """The table of a region, state by state, from all belief entries.
+
+        The last axis numbers the entries; the axes before it stay in front of the table's.
+        """
+        stack = entries.shape[:-1]
+        own = entries[..., self.region_slice(region)]
+        own = np.concatenate([own, np.full((*stack, 1), missing)], axis=-1)
+        return own.take(self.entry_of[region], axis=-1).reshape(*stack, *self.shapes[region])
 
 
 def _frozen(array: Floats) -> Floats:
