@@ -23,8 +23,8 @@ from liftgbp.grounding.setting import Setting
 from liftgbp.model.ast import Rule
 from liftgbp.shatter.tables import RuleTables, drop_indifferent
 
-MOST_ROWS = 20_000_000
-"""The most substitutions of one rule that may be looked at one by one."""
+MOST_ROWS = 10_000_000
+"""The most substitutions of one rule that may be looked at one by one, for want of memory."""
 
 
 @dataclass(slots=True)
