@@ -10,6 +10,8 @@ import pytest
 
 import liftgbp
 from liftgbp import InputError, Model, SizeError, size_range, sweep, sweep_to_file, weight_range
+from liftgbp.shatter import resize
+from liftgbp.sweeps.run import SweepPoint, _Workshop
 
 MODELS = Path(__file__).parent.parent.parent / "models"
 TEXT = """
@@ -179,13 +181,13 @@ def test_an_interrupted_sweep_goes_on(
     # An interrupt may also cut a line short: its point is solved again.
     journal.write_text(journal.read_text()[:-20])
     asked: list[int] = []
-    original = liftgbp.shatter
+    original = _Workshop.prepare
 
-    def counting(model: Model, sizes: dict[str, int], **options: int) -> object:
-        asked.append(sizes["person"])
-        return original(model, sizes, **options)
+    def counting(workshop: _Workshop, point: SweepPoint) -> object:
+        asked.append(dict(point.sizes)["person"])
+        return original(workshop, point)
 
-    monkeypatch.setattr("liftgbp.sweeps.run.shatter", counting)
+    monkeypatch.setattr(_Workshop, "prepare", counting)
     records = sweep_to_file(model, path, sizes, queries=[QUERY])
     assert asked == [5, 6, 7]
     assert not journal.exists()
@@ -208,3 +210,64 @@ def test_the_journal_of_another_sweep_is_not_touched(model: Model, tmp_path: Pat
         with pytest.raises(InputError, match="another model"):
             sweep_to_file(changed, path, {"person": [2]}, **options)
     assert journal.read_text() == before
+
+
+# --- what points share
+
+
+def test_points_that_rule_out_different_states() -> None:
+    """A potential of zero makes states impossible at some points of a sweep and not at others."""
+    text = "p(thing)\n$w = 1\nparfactor p(x), p(y) | x != y : [1, 2, $w, 3]"
+    model = liftgbp.parse(text)
+    for weights in ([0.0, 1.0], [1.0, 0.0]):
+        rows = sweep(model, {"thing": 6}, weights={"w": weights}, queries=["p(x)"]).rows
+        for row, weight in zip(rows, weights, strict=True):
+            alone = liftgbp.infer(model.with_weights({"w": weight}), {"thing": 6})
+            assert row.log_z == pytest.approx(alone.log_z, rel=1e-9)
+            assert row.answer.values["true"] == pytest.approx(alone.marginal("p(x)"), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "1.5 s(x) <=> s(y) | x != y",
+        "1.5/|person| s(x) <=> s(y) | x != y",
+        "0.5 s(x) v !s(y) v t(z)",
+        "0.7 s(x) ^ (t(y) v !t(y))",
+        "0.3 s(Anna) ^ t(x)",
+    ],
+)
+def test_sizes_that_share_tables_and_sizes_that_do_not(rule: str) -> None:
+    """Weights over sizes, variables that leave a scope, and constants: as if shattered anew."""
+    model = liftgbp.parse(f"s(person)\nt(person)\n{rule}")
+    small = liftgbp.shatter(model, {"person": 4})
+    for people in (2, 3, 9, 1000):
+        anew = liftgbp.shatter(model, {"person": people})
+        again = resize(small, {"person": people})
+        assert (again.sizes, again.classes) == (anew.sizes, anew.classes)
+        assert again.log_constant == anew.log_constant
+        assert len(again.parfactors) == len(anew.parfactors)
+        for mine, theirs in zip(again.parfactors, anew.parfactors, strict=True):
+            assert (mine.atoms, mine.exchangeable) == (theirs.atoms, theirs.exchangeable)
+            assert mine.log_table.tolist() == theirs.log_table.tolist()
+
+
+@pytest.mark.parametrize("query", ["q(x)", "q(x) ^ p(y)", "q(x) ^ q(y) | x != y", "p(y) | q(x)"])
+def test_small_domains_have_fewer_rows(query: str) -> None:
+    """The points of one layout need not have the same rows."""
+    model = liftgbp.parse("p(thing)\nq(thing)\n1 p(x)")
+    sizes = [1, 2, 3, 50]
+    if "!=" in query:
+        sizes = sizes[1:]
+    rows = sweep(model, {"thing": sizes}, queries=[query]).rows
+    alone = [
+        (size, answer)
+        for size in sizes
+        for answer in liftgbp.infer(model, {"thing": size}).query(query)
+    ]
+    assert [(dict(row.point.sizes)["thing"], row.answer.where) for row in rows] == [
+        (size, answer.where) for size, answer in alone
+    ]
+    for row, (_, answer) in zip(rows, alone, strict=True):
+        assert row.answer.count == answer.count
+        assert row.answer.values == pytest.approx(answer.values)

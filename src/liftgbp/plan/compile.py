@@ -48,33 +48,36 @@ def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
     return _fill(_Compiler(graph, symmetric).layout(), graph)
 
 
-def refill(plan: Plan, graph: RegionGraph) -> Plan:
+def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan:
     """The plan of the same graph with other domain sizes and weights; the layout is shared.
 
-    The graph must come from `graph.resized`, and rule out the same states.
+    The graph must come from `graph.resized`, and rule out the same states. With `same_tables`, only
+    sizes differ, and no table depends on them.
     """
-    return _fill(plan.layout, graph)
+    return _fill(plan.layout, graph, plan.theta if same_tables else None)
 
 
 # --- the numbers
 
 
-def _fill(layout: Layout, graph: RegionGraph) -> Plan:
+def _fill(layout: Layout, graph: RegionGraph, theta: Floats | None = None) -> Plan:
+    if theta is None:
+        theta = _theta(graph, layout)
     try:
-        return _numbers(layout, graph)
+        return _numbers(layout, graph, theta)
     except OverflowError:
         raise SizeError(
             "the domain is too large: its counts exceed 1e308, the largest number of floating point"
         ) from None
 
 
-def _numbers(layout: Layout, graph: RegionGraph) -> Plan:
+def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
     weights = tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True))
     # Solvers turn these into floats later; what is too large for that is refused here.
     float(max(map(abs, weights), default=0))
     return Plan(
         layout=layout,
-        theta=_theta(graph, layout),
+        theta=theta,
         exponents=_exponents(graph, layout),
         weights=weights,
         atom_counts=graph.numbers_of_atoms,

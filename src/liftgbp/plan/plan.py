@@ -197,9 +197,14 @@ class Layout:
         return [*self.region_starts.tolist(), self.belief_entries]
 
     def full_table(self, region: int, entries: Floats, missing: float) -> Floats:
-        """The table of a region, state by state, from all belief entries."""
-        own = np.append(entries[self.region_slice(region)], missing)
-        return own[self.entry_of[region]].reshape(self.shapes[region])
+        """The table of a region, state by state, from all belief entries.
+
+        The last axis numbers the entries; the axes before it stay in front of the table's.
+        """
+        stack = entries.shape[:-1]
+        own = entries[..., self.region_slice(region)]
+        own = np.concatenate([own, np.full((*stack, 1), missing)], axis=-1)
+        return own.take(self.entry_of[region], axis=-1).reshape(*stack, *self.shapes[region])
 
 
 def _frozen(array: Floats) -> Floats:

@@ -5,6 +5,15 @@ Knows atoms, regions and beliefs; knows nothing of iteration.
 
 from liftgbp.query.answers import Answer, Answers
 from liftgbp.query.ground_reader import GroundReader
-from liftgbp.query.reader import LiftedReader, Reader
+from liftgbp.query.reader import LiftedReader, Reader, pattern_text
+from liftgbp.query.stacks import query_all
 
-__all__ = ["Answer", "Answers", "GroundReader", "LiftedReader", "Reader"]
+__all__ = [
+    "Answer",
+    "Answers",
+    "GroundReader",
+    "LiftedReader",
+    "Reader",
+    "pattern_text",
+    "query_all",
+]

@@ -134,7 +134,7 @@ class Answers:
             log_beliefs=point.log_beliefs,
             log_z=point.log_z,
             residual=point.verdict.residual,
-            verdict=point.verdict,
+            judged=point.verdict,
         )
         return replace(self, solution=solution)
 
@@ -189,7 +189,7 @@ class Answers:
             where = f" where {row.where}" if row.where else ""
             raise QueryError(f"no region holds {row.text}{where}: {error.message}") from None
         if row.given:
-            table = conditional_table(table, len(row.given))
+            table = conditional_table(table[None], len(row.given))[0]
         keys = map(",".join, product(*map(self.reader.values, atoms)))
         values = dict(zip(keys, map(float, table.ravel()), strict=True))
         return Answer(text, row.text, row.where, row.count, values, row.example)

@@ -195,7 +195,8 @@ class GroundReader:
         for k in outside:
             table = np.multiply.outer(table, self._outside(*ground[k]))
         table = table.transpose(np.argsort([*inside, *outside]))
-        return repeat_axes(table, [different.index(atom) for atom in atoms])
+        places = [different.index(atom) for atom in atoms]
+        return np.asarray(repeat_axes(table[None], places)[0])
 
     def _region_table(self, variables: Sequence[int], log_beliefs: Floats) -> Floats:
         if not variables:

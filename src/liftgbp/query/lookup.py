@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import QueryError
-from liftgbp.plan import Plan
+from liftgbp.plan import Layout
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise, embeddings, objects_of
@@ -18,18 +18,21 @@ from liftgbp.signature import canonise, embeddings, objects_of
 def joint_table(
     atoms: Sequence[ObjAtom],
     graph: LiftedRegionGraph,
-    plan: Plan,
-    log_beliefs: NDArray[np.float64],
+    layout: Layout,
+    beliefs: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The joint distribution of atoms, one axis per listed atom; repeated atoms agree surely."""
+    """The joint distribution of atoms, one axis per listed atom; repeated atoms agree surely.
+
+    Beliefs are a stack with one row per setting of sizes and weights; so is the table.
+    """
     different = list(dict.fromkeys(atoms))
     in_regions = [a for a in different if canonise((a,)).cluster[0] in graph.atom_counts]
     alone = [a for a in different if a not in in_regions]
-    table = _region_table(in_regions, graph, plan, log_beliefs)
+    table = _region_table(in_regions, graph, layout, beliefs)
     for atom in alone:
         table = np.multiply.outer(table, _distribution_alone(atom, graph))
     order = [*in_regions, *alone]
-    table = table.transpose([order.index(atom) for atom in different])
+    table = table.transpose([0, *(1 + order.index(atom) for atom in different)])
     return repeat_axes(table, [different.index(atom) for atom in atoms])
 
 
@@ -48,11 +51,11 @@ def _distribution_alone(atom: ObjAtom, graph: LiftedRegionGraph) -> NDArray[np.f
 def _region_table(
     atoms: Sequence[ObjAtom],
     graph: LiftedRegionGraph,
-    plan: Plan,
-    log_beliefs: NDArray[np.float64],
+    layout: Layout,
+    beliefs: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     if not atoms:
-        return np.ones(())
+        return np.ones(len(beliefs))
     wanted = Counter(canonise((atom,)).cluster[0] for atom in atoms)
     # Small regions come last and are cheapest to sum.
     for number in reversed(range(len(graph.regions))):
@@ -61,12 +64,12 @@ def _region_table(
             continue
         placed = next(embeddings(atoms, cluster), None)
         if placed is not None:
-            axes = [cluster.index((p, tuple(placed[o] for o in args))) for p, args in atoms]
-            belief = plan.layout.full_table(number, np.exp(log_beliefs), missing=0.0)
-            others = tuple(k for k in range(len(cluster)) if k not in axes)
-            kept = sorted(axes)
+            axes = [1 + cluster.index((p, tuple(placed[o] for o in args))) for p, args in atoms]
+            belief = layout.full_table(number, beliefs, missing=0.0)
+            others = tuple(k for k in range(1, belief.ndim) if k not in axes)
+            kept = [0, *sorted(axes)]
             table: NDArray[np.float64] = belief.sum(axis=others)
-            return table.transpose([kept.index(axis) for axis in axes])
+            return table.transpose([kept.index(axis) for axis in (0, *axes)])
     raise QueryError(_not_held(atoms, graph))
 
 
@@ -77,19 +80,19 @@ def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
 
 
 def repeat_axes(table: NDArray[np.float64], axes: Sequence[int]) -> NDArray[np.float64]:
-    """The table with axis `axes[k]` of the given one at place k; equal axes form a diagonal."""
-    if list(axes) == list(range(table.ndim)):
+    """The tables of a stack with axis `axes[k]` at place k; equal axes form a diagonal."""
+    if list(axes) == list(range(table.ndim - 1)):
         return table
-    shape = [table.shape[axis] for axis in axes]
-    result = np.zeros(shape)
-    states = np.indices(table.shape)
-    result[tuple(states[axis] for axis in axes)] = table
+    shape = table.shape[1:]
+    result = np.zeros((len(table), *(shape[axis] for axis in axes)))
+    states = np.indices(shape)
+    result[(slice(None), *(states[axis] for axis in axes))] = table
     return result
 
 
 def conditional_table(joint: NDArray[np.float64], given: int) -> NDArray[np.float64]:
-    """The joint table divided by the marginal of its last `given` axes; impossible ones are NaN."""
-    total = joint.sum(axis=tuple(range(joint.ndim - given)), keepdims=True)
+    """Joint tables divided by the marginal of their last `given` axes; impossible ones are NaN."""
+    total = joint.sum(axis=tuple(range(1, joint.ndim - given)), keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         result: NDArray[np.float64] = joint / total
     return result

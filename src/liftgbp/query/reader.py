@@ -113,7 +113,8 @@ class LiftedReader:
         self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """The joint distribution by the belief of a region that holds the atoms."""
-        return joint_table(atoms, self.graph, self.plan, log_beliefs)
+        beliefs = np.exp(log_beliefs)[None]
+        return np.asarray(joint_table(atoms, self.graph, self.plan.layout, beliefs)[0])
 
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values of the atom's predicate."""

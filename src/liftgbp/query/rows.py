@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from liftgbp.errors import ModelError, QueryError, Span
@@ -11,9 +11,12 @@ from liftgbp.model.ast import Atom, Constant, TableParfactor, Term, Variable, ap
 from liftgbp.model.query_ast import Query
 from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
 from liftgbp.model.writer import constant_text, object_text
+from liftgbp.regions.counts import Count
 from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shatter.partitions import admits, assignments, falling
+from liftgbp.shatter.partitions import admits, assignments
+
+ONCE = Count((), divisor=1)
 
 MOST_LISTED = 3
 """More constants than this are listed as a set in the description of a row."""
@@ -33,6 +36,8 @@ class Row:
     """Whether all variables are different objects without names."""
     constants: tuple[tuple[Obj, int], ...] = ()
     """The placeholders of the constants in the query, with their numbers in their sorts."""
+    counted: Count = ONCE
+    """The count as a function of the class sizes."""
 
 
 def query_rows(query: Query, normal: NormalModel) -> list[Row]:
@@ -40,6 +45,21 @@ def query_rows(query: Query, normal: NormalModel) -> list[Row]:
     for atom in (*query.atoms, *query.given):
         normal.model.check_atom(atom, QueryError)
     return list(_Rows(query, normal))
+
+
+def groups_with_same_rows(query: Query, every: Sequence[NormalModel]) -> list[list[int]]:
+    """The positions of normal forms that differ in nothing but sizes, by the rows they have.
+
+    All classes that have an object for each term of the query have the same ways.
+    """
+    in_atoms = {term for atom in (*query.atoms, *query.given) for term in atom.args}
+    # A restriction compares two terms, and may name a constant that no atom does.
+    most = len(in_atoms) + 2 * len(query.restrictions)
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for k, normal in enumerate(every):
+        sizes = tuple(min(size, most) for size in normal.class_sizes)
+        groups.setdefault(sizes, []).append(k)
+    return list(groups.values())
 
 
 class _Rows:
@@ -110,12 +130,14 @@ class _Rows:
 
     def _row(self, way: Mapping[str, Obj]) -> Row:
         names = self._words(way)
+        counted = self._count(way)
         return Row(
             atoms=tuple(self._ground(atom, way) for atom in self._query.atoms),
             given=tuple(self._ground(atom, way) for atom in self._query.given),
             text=self._text(names),
             where=", ".join(self._conditions(way, names)),
-            count=self._count(way),
+            count=counted.at(self._normal.class_sizes),
+            counted=counted,
             example=self._example(way),
             generic=len(set(way.values()) - set(self._name_of)) == len(way),
             constants=tuple(
@@ -129,12 +151,9 @@ class _Rows:
         args = tuple(self._object(t, s, way) for t, s in zip(atom.args, sorts, strict=True))
         return self._normal.predicate_number[atom.predicate], args
 
-    def _count(self, way: Mapping[str, Obj]) -> int:
+    def _count(self, way: Mapping[str, Obj]) -> Count:
         new = Counter(home for home, index in set(way.values()) if index >= self._taken[home])
-        count = 1
-        for home, chosen in new.items():
-            count *= falling(self._normal.class_sizes[home] - self._taken[home], chosen)
-        return count
+        return Count(tuple((home, self._taken[home], n) for home, n in new.items()), divisor=1)
 
     # --- words
 

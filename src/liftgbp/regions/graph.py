@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from liftgbp.errors import ContradictionError, SizeError
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import constant_text
-from liftgbp.regions.counts import choose
+from liftgbp.regions.counts import Count, choose
 from liftgbp.regions.structure import RegionGraph
 from liftgbp.shatter import NormalModel
 from liftgbp.shatter.normal import SOFT
@@ -55,10 +56,12 @@ class LiftedRegionGraph(RegionGraph):
     @cached_property
     def atom_counts(self) -> dict[Atom, int]:
         """For each canonical atom that lies in a region, how many ground atoms it stands for."""
-        atoms = {canonise((atom,)).cluster[0] for r in self.regions for atom in r.cluster}
-        return {
-            atom: choose(objects_of([atom]), (), 1).at(self.class_sizes) for atom in sorted(atoms)
-        }
+        return {atom: count.at(self.class_sizes) for atom, count in self._atom_formulas.items()}
+
+    @cached_property
+    def _atom_formulas(self) -> dict[Atom, Count]:
+        atoms = {atom for own in self.kinds for atom in own}
+        return {atom: choose(objects_of([atom]), (), 1) for atom in sorted(atoms)}
 
     @cached_property
     def atom_of_axis(self) -> tuple[tuple[int, ...], ...]:
@@ -103,9 +106,9 @@ class LiftedRegionGraph(RegionGraph):
 
     def _check_atoms_count_once(self) -> None:
         counted: Counter[Atom] = Counter()
-        for region, n, c in zip(self.regions, self.n, self.counting_numbers, strict=True):
-            for atom in region.cluster:
-                counted[canonise((atom,)).cluster[0]] += n * c
+        for kinds, n, c in zip(self.kinds, self.n, self.counting_numbers, strict=True):
+            for atom, copies in kinds.items():
+                counted[atom] += copies * n * c
         assert counted == self.atom_counts, "an atom is not counted exactly once"
 
     def _check_factors_count_once(self) -> None:
@@ -113,10 +116,21 @@ class LiftedRegionGraph(RegionGraph):
         for region, n, c in zip(self.regions, self.n, self.counting_numbers, strict=True):
             for held in region.held:
                 counted[held.parfactor] += n * c
-        for number, parfactor in enumerate(self.normal.parfactors):
-            swaps = math.prod(math.factorial(len(group)) for group in parfactor.exchangeable)
-            factors = choose(objects_of(parfactor.atoms), (), swaps).at(self.class_sizes)
+        for number, count in enumerate(self._factor_formulas):
+            factors = count.at(self.class_sizes)
             assert counted[number] == factors, "a factor is not counted exactly once"
+
+    @cached_property
+    def _factor_formulas(self) -> tuple[Count, ...]:
+        """For each parfactor how many ground factors it stands for."""
+        return tuple(
+            choose(
+                objects_of(parfactor.atoms),
+                (),
+                math.prod(math.factorial(len(group)) for group in parfactor.exchangeable),
+            )
+            for parfactor in self.normal.parfactors
+        )
 
     # --- tables
 
@@ -177,7 +191,13 @@ class LiftedRegionGraph(RegionGraph):
                     for c, size in zip(self.normal.classes, self.stable_from, strict=True)
                 )
             )
-        return replace(self, normal=normal)
+        resized = copy(self)
+        object.__setattr__(resized, "normal", normal)
+        # All else that was derived from the graph holds for any sizes, and is kept.
+        for name in ("n", "kappa", "counting_numbers", "atom_counts", "free_atoms"):
+            vars(resized).pop(name, None)
+        resized.__post_init__()
+        return resized
 
     def fits(self, normal: NormalModel) -> bool:
         """Whether this is also the graph of another normal form, but for its counts."""
@@ -186,14 +206,19 @@ class LiftedRegionGraph(RegionGraph):
             pairs = zip(sizes, self.stable_from, self.normal.classes, strict=True)
             return all(c.constant is not None or size >= least for size, least, c in pairs)
 
-        def shape(one: NormalModel) -> object:
-            classes = [(c.sort, c.constant, c.facts) for c in one.classes]
-            return classes, one.observations, [(p.atoms, p.exchangeable) for p in one.parfactors]
-
-        if shape(normal) != shape(self.normal):
+        if not _same_factors(normal, self.normal):
             return False
         same_sizes = normal.class_sizes == self.class_sizes
         return same_sizes or (stable(normal.class_sizes) and stable(self.class_sizes))
+
+    def alike(self, other: LiftedRegionGraph) -> bool:
+        """Whether two graphs have the same regions and edges, whatever their counts are."""
+        return (
+            _same_factors(self.normal, other.normal)
+            and self.regions == other.regions
+            and self.messages == other.messages
+            and self.edges == other.edges
+        )
 
     # --- words
 
@@ -291,6 +316,17 @@ class LiftedRegionGraph(RegionGraph):
                 f"parents × κ: {parents or 'none'}"
             )
         return "\n".join(lines)
+
+
+def _same_factors(one: NormalModel, other: NormalModel) -> bool:
+    """Whether two normal forms differ in nothing but sizes and tables."""
+
+    def shape(normal: NormalModel) -> object:
+        classes = [(c.sort, c.constant, c.facts) for c in normal.classes]
+        factors = [(p.atoms, p.exchangeable) for p in normal.parfactors]
+        return classes, normal.observations, factors
+
+    return shape(one) == shape(other)
 
 
 def _letters(number: int) -> str:

@@ -133,12 +133,17 @@ class RegionGraph(ABC):
         """One minus the counting numbers of the larger ground regions around each region."""
         numbers = [1] * len(self.regions)
         # From large to small, so that a number is final before it is used.
-        for larger, region in enumerate(self.regions):
-            for smaller, copies in Counter(m.region for m in region.members).items():
+        for larger, inside in enumerate(self._inside):
+            for smaller, copies in inside.items():
                 around, remainder = divmod(self.n[larger] * copies, self.n[smaller])
                 assert not remainder, "regions of one class lie in equally many larger ones"
                 numbers[smaller] -= numbers[larger] * around
         return tuple(numbers)
+
+    @cached_property
+    def _inside(self) -> tuple[Counter[int], ...]:
+        """How many regions of each kind lie inside every region."""
+        return tuple(Counter(m.region for m in region.members) for region in self.regions)
 
     @property
     def ground_regions(self) -> int:

@@ -4,6 +4,6 @@ Knows constraints, equalities and classes; knows nothing of clusters and message
 """
 
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjectClass
-from liftgbp.shatter.shatter import TABLE_CAP, shatter
+from liftgbp.shatter.shatter import TABLE_CAP, resize, shatter
 
-__all__ = ["TABLE_CAP", "NormalModel", "NormalParfactor", "Obj", "ObjectClass", "shatter"]
+__all__ = ["TABLE_CAP", "NormalModel", "NormalParfactor", "Obj", "ObjectClass", "resize", "shatter"]

@@ -118,13 +118,15 @@ class NormalParfactor:
 
     The axes of `log_table` follow `atoms`. Placeholders that share a group of `exchangeable` stand
     for a set: permuting them gives the same ground factor, which counts once. `rule` is the number
-    of the rule behind it, or `SOFT` for an uncertain observation.
+    of the rule behind it, or `SOFT` for an uncertain observation. The table of an `elastic` one
+    changes with the domain sizes.
     """
 
     atoms: tuple[ObjAtom, ...]
     log_table: NDArray[np.float64]
     exchangeable: tuple[tuple[Obj, ...], ...]
     rule: int
+    elastic: bool = True
 
     def __post_init__(self) -> None:
         self.log_table.setflags(write=False)
@@ -132,7 +134,11 @@ class NormalParfactor:
 
 @dataclass(frozen=True)
 class NormalModel:
-    """A shattered model: the same ground model for the same sizes, in normal form."""
+    """A shattered model: the same ground model for the same sizes, in normal form.
+
+    Other sizes change nothing but the counts if all classes have `same_from` objects or more; where
+    tables change with sizes, or evidence is there, that is `None`.
+    """
 
     model: Model
     sizes: dict[str, int]
@@ -143,6 +149,7 @@ class NormalModel:
     parfactors: tuple[NormalParfactor, ...]
     log_constant: float
     table_cap: int
+    same_from: int | None = None
 
     @cached_property
     def class_sizes(self) -> tuple[int, ...]:

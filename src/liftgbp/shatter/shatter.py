@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
-from liftgbp.model.ast import Constant, Rule, Term
+from liftgbp.model.ast import Constant, Rule, SizeOf, TableParfactor, Term, weight_parts
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
 from liftgbp.shatter.classes import object_classes
@@ -62,9 +63,11 @@ def shatter(
     )
     parfactors: list[NormalParfactor] = []
     log_constant = 0.0
+    elastic = evidence is not None
     for number, rule in enumerate(model.rules):
         shattered = _RuleShatter(model, rule, number, domain_sizes, classes, table_cap)
         for parfactor in shattered.parfactors(observations):
+            elastic |= parfactor.elastic
             if parfactor.atoms:
                 parfactors.append(parfactor)
             else:
@@ -86,7 +89,42 @@ def shatter(
         parfactors=tuple(parfactors),
         log_constant=log_constant,
         table_cap=table_cap,
+        same_from=None if elastic else _most_variables(model),
     )
+
+
+def resize(normal: NormalModel, sizes: Mapping[str, int] | None = None) -> NormalModel:
+    """The normal form of a model without evidence over other sizes.
+
+    What does not depend on sizes is shared.
+
+    >>> from liftgbp.model.parser import parse
+    >>> small = shatter(parse("p(thing)\\n1 p(x) ^ p(y)"), {"thing": 5})
+    >>> large = resize(small, {"thing": 10**9})
+    >>> large.class_sizes, large.parfactors is small.parfactors
+    ((1000000000,), True)
+    """
+    domain_sizes = normal.model.domain_sizes(sizes)
+    classes, homes = object_classes(normal.model, domain_sizes)
+    if not _only_counts_change(normal, classes):
+        return shatter(normal.model, sizes, table_cap=normal.table_cap)
+    return replace(normal, sizes=domain_sizes, classes=classes, homes=homes)
+
+
+def _only_counts_change(normal: NormalModel, classes: tuple[ObjectClass, ...]) -> bool:
+    least = normal.same_from
+    if least is None or len(classes) != len(normal.classes):
+        return False
+    return all(
+        (old.sort, old.constant) == (new.sort, new.constant)
+        and (old.size == new.size or min(old.size, new.size) >= least)
+        for old, new in zip(normal.classes, classes, strict=True)
+    )
+
+
+def _most_variables(model: Model) -> int:
+    """With so many objects in each class, the variables of a rule can coincide in all ways."""
+    return max((len(free_variables(rule)) for rule in model.rules), default=0)
 
 
 def _check_possible(log_constant: float, rule: Rule, observations: Observations) -> None:
@@ -120,6 +158,7 @@ class _RuleShatter:
         self._quantified = tuple(
             dict.fromkeys(self._sorts[v.name] for v in quantified_variables(rule))
         )
+        self._sized = bool(self._quantified) or _mentions_sizes(rule)
         for sort in self._quantified:
             self._check_expandable(sort, sizes[sort], cap)
         self._constants: dict[tuple[str, str], Obj] = {
@@ -211,7 +250,8 @@ class _RuleShatter:
             # All orders of the twins give the same factor: one set stands for them.
             copies *= math.factorial(len(twins))
             groups = (*groups, twins)
-        return NormalParfactor(atoms, table * float(copies), groups, self._number)
+        elastic = self._sized or not present.issuperset(way.values())
+        return NormalParfactor(atoms, table * float(copies), groups, self._number, elastic)
 
     def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:
         """The objects of quantified sorts that no free variable stands for."""
@@ -232,6 +272,12 @@ class _RuleShatter:
             here = sum(1 for home, _ in present if home == k)
             copies *= falling(c.size - here, sum(1 for home, _ in gone if home == k))
         return copies
+
+
+def _mentions_sizes(rule: Rule) -> bool:
+    weights = rule.potentials if isinstance(rule, TableParfactor) else (rule.weight,)
+    parts = (part for weight in weights if weight is not None for part in weight_parts(weight))
+    return any(isinstance(part, SizeOf) for part in parts)
 
 
 def _groups(objects: Iterator[Obj]) -> tuple[tuple[Obj, ...], ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,11 +12,11 @@ from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats
 from liftgbp.solve.flooding import flooded_beliefs
-from liftgbp.solve.minima import ROUNDING, End, solution_of
+from liftgbp.solve.minima import ROUNDING, End, different, solutions_of
 from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, nearest_consistent, newton_step
-from liftgbp.solve.polytope import Polytope, polytope
+from liftgbp.solve.polytope import MOST_NUMBERS, polytope
 from liftgbp.solve.progress import Progress, silent
-from liftgbp.solve.solution import Solution
+from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import starting_beliefs
 
 FLOODED = 60
@@ -33,8 +33,8 @@ so many iterations if that is more."""
 MOST_ASTRAY = 4
 """The most iterations in a row that a point may have an impossible entropy."""
 
-MOST_NUMBERS = 10**7
-"""The size of the largest array of a stack; larger stacks are worked off in parts."""
+ASTRAY = 0.1
+"""A point that a Newton step would change by more than this, in proportion, is not followed."""
 
 ACCEPTABLE = 1e-8
 """A point that cannot be improved any more and is this close to stationary counts as such."""
@@ -91,7 +91,7 @@ class Descent:
         """The solutions of plans with one layout, each from the stationary points of neighbours."""
         outer = polytope(plans[0].layout).outer
         starts = [
-            [np.exp(point.log_beliefs[outer]) for one in own for point in one.points]
+            different([np.exp(point.log_beliefs[outer]) for point in _worth_following(own)])
             for own in neighbours
         ]
         return self._solve(plans, starts, silent)
@@ -102,26 +102,22 @@ class Descent:
         consistent = polytope(plans[0].layout)
         ends: list[list[End]] = [[] for _ in plans]
         rows = [(number, start) for number, own in enumerate(starts) for start in own]
-        for part in _parts(rows, consistent):
+        for part in consistent.stacks(rows, MOST_NUMBERS):
             run = _Run(
                 Energy([plans[number] for number, _ in part], consistent),
                 np.array([start for _, start in part]),
                 np.array([number for number, _ in part]),
             )
             run.descend(self.iterations, self.tol, progress)
-            for k, (number, _) in enumerate(part):
-                ends[number].append(run.end(k))
-        return [solution_of(plan, own) for plan, own in zip(plans, ends, strict=True)]
+            for (number, _), end in zip(part, run.ends(), strict=True):
+                ends[number].append(end)
+        return solutions_of(plans, ends)
 
 
-def _parts(
-    rows: list[tuple[int, Floats]], consistent: Polytope
-) -> Iterator[list[tuple[int, Floats]]]:
-    """The rows in stacks that fit into memory."""
-    numbers = (len(consistent.matrix) + len(consistent.inner)) * len(consistent.outer)
-    together = max(1, MOST_NUMBERS // max(1, numbers))
-    for first in range(0, len(rows), together):
-        yield rows[first : first + together]
+def _worth_following(solutions: Sequence[Solution]) -> list[Point]:
+    """The points of solutions but for those that went astray; all points if all did."""
+    points = [point for one in solutions for point in one.points]
+    return [point for point in points if point.verdict.residual <= ASTRAY] or points
 
 
 class _Run:
@@ -199,14 +195,19 @@ class _Run:
         late = iteration >= slowest[self._problem]
         self._stuck |= (self._astray >= MOST_ASTRAY) | late
 
-    def end(self, row: int) -> End:
-        """Where one point has ended."""
-        return End(
-            energy=self.energy[np.array([row])],
-            outer=self.b[row],
-            value=float(self.value[row]),
-            step=self.step.row(row),
-            settled=bool(self.accepted[row]),
-            iterations=int(self.iterations[row]),
-            trace=tuple(float(values[row]) for values in self.trace),
-        )
+    def ends(self) -> list[End]:
+        """Where the points have ended."""
+        traces = np.array(self.trace).T.tolist()
+        return [
+            End(
+                energy=self.energy,
+                row=row,
+                outer=self.b[row],
+                value=float(self.value[row]),
+                step=self.step.row(row),
+                settled=bool(self.accepted[row]),
+                iterations=int(self.iterations[row]),
+                trace=tuple(trace),
+            )
+            for row, trace in enumerate(traces)
+        ]

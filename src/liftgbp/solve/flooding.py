@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,8 +80,9 @@ class Flooding:
                     done[:] = True
                 if done.any():
                     accepted = ready & flood.settled(max(self.tol, ACCEPTABLE))
+                    traces = np.array(history).T
                     for k in np.flatnonzero(done):
-                        trace = np.array([residual[k] for residual in history])
+                        trace = traces[k].copy()
                         beliefs = flood.log_beliefs[k].copy()
                         status = _status(trace, warmup, accepted[k], precise[rows[k]])
                         solutions[rows[k]] = _solution(flood.plans[k], beliefs, trace, status)
@@ -119,7 +121,7 @@ def _solution(plan: Plan, log_beliefs: Floats, trace: Floats, status: Status) ->
         log_beliefs=log_beliefs,
         log_z=log_z(plan, log_beliefs),
         trace=trace,
-        verdict=judge(plan, log_beliefs, residual),
+        judged=partial(judge, plan, log_beliefs, residual),
     )
 
 

@@ -27,17 +27,19 @@ def is_small(layout: Layout) -> bool:
 
 def judge(plan: Plan, log_beliefs: Floats, residual: float) -> Verdict:
     """What the free energy looks like at beliefs, which need not be quite consistent."""
-    beliefs = np.exp(log_beliefs)
-    curvature, kind = None, Kind.UNKNOWN
-    if np.isfinite(residual) and is_small(plan.layout):
-        curvature, kind = _curvature(plan, beliefs)
-    return Verdict(
-        residual=residual,
-        curvature=curvature,
-        kind=kind,
-        entropy=entropy(plan, beliefs),
-        entropy_bound=entropy_bound(plan, beliefs),
-    )
+    # Runs that diverge leave beliefs that are no numbers.
+    with np.errstate(over="ignore", invalid="ignore"):
+        beliefs = np.exp(log_beliefs)
+        curvature, kind = None, Kind.UNKNOWN
+        if np.isfinite(residual) and is_small(plan.layout):
+            curvature, kind = _curvature(plan, beliefs)
+        return Verdict(
+            residual=residual,
+            curvature=curvature,
+            kind=kind,
+            entropy=entropy(plan, beliefs),
+            entropy_bound=entropy_bound(plan, beliefs),
+        )
 
 
 def _curvature(plan: Plan, beliefs: Floats) -> tuple[float | None, Kind]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -11,7 +12,8 @@ from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats
 from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, newton_step
-from liftgbp.solve.refine import refine
+from liftgbp.solve.polytope import MOST_NUMBERS
+from liftgbp.solve.refine import Refined, refine
 from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound
 
@@ -44,27 +46,31 @@ FLAT_BY_ROUNDING, FLAT_WHEN_POLISHED = 1e-12, 1e-14
 
 @dataclass(frozen=True, eq=False, slots=True)
 class End:
-    """Where one start has ended, with the free energy (a stack of one) and the last Newton step."""
+    """Where one start has ended: its row in a stack of free energies, and the last Newton step."""
 
     energy: Energy
+    row: int
     outer: Floats
     value: float
     step: Step
     settled: bool
     iterations: int
     trace: tuple[float, ...]
+    falls_inwards: bool = False
+    """Whether it lies on the boundary, but the free energy falls away from there."""
 
     @property
     def scale(self) -> int:
         """What the value was divided by."""
-        return self.energy.scale[0]
+        return self.energy.scale[self.row]
 
     @property
     def kind(self) -> Kind:
         """What the end is, as far as doubles can tell."""
         if not self.settled:
             return Kind.UNKNOWN
-        return _kind(self.outer, self.step, self.scale, FLAT_BY_ROUNDING)
+        kind = _kind(self.outer, self.step, self.scale, FLAT_BY_ROUNDING)
+        return Kind.UNKNOWN if kind is Kind.BOUNDARY and self.falls_inwards else kind
 
 
 def _kind(outer: Floats, step: Step, scale: int, rounding: float) -> Kind:
@@ -77,11 +83,19 @@ def _kind(outer: Floats, step: Step, scale: int, rounding: float) -> Kind:
     return Kind.BOUNDARY if (outer <= SMALLEST).any() else Kind.MINIMUM
 
 
-def solution_of(plan: Plan, ends: list[End]) -> Solution:
-    """The mixture of the minima among the ends of all starts."""
-    if not ends:
+def solutions_of(plans: Sequence[Plan], ends: Sequence[list[End]]) -> list[Solution]:
+    """For each plan, the mixture of the minima among the ends of all its starts."""
+    if not all(ends):
         raise InputError("no consistent beliefs were found to start from; try solver='flooding'")
-    points = _weighted(plan, _different(ends))
+    found = [_marked(_different(own)) for own in ends]
+    polished = _polish(plans, found)
+    return [
+        _solution(plan, own, _weighted(plan, apart, polished))
+        for plan, own, apart in zip(plans, ends, found, strict=True)
+    ]
+
+
+def _solution(plan: Plan, ends: list[End], points: list[Point]) -> Solution:
     good = [point for point in points if point.weight > 0]
     shown = good or points[:1]
     scale = float(ends[0].scale)
@@ -93,7 +107,7 @@ def solution_of(plan: Plan, ends: list[End]) -> Solution:
         log_beliefs=_mixture(shown),
         log_z=_log_sum([point.log_z for point in shown]),
         trace=scale * _columns([list(end.trace) for end in ends]),
-        verdict=shown[0].verdict,
+        judged=shown[0].verdict,
         points=tuple(points),
     )
 
@@ -113,6 +127,34 @@ def _different(ends: list[End]) -> list[End]:
     return kept
 
 
+def different(beliefs: Sequence[Floats]) -> list[Floats]:
+    """Beliefs without those that earlier ones repeat."""
+    kept: list[Floats] = []
+    for own in beliefs:
+        if not any(np.abs(own - other).max(initial=0.0) < SAME for other in kept):
+            kept.append(own)
+    return kept
+
+
+def _marked(ends: list[End]) -> list[End]:
+    """The ends with a mark on those that the boundary only holds by rounding."""
+    return [replace(end, falls_inwards=True) if _falls_inwards(end, ends) else end for end in ends]
+
+
+def _falls_inwards(end: End, others: list[End]) -> bool:
+    """Whether the free energy falls from a point on the boundary towards the end of another start.
+
+    Then the minimum lies between them, where curvature is lost in rounding.
+    """
+    if (end.outer > SMALLEST).all():
+        return False
+    inwards = np.array([other.outer for other in others]) - end.outer
+    gradient = end.energy[np.array([end.row])].gradient(end.outer + INWARDS * inwards)
+    slope = np.einsum("sd,sd->s", gradient, inwards)
+    size = np.einsum("sd,sd->s", np.abs(gradient), np.abs(inwards))
+    return bool((slope < -ROUNDING * size).any())
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class _Candidate:
     """A point whose log Z has more digits than a float, for the difference to others."""
@@ -126,26 +168,52 @@ class _Candidate:
         return verdict.kind in {Kind.MINIMUM, Kind.BOUNDARY} and verdict.plausible
 
 
-def _candidate(plan: Plan, end: End, others: list[End]) -> _Candidate:
-    consistent = end.energy.consistent
+@dataclass(frozen=True, eq=False, slots=True)
+class _Polished:
+    """What polishing makes of an end, with the Newton step there."""
+
+    refined: Refined
+    step: Step
+
+
+def _polish(plans: Sequence[Plan], ends: Sequence[list[End]]) -> dict[int, _Polished]:
+    """The ends that need more digits than doubles have, by their identity."""
+    rough = [
+        (plan, end)
+        for plan, own in zip(plans, ends, strict=True)
+        for end in own
+        if _needs_digits(plan, end, own)
+    ]
+    if not rough:
+        return {}
+    consistent = rough[0][1].energy.consistent
+    refined = refine([plan for plan, _ in rough], consistent, [end.outer for _, end in rough])
+    done = [(plan, end, one) for (plan, end), one in zip(rough, refined, strict=True)]
+    polished: dict[int, _Polished] = {}
+    for part in consistent.stacks(done, MOST_NUMBERS):
+        energy = Energy([plan for plan, _, _ in part], consistent)
+        steps = newton_step(energy, np.array([one.outer for _, _, one in part]))
+        for k, (_, end, one) in enumerate(part):
+            polished[id(end)] = _Polished(one, steps.row(k))
+    return polished
+
+
+def _candidate(plan: Plan, end: End, polished: _Polished | None) -> _Candidate:
     outer, residual = end.outer, float(end.step.residual)
     curvature, kind = float(end.step.lowest), end.kind
     free_energy = Decimal(end.value) * end.scale
     implied = None
-    if _needs_digits(plan, end, others):
-        refined = refine(plan, consistent, outer)
+    if polished is not None:
+        refined, step = polished.refined, polished.step
         if refined.residual <= REFINED:
             outer, residual = refined.outer, refined.residual
             free_energy, implied = refined.free_energy, float(refined.entropy)
             # What polishing moves may be more than what decides between minimum and saddle.
-            step = newton_step(Energy([plan], consistent), outer[None]).row(0)
             curvature = float(step.lowest)
             kind = _kind(outer, step, end.scale, FLAT_WHEN_POLISHED)
         elif residual > SAME:
             kind = Kind.UNKNOWN
-    if kind is Kind.BOUNDARY and _falls_inwards(end, others):
-        kind = Kind.UNKNOWN
-    beliefs = consistent.all_entries(outer)
+    beliefs = end.energy.consistent.all_entries(outer)
     log_z = Decimal(plan.log_offset) - free_energy
     verdict = Verdict(
         residual=residual,
@@ -158,22 +226,9 @@ def _candidate(plan: Plan, end: End, others: list[End]) -> _Candidate:
         return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)
 
 
-def _falls_inwards(end: End, others: list[End]) -> bool:
-    """Whether the free energy falls from a point on the boundary towards the end of another start.
-
-    Then the minimum lies between them, where curvature is lost in rounding.
-    """
-    inwards = np.array([other.outer for other in others]) - end.outer
-    energy = end.energy[np.zeros(len(others), dtype=np.int64)]
-    gradient = energy.gradient(end.outer + INWARDS * inwards)
-    slope = np.einsum("sd,sd->s", gradient, inwards)
-    size = np.einsum("sd,sd->s", np.abs(gradient), np.abs(inwards))
-    return bool((slope < -ROUNDING * size).any())
-
-
-def _weighted(plan: Plan, ends: list[End]) -> list[Point]:
+def _weighted(plan: Plan, ends: list[End], polished: Mapping[int, _Polished]) -> list[Point]:
     """The points with their shares, best first; what is no plausible minimum has none."""
-    candidates = [_candidate(plan, end, ends) for end in ends]
+    candidates = [_candidate(plan, end, polished.get(id(end))) for end in ends]
     ordered = _apart(sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z)))
     good = [c for c in ordered if c.qualifies]
     if not good:
@@ -199,7 +254,7 @@ def _apart(candidates: list[_Candidate]) -> list[_Candidate]:
 
 def _needs_digits(plan: Plan, end: End, others: list[End]) -> bool:
     """Whether rounding would show in the marginals or in log Z of a point, or in its weight."""
-    if not end.settled or end.step.lowest < -FLAT:
+    if not end.settled or end.falls_inwards or end.step.lowest < -FLAT:
         return False
     scale = float(end.scale)
     error = ROUNDING * scale

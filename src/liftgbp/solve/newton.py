@@ -84,7 +84,7 @@ class _Scaled:
 
     def __init__(self, plan: Plan, consistent: Polytope) -> None:
         layout = plan.layout
-        self.scale = max((abs(weight) for weight in plan.weights), default=0) or 1
+        self.scale = scale_of(plan)
         per_region = np.array([weight / self.scale for weight in plan.weights])
         factor: Floats = per_region[layout.region_of] * layout.multiplicity
         self.outer_weight, self.inner_weight = factor[consistent.outer], factor[consistent.inner]
@@ -95,6 +95,11 @@ class _Scaled:
             count / self.scale * math.log(size)
             for count, size in zip(plan.atom_counts, layout.atom_ranges, strict=True)
         )
+
+
+def scale_of(plan: Plan) -> int:
+    """The largest weight of a free energy, by which it is divided."""
+    return max((abs(weight) for weight in plan.weights), default=0) or 1
 
 
 def _stack(rows: list[Floats], width: int) -> Floats:
@@ -178,7 +183,9 @@ class Step:
 
     def row(self, k: int) -> Step:
         """The step of one point."""
-        return Step(*(getattr(self, field.name)[k] for field in fields(self)))
+        return Step(
+            self.change[k], self.slope[k], self.residual[k], self.lowest[k], self.flattest[k]
+        )
 
     def updated(self, rows: Ints, new: Step) -> Step:
         """The steps with those of some points replaced."""

@@ -7,8 +7,10 @@ equations between those. Neither depends on domain sizes or weights.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +19,11 @@ from liftgbp.plan.plan import Floats, Ints, Layout
 FEW_EQUATIONS = 200
 DEPENDENT = 1e-9
 """A row whose part outside the span of the others is smaller than this depends on them."""
+
+MOST_NUMBERS = 10**7
+"""The size of the largest array of a stack; larger stacks are worked off in parts."""
+
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +49,13 @@ class Polytope:
         beliefs[..., self.outer] = outer_beliefs
         beliefs[..., self.inner] = outer_beliefs @ self.to_inner.T
         return beliefs
+
+    def stacks(self, rows: Sequence[Row], most: int) -> Iterator[Sequence[Row]]:
+        """Rows in stacks whose arrays have at most so many numbers, or stand for one row."""
+        numbers = (len(self.matrix) + len(self.inner)) * len(self.outer)
+        together = max(1, most // max(1, numbers))
+        for first in range(0, len(rows), together):
+            yield rows[first : first + together]
 
 
 @lru_cache(maxsize=8)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +60,8 @@ class Solution:
 
     `log_beliefs` holds normalised log beliefs in the layout of the plan. `trace` tells for each
     iteration the residual (flooding) or the free energies of all starts (descent). `points` are the
-    stationary points that descent found, the best first; the beliefs are their mixture.
+    stationary points that descent found, the best first; the beliefs are their mixture. `judged` is
+    the verdict, or what finds it out: sweeps do not ask for it.
     """
 
     solver: str
@@ -68,12 +71,17 @@ class Solution:
     log_beliefs: NDArray[np.float64]
     log_z: float
     trace: NDArray[np.float64]
-    verdict: Verdict
+    judged: Verdict | Callable[[], Verdict]
     points: tuple[Point, ...] = ()
 
     def __post_init__(self) -> None:
         self.log_beliefs.setflags(write=False)
         self.trace.setflags(write=False)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """How far the best point can be trusted."""
+        return self.judged if isinstance(self.judged, Verdict) else self.judged()
 
     @property
     def converged(self) -> bool:

@@ -7,18 +7,23 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TypeVar
 
+import numpy as np
+
 from liftgbp.errors import InputError
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan, refill
-from liftgbp.query import Answer, Answers
+from liftgbp.query import Answer, LiftedReader, pattern_text, query_all
 from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.shatter import TABLE_CAP, NormalModel, shatter
+from liftgbp.shatter import TABLE_CAP, NormalModel, resize, shatter
 from liftgbp.solve import Descent, Flooding, Solution, choose_solver
 
-STRIDE = 8
-"""Descent starts afresh at every so many points of a sweep."""
+STRIDE = 10
+"""Descent starts afresh at the first so many points of a batch, and at every so many after them."""
 
-BATCH = 100
+RANDOM = 2
+"""How many random starts there are then."""
+
+BATCH = 200
 """Points that are solved together, and saved together."""
 
 Number = TypeVar("Number", int, float)
@@ -102,7 +107,8 @@ def sweep(
 ) -> Sweep:
     """Answer queries for all combinations of the given sizes and weights.
 
-    Descent starts afresh at every few points and follows what it found there to those between.
+    Descent starts afresh at the first few points and at every few after them, and follows what it
+    found there to those between.
     Points in `skip` are left out; `save` is called with the rows of each finished batch.
 
     >>> import liftgbp
@@ -112,13 +118,14 @@ def sweep(
     [0.5, 0.5, 0.5, 0.5]
     """
     points = [p for p in sweep_points(sizes or {}, weights or {}) if p not in skip]
-    bases: list[_Base] = []
+    asked = queries or [pattern_text(predicate) for predicate in model.predicates.values()]
+    workshop = _Workshop(model, regions, table_cap)
     rows: list[SweepRow] = []
     for first in range(0, len(points), BATCH):
         progress("sweeping", first, len(points))
         batch = points[first : first + BATCH]
-        prepared = [_prepare(model, point, regions, table_cap, bases) for point in batch]
-        answers: dict[int, Answers] = {}
+        prepared = [workshop.prepare(point) for point in batch]
+        found: dict[int, list[SweepRow]] = {}
         for members in _by_layout(prepared):
             plans = [prepared[k].plan for k in members]
             method = choose_solver(
@@ -129,13 +136,15 @@ def sweep(
                 iterations=iterations,
                 tol=tol,
                 seed=seed,
-                random=0,
+                random=RANDOM,
             )
-            for k, solution in zip(members, _solve(method, plans), strict=True):
-                answers[k] = Answers.lifted(prepared[k].graph, prepared[k].plan, solution)
-        found = [row for k, point in enumerate(batch) for row in _rows(point, answers[k], queries)]
-        save(found)
-        rows += found
+            solutions = _solve(method, plans)
+            readers = [LiftedReader(prepared[k].graph, prepared[k].plan) for k in members]
+            own = _rows([batch[k] for k in members], readers, solutions, asked)
+            found |= zip(members, own, strict=True)
+        finished = [row for k in range(len(batch)) for row in found[k]]
+        save(finished)
+        rows += finished
     return Sweep(tuple(rows))
 
 
@@ -163,36 +172,72 @@ def _listed(name: str, values: Number | Sequence[Number]) -> Sequence[Number]:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Base:
+class _Prepared:
+    """All that a solver needs for one point."""
+
     graph: LiftedRegionGraph
     plan: Plan
 
 
-def _prepare(
-    model: Model, point: SweepPoint, regions: str, table_cap: int, bases: list[_Base]
-) -> _Base:
-    """The graph and plan of a point, on the layout of an earlier one where that fits."""
-    if point.weights:
-        model = model.with_weights(dict(point.weights))
-    normal = shatter(model, dict(point.sizes), table_cap=table_cap)
-    for base in bases:
-        if base.graph.fits(normal):
-            return _refit(base, normal)
-    graph = build_regions(normal, regions)
-    bases.append(_Base(graph, compile_plan(graph)))
-    return bases[-1]
+class _Workshop:
+    """Prepares point after point, and keeps what the next ones can use again."""
+
+    def __init__(self, model: Model, regions: str, table_cap: int) -> None:
+        self._model = model
+        self._regions = regions
+        self._table_cap = table_cap
+        self._normal: dict[tuple[tuple[str, float], ...], NormalModel] = {}
+        self._bases: list[_Prepared] = []
+
+    def prepare(self, point: SweepPoint) -> _Prepared:
+        """The graph and plan of a point, on the layout of an earlier one where that fits."""
+        normal = self._normal_form(point)
+        # The last one that was built is over the largest domains so far, and fits most often.
+        for base in reversed(self._bases):
+            if base.graph.fits(normal) and _same_supports(normal, base.graph.normal):
+                return _refitted(base, base.graph.resized(normal))
+        built = self._built(build_regions(normal, self._regions))
+        self._bases.append(built)
+        return built
+
+    def _built(self, graph: LiftedRegionGraph) -> _Prepared:
+        """Over small domains graphs may differ, and have to be built; often they do not."""
+        for base in self._bases:
+            if graph.alike(base.graph) and _same_supports(graph.normal, base.graph.normal):
+                return _refitted(base, graph)
+        return _Prepared(graph, compile_plan(graph))
+
+    def _normal_form(self, point: SweepPoint) -> NormalModel:
+        sizes = dict(point.sizes)
+        last = self._normal.get(point.weights)
+        if last is None:
+            model = self._model.with_weights(dict(point.weights)) if point.weights else self._model
+            normal = shatter(model, sizes, table_cap=self._table_cap)
+        else:
+            normal = resize(last, sizes)
+        self._normal[point.weights] = normal
+        return normal
 
 
-def _refit(base: _Base, normal: NormalModel) -> _Base:
-    graph = base.graph.resized(normal)
-    return _Base(graph, refill(base.plan, graph))
+def _refitted(base: _Prepared, graph: LiftedRegionGraph) -> _Prepared:
+    same_tables = graph.normal.parfactors is base.graph.normal.parfactors
+    return _Prepared(graph, refill(base.plan, graph, same_tables=same_tables))
+
+
+def _same_supports(one: NormalModel, other: NormalModel) -> bool:
+    """Whether tables rule out the same states."""
+    return one.parfactors is other.parfactors or all(
+        np.array_equal(np.isneginf(mine.log_table), np.isneginf(theirs.log_table))
+        for mine, theirs in zip(one.parfactors, other.parfactors, strict=True)
+    )
 
 
 def _solve(method: Descent | Flooding, plans: Sequence[Plan]) -> list[Solution]:
     """All solutions; descent follows those of every few points to the points between."""
     if isinstance(method, Flooding) or len(plans) < 2 * STRIDE:
         return method.solve_all(plans)
-    anchors = sorted({*range(0, len(plans), STRIDE), len(plans) - 1})
+    # The smallest domains come first, and differ most from each other.
+    anchors = sorted({*range(STRIDE), *range(0, len(plans), STRIDE), len(plans) - 1})
     found = dict(zip(anchors, method.solve_all([plans[k] for k in anchors]), strict=True))
     between = [k for k in range(len(plans)) if k not in found]
     around = [
@@ -200,18 +245,44 @@ def _solve(method: Descent | Flooding, plans: Sequence[Plan]) -> list[Solution]:
         for k in between
     ]
     found |= zip(between, method.follow([plans[k] for k in between], around), strict=True)
-    return [found[k] for k in range(len(plans))]
+    return _mended(method, plans, [found[k] for k in range(len(plans))])
 
 
-def _by_layout(prepared: Sequence[_Base]) -> list[list[int]]:
+def _mended(method: Descent, plans: Sequence[Plan], found: list[Solution]) -> list[Solution]:
+    """The solutions; a point without one tries again from those next to it."""
+    good = {
+        k: [found[j] for j in (k - 1, k + 1) if 0 <= j < len(found) and found[j].converged]
+        for k, solution in enumerate(found)
+        if not solution.converged
+    }
+    again = [k for k, beside in good.items() if beside]
+    if again:
+        better = method.follow([plans[k] for k in again], [good[k] for k in again])
+        for k, solution in zip(again, better, strict=True):
+            found[k] = solution if solution.converged else found[k]
+    return found
+
+
+def _by_layout(prepared: Sequence[_Prepared]) -> list[list[int]]:
     groups: dict[int, list[int]] = {}
     for k, one in enumerate(prepared):
         groups.setdefault(id(one.plan.layout), []).append(k)
     return list(groups.values())
 
 
-def _rows(point: SweepPoint, answers: Answers, queries: Sequence[str]) -> Iterator[SweepRow]:
-    asked = [row for query in queries for row in answers.query(query)] if queries else answers.all
-    minima = sum(1 for one in answers.minima if one.weight > 0)
-    for answer in asked:
-        yield SweepRow(point, answer, answers.log_z, answers.status.value, minima)
+def _rows(
+    points: Sequence[SweepPoint],
+    readers: Sequence[LiftedReader],
+    solutions: Sequence[Solution],
+    queries: Sequence[str],
+) -> Iterator[list[SweepRow]]:
+    """The rows of each point, for points with one layout."""
+    beliefs = [solution.log_beliefs for solution in solutions]
+    by_query = [query_all(query, readers, beliefs) for query in queries]
+    for k, (point, solution) in enumerate(zip(points, solutions, strict=True)):
+        minima = sum(1 for one in solution.points if one.weight > 0)
+        yield [
+            SweepRow(point, answer, solution.log_z, solution.status.value, minima)
+            for every in by_query
+            for answer in every[k]
+        ]
