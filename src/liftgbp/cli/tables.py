@@ -102,8 +102,12 @@ def _show_run(console: Console, result: dict[str, Any]) -> None:
 
 
 def _evidence_text(evidence: dict[str, Any]) -> str:
-    kinds = {"facts": "facts", "uncertain": "uncertain facts", "counted": "counted objects"}
-    parts = [f"{count_text(evidence[key])} {word}" for key, word in kinds.items() if evidence[key]]
+    kinds = {"facts": "fact", "uncertain": "uncertain fact", "counted": "counted object"}
+    parts = [
+        f"{count_text(evidence[key])} {word}{'s' * (evidence[key] != 1)}"
+        for key, word in kinds.items()
+        if evidence[key]
+    ]
     if evidence["closed"]:
         parts.append(f"closed world for {', '.join(evidence['closed'])}")
     roads = {"classes": "by classes of objects", "ground": "grounded, then compressed"}

@@ -1,0 +1,182 @@
+"""Evidence, all atoms, and networks of other tools on the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+
+import liftgbp
+from liftgbp import reference
+from liftgbp.cli.main import cli
+
+MODEL = """
+friends(person, person)
+smokes(person)
+0.8 friends(x,y) ^ smokes(x) => smokes(y)
+-0.5 smokes(x)
+"""
+FACTS = "friends(Anna,Bob)\nfriends(Bob,Carl)\nsmokes(Anna)\n"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "smokers.mln"
+    path.write_text(MODEL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Path:
+    path = tmp_path / "facts.db"
+    path.write_text(FACTS, encoding="utf-8")
+    return path
+
+
+def run(*arguments: object) -> dict[str, object]:
+    result = CliRunner().invoke(
+        cli, [str(a) for a in (*arguments, "--json")], standalone_mode=False
+    )
+    assert result.exception is None, result.exception
+    found: dict[str, object] = json.loads(result.output)
+    return found
+
+
+def refused(*arguments: object) -> str:
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+    assert result.exception is not None
+    return str(result.exception)
+
+
+def exact(model: Path, facts: Path, size: int = 3) -> reference.Exact:
+    relational = liftgbp.load(model)
+    evidence = liftgbp.load_evidence(relational, facts, closed=["friends"])
+    return reference.exact(reference.ground(relational, {"person": size}, evidence))
+
+
+@pytest.mark.parametrize("road", ["classes", "ground"])
+def test_facts_of_a_file(model: Path, facts: Path, road: str) -> None:
+    names = ("Anna", "Bob", "Carl")
+    queries = [part for name in names for part in ("-q", f"smokes({name})")]
+    found = run("query", model, "-e", facts, "--closed", "friends", "--road", road, *queries)
+    wanted = exact(model, facts)
+    assert found["evidence"] == {
+        "road": road, "facts": 3, "uncertain": 0, "counted": 0, "closed": ["friends"],
+    }  # fmt: skip
+    assert found["log_z"] == pytest.approx(wanted.log_z)
+    marginals = [wanted.marginals[reference.GroundAtom("smokes", (k,))] for k in (1, 2)]
+    assert [row["values"]["true"] for row in found["answers"]] == pytest.approx(
+        [1.0, *(float(marginal[1]) for marginal in marginals)]
+    )
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "duckdb"])
+def test_facts_of_tables(model: Path, facts: Path, tmp_path: Path, ending: str) -> None:
+    rows = "(VALUES ('Anna', 'Bob'), ('Bob', 'Carl')) AS t(a, b)"
+    table = tmp_path / f"friends.{ending}"
+    with duckdb.connect(str(table) if ending == "duckdb" else ":memory:") as connection:
+        if ending == "duckdb":
+            connection.execute(f"CREATE TABLE pairs AS FROM {rows}")
+        else:
+            connection.execute(f"COPY (FROM {rows}) TO '{table}'")
+    smokers = tmp_path / "smokers.db"
+    smokers.write_text("smokes(Anna)\n", encoding="utf-8")
+    source = f"friends={table}" + (":pairs" if ending == "duckdb" else "")
+    found = run("query", model, "-e", source, "-e", smokers, "--closed", "friends")
+    assert found["log_z"] == pytest.approx(exact(model, facts).log_z)
+
+
+def test_counts_without_names(model: Path) -> None:
+    options = ("--known", "smokes(x)=3e5", "--known", "!smokes(x)=2e5")
+    found = run("query", model, "-n", "person=1e6", *options, "-q", "smokes(x)")
+    assert [row["count"] for row in found["answers"]] == [300_000, 200_000, 500_000]
+
+
+@pytest.mark.parametrize("road", ["classes", "ground"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_every_atom(model: Path, facts: Path, tmp_path: Path, road: str, ending: str) -> None:
+    output = tmp_path / f"all.{ending}"
+    options = ("--closed", "friends", "--road", road, "-n", "person=4")
+    run("query", model, "-e", facts, *options, "--all", output)
+    if ending == "csv":
+        with output.open(encoding="utf-8") as file:
+            rows = {row["atom"]: float(row["probability"]) for row in csv.DictReader(file)}
+    else:
+        found = duckdb.read_parquet(str(output)).fetchall()
+        rows = {atom: probability for _, atom, _, probability in found}
+    assert len(rows) == 16 + 4
+    assert rows["friends(Anna,Bob)"] == 1.0
+    assert rows["friends(Bob,Anna)"] == rows["friends(#4,#4)"] == 0.0
+    wanted = exact(model, facts, 4)
+    for number, name in enumerate(("Bob", "Carl", "#4"), start=1):
+        marginal = wanted.marginals[reference.GroundAtom("smokes", (number,))]
+        assert rows[f"smokes({name})"] == pytest.approx(float(marginal[1]))
+
+
+@pytest.mark.parametrize("ending", ["uai", "fg"])
+def test_export_and_query_a_network(model: Path, facts: Path, tmp_path: Path, ending: str) -> None:
+    network = tmp_path / f"net.{ending}"
+    arguments = ["export", model, "-e", facts, "--closed", "friends", "-o", network]
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+    assert result.exception is None
+    with (tmp_path / "net.atoms.csv").open(encoding="utf-8") as file:
+        atoms = {row["atom"]: f"x{row['variable']}" for row in csv.DictReader(file)}
+    found = run("query", network, "-q", atoms["smokes(Carl)"])
+    wanted = exact(model, facts)
+    assert found["log_z"] == pytest.approx(wanted.log_z)
+    marginal = wanted.marginals[reference.GroundAtom("smokes", (2,))]
+    (row,) = found["answers"]
+    assert row["values"] == pytest.approx({"0": float(marginal[0]), "1": float(marginal[1])})
+
+
+def test_evidence_about_a_network(tmp_path: Path) -> None:
+    network, evidence = tmp_path / "net.uai", tmp_path / "net.uai.evid"
+    network.write_text("MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n", encoding="utf-8")
+    evidence.write_text("1 0 1\n", encoding="utf-8")
+    found = run("query", network, "-e", evidence, "-q", "x1", "-q", "x0")
+    assert [row["values"]["1"] for row in found["answers"]] == pytest.approx([4 / 7, 1])
+
+
+def test_graph_with_evidence(model: Path, facts: Path) -> None:
+    options = ("--closed", "friends", "-n", "person=10")
+    by_classes = run("graph", model, "-e", facts, *options, "--road", "classes")
+    on_ground = run("graph", model, "-e", facts, *options, "--road", "ground")
+    assert by_classes["ground_regions"] == on_ground["ground_regions"]
+    assert len(on_ground["regions"]) <= len(by_classes["regions"])
+
+
+def test_check_with_evidence(model: Path, facts: Path) -> None:
+    for road in ("classes", "ground"):
+        found = run("check", model, "-e", facts, "--closed", "friends", "--road", road)
+        assert found["agrees"]
+
+
+def test_mistakes_are_explained(model: Path, facts: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.db"
+    bad.write_text("smokes(Anna)\nsmoks(Bob)\n", encoding="utf-8")
+    assert f"{bad}:2:1: unknown predicate smoks" in refused("query", model, "-e", bad)
+    bad.write_text("smokes(Anna)\n!smokes(Anna)\n", encoding="utf-8")
+    assert f"{bad}:2:" in refused("query", model, "-e", bad)
+    assert "unknown road" in refused("query", model, "-e", facts, "--road", "rail")
+    assert "-n person=8" in refused("query", model, "-n", "person=5", "--known", "smokes(x)=8")
+    assert "ending" in refused("query", model, "-e", facts, "--all", tmp_path / "all.txt")
+    assert "too many" in refused(
+        "query", model, "-n", "person=1e6", "--known", "smokes(x)=8", "--all", tmp_path / "a.csv"
+    )
+    assert "neither sorts" in refused("query", tmp_path / "net.uai", "-n", "person=3")
+    assert "ending" in refused("export", model, "-n", "person=3", "-o", tmp_path / "net.txt")
+
+
+def test_evidence_that_violates_a_hard_formula(tmp_path: Path) -> None:
+    path = tmp_path / "hard.mln"
+    path.write_text("smokes(person)\ncancer(person)\nsmokes(x) => cancer(x).\n", encoding="utf-8")
+    facts = tmp_path / "facts.db"
+    facts.write_text("smokes(Anna)\n!cancer(Anna)\n", encoding="utf-8")
+    for road in ("classes", "ground"):
+        message = refused("query", path, "-e", facts, "--road", road)
+        assert "the evidence violates this hard formula" in message
+        assert f"{path}:3:1" in message
