@@ -19,7 +19,10 @@ from random_models import models, models_with_evidence, sizes
 MOST_GROUND_FACTORS = 150
 
 
-FAMILIES = ["intersections", "subsets", "bethe", "objects:2"]
+FAMILIES = [
+    *("intersections", "subsets", "bethe", "objects:2", "objects:person=2,thing=1"),
+    *("objects:person=1", "clusters:1", "clusters:2"),
+]
 
 
 @pytest.mark.parametrize("regions", FAMILIES)

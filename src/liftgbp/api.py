@@ -18,6 +18,7 @@ from liftgbp.formats import (
     write_network,
 )
 from liftgbp.grounding import GroundNetwork, atom_names, ground_network
+from liftgbp.growth import AUTO, grow, road_of_growth
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, GroundReader, LiftedReader, Reader
@@ -52,10 +53,12 @@ def infer(
 ) -> Answers:
     """Lifted generalized belief propagation on a model over domains of these sizes.
 
-    `solver` is `flooding` (message passing), `descent` (all minima of the free energy, mixed) or
-    `auto`, which is descent where that can be afforded. With evidence, `road` is `classes` (objects
-    that evidence does not tell apart stay together), `ground` (the model is written out and then
-    compressed) or `auto`, the cheaper one.
+    `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as the
+    answer can be trusted, and the answers tell of each step in `growth`. `solver` is `flooding`
+    (message passing), `descent` (all minima of the free energy, mixed) or `auto`, which is descent
+    where that can be afforded. With evidence, `road` is `classes` (objects that evidence does not
+    tell apart stay together), `ground` (the model is written out and then compressed) or `auto`,
+    the cheaper one.
 
     >>> import liftgbp
     >>> model = liftgbp.parse('''
@@ -72,6 +75,24 @@ def infer(
     """
     if solver not in SOLVERS:
         raise unknown_solver(solver)
+    if regions == AUTO:
+        return grow(
+            lambda family: infer(
+                model,
+                sizes,
+                evidence=evidence,
+                road=road_of_growth(road),
+                regions=family,
+                solver=solver,
+                damping=damping,
+                adaptive=adaptive,
+                iterations=iterations,
+                tol=tol,
+                seed=seed,
+                table_cap=table_cap,
+                progress=progress,
+            )
+        )
     started = time.perf_counter()
     reader = prepare(
         model,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -90,3 +92,23 @@ class CapacityError(InputError):
 
 class ContradictionError(InputError):
     """The hard formulas leave no possible world."""
+
+
+LONGEST_WRITTEN_OUT = 12
+"""Numbers with more digits than this are written in scientific notation."""
+
+
+def states_text(axes: Mapping[int, int]) -> str:
+    """How many states a table has, given how many axes of each length, however many there are.
+
+    >>> states_text({2: 20}), states_text({2: 380, 3: 1}), states_text({2: 10**9})
+    ('1048576', '7.4e114', '10^301029995')
+    """
+    digits = math.fsum(count * math.log10(length) for length, count in axes.items())
+    if digits <= LONGEST_WRITTEN_OUT:
+        return str(math.prod(length**count for length, count in axes.items()))
+    exponent = math.floor(digits)
+    # Beyond that, rounding of the logarithm leaves no digits for a mantissa.
+    if exponent >= 10**6:
+        return f"10^{exponent}"
+    return f"{10 ** (digits - exponent):.1f}e{exponent}"

@@ -102,6 +102,17 @@ def test_minima(shell: Shell) -> None:
     assert result["verdict"]["plausible"] is True
 
 
+def test_growing_regions(shell: Shell) -> None:
+    code, out, _ = shell("query", SMOKERS, "-n", "person=10", "--regions", "auto")
+    assert code == 0
+    chosen = next(line for line in out.splitlines() if "chosen" in line)
+    assert "objects:2" in chosen
+    assert "no larger regions: the answer of objects:3 is not trustworthy" in out
+    _, out, _ = shell("query", SMOKERS, "-n", "person=10", "--regions", "auto", "--json")
+    steps = json.loads(out)["growth"]["steps"]
+    assert [step["family"] for step in steps[:2]] == ["bethe", "intersections"]
+
+
 def test_no_minimum_is_exit_code_1(shell: Shell) -> None:
     code, out, _ = shell("query", CHAIN, "-n", "person=6", "--iterations", "1")
     assert code == 1

@@ -354,7 +354,7 @@ def test_caps() -> None:
     "name",
     [
         *("", "kikuchi", "Intersections", "objects", "objects:", "objects:k", "objects:0"),
-        *("objects:-1", "objects:2.5", "objects:2:3", "bethe:2", "clusters:2"),
+        *("objects:-1", "objects:2.5", "objects:2:3", "bethe:2", "clusters:0", "clusters:x=2"),
     ],
 )
 def test_unknown_families(name: str) -> None:

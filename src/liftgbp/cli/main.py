@@ -90,7 +90,8 @@ _regions = click.option(
     default="intersections",
     show_default=True,
     metavar="FAMILY",
-    help="Which regions pass messages: intersections, subsets, bethe or objects:K.",
+    help="Which regions pass messages: intersections, subsets, bethe, objects:K (or "
+    "objects:SORT=K,...), clusters:S; for queries also auto, which grows them.",
 )
 _sizes_and_weights = _options(
     click.argument("model"),

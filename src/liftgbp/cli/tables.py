@@ -28,7 +28,31 @@ def show_answers(result: dict[str, Any], minima: bool = False) -> None:
         console.print(_answer_table(query, list(rows)))
     if minima:
         console.print(_minima_table(result["minima"]))
+    if "growth" in result:
+        console.print(_growth_table(result["growth"], result["answers"]))
+        console.print(f"no larger regions: {result['growth']['end']}")
     _show_run(console, result)
+
+
+def _growth_table(growth: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
+    """One line per family of regions, the chosen one marked."""
+    table = _table(Text("growing regions", style="bold"), "regions")
+    table.add_column("log Z", justify="right")
+    shown = rows[:MOST_VALUE_COLUMNS]
+    for row in shown:
+        *_, value = row["values"]
+        table.add_column(f"P({row['atom']} {value})", justify="right")
+    table.add_column("")
+    for step in growth["steps"]:
+        log_z = "undefined" if step["log_z"] is None else f"{step['log_z']:.10g}"
+        answers = step["answers"][: len(shown)] or [None] * len(shown)
+        texts = [
+            "" if a is None else probability_text([*a["values"].values()][-1]) for a in answers
+        ]
+        trusted = step["status"] == "converged" and step["plausible"]
+        verdict = "chosen" if step["chosen"] else "" if trusted else "not trustworthy"
+        table.add_row(step["family"], log_z, *texts, verdict)
+    return table
 
 
 def _minima_table(minima: list[dict[str, Any]]) -> Table:

@@ -82,6 +82,7 @@ def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
         weights=weights,
         atom_counts=graph.numbers_of_atoms,
         log_offset=graph.log_constant + _log_worlds_of_free_atoms(graph),
+        order_counts=graph.order_counts,
     )
 
 
@@ -191,6 +192,7 @@ class _Compiler:
             source_counts=source_counts,
             source_starts=source_starts,
             children=self._children(),
+            order_choices=self._graph.order_choices,
         )
 
     # --- tables

@@ -99,6 +99,9 @@ class Layout:
     source_counts   how many states of each source sum up to one state of the message
     source_starts   the first source of each message entry
     children        for each message entry the belief entry of the child
+    order_choices   for each step of an order of all ground atoms, what its atoms may be conditioned
+                    on: a region, an axis of it, and the axes of atoms that come before; without any
+                    step no order is known
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -117,6 +120,7 @@ class Layout:
     source_counts: Ints
     source_starts: Ints
     children: Ints
+    order_choices: tuple[tuple[tuple[int, int, tuple[int, ...]], ...], ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -338,6 +342,7 @@ class Plan:
     exponents     log beliefs are `theta + exponents @ messages`
     weights       per region n times c, exactly: how often it counts in the free energy
     atom_counts   for each kind of atom how many ground atoms there are
+    order_counts  how many ground atoms each step of the order of all atoms has
     log_offset    what atoms in no region and constant factors add to log Z
     """
 
@@ -347,6 +352,7 @@ class Plan:
     weights: tuple[int, ...]
     atom_counts: tuple[int, ...]
     log_offset: float
+    order_counts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self)

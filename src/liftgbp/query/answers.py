@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -59,11 +59,17 @@ class Answer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answers:
-    """What a run found out; ask it with `query` or `marginal`."""
+    """What a run found out; ask it with `query` or `marginal`.
+
+    Where regions were grown automatically, `growth` holds the answers of every family that was
+    tried, small regions first, and `growth_end` says why there are no more.
+    """
 
     reader: Reader
     solution: Solution
     seconds: float
+    growth: tuple[Answers, ...] = ()
+    growth_end: str = ""
 
     @classmethod
     def lifted(cls, graph: LiftedRegionGraph, plan: Plan, solution: Solution) -> Answers:
@@ -223,7 +229,7 @@ class Answers:
     def as_dict(self, queries: tuple[str, ...] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
         solution = self.solution
-        rows = [row for query in queries for row in self.query(query)] if queries else self.all
+        rows = self._rows(queries)
         return {
             "model": self.model.name,
             "domains": self.sizes,
@@ -250,7 +256,35 @@ class Answers:
             "log_z": _finite(solution.log_z),
             "notes": list(self.notes),
             "answers": [row.as_dict() for row in rows],
+            **({"growth": self._growth_as_dict(queries)} if self.growth else {}),
         }
+
+    def _rows(self, queries: tuple[str, ...]) -> Sequence[Answer]:
+        return [row for query in queries for row in self.query(query)] if queries else self.all
+
+    def _growth_as_dict(self, queries: tuple[str, ...]) -> dict[str, object]:
+        return {
+            "steps": [
+                {
+                    "family": str(step.graph.family),
+                    "chosen": step.solution is self.solution,
+                    "status": step.status.value,
+                    "plausible": step.verdict.plausible,
+                    "log_z": _finite(step.log_z),
+                    "seconds": step.seconds,
+                    "answers": [row.as_dict() for row in step._rows_if_any(queries)],
+                }
+                for step in self.growth
+            ],
+            "end": self.growth_end,
+        }
+
+    def _rows_if_any(self, queries: tuple[str, ...]) -> Sequence[Answer]:
+        """The rows that answer queries, or none where the regions are too small for them."""
+        try:
+            return self._rows(queries)
+        except QueryError:
+            return ()
 
 
 def _finite(number: float) -> float | None:

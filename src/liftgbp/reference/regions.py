@@ -65,7 +65,8 @@ class GroundRegionGraph:
 def ground_regions(ground: GroundModel, regions: str = "intersections") -> GroundRegionGraph:
     """Build the ground region graph of a family.
 
-    `regions` is one of `intersections`, `subsets`, `bethe` and `objects:k` with a number k.
+    `regions` is one of `intersections`, `subsets`, `bethe`, `objects:k` with a number k (or one per
+    sort, as in `objects:person=3,movie=2`) and `clusters:s` with a number s.
     """
     if regions == "bethe":
         return _bethe(ground)
@@ -82,13 +83,27 @@ def _family(ground: GroundModel, regions: str, scopes: list[Region]) -> list[Reg
         return _ordered(_all_subsets(_maximal(scopes)))
     if regions == "intersections":
         return _ordered(_intersection_closure(_maximal(scopes)))
-    name, _, number = regions.partition(":")
-    if name == "objects" and number.isdecimal() and int(number) > 0:
-        choices = _atoms_over_choices(ground, scopes, int(number))
+    name, _, text = regions.partition(":")
+    numbers = _numbers(text)
+    if name == "objects" and numbers:
+        choices = _atoms_over_choices(ground, scopes, numbers)
         return _ordered(_intersection_closure(_maximal([*scopes, *choices])))
+    if name == "clusters" and text.isdecimal() and int(text) > 0:
+        return _ordered(_intersection_closure(_maximal([*scopes, *_clusters(scopes, int(text))])))
     raise InputError(
-        f"unknown regions {regions!r}; choose intersections, subsets, bethe or objects:k"
+        f"unknown regions {regions!r}; choose intersections, subsets, bethe, objects:k or "
+        "clusters:s"
     )
+
+
+def _numbers(text: str) -> dict[str, int]:
+    """One number under the empty name, or numbers by sort; empty if the text is neither."""
+    if text.isdecimal() and int(text) > 0:
+        return {"": int(text)}
+    parts = [part.split("=") for part in text.split(",")]
+    if any(len(part) != 2 or not part[1].isdecimal() for part in parts):
+        return {}
+    return {sort: int(number) for sort, number in parts}
 
 
 # --- sets of atoms
@@ -143,15 +158,38 @@ def _check_region_count(count: int) -> None:
         raise CapacityError(f"the ground graph has {count} or more regions, above {MAX_REGIONS}")
 
 
-def _atoms_over_choices(ground: GroundModel, scopes: list[Region], k: int) -> Iterator[Region]:
-    """For each choice of k objects of every sort, the atoms of scopes that speak of them only."""
+def _clusters(scopes: list[Region], size: int) -> list[Region]:
+    """All sets of so many atoms of scopes, or the one set of all atoms if there are fewer."""
+    atoms = sorted(frozenset().union(*scopes))
+    size = min(size, len(atoms))
+    _check_region_count(math.comb(len(atoms), size))
+    return [frozenset(some) for some in itertools.combinations(atoms, size) if some]
+
+
+def _atoms_over_choices(
+    ground: GroundModel, scopes: list[Region], numbers: Mapping[str, int]
+) -> Iterator[Region]:
+    """For each choice of objects of every sort, the atoms of scopes that speak of them only.
+
+    A sort without a number gives as many objects as some factor speaks of.
+    """
     atoms = frozenset().union(*scopes)
     sorts = {atom: ground.argument_sorts[atom.predicate] for atom in atoms}
     used = sorted({sort for atom in atoms for sort in sorts[atom]})
-    choices_per_sort = [
-        itertools.combinations(range(ground.sizes[sort]), min(k, ground.sizes[sort]))
-        for sort in used
-    ]
+    choices_per_sort = []
+    for sort in used:
+        spoken_of = [
+            {
+                obj
+                for atom in scope
+                for obj, own in zip(atom.objects, sorts[atom], strict=True)
+                if own == sort
+            }
+            for scope in scopes
+        ]
+        wanted = numbers.get("", numbers.get(sort, max(map(len, spoken_of))))
+        objects = range(ground.sizes[sort])
+        choices_per_sort.append(itertools.combinations(objects, min(wanted, len(objects))))
     for choice in itertools.product(*choices_per_sort):
         chosen = dict(zip(used, choice, strict=True))
         inside = frozenset(

@@ -63,8 +63,9 @@ class _Builder:
         self._outer = outer_clusters(normal, family)
         self._scope_kinds = [kinds(tuple(sorted(p.atoms))) for p in normal.parfactors]
         self._homes = self._factor_homes() if family.kind == "bethe" else {}
+        self._outermost = dict.fromkeys((*self._outer, *self._homes.values()))
         self._inside: dict[Cluster, list[_Inside]] = {}
-        for cluster in dict.fromkeys((*self._outer, *self._homes.values())):
+        for cluster in self._outermost:
             self._collect(cluster)
         self._clusters = sorted(self._inside, key=lambda c: (-len(c), c))
         self._number = {cluster: k for k, cluster in enumerate(self._clusters)}
@@ -180,7 +181,7 @@ class _Builder:
         return Region(
             cluster=cluster,
             count=choose(objects_of(cluster), (), signature.automorphisms),
-            outer=cluster in self._outer or cluster in self._homes.values(),
+            outer=cluster in self._outermost,
             symmetries=tuple(_atom_permutation(cluster, g) for g in signature.generators),
             members=self._members(cluster),
             held=self._held(cluster),

@@ -4,45 +4,93 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import islice, product
 
-from liftgbp.errors import CapacityError, InputError
+from liftgbp.errors import CapacityError, InputError, states_text
+from liftgbp.regions.clusters import Sizes, cluster_levels, count_clusters, ground_atoms, placements
 from liftgbp.shatter import NormalModel
-from liftgbp.signature import Atom, Cluster, Obj, canonise, embeddings, overlaps, twin_groups
+from liftgbp.signature import (
+    Atom,
+    Cluster,
+    canonise,
+    embeddings,
+    objects_of,
+    overlaps,
+    twin_groups,
+)
 
-FAMILIES = ("intersections", "subsets", "bethe", "objects:k")
+FAMILIES = ("intersections", "subsets", "bethe", "objects:K", "objects:SORT=K,...", "clusters:S")
+MOST_DIGITS = 9
+ROUNDING = 1e-9
 LATTICE_CAP = 2**12
 """The most regions that one outer region may hold."""
+
+CLUSTER_CAP = 2**10
+"""The most outer regions that a family may add."""
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A choice of regions by name; `objects:k` carries its number."""
+    """A choice of regions by name.
+
+    `objects:K` carries its number as `size`, or one number for each sort in `per_sort`;
+    `clusters:S` carries its number as `size`.
+    """
 
     kind: str
-    objects: int = 0
+    size: int = 0
+    per_sort: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.kind}:{self.objects}" if self.kind == "objects" else self.kind
+        if self.per_sort:
+            return f"{self.kind}:" + ",".join(f"{sort}={k}" for sort, k in self.per_sort)
+        return f"{self.kind}:{self.size}" if self.size else self.kind
 
 
 def parse_family(text: str) -> Family:
     """The family that a name stands for.
 
+    - `intersections`, `subsets`, `bethe`: the outer regions are the scopes of the factors;
+    - `objects:3`: also all atoms over any three objects of every sort;
+    - `objects:person=3,movie=2`: the same with a number for each sort. A sort that is not named
+      takes as many objects as the factor with most of them needs;
+    - `clusters:3`: also all sets of three atoms, whether they share objects or not.
+
+    Only atoms that some factor mentions take part.
+
     >>> parse_family("objects:3")
-    Family(kind='objects', objects=3)
+    Family(kind='objects', size=3, per_sort=())
+    >>> str(parse_family("objects:person=3,movie=2"))
+    'objects:person=3,movie=2'
     """
-    kind, _, number = text.partition(":")
-    if kind == "objects" and number.isdecimal() and int(number) > 0:
-        return Family(kind, int(number))
-    if text in FAMILIES and text != "objects:k":
+    kind, _, rest = text.partition(":")
+    if kind in {"objects", "clusters"} and _is_number(rest) and int(rest) > 0:
+        return Family(kind, int(rest))
+    if kind == "objects" and "=" in rest:
+        per_sort = _parse_per_sort(rest)
+        if per_sort:
+            return Family(kind, per_sort=per_sort)
+    if text in {"intersections", "subsets", "bethe"}:
         return Family(text)
     raise InputError(
-        f"unknown region family {text!r}; choose among {', '.join(FAMILIES)} with a number k"
+        f"unknown region family {text!r}; choose among {' '.join(FAMILIES)} with numbers K and S "
+        "from 1"
     )
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS
+
+
+def _parse_per_sort(text: str) -> tuple[tuple[str, int], ...]:
+    """Numbers by sort, or nothing where the text is no such list."""
+    pairs = [(sort, number) for sort, _, number in (p.partition("=") for p in text.split(","))]
+    names = {sort for sort, _ in pairs}
+    wrong = "" in names or len(names) < len(pairs) or not all(_is_number(k) for _, k in pairs)
+    return () if wrong else tuple((sort, int(number)) for sort, number in pairs)
 
 
 # --- outer regions
@@ -51,9 +99,47 @@ def parse_family(text: str) -> Family:
 def outer_clusters(normal: NormalModel, family: Family) -> list[Cluster]:
     """The maximal scopes of the factors, and what the family adds, each in canonical form."""
     scopes = {canonise(tuple(sorted(p.atoms))).cluster for p in normal.parfactors}
-    if family.kind == "objects":
-        scopes |= set(_all_atoms_over(normal, family.objects, scopes))
+    mentioned = sorted({canonise((atom,)).cluster[0] for scope in scopes for atom in scope})
+    match family.kind:
+        case "objects":
+            scopes |= set(_atoms_over_choices(normal, family, mentioned))
+        case "clusters" if mentioned:
+            _check_clusters(normal, family, mentioned)
+            scopes |= _clusters(normal, family, mentioned)
     return _maximal(scopes)
+
+
+def _check_clusters(normal: NormalModel, family: Family, mentioned: Sequence[Atom]) -> None:
+    """Refuse clusters whose number or whose tables exceed a cap, before there are any."""
+    _check_table(normal, family, _widest(normal, family.size, mentioned), "take fewer atoms")
+    count = count_clusters(mentioned, family.size, normal.class_sizes)
+    if count > CLUSTER_CAP:
+        raise CapacityError(
+            f"regions {family} need at least {states_text({count: 1})} clusters that differ by "
+            f"more than names, above the cap of {CLUSTER_CAP}; take fewer atoms"
+        )
+
+
+def _clusters(normal: NormalModel, family: Family, mentioned: Sequence[Atom]) -> set[Cluster]:
+    level: set[Cluster] = set()
+    for atoms, level in enumerate(
+        cluster_levels(mentioned, family.size, normal.class_sizes), start=1
+    ):
+        if len(level) > CLUSTER_CAP:
+            raise CapacityError(
+                f"regions {family} grow out of {len(level)} clusters of {atoms} atoms, above the "
+                f"cap of {CLUSTER_CAP}; take fewer atoms"
+            )
+    return level
+
+
+def _widest(normal: NormalModel, size: int, mentioned: Sequence[Atom]) -> dict[int, int]:
+    """How many atoms of each range the cluster with most states has."""
+    available = _axes_over(normal, mentioned, normal.class_sizes)
+    axes: dict[int, int] = {}
+    for length in sorted(available, reverse=True):
+        axes[length] = min(available[length], size - sum(axes.values()))
+    return axes
 
 
 def _maximal(clusters: Iterable[Cluster]) -> list[Cluster]:
@@ -65,8 +151,8 @@ def _maximal(clusters: Iterable[Cluster]) -> list[Cluster]:
 
 
 def _lies_in(cluster: Cluster, larger: Cluster) -> bool:
-    # Counting kinds of atoms is cheap, and most pairs have none in common.
-    if not kinds(cluster) <= kinds(larger):
+    # Counting atoms and their kinds is cheap, and most pairs have none in common.
+    if len(cluster) >= len(larger) or not kinds(cluster) <= kinds(larger):
         return False
     return next(embeddings(cluster, larger, twin_groups(cluster)), None) is not None
 
@@ -77,26 +163,58 @@ def kinds(cluster: Cluster) -> Counter[Cluster]:
     return Counter(canonise((atom,)).cluster for atom in cluster)
 
 
-def _all_atoms_over(
-    normal: NormalModel, wanted: int, scopes: Iterable[Cluster]
+def _atoms_over_choices(
+    normal: NormalModel, family: Family, mentioned: Sequence[Atom]
 ) -> Iterator[Cluster]:
-    """For each choice of `wanted` objects of every sort, the atoms over them that factors mention.
+    """For each choice of objects of every sort, the atoms over them that factors mention.
 
     A choice is given by how many objects it takes from each class.
     """
-    mentioned = {canonise((atom,)).cluster for scope in scopes for atom in scope}
-    per_sort = [
-        list(_shares(min(wanted, size), [(k, normal.class_sizes[k]) for k in normal.classes_of(s)]))
-        for s, size in normal.sizes.items()
-    ]
-    for choice in product(*per_sort):
-        objects = [(home, i) for share in choice for home, count in share for i in range(count)]
-        atoms = [
-            atom for atom in _atoms_over(normal, objects) if canonise((atom,)).cluster in mentioned
-        ]
+    room = {
+        sort: [(home, normal.class_sizes[home]) for home in normal.classes_of(sort)]
+        for sort in normal.sizes
+    }
+    wanted = _objects_per_sort(normal, family)
+    _check_choices(family, (_shares(wanted[sort], room[sort]) for sort in room))
+    for choice in product(*(list(_shares(wanted[sort], room[sort])) for sort in room)):
+        taken = dict(share for shares in choice for share in shares)
+        _check_table(normal, family, _axes_over(normal, mentioned, taken), "take fewer objects")
+        atoms = [atom for kind in mentioned for atom in placements(kind, taken, taken)]
         if atoms:
-            _check_table(normal, atoms, wanted)
             yield canonise(tuple(sorted(atoms))).cluster
+
+
+def _objects_per_sort(normal: NormalModel, family: Family) -> dict[str, int]:
+    """How many objects of each sort a region takes, where there are that many."""
+    if not family.per_sort:
+        return {sort: min(family.size, size) for sort, size in normal.sizes.items()}
+    named = dict(family.per_sort)
+    for sort in named:
+        if sort not in normal.sizes:
+            raise InputError(
+                f"regions {family} name the sort {sort!r}; the model has {', '.join(normal.sizes)}"
+            )
+    return {
+        sort: min(named.get(sort, _most_in_a_factor(normal, sort)), size)
+        for sort, size in normal.sizes.items()
+    }
+
+
+def _most_in_a_factor(normal: NormalModel, sort: str) -> int:
+    homes = normal.classes_of(sort)
+    return max(
+        (sum(home in homes for home, _ in objects_of(p.atoms)) for p in normal.parfactors),
+        default=0,
+    )
+
+
+def _check_choices(family: Family, shares: Iterable[Iterator[object]]) -> None:
+    count = math.prod(sum(1 for _ in islice(own, CLUSTER_CAP + 1)) for own in shares)
+    if count > CLUSTER_CAP:
+        raise CapacityError(
+            f"regions {family} need more than {CLUSTER_CAP} choices of objects from the classes "
+            "of the model; take fewer objects or name fewer constants"
+        )
 
 
 def _shares(total: int, room: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], ...]]:
@@ -106,27 +224,27 @@ def _shares(total: int, room: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple
             yield ()
         return
     (home, size), *rest = room
-    for count in range(min(total, size) + 1):
+    others_have = sum(other for _, other in rest)
+    for count in range(max(0, total - others_have), min(total, size) + 1):
         for others in _shares(total - count, rest):
             yield ((home, count), *others)
 
 
-def _atoms_over(normal: NormalModel, objects: Sequence[Obj]) -> Iterator[Atom]:
-    for number, predicate in enumerate(normal.predicates):
-        choices = [
-            [obj for obj in objects if normal.classes[obj[0]].sort == sort]
-            for sort in predicate.sorts
-        ]
-        yield from ((number, args) for args in product(*choices))
+def _axes_over(normal: NormalModel, mentioned: Sequence[Atom], taken: Sizes) -> Counter[int]:
+    """How many atoms of each range there are over so many objects of each class."""
+    axes: Counter[int] = Counter()
+    for kind in mentioned:
+        axes[normal.ranges[kind[0]]] += ground_atoms([kind], taken)
+    return axes
 
 
-def _check_table(normal: NormalModel, atoms: Sequence[Atom], wanted: int) -> None:
-    entries = math.prod(normal.ranges[predicate] for predicate, _ in atoms)
-    if entries > normal.table_cap:
+def _check_table(normal: NormalModel, family: Family, axes: Mapping[int, int], remedy: str) -> None:
+    states = math.fsum(count * math.log(length) for length, count in axes.items())
+    if states > math.log(normal.table_cap) + ROUNDING:
         raise CapacityError(
-            f"regions objects:{wanted} need a table over {len(atoms)} atoms with {entries} "
-            f"entries, above the cap of {normal.table_cap}; take fewer objects or raise the cap "
-            "(--table-cap)"
+            f"regions {family} need a table over {sum(axes.values())} atoms with "
+            f"{states_text(axes)} entries, above the cap of {normal.table_cap}; {remedy} or raise "
+            "the cap (--table-cap)"
         )
 
 
@@ -149,11 +267,25 @@ def inner_masks(
                 )
             return set(range(1, whole))
         case _:
+            if family.kind == "clusters" and _has_neighbours(cluster, outer, family, class_sizes):
+                return set(range(1, whole))
             shared: set[int] = set()
             for other in outer:
                 if kinds(cluster) & kinds(other):
                     shared |= overlaps(cluster, other, class_sizes)
             return closed_under_intersection(shared - {whole})
+
+
+def _has_neighbours(
+    cluster: Cluster, outer: Sequence[Cluster], family: Family, class_sizes: Sequence[int]
+) -> bool:
+    """Whether a cluster of the family `clusters` shares all but any one of its atoms with another.
+
+    It does where there is one more atom to exchange for one of its own; then all its subsets are
+    intersections.
+    """
+    every_kind = {canonise((atom,)).cluster[0] for one in outer for atom in one}
+    return len(cluster) == family.size and ground_atoms(every_kind, class_sizes) > family.size
 
 
 def closed_under_intersection(masks: Iterable[int]) -> set[int]:

@@ -16,6 +16,7 @@ from liftgbp.errors import ContradictionError, SizeError
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import constant_text
 from liftgbp.regions.counts import Count, choose
+from liftgbp.regions.order import Choice, OrderStep, order_steps
 from liftgbp.regions.structure import RegionGraph
 from liftgbp.shatter import NormalModel
 from liftgbp.shatter.normal import SOFT
@@ -103,6 +104,26 @@ class LiftedRegionGraph(RegionGraph):
         for count, values in zip(left, normal.ranges, strict=True):
             free[values] += count
         return free
+
+    @cached_property
+    def _atom_order(self) -> tuple[OrderStep, ...]:
+        outer = {k: region for k, region in enumerate(self.regions) if region.outer}
+        return order_steps(
+            self.atom_counts,
+            {k: region.cluster for k, region in outer.items()},
+            {k: region.symmetries for k, region in outer.items()},
+            self.class_sizes,
+        )
+
+    @property
+    def order_choices(self) -> tuple[tuple[Choice, ...], ...]:
+        """For each step of an order of all ground atoms, what its atoms may be conditioned on."""
+        return tuple(step.choices for step in self._atom_order)
+
+    @property
+    def order_counts(self) -> tuple[int, ...]:
+        """How many ground atoms each step of the order has."""
+        return tuple(step.count(self.class_sizes) for step in self._atom_order)
 
     def _check_atoms_count_once(self) -> None:
         counted: Counter[Atom] = Counter()

@@ -15,6 +15,7 @@ from liftgbp.errors import ContradictionError
 from liftgbp.regions.arrays import GraphArrays, arrays_of
 from liftgbp.regions.counts import Count
 from liftgbp.regions.families import Family
+from liftgbp.regions.order import Choice
 from liftgbp.signature import Cluster
 
 
@@ -127,6 +128,19 @@ class RegionGraph(ABC):
     @abstractmethod
     def free_atoms(self) -> Mapping[int, int]:
         """How many unobserved ground atoms lie in no region, by their number of values."""
+
+    @property
+    def order_choices(self) -> tuple[tuple[Choice, ...], ...]:
+        """For each step of an order of all ground atoms, what its atoms may be conditioned on.
+
+        Without any step, no order is known.
+        """
+        return ()
+
+    @property
+    def order_counts(self) -> tuple[int, ...]:
+        """How many ground atoms each step of the order has."""
+        return ()
 
     @cached_property
     def counting_numbers(self) -> tuple[int, ...]:

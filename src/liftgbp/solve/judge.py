@@ -7,7 +7,7 @@ import numpy as np
 from liftgbp.plan.plan import Floats, Layout, Plan
 from liftgbp.solve.newton import SMALLEST, Energy, nearest_consistent, newton_step
 from liftgbp.solve.polytope import polytope
-from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound
+from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound, entropy_rounding
 
 MOST_UNKNOWNS = 20_000
 MOST_EQUATIONS = 2_000
@@ -38,7 +38,7 @@ def judge(plan: Plan, log_beliefs: Floats, residual: float) -> Verdict:
             curvature=curvature,
             kind=kind,
             entropy=entropy(plan, beliefs),
-            entropy_bound=entropy_bound(plan, beliefs),
+            entropy_bound=entropy_bound(plan, beliefs, entropy_rounding(plan, beliefs)),
         )
 
 

@@ -15,7 +15,7 @@ from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, newton_step
 from liftgbp.solve.polytope import MOST_NUMBERS
 from liftgbp.solve.refine import Refined, refine
 from liftgbp.solve.solution import Point, Solution, Status
-from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound
+from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound, entropy_rounding
 
 ROUNDING = 1e-14
 """Differences of the scaled free energy below this are rounding; the gradient judges then."""
@@ -215,12 +215,13 @@ def _candidate(plan: Plan, end: End, polished: _Polished | None) -> _Candidate:
             kind = Kind.UNKNOWN
     beliefs = end.energy.consistent.all_entries(outer)
     log_z = Decimal(plan.log_offset) - free_energy
+    rounding = entropy_rounding(plan, beliefs) if implied is None else 0.0
     verdict = Verdict(
         residual=residual,
         curvature=curvature,
         kind=kind,
         entropy=entropy(plan, beliefs) if implied is None else implied,
-        entropy_bound=entropy_bound(plan, beliefs),
+        entropy_bound=entropy_bound(plan, beliefs, rounding),
     )
     with np.errstate(divide="ignore"):
         return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)

@@ -133,10 +133,9 @@ class Metric:
         size, turn = np.linalg.eigh(inner @ _transposed(inner))
         spread = np.sqrt(np.where(size > 1e-14, size, 0.0))
         lengths = np.where(spread > 0, spread, np.inf)
-        axes = _transposed(turn) @ inner / lengths[:, :, None]
         weighted = _transposed(turn) * self._energy.inner_weight[:, None, :] @ turn
         bend, mix = np.linalg.eigh(spread[:, :, None] * weighted * spread[:, None, :])
-        return Curvatures(1 + bend, _transposed(mix) @ axes)
+        return Curvatures(1 + bend, inner, _transposed(turn / lengths[:, None, :] @ mix))
 
     def relative(self, step: Floats) -> Floats:
         """The largest change of a belief in proportion to the belief."""
@@ -145,15 +144,21 @@ class Metric:
 
 @dataclass(frozen=True, eq=False)
 class Curvatures:
-    """Eigenvalues of the Hessian, and their directions as rows; all others are one."""
+    """Eigenvalues of the Hessian; all others are one.
+
+    The rows of `turn @ span` are their directions. The product is never formed: it is by far the
+    largest of all matrices.
+    """
 
     values: Floats
-    axes: Floats
+    span: Floats
+    turn: Floats
 
     def solve(self, gradient: Floats, values: Floats) -> Floats:
         """The inverse Hessian, with these eigenvalues, applied to a gradient."""
-        along = np.einsum("skd,sd->sk", self.axes, gradient)
-        return np.asarray(gradient + np.einsum("skd,sk->sd", self.axes, along / values - along))
+        along = self.turn @ (self.span @ gradient[:, :, None])
+        change = _transposed(self.turn) @ (along / values[:, :, None] - along)
+        return np.asarray(gradient + (_transposed(self.span) @ change)[:, :, 0])
 
     @property
     def lowest(self) -> Floats:

@@ -8,7 +8,12 @@ from enum import Enum
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Ints, Plan
+from liftgbp.plan.plan import Floats, Ints, Layout, Plan
+
+ORDER_SLACK = 1e-12
+"""Differences of entropies are no more accurate than this, in proportion to what they are of."""
+
+ROUNDING = 1e-14
 
 
 class Kind(Enum):
@@ -81,22 +86,62 @@ def entropy(plan: Plan, beliefs: Floats) -> float:
     )
 
 
-def entropy_bound(plan: Plan, beliefs: Floats) -> float:
-    """What the joint entropy of all atoms in regions cannot exceed.
+def entropy_bound(plan: Plan, beliefs: Floats, rounding: float = 0.0) -> float:
+    """What the joint entropy of all atoms in regions cannot exceed, but for its own rounding.
 
-    That is the sum of their single entropies, less what the atoms of any one region have in common.
+    The smaller of two bounds. One is the sum of the entropies of single atoms, less what the atoms
+    of any one region have in common. The other is the sum of the entropies of all atoms in some
+    order, each given atoms before it that share a region with it.
     """
+    layout = plan.layout
     singles = [
         _entropy_of(atom_marginal(plan, beliefs, atom)) for atom in range(len(plan.atom_counts))
     ]
-    layout = plan.layout
-    in_common = []
-    for region, atoms in enumerate(layout.atom_of_axis):
-        entries = layout.region_slice(region)
-        joint = _entropy_of(beliefs[entries], layout.multiplicity[entries])
-        in_common.append(math.fsum(singles[atom] for atom in atoms) - joint)
+    in_common = [
+        math.fsum(singles[atom] for atom in atoms) - _region_entropy(layout, beliefs, region)
+        for region, atoms in enumerate(layout.atom_of_axis)
+    ]
     total = math.fsum(n * h for n, h in zip(plan.atom_counts, singles, strict=True))
-    return total - max(in_common, default=0.0)
+    bound = total - max(in_common, default=0.0)
+    if layout.order_choices:
+        bound = min(bound, _entropy_in_order(plan, beliefs) + ORDER_SLACK * total + rounding)
+    return bound
+
+
+def entropy_rounding(plan: Plan, beliefs: Floats) -> float:
+    """How far off the entropy of beliefs may be: large terms of both signs cancel in it."""
+    regions = range(len(plan.layout.shapes))
+    terms = (abs(plan.weights[r]) * _region_entropy(plan.layout, beliefs, r) for r in regions)
+    return ROUNDING * math.fsum(terms)
+
+
+def _region_entropy(layout: Layout, beliefs: Floats, region: int) -> float:
+    entries = layout.region_slice(region)
+    return _entropy_of(beliefs[entries], layout.multiplicity[entries])
+
+
+def _entropy_in_order(plan: Plan, beliefs: Floats) -> float:
+    """The sum of the entropies of all atoms, each given the best choice of atoms before it."""
+    tables: dict[int, Floats] = {}
+    known: dict[tuple[int, frozenset[int]], float] = {}
+
+    def entropy_over(region: int, axes: frozenset[int]) -> float:
+        if (region, axes) not in known:
+            if region not in tables:
+                tables[region] = plan.layout.full_table(region, beliefs, missing=0.0)
+            table = tables[region]
+            others = tuple(k for k in range(table.ndim) if k not in axes)
+            known[region, axes] = _entropy_of(table.sum(axis=others).ravel())
+        return known[region, axes]
+
+    return math.fsum(
+        count
+        * min(
+            entropy_over(region, frozenset({axis, *given})) - entropy_over(region, frozenset(given))
+            for region, axis, given in choices
+        )
+        for count, choices in zip(plan.order_counts, plan.layout.order_choices, strict=True)
+    )
 
 
 def _entropy_of(beliefs: Floats, multiplicity: Ints | int = 1) -> float:

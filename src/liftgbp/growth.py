@@ -1,0 +1,80 @@
+"""Growing the regions step by step, so that one sees whether the answer has settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+
+from liftgbp.errors import CapacityError, InputError, SizeError
+from liftgbp.query import Answers
+
+AUTO = "auto"
+"""The name of the choice of regions that grows them."""
+
+
+def grow(run: Callable[[str], Answers]) -> Answers:
+    """The answers of the largest regions that can be trusted, with those of all others.
+
+    `run` answers for a region family. The families are bethe, intersections, objects:2, objects:3
+    and so on, until a table would outgrow its cap, all objects are in one region, or an answer is
+    not trustworthy any more. Families that add no region to the one before are left out.
+    """
+    chain: list[Answers] = []
+    end = ""
+    for family in _families(chain):
+        try:
+            answers = run(family)
+        except (CapacityError, SizeError) as error:
+            if not chain:
+                raise
+            end = error.message
+            break
+        if _is_saturated(answers, family, chain):
+            end = "larger families have the same regions"
+            break
+        if not chain or _clusters(answers) != _clusters(chain[-1]):
+            chain.append(answers)
+            if family.startswith("objects") and not is_trustworthy(answers):
+                end = f"the answer of {family} is not trustworthy"
+                break
+    trusted = [answers for answers in chain if is_trustworthy(answers)]
+    best = trusted[-1] if trusted else chain[-1]
+    return replace(best, growth=tuple(chain), growth_end=end or "one region holds all objects")
+
+
+def road_of_growth(road: str) -> str:
+    """The road on which regions can grow: families of objects exist over classes only."""
+    if road == "ground":
+        raise InputError("regions='auto' grow over classes of objects; use road='classes'")
+    return "classes" if road == "auto" else road
+
+
+def is_trustworthy(answers: Answers) -> bool:
+    """Whether the solver converged to a point whose entropy is possible."""
+    return answers.solution.converged and answers.verdict.plausible
+
+
+def _families(chain: list[Answers]) -> Iterator[str]:
+    yield "bethe"
+    yield "intersections"
+    # By now the chain holds answers, and these know how many objects there are.
+    largest = max(chain[0].sizes.values(), default=0)
+    for objects in count(2):
+        yield f"objects:{objects}"
+        if objects >= largest:
+            return
+
+
+def _clusters(answers: Answers) -> list[object]:
+    return [region.cluster for region in answers.graph.regions]
+
+
+def _is_saturated(answers: Answers, family: str, chain: list[Answers]) -> bool:
+    """Whether a family is past the widest factor, and still adds nothing."""
+    if not family.startswith("objects") or _clusters(answers) != _clusters(chain[-1]):
+        return False
+    clusters = [region.cluster for region in answers.graph.regions]
+    objects = [{obj for _, args in cluster for obj in args} for cluster in clusters]
+    widest = max(map(len, objects), default=0)
+    return int(family.partition(":")[2]) > widest

@@ -1,0 +1,197 @@
+"""An order of all ground atoms, with what each may be conditioned on inside one region.
+
+No joint entropy exceeds the sum over all atoms of the entropy of each given some of the atoms
+before it. The sum can be computed from beliefs if each atom and what it is conditioned on lie in
+one region, and it can be counted for any domain size if the choice depends on a few cases only. So
+the first objects of each class are *anchors*, as many as a region can have, and atoms come in the
+order of their last objects, anchors being the very first. An atom lies in a region whose other
+objects are anchors; there, all atoms over earlier objects come before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, permutations, product
+from typing import TypeAlias
+
+from liftgbp.regions.counts import Count, choose
+from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
+
+MOST_ANCHORS = 5
+"""How many objects of a class are anchors at most; regions with more objects are left aside."""
+
+MOST_REGIONS, MOST_PLACEMENTS = 24, 6
+"""How many regions are looked at for each atom, and how many placements of each around it."""
+
+MOST_CASES = 10_000
+"""Atoms with more cases than this, for many arguments, are conditioned on nothing."""
+
+MOST_IMAGES = 120
+"""How many images of a choice under the symmetries of a region are compared."""
+
+Choice: TypeAlias = tuple[int, int, tuple[int, ...]]
+"""A region, one of its atoms, and those of its atoms that come before that one."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderStep:
+    """Ground atoms with the same choices of what to condition on; `counts` add up to how many."""
+
+    counts: tuple[Count, ...]
+    choices: tuple[Choice, ...]
+
+    def count(self, class_sizes: Sequence[int]) -> int:
+        """How many ground atoms there are of this kind."""
+        return sum(count.at(class_sizes) for count in self.counts)
+
+
+def order_steps(
+    kinds: Iterable[Atom],
+    clusters: Mapping[int, Cluster],
+    symmetries: Mapping[int, Sequence[Sequence[int]]],
+    class_sizes: Sequence[int],
+) -> tuple[OrderStep, ...]:
+    """All atoms of these kinds, each with its choices among numbered regions.
+
+    >>> pair = ((0, ((0, 0),)), (0, ((0, 1),)))
+    >>> for step in order_steps([pair[0]], {7: pair}, {7: [(1, 0)]}, [9]):
+    ...     print(step.count([9]), step.choices)
+    1 ((7, 0, ()),)
+    8 ((7, 0, (1,)),)
+    """
+    return _Order(clusters, symmetries, class_sizes).steps(kinds)
+
+
+class _Order:
+    def __init__(
+        self,
+        clusters: Mapping[int, Cluster],
+        symmetries: Mapping[int, Sequence[Sequence[int]]],
+        class_sizes: Sequence[int],
+    ) -> None:
+        self._clusters = clusters
+        self._symmetries = symmetries
+        self._sizes = class_sizes
+        self._anchors = [0] * len(class_sizes)
+        for cluster in clusters.values():
+            for home, count in Counter(home for home, _ in objects_of(cluster)).items():
+                most = min(class_sizes[home], MOST_ANCHORS)
+                self._anchors[home] = min(most, max(self._anchors[home], count))
+        self._axes_of_kind: dict[Atom, list[tuple[int, int]]] = {}
+        # Of atoms over few objects, more come before another one.
+        for region, cluster in sorted(clusters.items(), key=lambda item: len(objects_of(item[1]))):
+            for axis in self._different_axes(region):
+                kind = canonise((cluster[axis],)).cluster[0]
+                self._axes_of_kind.setdefault(kind, []).append((region, axis))
+
+    def _different_axes(self, region: int) -> list[int]:
+        """One atom of a region from each orbit under its symmetries."""
+        axes = range(len(self._clusters[region]))
+        return sorted({self._smallest_image(region, axis, ())[0] for axis in axes})
+
+    def steps(self, kinds: Iterable[Atom]) -> tuple[OrderStep, ...]:
+        counts: dict[tuple[Choice, ...], list[Count]] = {}
+        for kind in kinds:
+            places = self._places(kind)
+            if math.prod(map(len, places)) > MOST_CASES:
+                every = choose(objects_of([kind]), (), 1)
+                counts.setdefault((self._alone(kind),), []).append(every)
+                continue
+            for atom in self._cases(kind, places):
+                counts.setdefault(self._choices(kind, atom), []).append(self._count(atom))
+        return tuple(OrderStep(tuple(own), choices) for choices, own in counts.items())
+
+    def _places(self, kind: Atom) -> list[list[Obj]]:
+        """For each object of an atom the anchors, and as many others as the atom may need."""
+        per_class = Counter(home for home, _ in objects_of([kind]))
+        reach = {
+            home: min(self._sizes[home], self._anchors[home] + count)
+            for home, count in per_class.items()
+        }
+        return [[(home, k) for k in range(reach[home])] for home, _ in dict.fromkeys(kind[1])]
+
+    def _cases(self, kind: Atom, places: Sequence[Sequence[Obj]]) -> Iterator[Atom]:
+        """The atom over anchors and over the first objects that are none, in all ways."""
+        predicate, args = kind
+        for chosen in product(*places):
+            image = dict(zip(dict.fromkeys(args), chosen, strict=True))
+            if len(set(chosen)) == len(chosen) and self._without_gaps(chosen):
+                yield predicate, tuple(image[obj] for obj in args)
+
+    def _alone(self, kind: Atom) -> Choice:
+        region, axis = self._axes_of_kind[kind][0]
+        return region, axis, ()
+
+    def _without_gaps(self, objects: Iterable[Obj]) -> bool:
+        beyond = Counter(home for home, k in objects if k >= self._anchors[home])
+        return all(k < self._anchors[home] + beyond[home] for home, k in objects)
+
+    def _count(self, atom: Atom) -> Count:
+        """How many ground atoms a case stands for: choices of increasing objects past anchors."""
+        beyond = Counter(home for home, k in objects_of([atom]) if k >= self._anchors[home])
+        return Count(
+            tuple((home, self._anchors[home], chosen) for home, chosen in sorted(beyond.items())),
+            math.prod(map(math.factorial, beyond.values())),
+        )
+
+    def _choices(self, kind: Atom, atom: Atom) -> tuple[Choice, ...]:
+        found: set[Choice] = set()
+        for region, axis in self._axes_of_kind[kind][:MOST_REGIONS]:
+            before = self._before(region, axis, atom)
+            largest = [own for own in before if not any(own < other for other in before)]
+            found |= {
+                (region, *self._smallest_image(region, axis, tuple(sorted(own)))) for own in largest
+            }
+        return tuple(sorted(found)) or (self._alone(kind),)
+
+    def _before(self, region: int, axis: int, atom: Atom) -> set[frozenset[int]]:
+        """The axes whose atoms come before the given one, for several placements of a region."""
+        found: set[frozenset[int]] = set()
+        own = self._place_in_order(atom)
+        for placed in self._placed(region, axis, atom):
+            earlier = frozenset(k for k, a in enumerate(placed) if self._place_in_order(a) < own)
+            found.add(earlier)
+            if len(earlier) == len(placed) - 1:
+                break
+        return found
+
+    def _placed(self, region: int, axis: int, atom: Atom) -> Iterator[list[Atom]]:
+        """The region with one of its atoms given, its other objects on the first free anchors."""
+        cluster = self._clusters[region]
+        image = dict(zip(cluster[axis][1], atom[1], strict=True))
+        homes = sorted({home for home, _ in objects_of(cluster)})
+        others = [[o for o in objects_of(cluster) if o[0] == h and o not in image] for h in homes]
+        free = [
+            [(h, k) for k in range(self._anchors[h]) if (h, k) not in image.values()] for h in homes
+        ]
+        if any(len(own) > len(f) for own, f in zip(others, free, strict=True)):
+            return
+        ways = product(*(permutations(f[: len(o)]) for o, f in zip(others, free, strict=True)))
+        for way in islice(ways, MOST_PLACEMENTS):
+            placed = dict(image)
+            for own, places in zip(others, way, strict=True):
+                placed |= zip(own, places, strict=True)
+            yield [(predicate, tuple(placed[o] for o in args)) for predicate, args in cluster]
+
+    def _place_in_order(self, atom: Atom) -> tuple[list[tuple[bool, Obj]], Atom]:
+        return sorted(
+            ((o[1] >= self._anchors[o[0]], o) for o in objects_of([atom])), reverse=True
+        ), atom
+
+    def _smallest_image(
+        self, region: int, axis: int, given: tuple[int, ...]
+    ) -> tuple[int, tuple[int, ...]]:
+        """The first of the choices that are the same for symmetry, as far as they are looked at."""
+        seen = {(axis, given)}
+        waiting = [(axis, given)]
+        while waiting and len(seen) < MOST_IMAGES:
+            here, others = waiting.pop()
+            for symmetry in self._symmetries[region]:
+                image = symmetry[here], tuple(sorted(symmetry[k] for k in others))
+                if image not in seen:
+                    seen.add(image)
+                    waiting.append(image)
+        return min(seen)
