@@ -8,7 +8,8 @@ from enum import Enum
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Ints, Plan
+from liftgbp.plan.plan import Floats, Layout, Plan
+from liftgbp.solve.free_energy import sums_by_region
 
 
 class Kind(Enum):
@@ -73,11 +74,9 @@ def _finite(number: float) -> float | None:
 
 def entropy(plan: Plan, beliefs: Floats) -> float:
     """The entropy that beliefs imply, in the Kikuchi approximation, atoms in no region left out."""
-    layout = plan.layout
-    slices = map(layout.region_slice, range(len(layout.shapes)))
     return math.fsum(
-        weight * _entropy_of(beliefs[own], layout.multiplicity[own])
-        for weight, own in zip(plan.weights, slices, strict=True)
+        weight * own
+        for weight, own in zip(plan.weights, _entropies(plan.layout, beliefs), strict=True)
     )
 
 
@@ -90,18 +89,23 @@ def entropy_bound(plan: Plan, beliefs: Floats) -> float:
         _entropy_of(atom_marginal(plan, beliefs, atom)) for atom in range(len(plan.atom_counts))
     ]
     layout = plan.layout
-    in_common = []
-    for region, atoms in enumerate(layout.atom_of_axis):
-        entries = layout.region_slice(region)
-        joint = _entropy_of(beliefs[entries], layout.multiplicity[entries])
-        in_common.append(math.fsum(singles[atom] for atom in atoms) - joint)
+    in_common = (
+        math.fsum(singles[atom] for atom in atoms) - joint
+        for atoms, joint in zip(layout.atom_of_axis, _entropies(layout, beliefs), strict=True)
+    )
     total = math.fsum(n * h for n, h in zip(plan.atom_counts, singles, strict=True))
     return total - max(in_common, default=0.0)
 
 
-def _entropy_of(beliefs: Floats, multiplicity: Ints | int = 1) -> float:
+def _entropies(layout: Layout, beliefs: Floats) -> list[float]:
+    """The entropy of each region's belief."""
     logs = np.log(np.where(beliefs > 0, beliefs, 1.0))
-    return -math.fsum(multiplicity * beliefs * logs)
+    return sums_by_region(layout, -layout.multiplicity * beliefs * logs)
+
+
+def _entropy_of(beliefs: Floats) -> float:
+    logs = np.log(np.where(beliefs > 0, beliefs, 1.0))
+    return -math.fsum(beliefs * logs)
 
 
 def atom_marginal(plan: Plan, beliefs: Floats, atom: int) -> Floats:
