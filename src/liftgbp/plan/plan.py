@@ -178,11 +178,11 @@ class Layout:
         """The number of regions on the longest way from parents to children; 0 if all are alone."""
         parents = self.region_of[self.sources[self.source_starts[self.message_starts]]]
         children = self.region_of[self.children[self.message_starts]]
-        level = [1] * len(self.shapes)
-        # Parents come before their children, so a level is final before it is used.
-        for parent, child in sorted(zip(parents.tolist(), children.tolist(), strict=True)):
-            level[child] = max(level[child], level[parent] + 1)
-        return max(level) if len(parents) else 0
+        level = np.ones(len(self.shapes), dtype=np.int64)
+        # As many rounds as there are levels: a handful, for regions grow with each.
+        while (level[parents] >= level[children]).any():
+            np.maximum.at(level, children, level[parents] + 1)
+        return int(level.max()) if len(parents) else 0
 
     @cached_property
     def exponent_terms(self) -> tuple[Ints, Ints]:

@@ -8,7 +8,8 @@ from enum import Enum
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Ints, Layout, Plan
+from liftgbp.plan.plan import Floats, Layout, Plan
+from liftgbp.solve.free_energy import sums_by_region
 
 ORDER_SLACK = 1e-12
 """Differences of entropies are no more accurate than this, in proportion to what they are of."""
@@ -78,11 +79,9 @@ def _finite(number: float) -> float | None:
 
 def entropy(plan: Plan, beliefs: Floats) -> float:
     """The entropy that beliefs imply, in the Kikuchi approximation, atoms in no region left out."""
-    layout = plan.layout
-    slices = map(layout.region_slice, range(len(layout.shapes)))
     return math.fsum(
-        weight * _entropy_of(beliefs[own], layout.multiplicity[own])
-        for weight, own in zip(plan.weights, slices, strict=True)
+        weight * own
+        for weight, own in zip(plan.weights, _entropies(plan.layout, beliefs), strict=True)
     )
 
 
@@ -97,10 +96,10 @@ def entropy_bound(plan: Plan, beliefs: Floats, rounding: float = 0.0) -> float:
     singles = [
         _entropy_of(atom_marginal(plan, beliefs, atom)) for atom in range(len(plan.atom_counts))
     ]
-    in_common = [
-        math.fsum(singles[atom] for atom in atoms) - _region_entropy(layout, beliefs, region)
-        for region, atoms in enumerate(layout.atom_of_axis)
-    ]
+    in_common = (
+        math.fsum(singles[atom] for atom in atoms) - joint
+        for atoms, joint in zip(layout.atom_of_axis, _entropies(layout, beliefs), strict=True)
+    )
     total = math.fsum(n * h for n, h in zip(plan.atom_counts, singles, strict=True))
     bound = total - max(in_common, default=0.0)
     if layout.order_choices:
@@ -110,14 +109,9 @@ def entropy_bound(plan: Plan, beliefs: Floats, rounding: float = 0.0) -> float:
 
 def entropy_rounding(plan: Plan, beliefs: Floats) -> float:
     """How far off the entropy of beliefs may be: large terms of both signs cancel in it."""
-    regions = range(len(plan.layout.shapes))
-    terms = (abs(plan.weights[r]) * _region_entropy(plan.layout, beliefs, r) for r in regions)
+    entropies = _entropies(plan.layout, beliefs)
+    terms = (abs(weight) * own for weight, own in zip(plan.weights, entropies, strict=True))
     return ROUNDING * math.fsum(terms)
-
-
-def _region_entropy(layout: Layout, beliefs: Floats, region: int) -> float:
-    entries = layout.region_slice(region)
-    return _entropy_of(beliefs[entries], layout.multiplicity[entries])
 
 
 def _entropy_in_order(plan: Plan, beliefs: Floats) -> float:
@@ -144,9 +138,15 @@ def _entropy_in_order(plan: Plan, beliefs: Floats) -> float:
     )
 
 
-def _entropy_of(beliefs: Floats, multiplicity: Ints | int = 1) -> float:
+def _entropies(layout: Layout, beliefs: Floats) -> list[float]:
+    """The entropy of each region's belief."""
     logs = np.log(np.where(beliefs > 0, beliefs, 1.0))
-    return -math.fsum(multiplicity * beliefs * logs)
+    return sums_by_region(layout, -layout.multiplicity * beliefs * logs)
+
+
+def _entropy_of(beliefs: Floats) -> float:
+    logs = np.log(np.where(beliefs > 0, beliefs, 1.0))
+    return -math.fsum(beliefs * logs)
 
 
 def atom_marginal(plan: Plan, beliefs: Floats, atom: int) -> Floats:
