@@ -26,6 +26,10 @@ ALLOWED = {
         *("errors", "model", "shatter", "signature", "regions", "plan", "solve", "query"),
         *("api", "reference"),
     },
+    "reproduce": {
+        *("errors", "model", "shatter", "signature", "regions", "plan", "solve", "query"),
+        *("api", "reference", "check"),
+    },
     "cli": {"the public surface"},
     "__main__": {"cli"},
 }
@@ -83,6 +87,7 @@ def test_public_surface() -> None:
         "ModelError",
         "Point",
         "QueryError",
+        "Reproduction",
         "SizeError",
         "Solution",
         "Status",
@@ -95,6 +100,7 @@ def test_public_surface() -> None:
         "infer",
         "load",
         "parse",
+        "reproduce",
         "shatter",
         "size_range",
         "sweep",

@@ -26,6 +26,7 @@ from liftgbp.model.model import Model
 from liftgbp.model.parser import load, parse
 from liftgbp.query import Answer, Answers
 from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.reproduce import Reproduction, reproduce
 from liftgbp.shatter import shatter
 from liftgbp.solve import Point, Solution, Status, Verdict
 from liftgbp.sweeps import (
@@ -53,6 +54,7 @@ __all__ = [
     "ModelError",
     "Point",
     "QueryError",
+    "Reproduction",
     "SizeError",
     "Solution",
     "Status",
@@ -65,6 +67,7 @@ __all__ = [
     "infer",
     "load",
     "parse",
+    "reproduce",
     "shatter",
     "size_range",
     "sweep",
