@@ -34,6 +34,7 @@ ALLOWED = {
     "api": ENGINE | GROUND | {"formats", "road", "growth"},
     "sweeps": ENGINE | {"files"},
     "check": ENGINE | GROUND | {"api", "reference"},
+    "reproduce": ENGINE | {"api", "reference", "check", "files"},
     "cli": {"the public surface"},
     "__main__": {"cli"},
 }
@@ -93,6 +94,7 @@ def test_public_surface() -> None:
         "ModelError",
         "Point",
         "QueryError",
+        "Reproduction",
         "SizeError",
         "Solution",
         "Status",
@@ -110,6 +112,7 @@ def test_public_surface() -> None:
         "parse",
         "parse_evidence",
         "prepare",
+        "reproduce",
         "shatter",
         "size_range",
         "sweep",

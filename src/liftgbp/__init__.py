@@ -28,6 +28,7 @@ from liftgbp.model.model import Model
 from liftgbp.model.parser import load, parse
 from liftgbp.query import Answer, Answers
 from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.reproduce import Reproduction, reproduce
 from liftgbp.shatter import shatter
 from liftgbp.solve import Point, Solution, Status, Verdict
 from liftgbp.sweeps import (
@@ -57,6 +58,7 @@ __all__ = [
     "ModelError",
     "Point",
     "QueryError",
+    "Reproduction",
     "SizeError",
     "Solution",
     "Status",
@@ -74,6 +76,7 @@ __all__ = [
     "parse",
     "parse_evidence",
     "prepare",
+    "reproduce",
     "shatter",
     "size_range",
     "sweep",

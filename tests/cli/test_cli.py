@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_version(shell: Shell) -> None:
     assert out.split() == ["liftgbp", liftgbp.__version__]
 
 
-@pytest.mark.parametrize("command", [(), ("query",), ("graph",), ("check",)])
+@pytest.mark.parametrize("command", [(), ("query",), ("graph",), ("check",), ("reproduce",)])
 def test_help(shell: Shell, command: tuple[str, ...]) -> None:
     code, out, _ = shell(*command, "--help")
     assert code == 0
@@ -145,6 +146,22 @@ def test_named_weights(shell: Shell) -> None:
     text = "smokes(person)\n$a = 1\n$a smokes(x)"
     _, out, _ = shell("query", "-", "-n", "person=3", "-w", "a=0", "--json", stdin=text)
     assert json.loads(out)["answers"][0]["values"]["true"] == 0.5
+
+
+def test_reproduce_shows_verdicts_and_files(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = liftgbp.reproduce
+
+    def short(directory: str, **options: Any) -> liftgbp.Reproduction:
+        return whole(directory, weights=(0.5,), sizes=(7,), iterations=5, compared=1, **options)
+
+    monkeypatch.setattr(liftgbp, "reproduce", short)
+    code, out, _ = shell("reproduce", "-o", str(tmp_path))
+    assert code == 0
+    assert "domain-size independence" in out
+    for name in ("times.png", "probability.png", "results.csv", "report.md"):
+        assert f"written: {tmp_path / name}" in out
 
 
 def test_sweep(shell: Shell, tmp_path: Path) -> None:
@@ -252,6 +269,7 @@ BAD_CALLS = {
         "cannot write",
     ),
     "unknown format": (("sweep", SMOKERS, "-n", "person=2", "-o", "s.xls"), ".parquet"),
+    "a file where a directory belongs": (("reproduce", "-o", SMOKERS), "cannot write to"),
     "a range for a query": (("query", SMOKERS, "-n", "person=2..9"), "liftgbp sweep"),
     "unknown weight": (("query", SMOKERS, "-n", "person=2", "-w", "a=1"), "$a"),
     "counts beyond floats": (("query", CHAIN, "-n", "person=1e90"), "too large"),

@@ -25,7 +25,7 @@ from liftgbp.cli.options import (
     split_assignments,
 )
 from liftgbp.cli.progress import progress_bar
-from liftgbp.cli.tables import show_answers, show_check, show_graph, show_sweep
+from liftgbp.cli.tables import show_answers, show_check, show_graph, show_reproduction, show_sweep
 
 NUMERICAL_FAILURE = 1
 BAD_INPUT = 2
@@ -364,6 +364,25 @@ def export(
         liftgbp.export_network(
             relational, output, sizes, evidence=evidence, progress=progress, **options
         )
+
+
+@cli.command()
+@click.option(
+    "-o",
+    "directory",
+    required=True,
+    metavar="DIRECTORY",
+    help="Where to write the figures, the table and the report; made if need be.",
+)
+def reproduce(directory: str) -> None:
+    """Run the evaluation of the paper again, and judge its claims.
+
+    Writes times.png, probability.png, results.csv and report.md. It takes a minute or two, most of
+    it for ground message passing. Nothing is written before all is computed.
+    """
+    with progress_bar() as progress:
+        reproduction = liftgbp.reproduce(directory, progress=progress)
+    show_reproduction(reproduction)
 
 
 def _read(path: str, weights: dict[str, float]) -> liftgbp.Model:

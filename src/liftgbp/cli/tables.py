@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+import liftgbp
+
 PIPE_WIDTH = 200
 """The width of tables that do not go to a terminal, where nothing needs to be folded."""
 
@@ -228,6 +230,19 @@ def show_sweep(records: list[dict[str, Any]], swept: list[str], output: str) -> 
             Text(f"{failed} points did not converge; see the column status", style="bold red")
         )
     return 1 if failed == len(status) else 0
+
+
+def show_reproduction(reproduction: liftgbp.Reproduction) -> None:
+    """The claims of the paper with their verdicts, and what was written."""
+    console = _console()
+    claims = _table(Text("claims of the paper", style="bold"), "claim", "verdict")
+    for claim in reproduction.claims:
+        claims.add_row(claim.title, claim.verdict)
+    console.print(claims)
+    for path in reproduction.files:
+        console.print(f"written: {path}")
+    if reproduction.note:
+        console.print(Text(f"note: {reproduction.note}", style="yellow"))
 
 
 def _values(row: dict[str, Any]) -> Iterable[tuple[str, float, float | None]]:

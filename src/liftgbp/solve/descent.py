@@ -18,6 +18,7 @@ from liftgbp.solve.polytope import MOST_NUMBERS, polytope
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import starting_beliefs
+from liftgbp.solve.threads import few_threads
 
 FLOODED = 60
 """How many iterations of flooding lead to one more start."""
@@ -70,10 +71,11 @@ class Descent:
         """The solutions of plans with one layout, worked off as a stack."""
         layout = plans[0].layout
         consistent = polytope(layout)
-        starts = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
-        starts, error = nearest_consistent(consistent, starts, rounds=100)
-        common = starts[error < 1e-9]
-        return self._solve(plans, [[*common, *own] for own in self._flooded(plans)], progress)
+        with few_threads(len(consistent.matrix)):
+            starts = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
+            starts, error = nearest_consistent(consistent, starts, rounds=100)
+            common = starts[error < 1e-9]
+            return self._solve(plans, [[*common, *own] for own in self._flooded(plans)], progress)
 
     @staticmethod
     def _flooded(plans: Sequence[Plan]) -> list[list[Floats]]:
@@ -89,12 +91,15 @@ class Descent:
         self, plans: Sequence[Plan], neighbours: Sequence[Sequence[Solution]]
     ) -> list[Solution]:
         """The solutions of plans with one layout, each from the stationary points of neighbours."""
-        outer = polytope(plans[0].layout).outer
+        consistent = polytope(plans[0].layout)
         starts = [
-            different([np.exp(point.log_beliefs[outer]) for point in _worth_following(own)])
+            different(
+                [np.exp(point.log_beliefs[consistent.outer]) for point in _worth_following(own)]
+            )
             for own in neighbours
         ]
-        return self._solve(plans, starts, silent)
+        with few_threads(len(consistent.matrix)):
+            return self._solve(plans, starts, silent)
 
     def _solve(
         self, plans: Sequence[Plan], starts: Sequence[Sequence[Floats]], progress: Progress

@@ -7,6 +7,7 @@ import numpy as np
 from liftgbp.plan.plan import Floats, Layout, Plan
 from liftgbp.solve.newton import SMALLEST, Energy, nearest_consistent, newton_step
 from liftgbp.solve.polytope import polytope
+from liftgbp.solve.threads import few_threads
 from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound, entropy_rounding
 
 MOST_UNKNOWNS = 20_000
@@ -44,10 +45,11 @@ def judge(plan: Plan, log_beliefs: Floats, residual: float) -> Verdict:
 
 def _curvature(plan: Plan, beliefs: Floats) -> tuple[float | None, Kind]:
     consistent = polytope(plan.layout)
-    outer, error = nearest_consistent(consistent, beliefs[None, consistent.outer])
-    if error[0] > 1e-9:
-        return None, Kind.UNKNOWN
-    step = newton_step(Energy([plan], consistent), outer)
+    with few_threads(len(consistent.matrix)):
+        outer, error = nearest_consistent(consistent, beliefs[None, consistent.outer])
+        if error[0] > 1e-9:
+            return None, Kind.UNKNOWN
+        step = newton_step(Energy([plan], consistent), outer)
     curvature = float(step.lowest[0])
     if step.residual[0] > STATIONARY:
         return curvature, Kind.UNKNOWN

@@ -28,6 +28,12 @@ SMALLEST = 1e-60
 FLATTEST = 1e-13
 """Curvatures cannot be told from zero below this."""
 
+CONSISTENT, ROUNDED = 1e-15, 1e-13
+"""Beliefs are consistent with an error below the first; if rounding allows no more, the second."""
+
+FAST = 0.1
+"""What a correction may leave of the error, for the next one to use the same equations."""
+
 
 class Energy:
     """Free energies over the beliefs of outer regions, each scaled by its largest weight.
@@ -231,10 +237,10 @@ class Projection:
         inverse = np.where(values > 1e-13, 1 / np.maximum(values, 1e-13), 0.0)
         self._inverse = (vectors * inverse[:, None, :]) @ _transposed(vectors)
 
-    def solve(self, right: Floats) -> Floats:
-        """Apply the inverse of the gram matrix to rows of numbers, one per equation."""
-        scaled = right * self._scale[:, None, :]
-        return np.asarray(scaled @ self._inverse * self._scale[:, None, :])
+    def solve(self, right: Floats, points: Ints | slice = slice(None)) -> Floats:
+        """Apply the inverse of the gram matrices of points to rows, one number per equation."""
+        scale = self._scale[points][:, None, :]
+        return np.asarray(right * scale @ self._inverse[points] * scale)
 
     def complement(self, vectors: Floats) -> Floats:
         """The rows without their parts that would change an equation, to full accuracy."""
@@ -251,20 +257,31 @@ def nearest_consistent(
 
     Beliefs are multiplied, never added to, so they stay positive however small they are.
     """
-    matrix, right_side = consistent.matrix, consistent.right_side
-    log_b, b = log(beliefs), beliefs
-    error = np.full(len(beliefs), np.inf)
+    matrix = consistent.matrix
+    log_b, b = log(beliefs), beliefs.copy()
+    miss = consistent.right_side - b @ matrix.T
+    error = np.abs(miss).max(axis=1, initial=0.0)
+    left = np.flatnonzero(error > CONSISTENT)
     for _ in range(rounds):
-        miss = right_side - b @ matrix.T
-        error = np.abs(miss).max(axis=1, initial=0.0)
-        if error.max(initial=0.0) <= 1e-15:
+        if not len(left):
             break
-        onto = Projection(matrix * np.sqrt(b)[:, None, :])
-        change = (onto.solve(miss[:, None, :]) @ matrix)[:, 0]
-        # A long step would overshoot on the exponential scale.
-        longest = np.abs(change).max(axis=1, initial=1e-300)
-        log_b = log_b + change * np.minimum(1.0, 5 / longest)[:, None]
-        b = np.where(beliefs > SMALLEST, np.exp(log_b), 0.0)
+        before = error[left]
+        onto = Projection(matrix * np.sqrt(b[left])[:, None, :])
+        # Decomposing the equations is the expensive part: they serve for further corrections of
+        # a point for as long as each of these leaves a small part of the error only.
+        rows, moving = left, np.arange(len(left))
+        while len(rows):
+            change = onto.solve(miss[rows][:, None, :], moving)[:, 0] @ matrix
+            # A long step would overshoot on the exponential scale.
+            longest = np.abs(change).max(axis=1, initial=1e-300)
+            log_b[rows] += change * np.minimum(1.0, 5 / longest)[:, None]
+            b[rows] = np.where(beliefs[rows] > SMALLEST, np.exp(log_b[rows]), 0.0)
+            miss[rows] = consistent.right_side - b[rows] @ matrix.T
+            old, error[rows] = error[rows], np.abs(miss[rows]).max(axis=1, initial=0.0)
+            fast = (error[rows] > CONSISTENT) & (error[rows] < FAST * old)
+            rows, moving = rows[fast], moving[fast]
+        at_rounding = (error[left] < ROUNDED) & (error[left] > before / 2)
+        left = left[(error[left] > CONSISTENT) & ~at_rounding]
     return b, error
 
 

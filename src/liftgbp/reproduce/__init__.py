@@ -1,0 +1,11 @@
+"""The reproduction room: the evaluation of the paper, run again.
+
+Reference: Udi Apsel, *Lifted Message Passing for the Generalized Belief Propagation*. Composes the
+engine, the reference and their comparison; judges the claims of the paper by the numbers measured.
+"""
+
+from liftgbp.reproduce.claims import Cell, Claim
+from liftgbp.reproduce.measure import Run
+from liftgbp.reproduce.run import Reproduction, reproduce
+
+__all__ = ["Cell", "Claim", "Reproduction", "Run", "reproduce"]

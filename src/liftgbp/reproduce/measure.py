@@ -1,0 +1,237 @@
+"""Running one model with one weight at one size by all methods, and the time each takes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeVar
+
+import numpy as np
+
+from liftgbp import reference
+from liftgbp.api import infer
+from liftgbp.check import check
+from liftgbp.model.model import Model
+from liftgbp.plan import compile_plan
+from liftgbp.query import Answers
+from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.reproduce.experiments import PERSON, Experiment
+from liftgbp.shatter import shatter
+from liftgbp.signature import canonise
+from liftgbp.solve import Flooding
+
+LIFTED_GBP = "lifted GBP"
+LIFTED_BP = "lifted BP"
+DESCENT = "descent"
+DESCENT_BP = "descent on BP"
+GROUND_GBP = "ground GBP"
+EXACT = "exact"
+
+CONVERGED = "converged"
+SYMMETRY_LOST = "symmetry lost"
+SPREAD = 1e-6
+"""Where equal atoms differ by more than this, rounding has grown until it tells them apart."""
+
+REPETITIONS = 3
+"""Short runs are timed so often, after a warm-up, and the best counts."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One method on one model, weight and size; a row of the table.
+
+    `seconds` of processor time are for all stages, `graph_seconds` for the region graph alone. A
+    run of message passing is timed over all iterations, whether or not it has converged before.
+    `difference` is the largest one between ground and lifted beliefs at any iteration compared, and
+    `agrees` says whether it is within rounding.
+    """
+
+    model: str
+    weight: float
+    people: int
+    method: str
+    probability: float
+    status: str
+    seconds: float
+    graph_seconds: float = math.nan
+    regions: int = 0
+    edges: int = 0
+    difference: float = math.nan
+    agrees: bool = False
+
+    @property
+    def converged(self) -> bool:
+        """Whether the probability is an answer."""
+        return self.status == CONVERGED
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How messages are passed, and for how many iterations lifted and ground are compared."""
+
+    iterations: int
+    damping: float
+    compared: int
+
+    @property
+    def flooding(self) -> Flooding:
+        """The solver of the paper."""
+        return Flooding(damping=self.damping, iterations=self.iterations)
+
+
+def measure(
+    experiment: Experiment, weight: float, people: int, settings: Settings
+) -> Iterator[Run]:
+    """The runs of all methods that can take this size."""
+    model = experiment.model(weight)
+    for method, regions in ((LIFTED_GBP, "intersections"), (LIFTED_BP, "bethe")):
+        yield _lifted(experiment, model, weight, people, settings, method, regions)
+    for method, regions in ((DESCENT, "intersections"), (DESCENT_BP, "bethe")):
+        yield _descent(experiment, model, weight, people, method, regions)
+    if people in experiment.ground_sizes:
+        yield _ground(experiment, model, weight, people, settings)
+    yield from _exact(experiment, model, weight, people)
+
+
+def _lifted(
+    experiment: Experiment,
+    model: Model,
+    weight: float,
+    people: int,
+    settings: Settings,
+    method: str,
+    regions: str,
+) -> Run:
+    sizes = {PERSON: people}
+    answers = infer(
+        model,
+        sizes,
+        regions=regions,
+        solver="flooding",
+        damping=settings.damping,
+        iterations=settings.iterations,
+    )
+
+    def graph() -> LiftedRegionGraph:
+        # A graph that is built again must not profit from the first time.
+        canonise.cache_clear()
+        return build_regions(shatter(model, sizes), regions)
+
+    def all_iterations() -> None:
+        plan = compile_plan(graph())
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in islice(settings.flooding.iterates(plan), settings.iterations + 1):
+                pass
+
+    return Run(
+        experiment.name,
+        weight,
+        people,
+        method,
+        answers.marginal(experiment.query),
+        answers.status.value,
+        seconds=_best(all_iterations),
+        graph_seconds=_best(graph),
+        regions=len(answers.graph.regions),
+        edges=len(answers.graph.edges),
+    )
+
+
+def _descent(
+    experiment: Experiment, model: Model, weight: float, people: int, method: str, regions: str
+) -> Run:
+    def solve() -> Answers:
+        return infer(model, {PERSON: people}, regions=regions, solver="descent")
+
+    answers, seconds = _timed(solve)
+    return Run(
+        experiment.name,
+        weight,
+        people,
+        method,
+        answers.marginal(experiment.query),
+        answers.status.value,
+        seconds,
+        regions=len(answers.graph.regions),
+        edges=len(answers.graph.edges),
+    )
+
+
+def _ground(
+    experiment: Experiment, model: Model, weight: float, people: int, settings: Settings
+) -> Run:
+    sizes = {PERSON: people}
+    report = check(model, sizes, damping=settings.damping, iterations=settings.compared)
+    graph, graph_seconds = _timed(lambda: reference.ground_regions(reference.ground(model, sizes)))
+
+    def last_beliefs() -> reference.Beliefs:
+        beliefs: reference.Beliefs = {}
+        for beliefs in reference.iterates(graph, settings.damping, settings.iterations):  # noqa: B007
+            pass
+        return beliefs
+
+    beliefs, seconds = _timed(last_beliefs)
+    chances = _chances(experiment, graph, beliefs)
+    # Ground messages are the lifted ones, and settle when those do, unless rounding breaks in.
+    status = report.answers.status.value if np.ptp(chances) <= SPREAD else SYMMETRY_LOST
+    return Run(
+        experiment.name,
+        weight,
+        people,
+        GROUND_GBP,
+        chances[0],
+        status,
+        graph_seconds + seconds,
+        graph_seconds,
+        regions=len(graph.regions),
+        edges=len(graph.edges),
+        difference=max(report.differences[: report.judged]),
+        agrees=report.agrees,
+    )
+
+
+def _chances(
+    experiment: Experiment, graph: reference.GroundRegionGraph, beliefs: reference.Beliefs
+) -> list[float]:
+    """The query probability for every pair of different people."""
+    atoms = (
+        atom
+        for atom in graph.ground.atoms
+        if atom.predicate == experiment.predicate and len(set(atom.objects)) == 2
+    )
+    return [float(reference.marginal(graph, beliefs, atom)[1]) for atom in atoms]
+
+
+def _exact(experiment: Experiment, model: Model, weight: float, people: int) -> Iterator[Run]:
+    def junction_tree() -> float:
+        ground = reference.ground(model, {PERSON: people})
+        return float(reference.exact(ground).marginals[_two_people(experiment)][1])
+
+    if people in experiment.ground_sizes:
+        probability, seconds = _timed(junction_tree)
+    elif experiment.closed_form is not None:
+        closed_form = experiment.closed_form
+        probability, seconds = _timed(lambda: closed_form(weight, people))
+    else:
+        return
+    if math.isfinite(probability):
+        yield Run(experiment.name, weight, people, EXACT, probability, EXACT, seconds)
+
+
+def _two_people(experiment: Experiment) -> reference.GroundAtom:
+    return reference.GroundAtom(experiment.predicate, (0, 1))
+
+
+def _best(work: Callable[[], object]) -> float:
+    return min(_timed(work)[1] for _ in range(REPETITIONS))
+
+
+def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    started = time.process_time()
+    result = work()
+    return result, time.process_time() - started

@@ -1,0 +1,127 @@
+"""Running everything, and writing it once it is complete."""
+
+from __future__ import annotations
+
+import importlib.util
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from liftgbp.api import Progress, silent
+from liftgbp.errors import InputError
+from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.reproduce.claims import Claim, judge
+from liftgbp.reproduce.experiments import CHAIN, EXPERIMENTS, PERSON
+from liftgbp.reproduce.figures import probabilities, running_times
+from liftgbp.reproduce.measure import Run, Settings, measure
+from liftgbp.reproduce.report import report, table
+from liftgbp.shatter import shatter
+
+WEIGHTS = (1.4, 0.5)
+SIZES = (4, 5, 6, 8, 10, 20, 50, 100, 10**3, 10**6, 10**9)
+FIGURE_SIZE = 10
+"""The domain for which the graph of Figure 1 is printed."""
+
+TIMES, PROBABILITIES, TABLE, REPORT = "times.png", "probability.png", "results.csv", "report.md"
+
+NO_FIGURES = (
+    "The figures were not drawn: they need matplotlib; install it with pip install 'liftgbp[plot]'."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduction:
+    """All runs, the claims judged by them, and the files that were written.
+
+    `note` says why files are missing, if any are.
+    """
+
+    runs: tuple[Run, ...]
+    claims: tuple[Claim, ...]
+    files: tuple[Path, ...]
+    note: str = ""
+
+
+def reproduce(
+    directory: str | Path,
+    *,
+    weights: Sequence[float] = WEIGHTS,
+    sizes: Sequence[int] = SIZES,
+    iterations: int = 500,
+    damping: float = 0.5,
+    compared: int = 30,
+    progress: Progress = silent,
+) -> Reproduction:
+    """Run the evaluation of the paper and write figures, a table and a report to a directory.
+
+    Lifted and ground beliefs are compared over `compared` iterations. Nothing is written before all
+    is computed; files of an earlier reproduction are replaced, others are left alone.
+    """
+    _check_settings(weights, sizes)
+    settings = Settings(iterations, damping, compared)
+    target = _prepared(Path(directory))
+    cases = [(e, weight, people) for e in EXPERIMENTS for weight in weights for people in sizes]
+    runs: list[Run] = []
+    for done, (experiment, weight, people) in enumerate(cases):
+        progress(f"{experiment.name}, w = {weight:g}, N = {people:g}", done, len(cases))
+        runs += measure(experiment, weight, people, settings)
+    progress("writing", len(cases), len(cases))
+    chain = _chain_graph(weights[0])
+    claims = judge(runs, chain)
+    figures = _figures(runs, weights)
+    note = "" if figures else NO_FIGURES
+    text = report(runs, claims, chain, settings, list(figures), note)
+    contents = {
+        **{name: draw() for name, draw in figures.items()},
+        TABLE: table(runs).encode(),
+        REPORT: text.encode(),
+    }
+    return Reproduction(tuple(runs), claims, _written(target, contents), note)
+
+
+def _check_settings(weights: Sequence[float], sizes: Sequence[int]) -> None:
+    if not weights or not sizes:
+        raise InputError("give at least one weight and one size to reproduce the evaluation for")
+    if min(sizes) < CHAIN.ground_sizes[0]:
+        raise InputError(f"the chain takes 4 people at least, got the size {min(sizes)}")
+
+
+def _chain_graph(weight: float) -> LiftedRegionGraph:
+    return build_regions(shatter(CHAIN.model(weight), {PERSON: FIGURE_SIZE}))
+
+
+def _figures(runs: Sequence[Run], weights: Sequence[float]) -> dict[str, Callable[[], bytes]]:
+    if importlib.util.find_spec("matplotlib") is None:
+        return {}
+    return {
+        TIMES: lambda: running_times(runs, weights[0]),
+        PROBABILITIES: lambda: probabilities(runs, weights),
+    }
+
+
+def _prepared(directory: Path) -> Path:
+    """The directory, made if need be; refused now rather than after all runs if not writable."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise InputError(f"cannot write to {directory}: {error.strerror}") from None
+    return directory
+
+
+def _written(directory: Path, contents: dict[str, bytes]) -> tuple[Path, ...]:
+    """Write all files under other names first, so that none is ever half-written."""
+    unfinished = {directory / f"{name}.unfinished": directory / name for name in contents}
+    try:
+        for path, content in zip(unfinished, contents.values(), strict=True):
+            path.write_bytes(content)
+        for path, final in unfinished.items():
+            path.replace(final)
+    except OSError as error:
+        raise InputError(f"cannot write to {directory}: {error.strerror}") from None
+    finally:
+        for path in unfinished:
+            path.unlink(missing_ok=True)
+    return tuple(unfinished.values())
