@@ -26,6 +26,10 @@ INWARDS = 1e-20
 SAME = 1e-6
 """Points whose beliefs differ less than this are one point."""
 
+NEARLY, UNSETTLED = 1e-3, 10.0
+"""With large counts, a point that a step would change by less than the first, in proportion, may be
+stationary but for rounding; points as near as so many of its last steps are one point."""
+
 REFINED = 1e-9
 """What polishing leaves to correct if it worked."""
 
@@ -122,7 +126,9 @@ def _different(ends: list[End]) -> list[End]:
     """One of all the starts that reached the same end, those that settled first."""
     kept: list[End] = []
     for end in sorted(ends, key=lambda end: (not end.settled, end.value)):
-        if not any(np.abs(end.outer - other.outer).max(initial=0.0) < SAME for other in kept):
+        # What rounding keeps from settling is known no better than by its last step.
+        same = SAME if end.settled else max(SAME, UNSETTLED * float(end.step.residual))
+        if not any(np.abs(end.outer - other.outer).max(initial=0.0) < same for other in kept):
             kept.append(end)
     return kept
 
@@ -255,8 +261,10 @@ def _apart(candidates: list[_Candidate]) -> list[_Candidate]:
 
 def _needs_digits(plan: Plan, end: End, others: list[End]) -> bool:
     """Whether rounding would show in the marginals or in log Z of a point, or in its weight."""
-    if not end.settled or end.falls_inwards or end.step.lowest < -FLAT:
+    if end.falls_inwards or end.step.lowest < -FLAT:
         return False
+    if not end.settled:
+        return bool(end.scale > TRULY_FLAT and end.step.residual < NEARLY)
     scale = float(end.scale)
     error = ROUNDING * scale
     log_z = plan.log_offset - end.value * scale
