@@ -7,7 +7,8 @@ import math
 import pytest
 
 from liftgbp import Answers, infer, parse, reference
-from liftgbp.errors import CapacityError
+from liftgbp.errors import CapacityError, InputError
+from liftgbp.evidence import parse_evidence
 from liftgbp.growth import grow, is_trustworthy
 
 TRANSITIVE = "r(person, person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct"
@@ -93,3 +94,16 @@ def test_the_chain_as_a_dictionary() -> None:
     assert all(math.isfinite(step["log_z"]) for step in steps)
     # No pair of people holds all three atoms of the query, some region of three people does.
     assert steps[-1]["answers"]
+
+
+def test_regions_grow_under_evidence() -> None:
+    model = parse(FRIENDS_SMOKERS)
+    evidence = parse_evidence(model, "smokes(Anna)\n!smokes(Bob)")
+    answers = infer(model, {"person": 3}, evidence=evidence, regions="auto")
+    assert families(answers)[:2] == ["bethe", "intersections"]
+    assert all(step.road == "classes" for step in answers.growth)
+
+
+def test_regions_do_not_grow_on_the_ground() -> None:
+    with pytest.raises(InputError, match="road='classes'"):
+        grown(TRANSITIVE, 4, road="ground")
