@@ -19,6 +19,9 @@ PIPE_WIDTH = 200
 """The width of tables that do not go to a terminal, where nothing needs to be folded."""
 
 LARGEST_WRITTEN_OUT = 10**15
+MOST_ROWS = 50
+"""How many rows of one answer are printed."""
+
 MOST_VALUE_COLUMNS = 4
 """More values than this stand below each other."""
 
@@ -26,8 +29,11 @@ MOST_VALUE_COLUMNS = 4
 def show_answers(result: dict[str, Any], minima: bool = False) -> None:
     """The answers of a query, how far they can be trusted, and perhaps the table of minima."""
     console = _console()
-    for query, rows in groupby(result["answers"], key=lambda row: row["query"]):
-        console.print(_answer_table(query, list(rows)))
+    for query, group in groupby(result["answers"], key=lambda row: row["query"]):
+        rows = list(group)
+        console.print(_answer_table(query, rows[:MOST_ROWS]))
+        if len(rows) > MOST_ROWS:
+            console.print(f"... and {len(rows) - MOST_ROWS:,} more rows; --json prints all of them")
     if minima:
         console.print(_minima_table(result["minima"]))
     if "growth" in result:

@@ -205,7 +205,7 @@ class GroundReader:
         if found is None:
             raise QueryError("its atoms lie in no common region")
         region, axes = found
-        belief = self.plan.layout.full_table(region, np.exp(log_beliefs), missing=0.0)
+        belief = np.exp(self.plan.layout.full_table(region, log_beliefs, missing=-np.inf))
         table = belief.sum(axis=tuple(k for k in range(belief.ndim) if k not in axes))
         return np.asarray(table.transpose([sorted(axes).index(axis) for axis in axes]))
 

@@ -128,6 +128,23 @@ class _Facts:
                     found.setdefault(obj, set()).add((predicate, objects, value))
         return found
 
+    def fewest_classes(self, sort: str) -> int:
+        """At least so many classes there are: objects of one class occur equally often."""
+        places = [
+            (args[:, k], values)
+            for predicate, args, values in self._relations
+            for k, own in enumerate(self.sorts[predicate])
+            if own == sort and len(self.sorts[predicate]) > 1
+        ]
+        if not places:
+            return 0
+        objects, rows = np.unique(np.concatenate([o for o, _ in places]), return_inverse=True)
+        kinds = np.concatenate([np.column_stack([v * 0 + k, v]) for k, (_, v) in enumerate(places)])
+        different, columns = np.unique(kinds, axis=0, return_inverse=True)
+        cells = rows.ravel() * len(different) + columns.ravel()
+        counts = np.bincount(cells, minlength=len(objects) * len(different))
+        return len(np.unique(counts.reshape(len(objects), len(different)), axis=0))
+
     def text(self, fact: Fact) -> str:
         """A fact about an object in words, with `{}` for the objects that are not named."""
         predicate, objects, value = fact
@@ -195,6 +212,7 @@ class _SortClasses:
 
     def _by_evidence(self, alone: Mapping[int, str]) -> list[_Draft]:
         assert self._facts is not None
+        self._check_number(self._facts.fewest_classes(self._sort))
         objects, profile_of, profiles = self._facts.profiles(self._sort)
         related = {number for sort, number in self._facts.about if sort == self._sort}
         drafts: dict[Profile, _Draft] = {}
