@@ -29,6 +29,8 @@ Region: TypeAlias = frozenset[GroundAtom]
 Edge: TypeAlias = tuple[Region, Region]
 
 MAX_REGIONS = 2**16
+MAX_CLUSTERS = 2**10
+"""The most clusters of a family of all clusters: all pairs of them are intersected."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -162,7 +164,9 @@ def _clusters(scopes: list[Region], size: int) -> list[Region]:
     """All sets of so many atoms of scopes, or the one set of all atoms if there are fewer."""
     atoms = sorted(frozenset().union(*scopes))
     size = min(size, len(atoms))
-    _check_region_count(math.comb(len(atoms), size))
+    count = math.comb(len(atoms), size)
+    if count > MAX_CLUSTERS:
+        raise CapacityError(f"there are {count} clusters of {size} atoms, above {MAX_CLUSTERS}")
     return [frozenset(some) for some in itertools.combinations(atoms, size) if some]
 
 
