@@ -438,13 +438,18 @@ class _Search:
         return Weighed(log_total, shares, peaks, len(self._known))
 
     def _peaks(self, maxima: list[Counts], shares: dict[Counts, float]) -> tuple[Peak, ...]:
-        """The maxima, each with the share of the points that are nearest to it."""
+        """The maxima, each with the share of the points that are nearest to it.
+
+        Points in the middle between maxima count for all of them in equal parts.
+        """
         maxima = sorted(maxima, key=self._known.__getitem__, reverse=True)
         places = np.array(maxima, dtype=float)
-        own = [0.0] * len(maxima)
+        own = np.zeros(len(maxima))
         for point, share in shares.items():
-            own[int(np.abs(places - np.array(point)).sum(axis=1).argmin())] += share
-        found = [Peak(counts, share) for counts, share in zip(maxima, own, strict=True)]
+            away = np.abs(places - np.array(point)).sum(axis=1)
+            nearest = np.flatnonzero(away == away.min())
+            own[nearest] += share / len(nearest)
+        found = [Peak(counts, share) for counts, share in zip(maxima, own.tolist(), strict=True)]
         return tuple(sorted(found, key=lambda peak: -peak.share))
 
 
