@@ -13,6 +13,7 @@ friends(x,y) [x != y]  false: 0.500038  true: 0.499962
 
 from liftgbp.api import export_network, infer, infer_network, prepare
 from liftgbp.check import CheckReport, check
+from liftgbp.conditioning import ConditionedAnswers
 from liftgbp.errors import (
     CapacityError,
     ContradictionError,
@@ -48,6 +49,7 @@ __all__ = [
     "Answers",
     "CapacityError",
     "CheckReport",
+    "ConditionedAnswers",
     "ContradictionError",
     "Evidence",
     "EvidenceError",

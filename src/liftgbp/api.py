@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from liftgbp.compress import QuotientGraph, compress, ground_region_graph
+from liftgbp.conditioning import condition as sum_over_counts
+from liftgbp.errors import InputError
 from liftgbp.evidence import Evidence
 from liftgbp.formats import (
     as_propositions,
@@ -41,6 +43,7 @@ def infer(
     *,
     evidence: Evidence | None = None,
     road: str = "auto",
+    condition: str | Sequence[str] | None = None,
     regions: str = "intersections",
     solver: str = "auto",
     damping: float = 0.5,
@@ -58,7 +61,8 @@ def infer(
     (message passing), `descent` (all minima of the free energy, mixed) or `auto`, which is descent
     where that can be afforded. With evidence, `road` is `classes` (objects that evidence does not
     tell apart stay together), `ground` (the model is written out and then compressed) or `auto`,
-    the cheaper one.
+    the cheaper one. `condition` names unary predicates, or one of them, over whose counts the
+    answers are summed; `auto` takes the one that changes log Z most.
 
     >>> import liftgbp
     >>> model = liftgbp.parse('''
@@ -75,6 +79,8 @@ def infer(
     """
     if solver not in SOLVERS:
         raise unknown_solver(solver)
+    if condition and road == "ground":
+        raise InputError("conditioning sums over classes of objects; use road='classes'")
     if regions == AUTO:
         return grow(
             lambda family: infer(
@@ -82,6 +88,7 @@ def infer(
                 sizes,
                 evidence=evidence,
                 road=road_of_growth(road),
+                condition=condition,
                 regions=family,
                 solver=solver,
                 damping=damping,
@@ -92,6 +99,22 @@ def infer(
                 table_cap=table_cap,
                 progress=progress,
             )
+        )
+    if condition:
+        return sum_over_counts(
+            model,
+            sizes,
+            condition,
+            evidence=_with_closed(model, evidence),
+            regions=regions,
+            solver=solver,
+            damping=damping,
+            adaptive=adaptive,
+            iterations=iterations,
+            tol=tol,
+            seed=seed,
+            table_cap=table_cap,
+            progress=progress,
         )
     started = time.perf_counter()
     reader = prepare(
@@ -126,6 +149,13 @@ def _solved(
     return Answers(reader, solution, time.perf_counter() - started)
 
 
+def _with_closed(model: Model, evidence: Evidence | None) -> Evidence | None:
+    """The evidence, which a model with closed predicates has even if none is stated."""
+    if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
+        return Evidence.of(model)
+    return evidence
+
+
 def prepare(
     model: Model,
     sizes: Mapping[str, int] | None = None,
@@ -137,8 +167,7 @@ def prepare(
     progress: Progress = silent,
 ) -> Reader:
     """All stages before solving: the region graph and the plan, with a reader for queries."""
-    if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
-        evidence = Evidence.of(model)
+    evidence = _with_closed(model, evidence)
     if choose_road(road, evidence, sizes, regions) == "ground":
         return _ground(evidence or Evidence.of(model), sizes, regions, table_cap, progress)
     progress("shattering", 0, 1)

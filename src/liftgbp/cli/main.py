@@ -211,6 +211,13 @@ def cli() -> None:
 )
 @_evidence_options
 @_road
+@click.option(
+    "--condition",
+    multiple=True,
+    metavar="PREDICATE",
+    help="Sum over how many objects have this unary predicate; auto takes the one that matters "
+    "most. May be repeated.",
+)
 @_solver_options
 def query(
     model: str,

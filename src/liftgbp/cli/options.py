@@ -75,10 +75,10 @@ def network_options(
 ) -> dict[str, Any]:
     """The options that make sense for a Markov random field; others are refused."""
     sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
-    if sizes or weights or closed or known:
+    if sizes or weights or closed or known or options.pop("condition"):
         raise click.UsageError(
-            "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed and --known "
-            "do not apply"
+            "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known and "
+            "--condition do not apply"
         )
     if len(sources) > 1:
         raise click.UsageError("give one .uai.evid file with -e")

@@ -22,6 +22,10 @@ LARGEST_WRITTEN_OUT = 10**15
 MOST_ROWS = 50
 """How many rows of one answer are printed."""
 
+MOST_PEAKS = 4
+SMALLEST_SHARE = 1e-4
+"""So many of the most likely counts are listed, and none with a smaller share."""
+
 MOST_VALUE_COLUMNS = 4
 """More values than this stand below each other."""
 
@@ -114,6 +118,8 @@ def _show_run(console: Console, result: dict[str, Any]) -> None:
     )
     if result["evidence"] is not None:
         console.print(_evidence_text(result["evidence"]))
+    if "conditioning" in result:
+        console.print(_conditioning_text(result["conditioning"]))
     good = solver["status"] == "converged"
     residual = "undefined" if solver["residual"] is None else f"{solver['residual']:.1e}"
     console.print(
@@ -144,6 +150,23 @@ def _evidence_text(evidence: dict[str, Any]) -> str:
         parts.append(f"closed world for {', '.join(evidence['closed'])}")
     roads = {"classes": "by classes of objects", "ground": "grounded, then compressed"}
     return f"evidence: {', '.join(parts)}; {roads[evidence['road']]}"
+
+
+def _conditioning_text(conditioning: dict[str, Any]) -> str:
+    """What was conditioned on, and which counts are most likely."""
+    if not conditioning["predicates"]:
+        return str(conditioning["reason"])
+    peaks = [peak for peak in conditioning["most_likely"] if peak["share"] >= SMALLEST_SHARE]
+    listed = [f"{peak['counts']} ({peak['share']:.3g})" for peak in peaks[:MOST_PEAKS]]
+    if len(peaks) > MOST_PEAKS:
+        listed.append(f"{len(peaks) - MOST_PEAKS} more")
+    text = (
+        f"conditioned on {', '.join(conditioning['predicates'])}: {conditioning['counts_visited']} "
+        f"counts visited, most likely (share) {', '.join(listed)}"
+    )
+    if conditioning["untrusted_share"] > 0:
+        text += f"\nshare of counts that are not trustworthy: {conditioning['untrusted_share']:.2g}"
+    return f"{text}\n{conditioning['reason']}" if conditioning["reason"] else text
 
 
 def show_graph(result: dict[str, Any]) -> None:

@@ -5,12 +5,13 @@ Knows atoms, regions and beliefs; knows nothing of iteration.
 
 from liftgbp.query.answers import Answer, Answers
 from liftgbp.query.ground_reader import GroundReader
-from liftgbp.query.reader import LiftedReader, Reader, pattern_text
+from liftgbp.query.reader import ClassReader, LiftedReader, Reader, pattern_text
 from liftgbp.query.stacks import query_all
 
 __all__ = [
     "Answer",
     "Answers",
+    "ClassReader",
     "GroundReader",
     "LiftedReader",
     "Reader",

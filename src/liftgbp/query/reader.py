@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,7 +19,7 @@ from liftgbp.plan import Plan
 from liftgbp.query.lookup import joint_table
 from liftgbp.query.rows import Row, query_rows
 from liftgbp.regions import LiftedRegionGraph, RegionGraph
-from liftgbp.shatter.normal import ObjAtom
+from liftgbp.shatter.normal import NormalModel, ObjAtom
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 
@@ -73,13 +74,21 @@ class Reader(Protocol):
         """The region graph for JSON, with atoms in words."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class LiftedReader:
-    """Reads the region graph of a model in normal form."""
+class ClassReader(ABC):
+    """Reads atoms of a model in normal form, whose objects come in classes."""
 
-    graph: LiftedRegionGraph
-    plan: Plan
-    evidence: Evidence | None = None
+    evidence: Evidence | None
+
+    @property
+    @abstractmethod
+    def normal(self) -> NormalModel:
+        """The normal form whose classes the rows of queries are about."""
+
+    @abstractmethod
+    def joint(
+        self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The joint distribution of atoms over objects of the classes, one axis per atom."""
 
     @property
     def road(self) -> str:
@@ -89,16 +98,16 @@ class LiftedReader:
     @property
     def model(self) -> Model:
         """The model, with all objects that evidence names."""
-        return self.graph.normal.model
+        return self.normal.model
 
     @property
     def sizes(self) -> dict[str, int]:
         """The domain size of every sort."""
-        return self.graph.normal.sizes
+        return self.normal.sizes
 
     def rows(self, query: str) -> list[Row]:
         """One row per way in which the variables coincide, and per class of objects."""
-        rows = query_rows(parse_query(query), self.graph.normal)
+        rows = query_rows(parse_query(query), self.normal)
         if not rows:
             raise QueryError(f"no objects satisfy the restrictions of {query}")
         return rows
@@ -107,27 +116,18 @@ class LiftedReader:
         """The rows of a query for each predicate, with its text."""
         for predicate in self.model.predicates.values():
             text = pattern_text(predicate)
-            yield from ((text, row) for row in query_rows(parse_query(text), self.graph.normal))
-
-    def joint(
-        self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """The joint distribution by the belief of a region that holds the atoms."""
-        beliefs = np.exp(log_beliefs)[None]
-        return np.asarray(joint_table(atoms, self.graph, self.plan.layout, beliefs)[0])
+            yield from ((text, row) for row in query_rows(parse_query(text), self.normal))
 
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values of the atom's predicate."""
-        return self.graph.normal.predicates[atom[0]].values
+        return self.normal.predicates[atom[0]].values
 
     def marginals(
         self, predicate: int, objects: Sequence[NDArray[np.int64]], log_beliefs: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """One marginal per pattern of classes and equalities, for all atoms that have it."""
-        sorts = self.graph.normal.predicates[predicate].sorts
-        columns = [
-            self.graph.normal.homes[s].of_all(o) for s, o in zip(sorts, objects, strict=True)
-        ]
+        sorts = self.normal.predicates[predicate].sorts
+        columns = [self.normal.homes[s].of_all(o) for s, o in zip(sorts, objects, strict=True)]
         pairs = [(j, k) for j in range(len(sorts)) for k in range(j) if sorts[j] == sorts[k]]
         columns += [objects[j] == objects[k] for j, k in pairs]
         table = np.column_stack(columns).astype(np.int64) if columns else np.zeros((1, 0), np.int64)
@@ -147,6 +147,27 @@ class LiftedReader:
             for k in first
         ]
         return np.array(rows)[pattern.ravel()]
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedReader(ClassReader):
+    """Reads the region graph of a model in normal form."""
+
+    graph: LiftedRegionGraph
+    plan: Plan
+    evidence: Evidence | None = None
+
+    @property
+    def normal(self) -> NormalModel:
+        """The normal form that the graph was built from."""
+        return self.graph.normal
+
+    def joint(
+        self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The joint distribution by the belief of a region that holds the atoms."""
+        beliefs = np.exp(log_beliefs)[None]
+        return np.asarray(joint_table(atoms, self.graph, self.plan.layout, beliefs)[0])
 
     def graph_as_dict(self) -> dict[str, object]:
         """The region graph for JSON."""

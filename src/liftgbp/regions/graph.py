@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -223,14 +223,11 @@ class LiftedRegionGraph(RegionGraph):
     def fits(self, normal: NormalModel) -> bool:
         """Whether this is also the graph of another normal form, but for its counts."""
 
-        def stable(sizes: Iterable[int]) -> bool:
-            pairs = zip(sizes, self.stable_from, self.normal.classes, strict=True)
-            return all(c.constant is not None or size >= least for size, least, c in pairs)
+        def same_or_stable() -> bool:
+            triples = zip(normal.class_sizes, self.class_sizes, self.stable_from, strict=True)
+            return all(size == own or min(size, own) >= least for size, own, least in triples)
 
-        if not _same_factors(normal, self.normal):
-            return False
-        same_sizes = normal.class_sizes == self.class_sizes
-        return same_sizes or (stable(normal.class_sizes) and stable(self.class_sizes))
+        return _same_factors(normal, self.normal) and same_or_stable()
 
     def alike(self, other: LiftedRegionGraph) -> bool:
         """Whether two graphs have the same regions and edges, whatever their counts are."""

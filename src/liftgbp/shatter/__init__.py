@@ -3,7 +3,19 @@
 Knows constraints, equalities and classes; knows nothing of clusters and messages.
 """
 
+from liftgbp.shatter.counted import CountedNormal, CountedShattering
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjectClass
-from liftgbp.shatter.shatter import TABLE_CAP, resize, shatter
+from liftgbp.shatter.shatter import TABLE_CAP, Shattering, resize, shatter
 
-__all__ = ["TABLE_CAP", "NormalModel", "NormalParfactor", "Obj", "ObjectClass", "resize", "shatter"]
+__all__ = [
+    "TABLE_CAP",
+    "CountedNormal",
+    "CountedShattering",
+    "NormalModel",
+    "NormalParfactor",
+    "Obj",
+    "ObjectClass",
+    "Shattering",
+    "resize",
+    "shatter",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
@@ -119,7 +120,7 @@ class NormalParfactor:
     The axes of `log_table` follow `atoms`. Placeholders that share a group of `exchangeable` stand
     for a set: permuting them gives the same ground factor, which counts once. `rule` is the number
     of the rule behind it, or `SOFT` for an uncertain observation. The table of an `elastic` one
-    changes with the domain sizes.
+    changes with the domain sizes. A factor without atoms occurs `copies` times.
     """
 
     atoms: tuple[ObjAtom, ...]
@@ -127,6 +128,7 @@ class NormalParfactor:
     exchangeable: tuple[tuple[Obj, ...], ...]
     rule: int
     elastic: bool = True
+    copies: int = 1
 
     def __post_init__(self) -> None:
         self.log_table.setflags(write=False)
@@ -138,6 +140,7 @@ class NormalModel:
 
     Other sizes change nothing but the counts if all classes have `same_from` objects or more; where
     tables change with sizes, or evidence is there, that is `None`.
+    `exact_constant` is what factors without atoms add to log Z.
     """
 
     model: Model
@@ -147,9 +150,14 @@ class NormalModel:
     observations: Observations
     predicates: tuple[Predicate, ...]
     parfactors: tuple[NormalParfactor, ...]
-    log_constant: float
+    exact_constant: Fraction
     table_cap: int
     same_from: int | None = None
+
+    @property
+    def log_constant(self) -> float:
+        """What factors without atoms add to log Z, rounded."""
+        return float(self.exact_constant)
 
     @cached_property
     def class_sizes(self) -> tuple[int, ...]:

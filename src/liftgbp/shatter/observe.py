@@ -66,11 +66,12 @@ def soft_parfactors(
         tables = dict(zip(patterns, relation.log_potentials[telling], strict=True))
         for pattern, table in tables.items():
             atoms, left = sliced(*drop_indifferent((pattern,), table), observations)
-            copies = 1 if atoms else _atoms_of_pattern(pattern, classes)
-            yield NormalParfactor(atoms, left * float(copies), (), SOFT)
+            copies = 1 if atoms else atoms_of_pattern(pattern, classes)
+            yield NormalParfactor(atoms, left, (), SOFT, copies=copies)
 
 
-def _atoms_of_pattern(pattern: ObjAtom, classes: Sequence[ObjectClass]) -> int:
+def atoms_of_pattern(pattern: ObjAtom, classes: Sequence[ObjectClass]) -> int:
+    """How many ground atoms a pattern stands for."""
     chosen = Counter(home for home, _ in set(pattern[1]))
     return math.prod(falling(classes[home].size, count) for home, count in chosen.items())
 

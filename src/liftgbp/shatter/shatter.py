@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
@@ -18,6 +20,8 @@ from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
 from liftgbp.shatter.classes import object_classes
 from liftgbp.shatter.normal import (
+    SOFT,
+    Homes,
     NormalModel,
     NormalParfactor,
     Obj,
@@ -28,7 +32,7 @@ from liftgbp.shatter.normal import (
 from liftgbp.shatter.observe import observed, sliced, soft_parfactors
 from liftgbp.shatter.partitions import admits, assignments, falling
 from liftgbp.shatter.symmetry import symmetric_groups
-from liftgbp.shatter.tables import Labels, RuleTables
+from liftgbp.shatter.tables import Labels, LabelTable, RuleTables
 
 TABLE_CAP = 2**20
 FEW_VARIABLES = 4
@@ -53,44 +57,116 @@ def shatter(
     >>> [[atom for atom in p.atoms] for p in normal.parfactors]
     [[(0, ((0, 0), (0, 1))), (0, ((0, 1), (0, 0)))]]
     """
-    if evidence is None:
-        domain_sizes = model.domain_sizes(sizes)
-    else:
-        model, domain_sizes = evidence.model, evidence.domain_sizes(sizes)
-    classes, homes = object_classes(model, domain_sizes, evidence)
-    observations = (
-        Observations() if evidence is None else observed(evidence, classes, homes, domain_sizes)
-    )
-    parfactors: list[NormalParfactor] = []
-    log_constant = 0.0
-    elastic = evidence is not None
-    for number, rule in enumerate(model.rules):
-        shattered = _RuleShatter(model, rule, number, domain_sizes, classes, table_cap)
-        for parfactor in shattered.parfactors(observations):
+    return Shattering(model, sizes, evidence=evidence, table_cap=table_cap).normal()
+
+
+class Shattering:
+    """What the normal forms of a model for the same domain sizes have in common.
+
+    Its own classes are those that rules and evidence tell apart; they may be split further.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        sizes: Mapping[str, int] | None = None,
+        *,
+        evidence: Evidence | None = None,
+        table_cap: int = TABLE_CAP,
+    ) -> None:
+        self.model = model if evidence is None else evidence.model
+        self.sizes = (model if evidence is None else evidence).domain_sizes(sizes)
+        self.evidence = evidence
+        self.classes, self.homes = object_classes(self.model, self.sizes, evidence)
+        self.observations, self.soft = Observations(), tuple[NormalParfactor, ...]()
+        if evidence is not None:
+            self.observations = observed(evidence, self.classes, self.homes, self.sizes)
+            self.soft = tuple(
+                soft_parfactors(evidence, self.classes, self.homes, self.observations)
+            )
+        self._cap = table_cap
+        self._known_ways: dict[object, tuple[Observations, tuple[_Way, ...]]] = {}
+        # A table depends on the pattern of equalities alone, not on the classes.
+        self._tables = cache(
+            lambda number: cache(
+                RuleTables(self.model, self.model.rules[number], self.sizes, table_cap)
+            )
+        )
+
+    def normal(self) -> NormalModel:
+        """The normal form over the classes that rules and evidence tell apart."""
+        return self.over(self.classes, self.homes, self.observations, self.soft)
+
+    def over(
+        self,
+        classes: tuple[ObjectClass, ...],
+        homes: Mapping[str, Homes],
+        observations: Observations,
+        soft: Iterable[NormalParfactor],
+    ) -> NormalModel:
+        """The normal form over these classes, with these atoms observed.
+
+        Calls with the same facts about classes, in which the same ones are small, share their work.
+        """
+        sizes = [c.size for c in classes]
+        parfactors: list[NormalParfactor] = []
+        constant = Fraction(0)
+        elastic = self.evidence is not None
+        for parfactor in chain(
+            (way.parfactor(sizes) for way in self._ways(classes, observations)), soft
+        ):
             elastic |= parfactor.elastic
             if parfactor.atoms:
                 parfactors.append(parfactor)
             else:
-                log_constant += float(parfactor.log_table)
-                _check_possible(log_constant, rule, observations)
-    if evidence is not None:
-        for parfactor in soft_parfactors(evidence, classes, homes, observations):
-            if parfactor.atoms:
-                parfactors.append(parfactor)
-            else:
-                log_constant += float(parfactor.log_table)
-    return NormalModel(
-        model=model,
-        sizes=domain_sizes,
-        classes=classes,
-        homes=homes,
-        observations=observations,
-        predicates=tuple(model.predicates.values()),
-        parfactors=tuple(parfactors),
-        log_constant=log_constant,
-        table_cap=table_cap,
-        same_from=None if elastic else _most_variables(model),
-    )
+                self._check_possible(parfactor, observations)
+                constant += Fraction(float(parfactor.log_table)) * parfactor.copies
+        return NormalModel(
+            model=self.model,
+            sizes=self.sizes,
+            classes=classes,
+            homes=homes,
+            observations=observations,
+            predicates=tuple(self.model.predicates.values()),
+            parfactors=tuple(parfactors),
+            exact_constant=constant,
+            table_cap=self._cap,
+            same_from=None if elastic or not homes else _most_variables(self.model),
+        )
+
+    def _ways(
+        self, classes: tuple[ObjectClass, ...], observations: Observations
+    ) -> tuple[_Way, ...]:
+        """The parfactors of all rules before they are counted."""
+        # A class with an object for each variable admits the same ways as any larger one.
+        enough = _most_variables(self.model)
+        if any(next(iter(quantified_variables(rule)), None) for rule in self.model.rules):
+            enough = max(self.sizes.values())
+        key = tuple((c.sort, c.constant, c.facts, min(c.size, enough)) for c in classes)
+        known = self._known_ways.get(key)
+        if known is not None and known[0] == observations:
+            return known[1]
+        ways = tuple(
+            way
+            for number, rule in enumerate(self.model.rules)
+            for way in _RuleShatter(
+                self.model, rule, number, self.sizes, classes, self._cap, self._tables
+            ).ways(observations)
+        )
+        self._known_ways[key] = observations, ways
+        return ways
+
+    def _check_possible(self, parfactor: NormalParfactor, observations: Observations) -> None:
+        if parfactor.log_table != -np.inf:
+            return
+        if parfactor.rule == SOFT:
+            raise ContradictionError("an uncertain observation rules out what is observed")
+        raise ContradictionError(
+            "the evidence violates this hard formula"
+            if observations
+            else "no world satisfies this hard formula",
+            self.model.rules[parfactor.rule].span,
+        )
 
 
 def resize(normal: NormalModel, sizes: Mapping[str, int] | None = None) -> NormalModel:
@@ -127,14 +203,34 @@ def _most_variables(model: Model) -> int:
     return max((len(free_variables(rule)) for rule in model.rules), default=0)
 
 
-def _check_possible(log_constant: float, rule: Rule, observations: Observations) -> None:
-    if log_constant == -np.inf:
-        raise ContradictionError(
-            "the evidence violates this hard formula"
-            if observations
-            else "no world satisfies this hard formula",
-            rule.span,
-        )
+@dataclass(frozen=True, eq=False, slots=True)
+class _Way:
+    """A parfactor but for how often each of its factors occurs, which depends on class sizes.
+
+    `gone` and `present` count the objects of each class that left the scope and those in it.
+    `swaps` is how often each factor occurs however large the classes are; a `sized` table depends
+    on the sizes of domains.
+    """
+
+    atoms: tuple[ObjAtom, ...]
+    table: NDArray[np.float64]
+    groups: tuple[tuple[Obj, ...], ...]
+    rule: int
+    sized: bool
+    swaps: int
+    gone: Counter[int]
+    present: Counter[int]
+
+    def parfactor(self, sizes: Sequence[int]) -> NormalParfactor:
+        """The parfactor over classes of these sizes: variables that left the scope are free."""
+        copies = self.swaps
+        for home, count in self.gone.items():
+            copies *= falling(sizes[home] - self.present[home], count)
+        elastic = self.sized or bool(self.gone)
+        if not self.atoms:
+            return NormalParfactor(self.atoms, self.table, self.groups, self.rule, elastic, copies)
+        table = self.table if copies == 1 else self.table * float(copies)
+        return NormalParfactor(self.atoms, table, self.groups, self.rule, elastic)
 
 
 class _RuleShatter:
@@ -148,6 +244,7 @@ class _RuleShatter:
         sizes: Mapping[str, int],
         classes: tuple[ObjectClass, ...],
         cap: int,
+        tables: Callable[[int], Callable[[Labels], LabelTable]],
     ) -> None:
         self._rule = rule
         self._number = number
@@ -164,8 +261,7 @@ class _RuleShatter:
         self._constants: dict[tuple[str, str], Obj] = {
             (c.sort, c.constant): (k, 0) for k, c in enumerate(classes) if c.constant is not None
         }
-        # A table depends on the pattern of equalities alone, not on the classes.
-        self._table = cache(RuleTables(model, rule, sizes, cap))
+        self._table = tables(number)
 
     def _check_expandable(self, sort: str, size: int, cap: int) -> None:
         limit = cap.bit_length() - 1
@@ -177,7 +273,7 @@ class _RuleShatter:
                 self._rule.span,
             )
 
-    def parfactors(self, observations: Observations) -> Iterator[NormalParfactor]:
+    def ways(self, observations: Observations) -> Iterator[_Way]:
         """One parfactor per way in which the variables can coincide."""
         self._observations = observations
         if len(self._variables) > FEW_VARIABLES:
@@ -225,7 +321,7 @@ class _RuleShatter:
             return self._constants[self._sorts[other.name], term.name]
         return way[term.name]
 
-    def _parfactor(self, way: dict[str, Obj]) -> NormalParfactor:
+    def _parfactor(self, way: dict[str, Obj]) -> _Way:
         others = self._other_objects(way)
         objects = list(dict.fromkeys((*way.values(), *self._constants.values(), *others)))
         label = {obj: k for k, obj in enumerate(objects)}
@@ -244,14 +340,15 @@ class _RuleShatter:
         )
         atoms, table = sliced(atoms, table, self._observations)
         present = {obj for _, args in atoms for obj in args}
-        copies = self._copies(way, present)
+        swaps = 1
         groups = _groups(obj for obj in others if obj in present)
         for twins in symmetric_groups(atoms, table, {obj for group in groups for obj in group}):
             # All orders of the twins give the same factor: one set stands for them.
-            copies *= math.factorial(len(twins))
+            swaps *= math.factorial(len(twins))
             groups = (*groups, twins)
-        elastic = self._sized or not present.issuperset(way.values())
-        return NormalParfactor(atoms, table * float(copies), groups, self._number, elastic)
+        gone = Counter(home for home, _ in set(way.values()) - present)
+        here = Counter(home for home, _ in present)
+        return _Way(atoms, table, groups, self._number, self._sized, swaps, gone, here)
 
     def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:
         """The objects of quantified sorts that no free variable stands for."""
@@ -263,15 +360,6 @@ class _RuleShatter:
             for index in range(c.size)
             if (k, index) not in named
         ]
-
-    def _copies(self, way: Mapping[str, Obj], present: set[Obj]) -> int:
-        """How many substitutions give the same factor: variables that left the scope are free."""
-        copies = 1
-        gone = set(way.values()) - present
-        for k, c in enumerate(self._classes):
-            here = sum(1 for home, _ in present if home == k)
-            copies *= falling(c.size - here, sum(1 for home, _ in gone if home == k))
-        return copies
 
 
 def _mentions_sizes(rule: Rule) -> bool:

@@ -38,6 +38,7 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 
 LabelAtom: TypeAlias = tuple[int, tuple[int, ...]]
+LabelTable: TypeAlias = tuple[tuple[LabelAtom, ...], NDArray[np.float64]]
 Truth: TypeAlias = NDArray[np.bool_]
 AnyAtom = TypeVar("AnyAtom")
 
@@ -83,7 +84,7 @@ class RuleTables:
         else:
             self._weight = _finite_weight(rule, sizes, model.weights)
 
-    def __call__(self, labels: Labels) -> tuple[tuple[LabelAtom, ...], NDArray[np.float64]]:
+    def __call__(self, labels: Labels) -> LabelTable:
         """The atoms that matter under this pattern, and the log table over them."""
         if isinstance(self._rule, TableParfactor):
             atoms, table = self._read_table(self._rule, labels)

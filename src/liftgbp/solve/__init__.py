@@ -5,8 +5,10 @@ Knows flat arrays; knows nothing of logic and regions.
 
 from liftgbp.solve.choose import SOLVERS, choose_solver, unknown_solver
 from liftgbp.solve.descent import Descent
+from liftgbp.solve.digits import logs_z_of_regions
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.free_energy import log_z
+from liftgbp.solve.independent import solve_independent
 from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.verdict import Kind, Verdict
 
@@ -21,5 +23,7 @@ __all__ = [
     "Verdict",
     "choose_solver",
     "log_z",
+    "logs_z_of_regions",
+    "solve_independent",
     "unknown_solver",
 ]

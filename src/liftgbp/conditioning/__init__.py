@@ -1,0 +1,9 @@
+"""The conditioning room: sums over how many objects have a property.
+
+Knows counts, and the stages from a normal form to answers; knows nothing of how they are solved.
+"""
+
+from liftgbp.conditioning.condition import condition
+from liftgbp.conditioning.mixture import ConditionedAnswers, Conditioning
+
+__all__ = ["ConditionedAnswers", "Conditioning", "condition"]

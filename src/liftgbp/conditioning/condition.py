@@ -1,0 +1,229 @@
+"""Conditioning on how many objects have a property: the sum over all counts.
+
+A unary Boolean predicate may carry fluctuations of the whole domain that no small region sees: how
+many people smoke? For each count the objects split into classes of those that have the property
+and those that have not, its atoms are evidence, and Z is the sum over all counts of the number of
+ways to choose the objects times the Z of what is left.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from liftgbp.conditioning.mixture import (
+    ConditionedAnswers,
+    Conditioning,
+    MixedReader,
+    peak_texts,
+)
+from liftgbp.conditioning.peaks import Weighed, weigh
+from liftgbp.conditioning.points import Chosen, CountedModel
+from liftgbp.conditioning.space import Counts
+from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp.evidence import Evidence
+from liftgbp.model.ast import Predicate
+from liftgbp.model.model import Model
+from liftgbp.plan import compile_plan
+from liftgbp.query import Answers, LiftedReader
+from liftgbp.regions import build_regions
+from liftgbp.shatter import TABLE_CAP, CountedShattering, Shattering
+from liftgbp.solve import SOLVERS, Status, choose_solver, unknown_solver
+
+AUTO = "auto"
+GAIN = 1e-9
+"""A change of log Z in proportion that is worth a sum over counts."""
+
+UNTRUSTED = 1e-6
+"""The share of counts without a trustworthy solution that an answer bears."""
+
+Progress = Callable[[str, int, int], None]
+
+
+def condition(
+    model: Model,
+    sizes: Mapping[str, int] | None,
+    predicates: str | Sequence[str],
+    *,
+    evidence: Evidence | None = None,
+    regions: str = "intersections",
+    solver: str = "auto",
+    damping: float = 0.5,
+    adaptive: bool = False,
+    iterations: int = 500,
+    tol: float = 1e-12,
+    seed: int = 0,
+    table_cap: int = TABLE_CAP,
+    progress: Progress = lambda stage, done, total: None,
+) -> Answers:
+    """Answers by summing over how many objects have these unary predicates.
+
+    `auto` takes the predicate that changes log Z most, or none if all leave it as it is.
+
+    >>> from liftgbp.model.parser import parse
+    >>> model = parse("s(thing)\\n0.5 s(x) <=> s(y) | x != y")
+    >>> answers = condition(model, {"thing": 3}, "s")
+    >>> import math  # 2 worlds in which all 6 pairs agree, 6 worlds in which 2 of them do
+    >>> answers.log_z - math.log(2 * math.exp(3) + 6 * math.exp(1)) < 1e-12
+    True
+    """
+    started = time.perf_counter()
+    if solver not in SOLVERS:
+        raise unknown_solver(solver)
+    choose = partial(
+        choose_solver,
+        solver,
+        damping=damping,
+        adaptive=adaptive,
+        iterations=iterations,
+        tol=tol,
+        seed=seed,
+    )
+    shattering = Shattering(model, sizes, evidence=evidence, table_cap=table_cap)
+    names = (predicates,) if isinstance(predicates, str) else tuple(predicates)
+    asked = _Conditioner(shattering, regions, choose, progress)
+    answers = asked.auto() if AUTO in names else asked.on(names)
+    return replace(answers, seconds=time.perf_counter() - started)
+
+
+class _Conditioner:
+    def __init__(
+        self, shattering: Shattering, regions: str, choose: Chosen, progress: Progress
+    ) -> None:
+        self._shattering = shattering
+        self._regions = regions
+        self._choose = choose
+        self._progress = progress
+
+    def on(self, names: Sequence[str]) -> ConditionedAnswers:
+        """The answers conditioned on these predicates."""
+        for name in names:
+            _check(self._shattering.model, name)
+        counted = CountedShattering(self._shattering, tuple(dict.fromkeys(names)))
+        for name in names:
+            self._check_unobserved(counted, name)
+        model = CountedModel(counted, self._regions, self._choose)
+        self._progress("summing over counts", 0, 1)
+        try:
+            weighed = weigh(model.space, model.exponents)
+        except CapacityError as error:
+            raise CapacityError(f"conditioning on {', '.join(names)}: {error.message}") from None
+        if weighed is None:
+            raise model.impossible or ContradictionError("no count was found that is possible")
+        return _answers(names, model, weighed, self._shattering.evidence)
+
+    def _check_unobserved(self, counted: CountedShattering, name: str) -> None:
+        number = list(self._shattering.model.predicates).index(name)
+        if not any(p == number for split in counted.splits for p, _ in split.cells[0]):
+            raise InputError(
+                f"all atoms of {name} are observed, so their count is known; condition on another "
+                "predicate, or leave the condition out"
+            )
+
+    def auto(self) -> Answers:
+        """The answers conditioned on the predicate that changes log Z most."""
+        plain = self._plain()
+        changes: dict[str, float] = {}
+        found: dict[str, ConditionedAnswers] = {}
+        for name in self._candidates():
+            try:
+                found[name] = self.on((name,))
+            except CapacityError:
+                continue
+            changes[name] = found[name].log_z - plain.log_z
+        listed = ", ".join(f"{name} {change:+.3g}" for name, change in changes.items())
+        worth = GAIN * max(1.0, abs(plain.log_z))
+        best = max(changes, key=lambda name: abs(changes[name]), default=None)
+        if best is None or not abs(changes[best]) > worth:
+            reason = (
+                f"no predicate was chosen: none changes log Z ({listed})"
+                if changes
+                else "no predicate was chosen: there is no unary Boolean one in the formulas whose "
+                "counts could be summed"
+            )
+            return _unconditioned(plain, Conditioning((), 0, (), 0.0, reason))
+        reason = f"of the changes of log Z by conditioning, its one is the largest: {listed}"
+        answers = found[best]
+        return replace(answers, conditioning=replace(answers.conditioning, reason=reason))
+
+    def _plain(self) -> Answers:
+        graph = build_regions(self._shattering.normal(), self._regions)
+        plan = compile_plan(graph)
+        reader = LiftedReader(graph, plan, self._shattering.evidence)
+        return Answers(reader, self._choose(plan)(plan), 0.0)
+
+    def _candidates(self) -> list[str]:
+        """Unary Boolean predicates that factors mention and that are not observed there."""
+        normal = self._shattering.normal()
+        mentioned = {predicate for p in normal.parfactors for predicate, _ in p.atoms}
+        return [
+            predicate.name
+            for number, predicate in enumerate(normal.predicates)
+            if number in mentioned and _is_unary(predicate) and _is_boolean(predicate)
+        ]
+
+
+def _is_unary(predicate: Predicate) -> bool:
+    return len(predicate.sorts) == 1
+
+
+def _is_boolean(predicate: Predicate) -> bool:
+    return predicate.values == ("false", "true")
+
+
+def _check(model: Model, name: str) -> None:
+    predicate = model.predicates.get(name)
+    possible = [p.name for p in model.predicates.values() if _is_unary(p) and _is_boolean(p)]
+    others = f"; possible here: {', '.join(possible)}" if possible else ""
+    if predicate is None:
+        raise InputError(f"cannot condition on {name}: the model has no such predicate{others}")
+    if not _is_unary(predicate):
+        raise InputError(
+            f"cannot condition on {name}: it takes {len(predicate.sorts)} arguments, and counts "
+            f"are for predicates of one{others}"
+        )
+    if not _is_boolean(predicate):
+        raise InputError(
+            f"cannot condition on {name}: its values are {', '.join(predicate.values)}, and counts "
+            f"are for true and false{others}"
+        )
+
+
+def _answers(
+    names: Sequence[str], model: CountedModel, weighed: Weighed, evidence: Evidence | None
+) -> ConditionedAnswers:
+    best = max(weighed.shares, key=weighed.shares.__getitem__)
+    top, base = model.solved[best].solution, model.at(best)
+    doubtful = {c: s for c, s in weighed.shares.items() if not model.solved[c].trusted}
+    untrusted = sum(doubtful.values())
+    solution = replace(
+        top,
+        status=_status(model, doubtful, untrusted),
+        iterations=max(model.solved[counts].solution.iterations for counts in weighed.shares),
+        log_z=float(weighed.log_total),
+        trace=np.zeros(0),
+        points=(),
+    )
+    conditioning = Conditioning(
+        tuple(names), weighed.visited, peak_texts(model, weighed), untrusted
+    )
+    reader = MixedReader(base.graph, base.plan, evidence, model, weighed)
+    return ConditionedAnswers(reader, solution, 0.0, conditioning=conditioning)
+
+
+def _status(model: CountedModel, doubtful: Mapping[Counts, float], untrusted: float) -> Status:
+    """The status of the weightiest count that is not trustworthy, if these have any weight."""
+    if untrusted <= UNTRUSTED:
+        return Status.CONVERGED
+    status = model.solved[max(doubtful, key=doubtful.__getitem__)].solution.status
+    return Status.NO_MINIMUM if status is Status.CONVERGED else status
+
+
+def _unconditioned(plain: Answers, conditioning: Conditioning) -> ConditionedAnswers:
+    return ConditionedAnswers(
+        plain.reader, plain.solution, plain.seconds, conditioning=conditioning
+    )

@@ -1,0 +1,465 @@
+"""Summing over counts where it matters: around all maxima, on lattices as fine as these are narrow.
+
+Around a maximum the terms fall off like a Gaussian. A sum over every h-th count, times h, then
+differs from the whole sum by a part of exp(-2 (pi s / h)^2) for a width of s, so a step below the
+width loses nothing. Two lattices, shifted against each other, tell whether that is so: if their
+sums differ, steps are halved. They are 1 where a maximum is narrow, or near the boundary.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from decimal import Context, Decimal, localcontext
+from itertools import combinations, permutations, product
+
+import numpy as np
+
+from liftgbp.conditioning.space import DIGITS, Counts, Space
+from liftgbp.errors import CapacityError
+
+ALL = 400
+"""Spaces with at most so many points are visited as a whole."""
+
+GRID = 40
+"""About so many points per free count are where the search for maxima starts."""
+
+MOST_VISITED = 40_000
+MOST_FREE = 8
+"""With more free counts than this, only spaces that can be visited as a whole are tried."""
+
+FINENESS = (0.6, 1.2, 2.0)
+"""The square of the step over the width, along the narrowest direction: in one dimension, in two,
+and in more, where points are dear. Only counts that are spread wide are dimensions here."""
+
+AGREEMENT = (1e-10, 1e-6, 1e-3)
+"""How much the sums over two lattices may differ that are shifted by half a step, again in one
+dimension, in two, and in more. Their mean is nearer to the sum over all points by far: for a
+Gaussian, its error is the square of their difference."""
+
+TAIL = (1e-11, 1e-10, 1e-8)
+"""What falls beyond the points that are visited, in proportion, by the number of free counts."""
+
+STEEP = 14.0
+"""Where the weight has fallen by so many powers of e, the boundary of the space may come: small
+classes have other region graphs, and their log Z may have a kink."""
+
+AHEAD = 8
+"""How many steps along a line are evaluated together."""
+
+Exponents = Callable[[Sequence[Counts]], Sequence[Decimal]]
+"""The log of the weight of points; minus infinity for impossible ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """A maximum with its share in the sum."""
+
+    counts: Counts
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A sum over counts: its log, the share that each visited point stands for, and the peaks."""
+
+    log_total: Decimal
+    shares: dict[Counts, float]
+    peaks: tuple[Peak, ...]
+    visited: int
+
+
+def weigh(space: Space, exponents: Exponents) -> Weighed | None:
+    """The sum of the exponentials over the whole space; none if no point was found possible.
+
+    In spaces that are too large to be visited as a whole, it is good to some ten digits; with three
+    and more free counts that are spread wide, to seven.
+
+    >>> from liftgbp.conditioning.space import Block
+    >>> line = Space((Block(10**6, 2),))
+    >>> found = weigh(line, lambda points: [line.log_ways(point) for point in points])
+    >>> round(float(found.log_total / Decimal(2).ln()), 6)
+    1000000.0
+    >>> found.peaks[0].counts, found.visited < 200
+    ((500000, 500000), True)
+    """
+    return _Search(space, exponents).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Lattice:
+    """Points `anchor + steps * index`; what one cell gets, the largest of its block loses."""
+
+    anchor: Counts
+    cells: tuple[int, ...]
+    reference: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    def point(self, index: Sequence[int]) -> Counts | None:
+        counts = list(self.anchor)
+        for cell, reference, step, at in zip(
+            self.cells, self.reference, self.steps, index, strict=True
+        ):
+            counts[cell] += step * at
+            counts[reference] -= step * at
+        return None if min(counts) < 0 else tuple(counts)
+
+    def nearest(self, counts: Counts) -> tuple[int, ...]:
+        return tuple(
+            round((counts[cell] - self.anchor[cell]) / step)
+            for cell, step in zip(self.cells, self.steps, strict=True)
+        )
+
+    @property
+    def volume(self) -> int:
+        return math.prod(self.steps)
+
+    def shifted(self) -> _Lattice | None:
+        """The lattice half a step away, unless that is outside of the space."""
+        halves = replace(self, steps=tuple(step // 2 for step in self.steps))
+        anchor = halves.point((1,) * len(self.steps))
+        return None if anchor is None else replace(self, anchor=anchor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """The points that matter around some maxima, each with how many it stands for."""
+
+    lattice: _Lattice
+    maxima: tuple[Counts, ...]
+    volumes: dict[Counts, float]
+
+    def overlaps(self, other: _Filled) -> bool:
+        mine, others = (np.array(list(filled.volumes)) for filled in (self, other))
+        return bool(
+            (mine.min(axis=0) <= others.max(axis=0)).all()
+            and (others.min(axis=0) <= mine.max(axis=0)).all()
+        )
+
+
+class _Search:
+    def __init__(self, space: Space, exponents: Exponents) -> None:
+        self._space = space
+        self._exponents = exponents
+        self._depth = 2.0 - math.log(TAIL[min(self._dimensions, len(TAIL)) - 1])
+        self._known: dict[Counts, Decimal] = {}
+        self._top = Decimal("-Infinity")
+
+    def run(self) -> Weighed | None:
+        if self._space.number <= ALL:
+            self._evaluate(self._space.all())
+            return self._weighed(dict.fromkeys(self._known, 1.0), self._maxima_among_all())
+        if self._dimensions > MOST_FREE and self._space.number > MOST_VISITED:
+            raise _too_many_counts()
+        maxima = self._climb()
+        if not maxima:
+            return None
+        filled = [self._fill(self._lattice(m), (m,)) for m in maxima if self._matters(m)]
+        filled = self._separate([own for own in filled if own.volumes])
+        return self._weighed({c: v for own in filled for c, v in own.volumes.items()}, maxima)
+
+    @property
+    def _dimensions(self) -> int:
+        return sum(block.cells - 1 for block in self._space.blocks)
+
+    # --- evaluation
+
+    def _evaluate(self, points: Iterable[Counts]) -> None:
+        new = [point for point in dict.fromkeys(points) if point not in self._known]
+        if len(self._known) + len(new) > MOST_VISITED:
+            raise _too_many_counts()
+        if new:
+            self._known |= zip(new, self._exponents(new), strict=True)
+            self._top = max(self._top, *(self._known[point] for point in new))
+
+    def _height(self, point: Counts) -> float:
+        """The exponent relative to the highest so far."""
+        with localcontext(Context(prec=DIGITS)):
+            value = self._known[point]
+            return -math.inf if value.is_infinite() else float(value - self._top)
+
+    def _possible(self, point: Counts) -> bool:
+        return not self._known[point].is_infinite()
+
+    # --- maxima
+
+    def _maxima_among_all(self) -> list[Counts]:
+        def neighbours(point: Counts) -> Iterator[Counts]:
+            return (there for there in self._moves(point, self._ones))
+
+        return [
+            point
+            for point in self._known
+            if self._possible(point)
+            and all(self._known[there] <= self._known[point] for there in neighbours(point))
+        ]
+
+    @property
+    def _ones(self) -> tuple[int, ...]:
+        return (1,) * len(self._space.blocks)
+
+    def _moves(self, point: Counts, lengths: Sequence[int]) -> Iterator[Counts]:
+        """Where moving objects from one cell to another of its block leads."""
+        for (start, stop), length in zip(self._space.slices, lengths, strict=True):
+            for source, target in permutations(range(start, stop), 2):
+                moved = min(length, point[source])
+                if moved:
+                    there = list(point)
+                    there[source] -= moved
+                    there[target] += moved
+                    yield tuple(there)
+
+    def _climb(self) -> list[Counts]:
+        """The maxima that lie uphill from the highest points of a grid."""
+        grid = self._space.grid(GRID * min(self._dimensions, 6))
+        self._evaluate(grid)
+        at = self._grid_maxima([point for point in grid if self._possible(point)])
+        lengths = [max(1, block.size // 16) for block in self._space.blocks]
+        while at:
+            found = {point: list(self._moves(point, lengths)) for point in at}
+            self._evaluate(there for moves in found.values() for there in moves)
+            best = {
+                point: max((*m, point), key=self._known.__getitem__) for point, m in found.items()
+            }
+            if all(self._known[there] <= self._known[here] for here, there in best.items()):
+                if max(lengths) == 1:
+                    break
+                lengths = [max(1, length // 2) for length in lengths]
+            else:
+                at = list(dict.fromkeys(best.values()))
+        return [
+            p for p in sorted(at, key=self._known.__getitem__, reverse=True) if self._matters(p)
+        ]
+
+    def _matters(self, point: Counts) -> bool:
+        return self._height(point) > -self._depth
+
+    def _grid_maxima(self, grid: list[Counts]) -> list[Counts]:
+        """Points of a grid that no nearby one exceeds."""
+        if len(grid) < 2:
+            return grid
+        points = np.array(grid, dtype=float)
+        heights = np.array([self._height(point) for point in grid])
+        if points.shape[1] == 2:
+            around = np.pad(heights, 1, constant_values=-np.inf)
+            highest = (heights >= around[:-2]) & (heights >= around[2:])
+            return [grid[k] for k in np.flatnonzero(highest)]
+        apart = np.abs(points[:, None] - points).max(axis=-1)
+        unit = np.where(apart > 0, apart, np.inf).min(axis=1, keepdims=True)
+        near = np.where(apart <= 1.01 * unit, heights, -np.inf).max(axis=1)
+        return [grid[k] for k in np.flatnonzero(heights >= near)]
+
+    # --- lattices
+
+    def _lattice(self, maximum: Counts) -> _Lattice:
+        """The lattice through a maximum, as fine as its widths demand."""
+        cells, reference = [], []
+        for start, stop in self._space.slices:
+            largest = max(range(start, stop), key=maximum.__getitem__)
+            others = [cell for cell in range(start, stop) if cell != largest]
+            cells += others
+            reference += [largest] * len(others)
+        unit = _Lattice(maximum, tuple(cells), tuple(reference), (1,) * len(cells))
+        probes = tuple(self._probe(unit, axis) for axis in range(len(cells)))
+        return replace(unit, steps=self._steps(replace(unit, steps=probes)))
+
+    def _probe(self, unit: _Lattice, axis: int) -> int:
+        """A distance along an axis at which the exponent has fallen by about one; 0 if none."""
+        length = 1
+        while True:
+            index = [0] * len(unit.cells)
+            ends = []
+            for sign in (length, -length):
+                index[axis] = sign
+                end = unit.point(index)
+                if end is None:
+                    return length // 2
+                ends.append(end)
+            self._evaluate(ends)
+            fall = self._height(unit.anchor) - min(map(self._height, ends))
+            if fall >= 1:
+                return length if fall < 8 else length // 2
+            length *= 2
+
+    def _steps(self, probes: _Lattice) -> tuple[int, ...]:
+        """Steps that are small against the widths of a Gaussian through probed points."""
+        wide = [axis for axis, step in enumerate(probes.steps) if step > 1]
+        steps = [1] * len(probes.steps)
+        if not wide:
+            return tuple(steps)
+        curvature = self._curvature(probes, wide)
+        if curvature is None:
+            return tuple(steps)
+        widths = 1 / np.sqrt(np.diag(curvature))
+        relative = curvature * np.outer(widths, widths)
+        fineness = FINENESS[min(len(wide), len(FINENESS)) - 1]
+        ratio = math.sqrt(fineness / float(np.linalg.eigvalsh(relative)[-1]))
+        for k, axis in enumerate(wide):
+            steps[axis] = _even(int(ratio * widths[k] * probes.steps[axis]))
+        return tuple(steps)
+
+    def _curvature(self, probes: _Lattice, wide: list[int]) -> np.ndarray | None:
+        """Minus the second differences of the exponent, in units of the probed distances."""
+        n = len(wide)
+        signs = {}
+        for a, b in combinations(range(n), 2):
+            signs[a, b] = list(product((1, -1), repeat=2))
+        index: dict[tuple[int, ...], Counts | None] = {}
+
+        def at(*moves: tuple[int, int]) -> tuple[int, ...]:
+            place = [0] * len(probes.cells)
+            for axis, move in moves:
+                place[wide[axis]] = move
+            return tuple(place)
+
+        for a in range(n):
+            for move in (1, -1):
+                index[at((a, move))] = probes.point(at((a, move)))
+        for (a, b), pairs in signs.items():
+            for s, t in pairs:
+                index[at((a, s), (b, t))] = probes.point(at((a, s), (b, t)))
+        if any(point is None for point in index.values()):
+            return None
+        places = {place: point for place, point in index.items() if point is not None}
+        self._evaluate(places.values())
+        height = {place: self._height(point) for place, point in places.items()}
+        here = self._height(probes.anchor)
+        result = np.zeros((n, n))
+        for a in range(n):
+            result[a, a] = 2 * here - height[at((a, 1))] - height[at((a, -1))]
+        for (a, b), pairs in signs.items():
+            mixed = sum(s * t * height[at((a, s), (b, t))] for s, t in pairs)
+            result[a, b] = result[b, a] = -mixed / 4
+        sound = np.isfinite(result).all() and float(np.linalg.eigvalsh(result)[0]) > 0
+        return result if sound else None
+
+    # --- filling
+
+    def _fill(self, lattice: _Lattice, maxima: tuple[Counts, ...]) -> _Filled:
+        """All lattice points that matter around some maxima; the lattice is refined if need be."""
+        while True:
+            points, touched = self._flood(lattice, maxima)
+            if lattice.volume == 1:
+                return _Filled(lattice, maxima, dict.fromkeys(points, 1.0))
+            coarse = {axis for axis in touched if lattice.steps[axis] > 1}
+            if not coarse:
+                others = self._shifted(lattice, maxima)
+                if self._agree(points, others, sum(step > 1 for step in lattice.steps)):
+                    half = lattice.volume / 2
+                    return _Filled(lattice, maxima, dict.fromkeys([*points, *others], half))
+            steps = tuple(
+                _even(step // 2) if axis in coarse or not coarse else step
+                for axis, step in enumerate(lattice.steps)
+            )
+            lattice = replace(lattice, steps=steps)
+
+    def _shifted(self, lattice: _Lattice, maxima: tuple[Counts, ...]) -> list[Counts]:
+        """The points that matter of the lattice half a step away."""
+        shifted = lattice.shifted()
+        return [] if shifted is None else self._flood(shifted, maxima)[0]
+
+    def _agree(self, points: list[Counts], others: list[Counts], dimensions: int) -> bool:
+        one, other = (math.fsum(math.exp(self._height(p)) for p in own) for own in (points, others))
+        allowed = AGREEMENT[min(dimensions, len(AGREEMENT)) - 1]
+        return abs(one - other) <= allowed * max(one, other)
+
+    def _flood(
+        self, lattice: _Lattice, maxima: tuple[Counts, ...]
+    ) -> tuple[list[Counts], set[int]]:
+        """The points that matter, and the axes along which they reach the end of the space."""
+        points: dict[tuple[int, ...], Counts] = {}
+        touched: set[int] = set()
+        frontier = {index for m in maxima if lattice.point(index := lattice.nearest(m)) is not None}
+        ahead = AHEAD if len(lattice.cells) == 1 else 1
+        while frontier:
+            placed = {index: lattice.point(index) for index in frontier}
+            self._evaluate(
+                point for index in frontier for point in self._along(lattice, index, ahead)
+            )
+            reached = {
+                index: point
+                for index, point in placed.items()
+                if point is not None and self._height(point) > -self._depth
+            }
+            points |= reached
+            frontier = set()
+            for index, point in reached.items():
+                for axis, move in product(range(len(index)), (1, -1)):
+                    there = (*index[:axis], index[axis] + move, *index[axis + 1 :])
+                    if lattice.point(there) is None:
+                        if self._height(point) > -STEEP:
+                            touched.add(axis)
+                    elif there not in points:
+                        frontier.add(there)
+        return list(points.values()), touched
+
+    def _along(self, lattice: _Lattice, index: tuple[int, ...], ahead: int) -> Iterator[Counts]:
+        """A point, and on a line the ones that come next."""
+        away = 1 if index[0] >= 0 else -1
+        for move in range(ahead):
+            point = lattice.point((index[0] + move * away, *index[1:]))
+            if point is not None:
+                yield point
+
+    def _separate(self, filled: list[_Filled]) -> list[_Filled]:
+        """Lattices that do not overlap: those that did are filled again as one."""
+        for one, other in combinations(filled, 2):
+            if one.overlaps(other):
+                rest = [own for own in filled if own is not one and own is not other]
+                return self._separate([*rest, self._union(one, other)])
+        return filled
+
+    def _union(self, one: _Filled, other: _Filled) -> _Filled:
+        maxima = (*one.maxima, *other.maxima)
+        steps = one.lattice.steps
+        if (one.lattice.cells, one.lattice.reference) == (
+            other.lattice.cells,
+            other.lattice.reference,
+        ):
+            steps = tuple(map(min, one.lattice.steps, other.lattice.steps))
+        else:
+            smallest = min(*one.lattice.steps, *other.lattice.steps)
+            steps = tuple(min(step, smallest) for step in steps)
+        return self._fill(replace(one.lattice, steps=steps), maxima)
+
+    # --- the sum
+
+    def _weighed(self, volumes: dict[Counts, float], maxima: list[Counts]) -> Weighed | None:
+        """The sum over points that each stand for so many."""
+        if not maxima:
+            return None
+        weights = {c: volume * math.exp(self._height(c)) for c, volume in volumes.items()}
+        total = math.fsum(weights.values())
+        with localcontext(Context(prec=DIGITS)):
+            log_total = self._top + Decimal(total).ln()
+        shares = {point: weight / total for point, weight in weights.items() if weight}
+        peaks = self._peaks(maxima, shares)
+        return Weighed(log_total, shares, peaks, len(self._known))
+
+    def _peaks(self, maxima: list[Counts], shares: dict[Counts, float]) -> tuple[Peak, ...]:
+        """The maxima, each with the share of the points that are nearest to it.
+
+        Points in the middle between maxima count for all of them in equal parts.
+        """
+        maxima = sorted(maxima, key=self._known.__getitem__, reverse=True)
+        places = np.array(maxima, dtype=float)
+        own = np.zeros(len(maxima))
+        for point, share in shares.items():
+            away = np.abs(places - np.array(point)).sum(axis=1)
+            nearest = np.flatnonzero(away == away.min())
+            own[nearest] += share / len(nearest)
+        found = [Peak(counts, share) for counts, share in zip(maxima, own.tolist(), strict=True)]
+        return tuple(sorted(found, key=lambda peak: -peak.share))
+
+
+def _even(step: int) -> int:
+    """The largest even number up to a step, which has a half, or 1."""
+    return max(1, step - step % 2)
+
+
+def _too_many_counts() -> CapacityError:
+    return CapacityError(
+        f"the sum needs more than {MOST_VISITED} counts; condition on fewer predicates, or tell "
+        "fewer objects apart by rules and evidence"
+    )

@@ -1,0 +1,144 @@
+"""Solving the model at many counts: one region graph and one layout serve as many as they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+from liftgbp.conditioning.space import DIGITS, Block, Counts, Space
+from liftgbp.errors import ContradictionError
+from liftgbp.plan import Plan, compile_plan, refill
+from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.shatter import CountedNormal, CountedShattering
+from liftgbp.shatter.counted import Cell
+from liftgbp.solve import (
+    Descent,
+    Flooding,
+    Solution,
+    logs_z_of_regions,
+    solve_independent,
+)
+
+STRIDE = 8
+"""Descent starts afresh at every so many counts, and follows what it found to those between."""
+
+SMALL = 6
+"""Classes that are larger than this hardly ever differ in their region graph."""
+
+Chosen = Callable[..., Descent | Flooding]
+"""Which solver a plan gets; the option `random` says how many random starts."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Base:
+    """A region graph with its plan, and which class each part of a class became."""
+
+    graph: LiftedRegionGraph
+    plan: Plan
+    class_of: dict[Cell, int]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SolvedPoint:
+    """The solution at some counts; `base` is one that it shares its layout with."""
+
+    base: Base
+    solution: Solution
+
+    @property
+    def trusted(self) -> bool:
+        """Whether its share in the sum can be relied upon."""
+        if not self.base.plan.layout.message_entries:
+            return True
+        return self.solution.converged and self.solution.verdict.plausible
+
+
+class CountedModel:
+    """A model at all counts of some predicates, solved where it is asked for."""
+
+    def __init__(self, counted: CountedShattering, regions: str, choose: Chosen) -> None:
+        self.counted = counted
+        self.space = Space(tuple(Block(s.size, len(s.cells)) for s in counted.splits))
+        self.solved: dict[Counts, SolvedPoint] = {}
+        self._regions = regions
+        self._choose = choose
+        self._bases: list[Base] = []
+        self._likely: dict[tuple[int, ...], Base] = {}
+        self.impossible: ContradictionError | None = None
+
+    def exponents(self, points: Sequence[Counts]) -> list[Decimal]:
+        """The log of the weight of all worlds with these counts, for each point."""
+        found = dict.fromkeys(points, Decimal("-Infinity"))
+        by_layout: dict[int, list[tuple[Counts, Base, Base]]] = {}
+        for point in points:
+            try:
+                base, own = self._prepare(point)
+            except ContradictionError as error:
+                self.impossible = error
+            else:
+                by_layout.setdefault(id(base), []).append((point, base, own))
+        for group in by_layout.values():
+            plans = [own.plan for _, _, own in group]
+            solutions = _solve(self._choose(plans[0], random=0), plans)
+            logs = logs_z_of_regions(plans, solutions)
+            for (point, base, own), solution, log_z in zip(group, solutions, logs, strict=True):
+                if np.isfinite(solution.log_z):
+                    found[point] = self._exponent(point, own.graph, log_z)
+                self.solved[point] = SolvedPoint(base, solution)
+        return [found[point] for point in points]
+
+    def at(self, point: Counts) -> Base:
+        """The region graph and the plan at some counts."""
+        return self._prepare(point)[1]
+
+    def _exponent(self, point: Counts, graph: LiftedRegionGraph, of_regions: Decimal) -> Decimal:
+        with localcontext(Context(prec=DIGITS)):
+            free = sum(
+                (count * Decimal(values).ln() for values, count in graph.free_atoms.items()),
+                _decimal(graph.normal.exact_constant),
+            )
+            return self.space.log_ways(point) + of_regions + free
+
+    def _prepare(self, point: Counts) -> tuple[Base, Base]:
+        """The base that a point shares its layout with, and its own graph and plan."""
+        normal = self.counted.at(point)
+        key = tuple(min(count, SMALL) for count in point)
+        likely = self._likely.get(key)
+        for base in ([likely] if likely is not None else []) + self._bases:
+            if base.graph.fits(normal.normal):
+                self._likely[key] = base
+                return base, _refit(base, normal)
+        graph = build_regions(normal.normal, self._regions)
+        base = self._likely[key] = Base(graph, compile_plan(graph), normal.class_of)
+        self._bases.append(base)
+        return base, base
+
+
+def _refit(base: Base, normal: CountedNormal) -> Base:
+    graph = base.graph.resized(normal.normal)
+    return Base(graph, refill(base.plan, graph), normal.class_of)
+
+
+def _solve(method: Descent | Flooding, plans: Sequence[Plan]) -> list[Solution]:
+    """All solutions; descent follows those of every few points to the points between."""
+    if not plans[0].layout.message_entries:
+        return [solve_independent(plan) for plan in plans]
+    if isinstance(method, Flooding) or len(plans) < 2 * STRIDE:
+        return method.solve_all(plans)
+    anchors = sorted({*range(0, len(plans), STRIDE), len(plans) - 1})
+    found = dict(zip(anchors, method.solve_all([plans[k] for k in anchors]), strict=True))
+    between = [k for k in range(len(plans)) if k not in found]
+    around = [
+        (found[k - k % STRIDE], found[min(k - k % STRIDE + STRIDE, len(plans) - 1)])
+        for k in between
+    ]
+    found |= zip(between, method.follow([plans[k] for k in between], around), strict=True)
+    return [found[k] for k in range(len(plans))]
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / number.denominator

@@ -1,0 +1,128 @@
+"""The counts to sum over: how the objects of each class spread over its parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Context, Decimal, localcontext
+from functools import lru_cache
+from itertools import combinations, pairwise, product
+from typing import TypeAlias
+
+Counts: TypeAlias = tuple[int, ...]
+"""How many objects are in each cell, the cells of all blocks in a row."""
+
+DIGITS = 60
+"""Exponents of large domains are large, and it is their small differences that matter."""
+
+EXACT = 60
+"""Factorials up to this number are multiplied out."""
+
+# The coefficients B(2n) / (2n (2n - 1)) of Stirling's series.
+STIRLING = ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A class of `size` objects that are spread over `cells`."""
+
+    size: int
+    cells: int
+
+    def compositions(self, size: int) -> Iterator[Counts]:
+        """All ways to spread this many objects over the cells."""
+        for bars in combinations(range(size + self.cells - 1), self.cells - 1):
+            ends = (-1, *bars, size + self.cells - 1)
+            yield tuple(b - a - 1 for a, b in pairwise(ends))
+
+    def number(self, size: int) -> int:
+        """How many ways there are."""
+        return math.comb(size + self.cells - 1, self.cells - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """All ways to spread the objects of some blocks."""
+
+    blocks: tuple[Block, ...]
+
+    @property
+    def number(self) -> int:
+        """How many points there are."""
+        return math.prod(block.number(block.size) for block in self.blocks)
+
+    @property
+    def slices(self) -> Iterator[tuple[int, int]]:
+        """For each block, where its cells start and stop."""
+        start = 0
+        for block in self.blocks:
+            yield start, start + block.cells
+            start += block.cells
+
+    def all(self) -> Iterator[Counts]:
+        """Every point."""
+        for parts in product(*(block.compositions(block.size) for block in self.blocks)):
+            yield tuple(count for part in parts for count in part)
+
+    def grid(self, most: int) -> list[Counts]:
+        """Points all over the space, vertices included, about `most` if there are that many.
+
+        A line has points near its ends, too, where counts of a few objects may matter.
+        """
+        units = 1
+        while self._grid_size(units * 2) <= most and units < max(b.size for b in self.blocks):
+            units *= 2
+        choices = [
+            [
+                _scaled(part, min(units, b.size), b.size)
+                for part in b.compositions(min(units, b.size))
+            ]
+            for b in self.blocks
+        ]
+        points = [
+            tuple(count for part in parts for count in part)
+            for parts, _ in zip(product(*choices), range(2 * most), strict=False)
+        ]
+        if len(self.blocks) == 1 and self.blocks[0].cells == 2:
+            size = self.blocks[0].size
+            near = [2**k for k in range(size.bit_length()) if 2**k < size // units]
+            points += [(k, size - k) for k in near] + [(size - k, k) for k in near]
+        return sorted(set(points))
+
+    def _grid_size(self, units: int) -> int:
+        return math.prod(b.number(min(units, b.size)) for b in self.blocks)
+
+    def log_ways(self, counts: Counts) -> Decimal:
+        """The log of the number of ways to choose so many objects for each cell."""
+        with localcontext(Context(prec=DIGITS)):
+            return sum((log_factorial(block.size) for block in self.blocks), Decimal(0)) - sum(
+                (log_factorial(count) for count in counts), Decimal(0)
+            )
+
+
+def _scaled(part: Counts, units: int, size: int) -> Counts:
+    """A composition of some units as one of `size`; what rounding leaves goes to the largest."""
+    counts = [size * own // units for own in part]
+    counts[counts.index(max(counts))] += size - sum(counts)
+    return tuple(counts)
+
+
+@lru_cache(maxsize=100_000)
+def log_factorial(n: int) -> Decimal:
+    """The log of n!, to some thirty digits.
+
+    >>> round(log_factorial(5).exp(), 20), round(float(log_factorial(10**6)), 6)
+    (Decimal('120.00000000000000000000'), 12815518.384658)
+    """
+    with localcontext(Context(prec=DIGITS)):
+        if n <= EXACT:
+            return Decimal(math.factorial(n)).ln()
+        x = Decimal(n)
+        series = sum(
+            (Decimal(a) / (b * x ** (2 * k + 1)) for k, (a, b) in enumerate(STIRLING)), Decimal(0)
+        )
+        return x * x.ln() - x + (2 * PI * x).ln() / 2 + series
+
+
+PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")

@@ -1,0 +1,387 @@
+"""Conditioning on counts against closed forms, exact inference, and ground message passing."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+import liftgbp
+from liftgbp import reference
+from liftgbp.check import GroundObjects
+from liftgbp.conditioning import ConditionedAnswers
+from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp.evidence import Evidence, Known, Relation
+from liftgbp.model.model import Model
+from random_models import models_with_evidence
+
+SMOKERS = """
+friends(person, person)
+smokes(person)
+$w = 1.4
+$w friends(x,y) ^ smokes(x) => smokes(y) | x != y
+"""
+TRANSITIVE = "0.5 friends(x,y) ^ friends(y,z) => friends(x,z) | distinct\n"
+TWO = f"""
+{SMOKERS}
+rich(person)
+0.7 rich(x) ^ friends(x,y) => rich(y) | x != y
+-0.3 rich(x) ^ smokes(x)
+"""
+
+
+def conditioned(*arguments: object, **options: object) -> ConditionedAnswers:
+    answers = liftgbp.infer(*arguments, **options)  # type: ignore[arg-type]
+    assert isinstance(answers, ConditionedAnswers)
+    return answers
+
+
+def closed_form(size: int, weight: float) -> tuple[float, float, float]:
+    """log Z, P(smokes) and P(friends) of friends-smokers, by the number k of smokers.
+
+    A pair of a smoker and one who is not has the states not friends (weight e^w) and friends (1);
+    all other pairs satisfy the formula in both states. Friendship with oneself is free.
+    """
+    mpmath.mp.dps = 60
+    w = mpmath.mpf(weight)
+    broken, kept = mpmath.log(1 + mpmath.exp(w)), mpmath.log(2) + w
+    log_factorial = [mpmath.loggamma(size + 1)]
+    # Beyond these the weight is below e^-1000.
+    near = range(size + 1) if size <= 400 else [*range(40), *range(size - 39, size + 1)]
+    logs = {
+        k: log_factorial[0]
+        - mpmath.loggamma(k + 1)
+        - mpmath.loggamma(size - k + 1)
+        + k * (size - k) * broken
+        + (size * (size - 1) - k * (size - k)) * kept
+        + size * mpmath.log(2)
+        for k in near
+    }
+    top = max(logs.values())
+    weights = {k: mpmath.exp(log - top) for k, log in logs.items()}
+    total = mpmath.fsum(weights.values())
+    smokes = mpmath.fsum(k * own for k, own in weights.items()) / total / size
+    friends = mpmath.fsum(
+        own * (k * (size - k) / (1 + mpmath.exp(w)) + (size * (size - 1) - k * (size - k)) / 2)
+        for k, own in weights.items()
+    ) / (total * size * (size - 1))
+    return top + mpmath.log(total), smokes, friends
+
+
+@pytest.mark.parametrize("weight", [0.3, 1.4])
+def test_the_closed_form_is_that_of_enumeration(weight: float) -> None:
+    model = liftgbp.parse(SMOKERS).with_weights({"w": weight})
+    exact = reference.exact(reference.ground(model, {"person": 3}))
+    log_z, smokes, friends = closed_form(3, weight)
+    assert float(log_z) == pytest.approx(exact.log_z, abs=1e-12)
+    marginal = exact.marginals
+    assert float(smokes) == pytest.approx(
+        marginal[reference.GroundAtom("smokes", (1,))][1], abs=1e-12
+    )
+    assert float(friends) == pytest.approx(
+        marginal[reference.GroundAtom("friends", (0, 1))][1], abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("weight", [0.01, 0.3, 1.4, 5.0, -0.4])
+@pytest.mark.parametrize("size", [2, 3, 4, 7, 30, 200])
+def test_friends_and_smokers_are_exact(size: int, weight: float) -> None:
+    model = liftgbp.parse(SMOKERS).with_weights({"w": weight})
+    answers = conditioned(model, {"person": size}, condition="smokes")
+    log_z, smokes, friends = closed_form(size, weight)
+    assert answers.log_z == pytest.approx(float(log_z), abs=1e-9)
+    assert answers.marginal("smokes(x)") == pytest.approx(float(smokes), abs=1e-9)
+    assert answers.marginal("friends(x,y)") == pytest.approx(float(friends), abs=1e-9)
+    assert answers.status is liftgbp.Status.CONVERGED
+
+
+@pytest.mark.parametrize("weight", [0.3, 1.4])
+def test_friends_and_smokers_are_exact_in_a_million(weight: float) -> None:
+    model = liftgbp.parse(SMOKERS).with_weights({"w": weight})
+    answers = conditioned(model, {"person": 10**6}, condition="smokes")
+    log_z, smokes, friends = closed_form(10**6, weight)
+    assert answers.log_z == pytest.approx(float(log_z), rel=1e-14)
+    assert answers.marginal("smokes(x)") == pytest.approx(float(smokes), abs=1e-6)
+    assert answers.marginal("friends(x,y)") == pytest.approx(float(friends), abs=1e-6)
+    assert {text for text, _ in answers.conditioning.peaks} == {"smokes: 0", "smokes: 1000000"}
+    assert answers.conditioning.visited < 500
+
+
+def test_a_wide_maximum_in_a_million() -> None:
+    """People who smoke independently, and agree a little: the sum against 50 digits."""
+    size = 10**6
+    model = liftgbp.parse("s(thing)\n-0.4 s(x)\n$w = 0.5\n$w/|thing| s(x) <=> s(y) | x != y")
+    answers = conditioned(model, {"thing": size}, condition="s")
+    mpmath.mp.dps = 50
+    w, odds = mpmath.mpf(0.5 / size), mpmath.mpf(-0.4)
+
+    def log_weight(k: int) -> mpmath.mpf:
+        agreeing = k * (k - 1) + (size - k) * (size - k - 1)
+        ways = mpmath.loggamma(size + 1) - mpmath.loggamma(k + 1) - mpmath.loggamma(size - k + 1)
+        return ways + odds * k + w * agreeing
+
+    middle = round(size * answers.marginal("s(x)"))
+    counts = range(middle - 6000, middle + 6001, 60)
+    top = log_weight(middle)
+    weights = [mpmath.exp(log_weight(k) - top) for k in counts]
+    mean = mpmath.fsum(k * own for k, own in zip(counts, weights, strict=True))
+    mean /= mpmath.fsum(weights) * size
+    assert answers.marginal("s(x)") == pytest.approx(float(mean), abs=1e-11)
+    assert answers.log_z == pytest.approx(
+        float(top + mpmath.log(60 * mpmath.fsum(weights))), rel=1e-15
+    )
+
+
+def test_transitive_friends_come_nearer_to_exact() -> None:
+    model = liftgbp.parse(SMOKERS + TRANSITIVE)
+    plain = liftgbp.infer(model, {"person": 4})
+    answers = conditioned(model, {"person": 4}, condition="smokes")
+    diagonal = 4 * math.log(2)
+    exact = reference.exact(reference.ground(model, {"person": 4}))
+    truth = exact.marginals[reference.GroundAtom("friends", (0, 1))][1]
+    assert truth == pytest.approx(0.389999, abs=1e-6)
+    assert exact.log_z - diagonal == pytest.approx(37.7578, abs=1e-4)
+    assert plain.marginal("friends(x,y)") == pytest.approx(0.377504, abs=1e-6)
+    assert answers.marginal("friends(x,y)") == pytest.approx(0.388638, abs=1e-6)
+    assert answers.log_z - diagonal == pytest.approx(37.7477, abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_two_predicates_are_exact(size: int) -> None:
+    model = liftgbp.parse(TWO)
+    answers = conditioned(model, {"person": size}, condition=("smokes", "rich"))
+    exact = reference.exact(reference.ground(model, {"person": size}))
+    assert answers.log_z == pytest.approx(exact.log_z, abs=1e-10)
+    for row, atom in answers.all_with_examples:
+        wanted = exact.marginals[GroundObjects(answers.reader.normal).atom(atom)]  # type: ignore[attr-defined]
+        assert list(row.values.values()) == pytest.approx(wanted.tolist(), abs=1e-10)
+
+
+@pytest.mark.parametrize("size", [12, 40])
+def test_two_predicates_among_many(size: int) -> None:
+    """The plain sum over how many people smoke, are rich, both or neither."""
+    model = liftgbp.parse(TWO)
+    answers = conditioned(model, {"person": size}, condition=("smokes", "rich"))
+    w, v = 1.4, 0.7
+    logs, rich = [], []
+    for both in range(size + 1):
+        for smoke in range(size + 1 - both):
+            for wealthy in range(size + 1 - both - smoke):
+                cells = {(1, 1): both, (1, 0): smoke, (0, 1): wealthy}
+                cells[0, 0] = size - both - smoke - wealthy
+                log = math.lgamma(size + 1) - sum(math.lgamma(n + 1) for n in cells.values())
+                log += size * math.log(2) - 0.3 * both
+                for (s, r), n in cells.items():
+                    for (t, u), m in cells.items():
+                        pairs = n * (m - ((s, r) == (t, u)))
+                        lost = (w if s and not t else 0) + (v if r and not u else 0)
+                        log += pairs * (w + v + math.log(1 + math.exp(-lost)))
+                logs.append(log)
+                rich.append((both + wealthy) / size)
+    top = max(logs)
+    weights = np.exp(np.array(logs) - top)
+    assert answers.log_z == pytest.approx(top + math.log(weights.sum()), abs=1e-8)
+    assert answers.marginal("rich(x)") == pytest.approx(
+        float(weights @ np.array(rich) / weights.sum()), abs=1e-9
+    )
+
+
+def test_joints_and_conditionals() -> None:
+    model = liftgbp.parse(SMOKERS)
+    answers = conditioned(model, {"person": 3}, condition="smokes")
+    exact = {True: 0.0, False: 0.0}
+    worlds = itertools.product((0, 1), repeat=3 + 6)
+    pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
+    both, total = 0.0, 0.0
+    for world in worlds:
+        smokes, friends = world[:3], dict(zip(pairs, world[3:], strict=True))
+        kept = sum(not (f and smokes[i]) or smokes[j] for (i, j), f in friends.items())
+        weight = math.exp(1.4 * kept)
+        total += weight
+        both += weight * (smokes[0] and smokes[1])
+        if friends[0, 1] and smokes[0]:
+            exact[bool(smokes[1])] += weight
+    (row,) = answers.query("smokes(x) ^ smokes(y) | x != y")
+    assert row.values["true,true"] == pytest.approx(both / total, abs=1e-12)
+    (row,) = answers.query("smokes(y) | friends(x,y), smokes(x), x != y")
+    assert row.values["true,true,true"] == pytest.approx(
+        exact[True] / sum(exact.values()), abs=1e-12
+    )
+
+
+def conditioned_ground(
+    model: Model, domain: dict[str, int], evidence: Evidence, predicate: str, iterations: int
+) -> tuple[float, dict[reference.GroundAtom, np.ndarray]]:
+    """log Z and marginals by ground message passing given each assignment of a predicate."""
+    free = reference.ground(model, domain, evidence)
+    atoms = [atom for atom in free.atoms if atom.predicate == predicate]
+    old = evidence.hard.get(predicate)
+    logs, tables = [], []
+    for values in itertools.product((0, 1), repeat=len(atoms)):
+        rows = [list(atom.objects) for atom in atoms]
+        args, known = np.array(rows, np.int64).reshape(-1, 1), np.array(values, np.int64)
+        if old is not None:
+            args, known = np.vstack([old.args, args]), np.concatenate([old.values, known])
+        more = replace(evidence, hard={**evidence.hard, predicate: Relation(args, known)})
+        ground = reference.ground(model, domain, more)
+        if ground.log_constant == -math.inf:
+            continue
+        assume(len(ground.factors) <= 60)
+        try:
+            graph = reference.ground_regions(ground)
+            *_, beliefs = reference.iterates(graph, 0.5, iterations - 1)
+        except ContradictionError:
+            continue
+        assume(all(np.abs(b[np.isfinite(b)]).max(initial=0) < 50 for b in beliefs.values()))
+        logs.append(reference.log_z(graph, beliefs))
+        tables.append(
+            {
+                atom: reference.marginal(graph, beliefs, atom)
+                if atom not in ground.observed
+                else np.eye(length)[ground.observed[atom]]
+                for atom, length in free.ranges.items()
+            }
+        )
+    assume(logs)
+    weights = np.exp(np.array(logs) - max(logs))
+    shares = weights / weights.sum()
+    mixed = {
+        atom: sum(s * table[atom] for s, table in zip(shares, tables, strict=True))
+        for atom in free.ranges
+    }
+    return max(logs) + math.log(weights.sum()), mixed
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=models_with_evidence(most=3))
+def test_counts_stand_for_all_assignments(case: tuple[Model, dict[str, int], Evidence]) -> None:
+    model, domain, evidence = case
+    assume("p" not in evidence.closed)
+    iterations = 12
+    try:
+        free = reference.ground(model, domain, evidence)
+        assume(any(atom.predicate == "p" for atom in free.atoms))
+        log_z, marginals = conditioned_ground(model, domain, evidence, "p", iterations)
+    except (ContradictionError, CapacityError):
+        assume(False)
+    answers = conditioned(
+        model,
+        domain,
+        evidence=evidence,
+        condition="p",
+        solver="flooding",
+        iterations=iterations,
+        tol=1e-300,
+    )
+    assert answers.log_z == pytest.approx(log_z, rel=1e-9, abs=1e-8)
+    objects = GroundObjects(answers.reader.normal)  # type: ignore[attr-defined]
+    for row, atom in answers.all_with_examples:
+        ground_atom = objects.atom(atom)
+        if ground_atom in marginals:
+            wanted = marginals[ground_atom].tolist()
+            assert list(row.values.values()) == pytest.approx(wanted, abs=1e-8)
+
+
+def test_observed_objects_are_not_split() -> None:
+    """Two observed people, and a constant that a rule mentions: exact against the reference."""
+    model = liftgbp.parse(f"person = {{Anna, Bob, Carl}}\n{SMOKERS}\n0.8 smokes(Anna)\n")
+    facts = {
+        "smokes": Relation(np.array([[1]]), np.array([1])),
+        "friends": Relation(np.array([[0, 2], [2, 1]]), np.array([1, 0])),
+    }
+    evidence = Evidence(model, facts)
+    answers = conditioned(model, {"person": 4}, evidence=evidence, condition="smokes")
+    exact = reference.exact(reference.ground(model, {"person": 4}, evidence))
+    assert answers.log_z == pytest.approx(exact.log_z, abs=1e-10)
+    for name, number in (("Anna", 0), ("Carl", 2)):
+        (row,) = answers.query(f"smokes({name})")
+        wanted = exact.marginals[reference.GroundAtom("smokes", (number,))][1]
+        assert row.values["true"] == pytest.approx(wanted, abs=1e-10)
+    (row,) = answers.query("friends(Anna,Bob)")
+    wanted = exact.marginals[reference.GroundAtom("friends", (0, 1))][1]
+    assert row.values["true"] == pytest.approx(wanted, abs=1e-10)
+    (bob,) = answers.query("smokes(Bob)")
+    assert bob.values == {"false": 0.0, "true": 1.0}
+
+
+def test_hard_formulas_rule_out_counts() -> None:
+    model = liftgbp.parse("s(thing)\nt(thing)\ns(x) => s(y).\n0.5 s(x) ^ t(y)")
+    answers = conditioned(model, {"thing": 5}, condition="s")
+    exact = reference.exact(reference.ground(model, {"thing": 5}))
+    assert answers.log_z == pytest.approx(exact.log_z, abs=1e-10)
+    assert answers.marginal("t(x)") == pytest.approx(
+        exact.marginals[reference.GroundAtom("t", (0,))][1], abs=1e-10
+    )
+    nothing = liftgbp.parse("s(thing)\ns(x).\n!s(x).")
+    with pytest.raises(ContradictionError):
+        liftgbp.infer(nothing, {"thing": 5}, condition="s")
+
+
+def test_auto_takes_what_changes_most() -> None:
+    model = liftgbp.parse(TWO)
+    answers = conditioned(model, {"person": 5}, condition="auto")
+    changes = {
+        name: conditioned(model, {"person": 5}, condition=name).log_z
+        - liftgbp.infer(model, {"person": 5}).log_z
+        for name in ("smokes", "rich")
+    }
+    (chosen,) = answers.conditioning.predicates
+    assert chosen == max(changes, key=lambda name: abs(changes[name]))
+    assert "smokes +" in answers.conditioning.reason
+
+
+def test_auto_takes_none_where_nothing_is_gained() -> None:
+    model = liftgbp.parse("s(thing)\nt(thing)\n0.5 s(x) ^ t(x)")
+    answers = conditioned(model, {"thing": 100}, condition="auto")
+    assert answers.conditioning.predicates == ()
+    assert "none changes log Z" in answers.conditioning.reason
+    assert answers.log_z == liftgbp.infer(model, {"thing": 100}).log_z
+    binary = liftgbp.parse("r(thing, thing)\n0.5 r(x,y)")
+    answers = conditioned(binary, {"thing": 100}, condition="auto")
+    assert "no unary Boolean one" in answers.conditioning.reason
+
+
+def test_doubtful_counts_show_in_the_status() -> None:
+    model = liftgbp.parse(SMOKERS + "1.4 friends(x,y) ^ friends(y,z) => friends(z,u) | distinct\n")
+    answers = conditioned(
+        model, {"person": 8}, condition="smokes", solver="flooding", iterations=40
+    )
+    assert answers.status is not liftgbp.Status.CONVERGED
+    assert answers.conditioning.untrusted > 0.1
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("drinks", "no such predicate; possible here: smokes"),
+        ("friends", "it takes 2 arguments.*possible here: smokes"),
+        ("mood", "its values are low, high.*possible here: smokes"),
+        (("smokes", "friends"), "it takes 2 arguments"),
+    ],
+)
+def test_what_cannot_be_counted(condition: str, message: str) -> None:
+    model = liftgbp.parse(f"{SMOKERS}\nmood(person) : {{low, high}}")
+    with pytest.raises(InputError, match=message):
+        liftgbp.infer(model, {"person": 5}, condition=condition)
+
+
+def test_what_is_known_need_not_be_counted() -> None:
+    model = liftgbp.parse(SMOKERS)
+    closed = Evidence(model, closed=frozenset({"smokes"}))
+    counted = Evidence(model, known=(Known("person", (("smokes", 1),), 5),))
+    for evidence in (closed, counted):
+        with pytest.raises(InputError, match="all atoms of smokes are observed"):
+            liftgbp.infer(model, {"person": 5}, evidence=evidence, condition="smokes")
+
+
+def test_too_many_classes_to_count() -> None:
+    names = ", ".join(f"P{k}" for k in range(12))
+    facts = "\n".join(f"{0.1 * k} smokes(P{k})" for k in range(12))
+    model = liftgbp.parse(f"person = {{{names}}}\n{SMOKERS}{facts}\n")
+    with pytest.raises(CapacityError, match="conditioning on smokes"):
+        liftgbp.infer(model, {"person": 100}, condition="smokes")

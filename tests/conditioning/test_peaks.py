@@ -1,0 +1,124 @@
+"""Sums over counts against closed forms and plain summation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+
+import mpmath
+import pytest
+
+from liftgbp.conditioning.peaks import MOST_VISITED, weigh
+from liftgbp.conditioning.space import Block, Counts, Space, log_factorial
+from liftgbp.errors import CapacityError
+
+Exponent = Callable[[Counts], Decimal]
+
+
+def weighed(space: Space, log_z: Exponent):
+    def exponents(points: Sequence[Counts]) -> list[Decimal]:
+        return [space.log_ways(point) + log_z(point) for point in points]
+
+    return weigh(space, exponents)
+
+
+def test_factorials_have_thirty_digits() -> None:
+    mpmath.mp.dps = 60
+    for n in (0, 1, 2, 59, 60, 61, 100, 12345, 10**6, 10**12):
+        exact = mpmath.loggamma(n + 1)
+        assert abs(mpmath.mpf(str(log_factorial(n))) - exact) < 1e-24
+
+
+def test_all_compositions_are_there_once() -> None:
+    space = Space((Block(4, 3), Block(2, 2)))
+    points = list(space.all())
+    assert len(points) == len(set(points)) == space.number == 15 * 3
+    assert all(sum(p[:3]) == 4 and sum(p[3:]) == 2 and min(p) >= 0 for p in points)
+
+
+@pytest.mark.parametrize("size", [3, 150, 1000, 10**5, 10**6, 10**9])
+@pytest.mark.parametrize("odds", ["0.3", "0.00001", "5", "1e-12", "1e7"])
+def test_independent_objects(size: int, odds: str) -> None:
+    """Each object has the property with these odds: the sum is (1 + odds) ** size."""
+    log_odds = Decimal(odds).ln()
+    found = weighed(Space((Block(size, 2),)), lambda counts: counts[0] * log_odds)
+    exact = size * (1 + Decimal(odds)).ln()
+    assert float(found.log_total - exact) == pytest.approx(0, abs=1e-10)
+    mean = math.fsum(counts[0] / size * share for counts, share in found.shares.items())
+    assert mean == pytest.approx(float(Decimal(odds) / (1 + Decimal(odds))), rel=1e-9)
+    assert found.visited < 500
+
+
+@pytest.mark.parametrize("size", [401, 1000, 3000, 20_000])
+@pytest.mark.parametrize("coupling", [0.5, 0.9, 1.0, 1.001, 1.02, 1.3, 2.0])
+def test_objects_that_like_to_agree(size: int, coupling: float) -> None:
+    """One maximum, two, and all that lies between; against the plain sum."""
+
+    def log_z(k: int) -> float:
+        return coupling * (2 * k - size) ** 2 / (2 * size)
+
+    found = weighed(Space((Block(size, 2),)), lambda counts: Decimal(log_z(counts[0])))
+    logs = [
+        math.lgamma(size + 1) - math.lgamma(k + 1) - math.lgamma(size - k + 1) + log_z(k)
+        for k in range(size + 1)
+    ]
+    top = max(logs)
+    total = top + math.log(math.fsum(math.exp(log - top) for log in logs))
+    assert float(found.log_total) == pytest.approx(total, abs=1e-10 + 1e-13 * total)
+    spread = math.fsum(
+        (2 * k / size - 1) ** 2 * math.exp(log - total) for k, log in enumerate(logs)
+    )
+    own = math.fsum((2 * c[0] / size - 1) ** 2 * share for c, share in found.shares.items())
+    assert own == pytest.approx(spread, rel=1e-8)
+
+
+def test_a_maximum_beside_a_narrow_one() -> None:
+    """Nobody, or about a third of all: narrow and wide maxima have steps of their own."""
+    size = 10**6
+    wide = size * (1 + Decimal("0.5")).ln()
+
+    def log_z(counts: Counts) -> Decimal:
+        k = counts[0]
+        return wide - 40 * k if k < 1000 else k * Decimal("0.5").ln()
+
+    found = weighed(Space((Block(size, 2),)), log_z)
+    # Next to nobody, the terms are C(size, k) exp(-40 k): one, up to 1e-11.
+    assert float(found.log_total - wide) == pytest.approx(math.log(2), abs=1e-8)
+    assert sorted(peak.counts[0] for peak in found.peaks) == [0, 333333]
+    assert [peak.share for peak in found.peaks] == pytest.approx([0.5, 0.5], abs=1e-8)
+
+
+@pytest.mark.parametrize("size", [5, 30, 100, 400])
+def test_four_cells(size: int) -> None:
+    odds = [Decimal(text) for text in ("1", "0.5", "0.2", "0.01")]
+
+    def log_z(counts: Counts) -> Decimal:
+        return sum((n * p.ln() for n, p in zip(counts, odds, strict=True)), Decimal(0))
+
+    found = weighed(Space((Block(size, 4),)), log_z)
+    assert float(found.log_total - size * sum(odds).ln()) == pytest.approx(0, abs=1e-7)
+    for cell, own in enumerate(odds):
+        mean = math.fsum(counts[cell] / size * share for counts, share in found.shares.items())
+        assert mean == pytest.approx(float(own / sum(odds)), abs=1e-7)
+
+
+def test_several_blocks() -> None:
+    odds = [Decimal("0.5"), Decimal("3")]
+    space = Space((Block(1, 2), Block(1, 2), Block(500, 2)))
+    found = weighed(space, lambda c: (c[0] + c[4]) * odds[0].ln() + c[2] * odds[1].ln())
+    exact = 501 * (1 + odds[0]).ln() + (1 + odds[1]).ln()
+    assert float(found.log_total - exact) == pytest.approx(0, abs=1e-7)
+
+
+def test_impossible_counts_weigh_nothing() -> None:
+    even = weighed(
+        Space((Block(100, 2),)), lambda c: Decimal("-Infinity") if c[0] % 2 else Decimal(0)
+    )
+    assert float(even.log_total - 99 * Decimal(2).ln()) == pytest.approx(0, abs=1e-10)
+    assert weighed(Space((Block(3, 2),)), lambda _: Decimal("-Infinity")) is None
+
+
+def test_too_many_counts() -> None:
+    with pytest.raises(CapacityError, match=f"more than {MOST_VISITED} counts"):
+        weighed(Space((Block(60, 8),)), lambda _: Decimal(0))
