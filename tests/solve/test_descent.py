@@ -441,12 +441,15 @@ def test_trees_have_one_minimum(model: Model, domain: dict[str, int]) -> None:
     ("people", "kind"), [(3, Kind.MINIMUM), (10, Kind.SADDLE), (10**3, Kind.SADDLE)]
 )
 def test_the_verdict_on_flooding(people: int, kind: Kind) -> None:
-    """With few people nobody needs to take sides; with many, the undecided point is a saddle."""
+    """With few people nobody needs to take sides; with many, the undecided point is a saddle.
+
+    With very many, taking sides outweighs it so far that even independent atoms do better.
+    """
     verdict = Flooding()(plan_of(FRIENDS_SMOKERS, people)).verdict
     assert verdict.kind is kind
     assert verdict.curvature is not None
     assert (verdict.curvature < 0) == (kind is Kind.SADDLE)
-    assert verdict.plausible
+    assert verdict.plausible == (people < 1000)
 
 
 @pytest.mark.parametrize(

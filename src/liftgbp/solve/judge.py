@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from liftgbp.plan.plan import Floats, Layout, Plan
+from liftgbp.solve.free_energy import log_z
+from liftgbp.solve.lower_bound import log_z_of_independent_atoms
 from liftgbp.solve.newton import SMALLEST, Energy, nearest_consistent, newton_step
 from liftgbp.solve.polytope import polytope
 from liftgbp.solve.threads import few_threads
@@ -40,6 +42,8 @@ def judge(plan: Plan, log_beliefs: Floats, residual: float) -> Verdict:
             kind=kind,
             entropy=entropy(plan, beliefs),
             entropy_bound=entropy_bound(plan, beliefs, entropy_rounding(plan, beliefs)),
+            log_z=log_z(plan, log_beliefs),
+            log_z_bound=log_z_of_independent_atoms(plan),
         )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats
+from liftgbp.solve.lower_bound import log_z_of_independent_atoms
 from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, newton_step
 from liftgbp.solve.polytope import MOST_NUMBERS
 from liftgbp.solve.refine import Refined, refine
@@ -27,8 +28,10 @@ SAME = 1e-6
 """Points whose beliefs differ less than this are one point."""
 
 NEARLY, UNSETTLED = 1e-3, 10.0
-"""With large counts, a point that a step would change by less than the first, in proportion, may be
-stationary but for rounding; points as near as so many of its last steps are one point."""
+MOST_POLISHED = 500
+"""A point that a step would change by less than the first, in proportion, may be stationary but for
+rounding; points as near as so many of its last steps are one point. It is polished if it has no
+more beliefs than this."""
 
 REFINED = 1e-9
 """What polishing leaves to correct if it worked."""
@@ -204,7 +207,7 @@ def _polish(plans: Sequence[Plan], ends: Sequence[list[End]]) -> dict[int, _Poli
     return polished
 
 
-def _candidate(plan: Plan, end: End, polished: _Polished | None) -> _Candidate:
+def _candidate(plan: Plan, end: End, polished: _Polished | None, lower_bound: float) -> _Candidate:
     outer, residual = end.outer, float(end.step.residual)
     curvature, kind = float(end.step.lowest), end.kind
     free_energy = Decimal(end.value) * end.scale
@@ -228,6 +231,8 @@ def _candidate(plan: Plan, end: End, polished: _Polished | None) -> _Candidate:
         kind=kind,
         entropy=entropy(plan, beliefs) if implied is None else implied,
         entropy_bound=entropy_bound(plan, beliefs, rounding),
+        log_z=float(log_z),
+        log_z_bound=lower_bound,
     )
     with np.errstate(divide="ignore"):
         return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)
@@ -235,7 +240,8 @@ def _candidate(plan: Plan, end: End, polished: _Polished | None) -> _Candidate:
 
 def _weighted(plan: Plan, ends: list[End], polished: Mapping[int, _Polished]) -> list[Point]:
     """The points with their shares, best first; what is no plausible minimum has none."""
-    candidates = [_candidate(plan, end, polished.get(id(end))) for end in ends]
+    lower_bound = log_z_of_independent_atoms(plan)
+    candidates = [_candidate(plan, end, polished.get(id(end)), lower_bound) for end in ends]
     ordered = _apart(sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z)))
     good = [c for c in ordered if c.qualifies]
     if not good:
@@ -264,7 +270,7 @@ def _needs_digits(plan: Plan, end: End, others: list[End]) -> bool:
     if end.falls_inwards or end.step.lowest < -FLAT:
         return False
     if not end.settled:
-        return bool(end.scale > TRULY_FLAT and end.step.residual < NEARLY)
+        return len(end.outer) <= MOST_POLISHED and bool(end.step.residual < NEARLY)
     scale = float(end.scale)
     error = ROUNDING * scale
     log_z = plan.log_offset - end.value * scale

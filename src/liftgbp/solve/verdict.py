@@ -16,6 +16,9 @@ ORDER_SLACK = 1e-12
 
 ROUNDING = 1e-14
 
+NEGLIGIBLE = 50.0
+"""A point whose log Z is so far below a lower bound of the true one contributes nothing."""
+
 
 class Kind(Enum):
     """What a stationary point of the free energy is."""
@@ -36,6 +39,8 @@ class Verdict:
     kind           minimum, saddle, minimum on the boundary (some beliefs are zero), or unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds
+    log_z          the log partition function that it stands for
+    log_z_bound    what the true one is at least, since independent atoms reach it
     """
 
     residual: float
@@ -43,17 +48,31 @@ class Verdict:
     kind: Kind
     entropy: float
     entropy_bound: float
+    log_z: float = math.inf
+    log_z_bound: float = -math.inf
 
     @property
     def plausible(self) -> bool:
-        """Whether the entropy lies within its bounds, up to rounding."""
+        """Whether entropy and log Z lie within their bounds, up to rounding."""
+        return self._possible_entropy and not self._negligible
+
+    @property
+    def _possible_entropy(self) -> bool:
         slack = 1e-12 * max(self.entropy_bound, 1.0)
         return -slack <= self.entropy <= self.entropy_bound + slack
+
+    @property
+    def _negligible(self) -> bool:
+        """Whether the point is next to nothing of what independent atoms alone contribute."""
+        slack = 1e-9 * abs(self.log_z_bound) if math.isfinite(self.log_z_bound) else 0.0
+        return self.log_z < self.log_z_bound - slack - NEGLIGIBLE
 
     def __str__(self) -> str:
         curvature = "" if self.curvature is None else f" (smallest curvature {self.curvature:.2g})"
         if self.plausible:
             entropy = "entropy plausible"
+        elif self._possible_entropy:
+            entropy = f"log Z below its lower bound {self.log_z_bound:.6g}: implausible"
         elif self.entropy < 0:
             entropy = f"entropy {self.entropy:.4g} is negative: implausible"
         else:
@@ -69,6 +88,7 @@ class Verdict:
             "kind": self.kind.value,
             "entropy": _finite(self.entropy),
             "entropy_bound": _finite(self.entropy_bound),
+            "log_z_bound": _finite(self.log_z_bound),
             "plausible": self.plausible,
         }
 

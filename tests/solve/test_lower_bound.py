@@ -1,0 +1,61 @@
+"""What independent atoms reach is never more than the true log Z."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from liftgbp import infer, parse, reference
+from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.model.model import Model
+from liftgbp.plan import compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
+from liftgbp.solve.lower_bound import log_z_of_independent_atoms
+from liftgbp.solve.solution import Status
+from random_models import models, sizes
+
+SMOKERS = """
+friends(person, person)
+smokes(person)
+{} friends(x,y) ^ smokes(x) => smokes(y) | x != y
+"""
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@given(model=models(), domain=sizes(most=3))
+def test_it_is_a_bound(model: Model, domain: dict[str, int]) -> None:
+    try:
+        ground = reference.ground(model, domain)
+        exact = reference.exact(ground, cap=2**14)
+        plan = compile_plan(build_regions(shatter(model, domain)))
+    except (CapacityError, ContradictionError):
+        assume(False)
+    bound = log_z_of_independent_atoms(plan)
+    assert bound <= exact.log_z + 1e-9 * max(1.0, abs(exact.log_z))
+
+
+def test_it_is_reached_without_interaction() -> None:
+    plan = compile_plan(
+        build_regions(shatter(parse("p(thing)\n0 p(x)\n1 p(x) v !p(x)"), {"thing": 9}))
+    )
+    assert log_z_of_independent_atoms(plan) in (-math.inf, pytest.approx(9 + 9 * math.log(2)))
+
+
+def test_hard_formulas_have_no_bound() -> None:
+    plan = compile_plan(build_regions(shatter(parse("p(thing)\np(x) v p(y)."), {"thing": 4})))
+    assert log_z_of_independent_atoms(plan) == -math.inf
+
+
+@pytest.mark.parametrize(("weight", "people"), [(0.3, 200), (1.4, 100)])
+def test_a_vertex_far_below_is_no_answer(weight: float, people: int) -> None:
+    """Large regions over many people have minima where all atoms are certain."""
+    answers = infer(parse(SMOKERS.format(weight)), {"person": people}, regions="objects:4")
+    pairs = people * (people - 1)
+    flat = weight * pairs * 7 / 8 + (people + people**2) * math.log(2)
+    if answers.log_z < flat:
+        assert answers.status is Status.NO_MINIMUM
+        assert not answers.verdict.plausible
+        assert "lower bound" in str(answers.verdict)
