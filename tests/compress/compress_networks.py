@@ -55,8 +55,10 @@ TABLES = st.sampled_from([0.0, 0.0, 0.5, 1.0, -0.7])
 def ground_models(draw: st.DrawFn, hard: bool = False) -> reference.GroundModel:
     """Small networks that never were relational, with few different tables."""
     count = draw(st.integers(2, 7))
-    atoms = tuple(reference.GroundAtom(f"v{k}") for k in range(count))
-    ranges = {atom: draw(st.sampled_from([2, 2, 2, 3])) for atom in atoms}
+    # Atoms of one predicate, for atoms of different predicates are never taken to be alike.
+    values_of = [draw(st.sampled_from([2, 2, 2, 3])) for _ in range(count)]
+    ranges = {reference.GroundAtom(f"v{n}", (k,)): n for k, n in enumerate(values_of)}
+    atoms = tuple(sorted(ranges))
     values = st.sampled_from([0.0, 0.5, -np.inf, 1.0, 0.0]) if hard else TABLES
     tables: dict[tuple[reference.GroundAtom, ...], np.ndarray] = {}
     pool: dict[tuple[int, ...], np.ndarray] = {}
@@ -71,4 +73,5 @@ def ground_models(draw: st.DrawFn, hard: bool = False) -> reference.GroundModel:
             pool[shape] = np.array(drawn).reshape(shape)
         tables[scope] = pool[shape]
     factors = tuple(reference.GroundFactor(scope, tables[scope]) for scope in sorted(tables))
-    return reference.GroundModel(atoms, ranges, factors, 0.0, {}, {a.predicate: () for a in atoms})
+    sorts = {"v2": ("thing",), "v3": ("thing",)}
+    return reference.GroundModel(atoms, ranges, factors, 0.0, {"thing": count}, sorts)

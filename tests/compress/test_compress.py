@@ -18,7 +18,7 @@ from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.solve import Descent, Flooding, Solution
+from liftgbp.solve import Descent, Flooding, Solution, choose_solver
 from liftgbp.solve.verdict import atom_marginal
 from random_models import models, sizes
 
@@ -194,6 +194,36 @@ def test_complete_symmetry_of_the_table_survives_where_the_surroundings_have_it(
     assert graph.numbers_of_atoms == (10,)
 
 
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_copies_of_a_wide_table_are_aligned(symmetric: bool) -> None:
+    """Too many orders to try them all; the values of the table tell most variables apart."""
+    generator = np.random.default_rng(3)
+    table = generator.normal(size=(2,) * 8)
+    if symmetric:
+        table = table + table.transpose(1, 0, *range(2, 8))
+    variables = generator.permutation(8 * 20).reshape(20, 8)
+    block = FactorBlock(variables, np.zeros(20, dtype=np.int64))
+    graph = quotient(merged(np.full(160, 2), [block], [table]))
+    assert graph.n == (20,)
+    assert len(graph.regions[0].symmetries) == symmetric
+    assert len(graph.numbers_of_atoms) == 8 - symmetric
+
+
+def test_wide_symmetric_tables_are_right_if_not_small() -> None:
+    """Ten variables that only count: more symmetries than are written out."""
+    atoms = tuple(reference.GroundAtom("v", (k,)) for k in range(12))
+    table = np.indices((2,) * 10).sum(axis=0) * 0.1
+    factors = (
+        reference.GroundFactor(atoms[:10], table**2),
+        reference.GroundFactor(atoms[2:], table**2),
+    )
+    model = reference.GroundModel(
+        atoms, dict.fromkeys(atoms, 2), factors, 0.0, {"thing": 12}, {"v": ("thing",)}
+    )
+    assert_floods_like_the_ground(model, "intersections")
+    assert_floods_like_the_ground(model, "bethe")
+
+
 def test_a_chain_is_folded_in_the_middle() -> None:
     ends = np.arange(100)
     graph = quotient(pairwise(np.column_stack([ends, ends + 1]), [COUPLING], 0 * ends))
@@ -275,3 +305,34 @@ def test_prints_the_first_rows_only() -> None:
     assert lines[0].startswith("compressed region graph (intersections): 200 regions")
     assert lines[-1] == "  … and 160 more"
     assert len(graph.as_dict()["edges"]) == len(graph.edges)  # type: ignore[arg-type]
+
+
+# --- how it is solved
+
+
+def test_auto_descends_on_small_quotients_and_floods_on_large_ones() -> None:
+    ends = np.arange(400)
+    around = np.column_stack([ends, (ends + 1) % 400])
+    ring = compile_plan(quotient(pairwise(around, [COUPLING], 0 * ends)))
+    generator = np.random.default_rng(4)
+    tables = [COUPLING * weight for weight in generator.uniform(0.1, 0.5, size=400)]
+    uneven = compile_plan(quotient(pairwise(around, tables, ends)))
+    assert isinstance(auto(ring), Descent)
+    assert auto(uneven) == Flooding(adaptive=True)
+
+
+def auto(plan: Plan) -> Descent | Flooding:
+    return choose_solver(
+        "auto", plan, damping=0.5, adaptive=False, iterations=500, tol=1e-12, seed=0
+    )
+
+
+def test_factored_plans_flood_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(5)
+    pairs = np.array([[k, m] for k in range(6) for m in range(k + 1, 6)])
+    tables = [generator.normal(size=(2, 2)) for _ in range(3)]
+    graph = quotient(pairwise(pairs, tables, np.arange(len(pairs)) % 3))
+    plain = Flooding(iterations=20)(compile_plan(graph))
+    monkeypatch.setattr("liftgbp.plan.compile.FACTORED_FROM", 0)
+    factored = Flooding(iterations=20)(compile_plan(graph))
+    np.testing.assert_allclose(factored.log_beliefs, plain.log_beliefs, rtol=0, atol=1e-9)
