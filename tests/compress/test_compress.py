@@ -15,7 +15,7 @@ import liftgbp
 from liftgbp import reference
 from liftgbp.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.solve import Descent, Flooding, Solution, choose_solver
@@ -95,6 +95,34 @@ def test_random_relational_models(family: str, model: Model, domain: dict[str, i
         assume(False)
     except CapacityError:
         assume(False)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(ground=ground_models(), family=st.sampled_from(FAMILIES), data=st.data())
+def test_a_shuffled_copy_adds_no_kinds(
+    ground: reference.GroundModel, family: str, data: st.DataObject
+) -> None:
+    network = network_of(ground)
+    count = len(network.ranges)
+    number = np.array(data.draw(st.permutations(range(2 * count))), dtype=np.int64)
+    ranges, predicate = np.empty((2, 2 * count), dtype=np.int64)
+    ranges[number] = np.tile(network.ranges, 2)
+    assert network.atoms is not None
+    predicate[number] = np.tile(network.atoms.predicate, 2)
+    copies = [
+        FactorBlock(number[block.scopes + shift], block.table_of)
+        for block in network.blocks
+        for shift in (0, count)
+    ]
+    atoms = AtomTable(predicate, np.zeros((2 * count, 0), dtype=np.int64))
+    alone = quotient(network, family)
+    both = quotient(merged(ranges, copies, network.tables, atoms=atoms), family)
+    assert sorted(both.n) == [2 * n for n in sorted(alone.n)]
+    assert sorted(both.kappa) == sorted(alone.kappa)
+    assert len(both.messages) == len(alone.messages)
+    plans = compile_plan(alone), compile_plan(both)
+    assert plans[0].layout.belief_entries == plans[1].layout.belief_entries
+    assert plans[0].layout.message_entries == plans[1].layout.message_entries
 
 
 # --- beside the symbolic graph
