@@ -72,6 +72,21 @@ def ground_models(draw: st.DrawFn, hard: bool = False) -> reference.GroundModel:
             drawn = draw(st.lists(values, min_size=entries, max_size=entries))
             pool[shape] = np.array(drawn).reshape(shape)
         tables[scope] = pool[shape]
-    factors = tuple(reference.GroundFactor(scope, tables[scope]) for scope in sorted(tables))
-    sorts = {"v2": ("thing",), "v3": ("thing",)}
-    return reference.GroundModel(atoms, ranges, factors, 0.0, {"thing": count}, sorts)
+    return plain_model(
+        ranges, tuple(reference.GroundFactor(scope, tables[scope]) for scope in sorted(tables))
+    )
+
+
+def plain_model(
+    ranges: dict[reference.GroundAtom, int], factors: tuple[reference.GroundFactor, ...]
+) -> reference.GroundModel:
+    """A ground model of atoms over things, without evidence."""
+    return reference.GroundModel(
+        atoms=tuple(sorted(ranges)),
+        ranges=ranges,
+        factors=factors,
+        log_constant=0.0,
+        sizes={"thing": len(ranges)},
+        argument_sorts={atom.predicate: ("thing",) for atom in ranges},
+        observed={},
+    )

@@ -7,7 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compress_networks import ground_models, network_of, rows_as_atoms, touched_atoms
+from compress_networks import (
+    ground_models,
+    network_of,
+    plain_model,
+    rows_as_atoms,
+    touched_atoms,
+)
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -245,9 +251,7 @@ def test_wide_symmetric_tables_are_right_if_not_small() -> None:
         reference.GroundFactor(atoms[:10], table**2),
         reference.GroundFactor(atoms[2:], table**2),
     )
-    model = reference.GroundModel(
-        atoms, dict.fromkeys(atoms, 2), factors, 0.0, {"thing": 12}, {"v": ("thing",)}
-    )
+    model = plain_model(dict.fromkeys(atoms, 2), factors)
     assert_floods_like_the_ground(model, "intersections")
     assert_floods_like_the_ground(model, "bethe")
 
