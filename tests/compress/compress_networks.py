@@ -55,8 +55,10 @@ TABLES = st.sampled_from([0.0, 0.0, 0.5, 1.0, -0.7])
 def ground_models(draw: st.DrawFn, hard: bool = False) -> reference.GroundModel:
     """Small networks that never were relational, with few different tables."""
     count = draw(st.integers(2, 7))
-    atoms = tuple(reference.GroundAtom(f"v{k}") for k in range(count))
-    ranges = {atom: draw(st.sampled_from([2, 2, 2, 3])) for atom in atoms}
+    # Atoms of one predicate, for atoms of different predicates are never taken to be alike.
+    values_of = [draw(st.sampled_from([2, 2, 2, 3])) for _ in range(count)]
+    ranges = {reference.GroundAtom(f"v{n}", (k,)): n for k, n in enumerate(values_of)}
+    atoms = tuple(sorted(ranges))
     values = st.sampled_from([0.0, 0.5, -np.inf, 1.0, 0.0]) if hard else TABLES
     tables: dict[tuple[reference.GroundAtom, ...], np.ndarray] = {}
     pool: dict[tuple[int, ...], np.ndarray] = {}
@@ -70,5 +72,21 @@ def ground_models(draw: st.DrawFn, hard: bool = False) -> reference.GroundModel:
             drawn = draw(st.lists(values, min_size=entries, max_size=entries))
             pool[shape] = np.array(drawn).reshape(shape)
         tables[scope] = pool[shape]
-    factors = tuple(reference.GroundFactor(scope, tables[scope]) for scope in sorted(tables))
-    return reference.GroundModel(atoms, ranges, factors, 0.0, {}, {a.predicate: () for a in atoms})
+    return plain_model(
+        ranges, tuple(reference.GroundFactor(scope, tables[scope]) for scope in sorted(tables))
+    )
+
+
+def plain_model(
+    ranges: dict[reference.GroundAtom, int], factors: tuple[reference.GroundFactor, ...]
+) -> reference.GroundModel:
+    """A ground model of atoms over things, without evidence."""
+    return reference.GroundModel(
+        atoms=tuple(sorted(ranges)),
+        ranges=ranges,
+        factors=factors,
+        log_constant=0.0,
+        sizes={"thing": len(ranges)},
+        argument_sorts={atom.predicate: ("thing",) for atom in ranges},
+        observed={},
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from compress_networks import network_of, rows_as_atoms
+from compress_networks import network_of, plain_model, rows_as_atoms
 from hypothesis import HealthCheck, assume, given, settings
 
 from liftgbp import reference
@@ -54,6 +54,6 @@ def test_equals_the_reference(family: str, model: Model, domain: dict[str, int])
 
 
 def test_other_families_are_refused_with_a_remedy() -> None:
-    model = reference.GroundModel((), {}, (), 0.0, {}, {})
+    model = plain_model({}, ())
     with pytest.raises(InputError, match="choose intersections, subsets, bethe"):
         ground_region_graph(network_of(model), "objects:2")

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Hashes, Ints, group_rows, mix, starts_of
+from liftgbp.arrays import (
+    Bools,
+    Floats,
+    Hashes,
+    Ints,
+    equal_rows,
+    group_rows,
+    hash_rows,
+    mix,
+    starts_of,
+)
 from liftgbp.compress.ground import GroundRegions
 from liftgbp.compress.groups import Groups, block_permutations
 from liftgbp.grounding import GroundNetwork
@@ -101,10 +111,16 @@ class _OfSize:
         for number, example in enumerate(shapes):
             own = np.flatnonzero(shape_of == number)
             tables = self._tables(first[own], starts, counts, table, mask)
-            allowed = block_permutations(self._colours[first[example]].tolist())
-            if allowed is None:
-                allowed = np.arange(self._size)[None, :]
-            kind[own], best[own], group[own] = self._canonical(tables, first[own], allowed)
+            colours = self._colours[first[example]]
+            allowed = block_permutations(colours.tolist())
+            if allowed is not None:
+                kind[own], best[own], group[own] = self._canonical(tables, first[own], allowed)
+                continue
+            for part, order, tables_in_order, allowed in self._told_apart(tables, first[own]):
+                places = own[part]
+                found = self._canonical(tables_in_order, first[places], allowed)
+                kind[places], group[places] = found[0], found[2]
+                best[places] = np.take_along_axis(order, found[1], axis=1)
         columns = [kind, *self._colours[first].T, self._outer[first], group]
         _, kinds = group_rows(columns)
         frame = np.take_along_axis(self._order, best[pattern], axis=1)
@@ -161,6 +177,32 @@ class _OfSize:
             total[rows] = values.sum(axis=0)
         return total + 0.0
 
+    def _told_apart(
+        self, tables: Floats, chosen: Ints
+    ) -> Iterator[tuple[Ints, Ints, Floats, Ints]]:
+        """Tables of many axes, reordered by what the values say about single axes.
+
+        Yields the places of tables, their orders, the tables in these orders, and the permutations
+        that remain to be tried. Where too many remain, only the identity is tried.
+        """
+        shape = self._ranges[chosen[0]][self._order[chosen[0]]].tolist()
+        colours = np.broadcast_to(self._colours[chosen[0]], (len(tables), self._size))
+        marks = np.column_stack([_marks(tables, shape, axis) for axis in range(self._size)])
+        order = np.lexsort((marks, colours), axis=-1)
+        states = np.arange(tables.shape[1]).reshape(shape)
+        in_order = np.empty_like(tables)
+        for places in equal_rows(list(order.T)):
+            index = states.transpose(order[places[0]]).ravel()
+            in_order[places] = tables[places][:, index]
+        marks = np.take_along_axis(marks, order, axis=1)
+        new = (marks[:, 1:] != marks[:, :-1]) | (colours[:, 1:] != colours[:, :-1])
+        for places in equal_rows(list(new.T)):
+            runs = np.append(0, np.cumsum(new[places[0]]))
+            allowed = block_permutations(runs.tolist())
+            if allowed is None:
+                allowed = np.arange(self._size)[None, :]
+            yield places, order[places], in_order[places], allowed
+
     def _canonical(self, tables: Floats, chosen: Ints, allowed: Ints) -> tuple[Hashes, Ints, Ints]:
         """For tables of one shape: a hash of the canonical form, the frame and the group."""
         shape = self._ranges[chosen[0]][self._order[chosen[0]]]
@@ -186,6 +228,13 @@ class _OfSize:
             best[rows] = permutations[choice]
             group[rows] = stabilisers(self._groups, whole, hashes, choice)
         return kinds, best, group
+
+
+def _marks(tables: Floats, shape: Sequence[int], axis: int) -> Hashes:
+    """A hash of what tables hold for each value of one axis, whatever the order of the others."""
+    split = (len(tables), math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :]))
+    sums = mix(tables.view(np.uint64)).reshape(split).sum(axis=(1, 3), dtype=np.uint64)
+    return hash_rows(list(sums.T))
 
 
 def stabilisers(groups: Groups, group: int, hashes: Hashes, choice: Ints) -> Ints:

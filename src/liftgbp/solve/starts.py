@@ -15,7 +15,7 @@ def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
     The first is flat. Then, for each value of each group of atoms, one in which the group's atoms
     have that value with high probability; then random ones.
     """
-    sizes = _group_sizes(layout)
+    sizes = group_sizes(layout)
     flat = {group: np.full(size, 1 / size) for group, size in sizes.items()}
     starts = [flat]
     for group, size in sizes.items():
@@ -31,7 +31,8 @@ def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
     return np.array([_independent(layout, start) for start in starts])
 
 
-def _group_sizes(layout: Layout) -> dict[int, int]:
+def group_sizes(layout: Layout) -> dict[int, int]:
+    """The number of values of each group of atoms."""
     return dict(sorted(zip(layout.group_of_atom, layout.atom_ranges, strict=True)))
 
 
