@@ -207,6 +207,8 @@ def test_objects_of_a_sort_may_be_listed() -> None:
 ERRORS = [
     ("persons = {A}", 1, "persons", "unknown sort persons; the model has person"),
     ("person = {A, }", 10, "{", "objects of a sort are listed like person = {Anna, Bob}"),
+    ("Smokes(x) = 3e5", 13, "3e5", "not 3e5; how many objects are known is told with --known"),
+    ("Smokes(A) => rain", 12, ">", "formulas stand in the model"),
     ("?Smokes(A)", 1, "?", "an atom of which nothing is known is not listed"),
     ('person = {"\x07"}', 1, 'person = {"\x07"}', "is not a name that can be printed"),
     # (line, column, marked text, part of the message)

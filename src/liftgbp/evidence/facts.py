@@ -128,6 +128,8 @@ def _meaning(predicate: Predicate, file: FactFile, row: int, claim: _Claim) -> t
         name = name.lower()  # other tools write True and False
     if name not in predicate.values:
         message = f"{predicate.name} takes the values {values}, not {name}"
+        if name[0].isdigit():
+            message += "; how many objects are known is told with --known (known=[...] in Python)"
         raise _problem(file, row, message, "value")
     if negation and not boolean:
         message = f"that an atom has not the value {name} is stated with the probability 0 in front"

@@ -41,6 +41,7 @@ _HINTS = tuple(
         (r"'", 'names are quoted with "'),
         (r"\{", "objects of a sort are listed like person = {Anna, Bob}"),
         (r"\?", "an atom of which nothing is known is not listed"),
+        (r"(?<==)>", "a fact is one atom; formulas stand in the model"),
         (r"!=", "state the value that the atom has"),
         (r"[,;^&]|\w", "a line states one fact"),
         (r"[-.:/@+#]", "a name with other characters than letters and digits stands in quotes"),
