@@ -189,9 +189,28 @@ def test_long_notes_are_cut() -> None:
     )
 
 
+def test_objects_of_a_sort_may_be_listed() -> None:
+    model = parse("p(person)\nq(person, place)\nperson = {Zoe}")
+    text = 'q(Dan, Kiel)\nperson = { Bob,"Mary Ann", Zoe } // here\np(Ann)\nplace={7}\np(Bob)'
+    evidence = parse_evidence(model, text)
+    assert evidence.model.constants("person") == ("Zoe", "Bob", "Mary Ann", "Dan", "Ann")
+    assert evidence.model.constants("place") == ("7", "Kiel")
+    assert hard_facts(evidence) == {
+        ("p", ("Ann",), "true"),
+        ("p", ("Bob",), "true"),
+        ("q", ("Dan", "Kiel"), "true"),
+    }
+
+
 # --- errors
 
 ERRORS = [
+    ("persons = {A}", 1, "persons", "unknown sort persons; the model has person"),
+    ("person = {A, }", 10, "{", "objects of a sort are listed like person = {Anna, Bob}"),
+    ("Smokes(x) = 3e5", 13, "3e5", "not 3e5; how many objects are known is told with --known"),
+    ("Smokes(A) => rain", 12, ">", "formulas stand in the model"),
+    ("?Smokes(A)", 1, "?", "an atom of which nothing is known is not listed"),
+    ('person = {"\x07"}', 1, 'person = {"\x07"}', "is not a name that can be printed"),
     # (line, column, marked text, part of the message)
     ("smokes(Anna)", 1, "smokes", "unknown predicate smokes; the model writes Smokes, and case"),
     ("Drinks(Anna)", 1, "Drinks", "unknown predicate Drinks; the model has Smokes, Friends, mood"),

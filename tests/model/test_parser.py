@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from liftgbp import reference
 from liftgbp.errors import Span
 from liftgbp.model.ast import (
     And,
@@ -19,6 +22,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    Logarithm,
     NamedWeight,
     Not,
     Number,
@@ -179,6 +183,17 @@ PERSON = SizeOf("person")
         ("1-2-3", Arithmetic("-", Arithmetic("-", Number(1.0), Number(2.0)), Number(3.0))),
         ("1 - -2", Arithmetic("-", Number(1.0), Number(-2.0))),
         ("2*-3", Arithmetic("*", Number(2.0), Number(-3.0))),
+        ("log(0.5)", Logarithm(Number(0.5))),
+        ("logx (.5)", Logarithm(Number(0.5))),
+        ("-log(|person|)", Arithmetic("-", Number(0.0), Logarithm(PERSON))),
+        (
+            "2*log((1+2)/3)",
+            Arithmetic(
+                "*",
+                Number(2.0),
+                Logarithm(Arithmetic("/", Arithmetic("+", Number(1.0), Number(2.0)), Number(3.0))),
+            ),
+        ),
         (
             "(1+2)*0.5 / | person |",
             Arithmetic(
@@ -193,6 +208,57 @@ def test_weight(text: str, expected: Weight) -> None:
     assert only_rule(f"{text} p(x)") == WeightedFormula(p(X), expected)
     assert only_rule(f"{text} (p(x))") == WeightedFormula(p(X), expected)
     assert only_rule(f"({text}) !p(x)") == WeightedFormula(Not(p(X)), expected)
+
+
+def test_a_predicate_may_be_called_log() -> None:
+    model = parse("log(person)\n2 log(x)\nlog(x) => log(y).\n2 log(5)")
+    assert [rule_text(rule) for rule in model.rules] == [
+        "2 log(x)",
+        "log(x) => log(y).",
+        "2 log(5)",
+    ]
+
+
+def test_commas_join_premises() -> None:
+    commas = "1.4 p(x), p(y) v rain, x != y => p(z) ^ rain"
+    assert only_rule(commas) == only_rule("1.4 p(x) ^ (p(y) v rain) ^ x != y => p(z) ^ rain")
+    assert only_rule("p(x),\n p(y) => rain.") == only_rule("p(x) ^ p(y) => rain.")
+    assert only_rule("1 p(x), p(y) => rain | x != y") == only_rule("1 p(x) ^ p(y) => rain | x != y")
+
+
+@pytest.mark.parametrize(
+    ("text", "sorts"),
+    [
+        ("lives(human, place!)", ("human", "place")),
+        ("*lives(human, place!)", ("human", "place")),
+        ("lives(human, place)\nlives(h, p!)", ("human", "place")),
+        ("lives(place!)", ("place",)),
+    ],
+)
+def test_marks_of_uniqueness(text: str, sorts: tuple[str, ...]) -> None:
+    model = parse(f"place = {{Bonn, Kiel}}\n{text}")
+    assert model.predicates["lives"].sorts == sorts
+    assert model.predicates["lives"].closed == text.startswith("*")
+    sizes = {sort: 2 if sort == "place" else 1 for sort in sorts}
+    assert worlds(model, sizes) == [{0}, {1}]
+
+
+def test_marks_on_several_arguments() -> None:
+    """Exactly one pair for each object that is not marked."""
+    model = parse("meets(person, place!, day!)")
+    assert worlds(model, {"person": 1, "place": 2, "day": 2}) == [{0}, {1}, {2}, {3}]
+
+
+def worlds(model: Model, sizes: dict[str, int]) -> list[set[int]]:
+    """The worlds that hard formulas allow, each by the numbers of its true atoms."""
+    ground = reference.ground(model, sizes)
+    found = []
+    for world in product(range(2), repeat=len(ground.atoms)):
+        values = dict(zip(ground.atoms, world, strict=True))
+        tables = (f.log_table[tuple(values[a] for a in f.scope)] for f in ground.factors)
+        if sum(tables) > -math.inf:
+            found.append({number for number, value in enumerate(world) if value})
+    return sorted(found, key=sorted)
 
 
 ALPHA = NamedWeight("alpha")

@@ -18,6 +18,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    Logarithm,
     NamedWeight,
     Not,
     Number,
@@ -223,7 +224,9 @@ small_weights = st.one_of(
 def _sums(parts: st.SearchStrategy[Weight]) -> st.SearchStrategy[Weight]:
     # Multiplied with a size, so that no literal arithmetic overflows or divides by zero.
     sized = st.builds(Arithmetic, st.just("*"), st.just(SizeOf("person")), parts)
-    return st.builds(Arithmetic, st.sampled_from("+-*/"), sized, sized)
+    return st.builds(
+        Arithmetic, st.sampled_from("+-*/"), sized, sized | st.builds(Logarithm, sized)
+    )
 
 
 weights = st.recursive(small_weights, _sums, max_leaves=5)

@@ -8,8 +8,14 @@ from typing import TypeAlias
 import numpy as np
 
 from liftgbp.errors import EvidenceError, Source
-from liftgbp.evidence.line import FACT, NAMES, malformed, plain_name
-from liftgbp.evidence.statements import FactFile, Statements, unknown_predicate, wrong_arity
+from liftgbp.evidence.line import FACT, NAMES, OBJECTS, malformed, plain_name
+from liftgbp.evidence.statements import (
+    FactFile,
+    ListedObjects,
+    Statements,
+    unknown_predicate,
+    wrong_arity,
+)
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.layout import without_comments
 from liftgbp.model.model import Model
@@ -18,15 +24,16 @@ from liftgbp.model.model import Model
 _Claim: TypeAlias = tuple[str | None, str | None, str | None]
 
 
-def read_facts(model: Model, source: Source) -> list[Statements]:
-    """The facts of a text, by predicate."""
+def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]:
+    """The facts of a text, by predicate, after the objects that it lists."""
     file = FactFile(source, _lines(source))
+    listed: list[ListedObjects] = []
     batches: dict[str, _Batch] = {}
     for row, line in enumerate(file.lines):
         found = FACT.fullmatch(line)
         if found is None:
             if line and not line.isspace():
-                raise file.problem(row, *malformed(line))
+                listed.append(_listed_objects(model, file, row))
             continue
         name = found["predicate"]
         batch = batches.get(name)
@@ -37,7 +44,21 @@ def read_facts(model: Model, source: Source) -> list[Statements]:
         batch.rows.append(row)
         batch.arguments.append(found["arguments"] or "")
         batch.claims.append((found["chance"], found["negation"], found["value"]))
-    return [batch.statements() for batch in batches.values()]
+    return [*listed, *(batch.statements() for batch in batches.values())]
+
+
+def _listed_objects(model: Model, file: FactFile, row: int) -> ListedObjects:
+    """What a line says that states no fact."""
+    found = OBJECTS.fullmatch(file.lines[row])
+    if found is None:
+        raise file.problem(row, *malformed(file.lines[row]))
+    sort = found["sort"]
+    if sort not in model.sorts:
+        message = f"unknown sort {sort}; the model has {', '.join(model.sorts) or 'none'}"
+        raise file.problem(row, message, *found.span("sort"))
+    return ListedObjects(
+        sort, [plain_name(name) for name in NAMES.findall(found["names"])], file, row
+    )
 
 
 def _lines(source: Source) -> list[str]:
@@ -107,6 +128,8 @@ def _meaning(predicate: Predicate, file: FactFile, row: int, claim: _Claim) -> t
         name = name.lower()  # other tools write True and False
     if name not in predicate.values:
         message = f"{predicate.name} takes the values {values}, not {name}"
+        if name[0].isdigit():
+            message += "; how many objects are known is told with --known (known=[...] in Python)"
         raise _problem(file, row, message, "value")
     if negation and not boolean:
         message = f"that an atom has not the value {name} is stated with the probability 0 in front"

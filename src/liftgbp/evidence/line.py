@@ -20,6 +20,11 @@ FACT = re.compile(
     rf"(?:=\s*+(?P<value>{_NAME})\s*+)?"
 )
 
+# A line that names objects of a sort, as some tools write it above the facts.
+OBJECTS = re.compile(
+    rf"\s*+(?P<sort>{_PLAIN})\s*+=\s*+\{{\s*+(?P<names>{_NAME}(?>\s*+,\s*+{_NAME})*+)\s*+\}}\s*+"
+)
+
 # Pieces of the same shape, each with the blanks after it.
 _BEGINNING = re.compile(rf"\s*(?:{_NUMBER}\s+)?(?:!\s*)?")
 _PREDICATE = re.compile(r"[^\W\d]\w*\s*")
@@ -34,6 +39,9 @@ _HINTS = tuple(
         (r'""', "a name in quotes cannot be empty"),
         (r'"(?![^"]*")', "the closing quote is missing"),
         (r"'", 'names are quoted with "'),
+        (r"\{", "objects of a sort are listed like person = {Anna, Bob}"),
+        (r"\?", "an atom of which nothing is known is not listed"),
+        (r"(?<==)>", "a fact is one atom; formulas stand in the model"),
         (r"!=", "state the value that the atom has"),
         (r"[,;^&]|\w", "a line states one fact"),
         (r"[-.:/@+#]", "a name with other characters than letters and digits stands in quotes"),

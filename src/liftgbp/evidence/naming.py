@@ -7,28 +7,37 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from liftgbp.evidence.evidence import Ints
-from liftgbp.evidence.statements import Origin, Statements
+from liftgbp.evidence.statements import ListedObjects, Origin, Statements
 from liftgbp.model.model import Model
 
 
 def number_names(
-    model: Model, statements: Sequence[Statements]
+    model: Model, statements: Sequence[Statements], listed: Sequence[ListedObjects] = ()
 ) -> tuple[list[Ints], dict[str, list[str]]]:
-    """The numbers of the objects of each statement, and the new names of each sort."""
+    """The numbers of the objects of each statement, and the new names of each sort.
+
+    Objects that are listed come before those that only statements name.
+    """
     numbers = {sort: _Numbers(model.object_numbers(sort)) for sort in model.sorts}
+    for line in listed:
+        for name in line.names:
+            _check_printable(line, name)
+            _ = numbers[line.sort][name]
+    settled = {sort: len(found) for sort, found in numbers.items()}
     # Column by column is quick, but leaves new names in the order of columns.
     args = [_args(part, numbers) for part in statements]
     new_names = {}
     for sort, found in numbers.items():
-        known = len(model.constants(sort))
+        known = settled[sort]
         order = _order_of_appearance(statements, args, sort, known, len(found))
         number_of = np.append(np.arange(known), known + np.argsort(order))
         for part, objects in zip(statements, args, strict=True):
             for position in _positions(part, sort):
                 objects[:, position] = number_of[objects[:, position]]
-        names = list(found)[known:]
-        _check_printable(statements, sort, names)
-        new_names[sort] = [names[index] for index in order.tolist()]
+        names = list(found)
+        _check_all_printable(statements, sort, names[known:])
+        new_names[sort] = names[len(model.constants(sort)) : known]
+        new_names[sort] += [names[known + index] for index in order.tolist()]
     return args, new_names
 
 
@@ -73,7 +82,12 @@ def _lines(statements: Sequence[Statements]) -> Iterator[Ints]:
         yield lines
 
 
-def _check_printable(statements: Sequence[Statements], sort: str, names: Sequence[str]) -> None:
+def _check_printable(part: ListedObjects, name: str) -> None:
+    if not name.isprintable():
+        raise part.origin.problem(part.row, f"{name!r} is not a name that can be printed")
+
+
+def _check_all_printable(statements: Sequence[Statements], sort: str, names: Sequence[str]) -> None:
     """Refuses names that no message and no table could show."""
     wrong = next((name for name in names if not name.isprintable()), None)
     if wrong is None:

@@ -15,7 +15,7 @@ from liftgbp.evidence.joined import Joined, join
 from liftgbp.evidence.known import parse_known
 from liftgbp.evidence.naming import number_names
 from liftgbp.evidence.places import PlacedRows, Places
-from liftgbp.evidence.statements import Origin, Statements, unknown_predicate
+from liftgbp.evidence.statements import ListedObjects, Origin, Statements, unknown_predicate
 from liftgbp.evidence.tables import read_table, table_source
 from liftgbp.model.ast import BOOLEAN, Sort
 from liftgbp.model.includes import read_source
@@ -66,11 +66,11 @@ def load_evidence(
     predicate: `friends=friends.csv`, `friends=friends.parquet` or `friends=data.duckdb:table`.
     Its columns are the arguments in order, and a last one may tell the truth or the value.
     """
-    statements = [part for source in sources for part in _read(model, source)]
-    return _evidence(model, statements, closed, known)
+    parts = [part for source in sources for part in _read(model, source)]
+    return _evidence(model, parts, closed, known)
 
 
-def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements]:
+def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements | ListedObjects]:
     table = table_source(source) if isinstance(source, str) else None
     # A file may have an equals sign in its name.
     if table is not None and not Path(source).is_file():
@@ -79,10 +79,15 @@ def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements]:
 
 
 def _evidence(
-    model: Model, statements: Sequence[Statements], closed: Iterable[str], known: Iterable[str]
+    model: Model,
+    parts: Sequence[Statements | ListedObjects],
+    closed: Iterable[str],
+    known: Iterable[str],
 ) -> Evidence:
+    statements = [part for part in parts if isinstance(part, Statements)]
+    listed = [part for part in parts if isinstance(part, ListedObjects)]
     all_closed = closed_in(model) | _checked_closed(model, closed)
-    args, new_names = number_names(model, statements)
+    args, new_names = number_names(model, statements, listed)
     enlarged = model.with_constants(new_names) if any(new_names.values()) else model
     joined = join(enlarged, statements, args)
     origins = [part.origin for part in statements]

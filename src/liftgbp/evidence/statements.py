@@ -43,6 +43,16 @@ class Statements:
     rows: Ints
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class ListedObjects:
+    """Names of objects of a sort that a source lists without saying anything about them."""
+
+    sort: str
+    names: Sequence[str]
+    origin: Origin
+    row: int
+
+
 @dataclass(frozen=True, eq=False)
 class FactFile:
     """A text of facts, one per line; in `lines`, comments are blank."""

@@ -29,7 +29,13 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 from liftgbp.model.names import is_reserved, reserved_message
 from liftgbp.model.scopes import free_variables
-from liftgbp.model.statements import NEEDS_WEIGHT, BareAtom, Statement, WeightDeclaration
+from liftgbp.model.statements import (
+    NEEDS_WEIGHT,
+    BareAtom,
+    ExactlyOne,
+    Statement,
+    WeightDeclaration,
+)
 
 
 def assemble(statements: Iterable[Statement], name: str) -> Model:
@@ -47,6 +53,9 @@ def assemble(statements: Iterable[Statement], name: str) -> Model:
         elif isinstance(statement, Predicate):
             _check_names((statement.name, *statement.sorts), statement.span)
             _declare(predicates, statement)
+        elif isinstance(statement, ExactlyOne):
+            _declare_unless_known(predicates, statement.predicate)
+            rules.append(_uniqueness(statement))
         elif isinstance(statement, BareAtom):
             raise _neither_rule_nor_declaration(statement, predicates)
         else:
@@ -94,6 +103,16 @@ def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
         raise ModelError(f"{new.name} was declared with values {values}{_at(known)}", new.span)
 
 
+def _declare_unless_known(predicates: dict[str, Predicate], marked: Predicate) -> None:
+    """Declares a predicate with marks; of a known one, the statement may name variables instead."""
+    known = predicates.get(marked.name)
+    if known is None or len(known.sorts) != len(marked.sorts):
+        _check_names((marked.name, *marked.sorts), marked.span)
+        _declare(predicates, marked)
+    elif marked.closed:
+        predicates[marked.name] = replace(known, closed=True)
+
+
 def _neither_rule_nor_declaration(
     atom: BareAtom, predicates: Mapping[str, Predicate]
 ) -> ModelError:
@@ -108,6 +127,26 @@ def _at(known: WeightDeclaration | Sort | Predicate) -> str:
 
 
 # --- rules
+
+
+def _uniqueness(statement: ExactlyOne) -> WeightedFormula:
+    """One hard formula, so that all atoms of which one holds stand in one region."""
+    name, arity = statement.predicate.name, len(statement.predicate.sorts)
+    given = {i: Variable(f"x{i + 1}") for i in range(arity)}
+    one = {i: Variable(f"y{i + 1}") for i in statement.marked}
+    other = {i: Variable(f"z{i + 1}") for i in statement.marked}
+
+    def atom(chosen: Mapping[int, Variable]) -> Is:
+        return Is(Atom(name, tuple(chosen.get(i, given[i]) for i in range(arity))))
+
+    same = tuple(Equal(other[i], one[i]) for i in statement.marked)
+    only: Formula = Implies(atom(other), same[0] if len(same) == 1 else And(same))
+    for i in reversed(statement.marked):
+        only = Forall(other[i], only)
+    formula: Formula = And((atom(one), only))
+    for i in reversed(statement.marked):
+        formula = Exists(one[i], formula)
+    return WeightedFormula(formula, None, span=statement.predicate.span)
 
 
 def _final(rule: Rule, propositions: frozenset[str]) -> Rule:

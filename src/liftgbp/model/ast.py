@@ -6,6 +6,7 @@ equals the same model read from a file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -213,7 +214,14 @@ class Arithmetic:
     right: Weight
 
 
-Weight: TypeAlias = Number | SizeOf | NamedWeight | Arithmetic
+@dataclass(frozen=True, slots=True)
+class Logarithm:
+    """The natural logarithm of a number, written `log(0.9/0.1)`."""
+
+    argument: Weight
+
+
+Weight: TypeAlias = Number | SizeOf | NamedWeight | Arithmetic | Logarithm
 
 _NO_NAMES: Mapping[str, float] = MappingProxyType({})
 
@@ -238,6 +246,9 @@ def evaluate_weight(
         case Arithmetic(operator, left, right):
             a, b = (evaluate_weight(part, sizes, named) for part in (left, right))
             return {"+": a + b, "-": a - b, "*": a * b}[operator] if operator != "/" else a / b
+        case Logarithm(argument):
+            number = evaluate_weight(argument, sizes, named)
+            return math.log(number) if number > 0 else math.nan
 
 
 def weight_parts(weight: Weight) -> Iterator[Weight]:
@@ -246,6 +257,8 @@ def weight_parts(weight: Weight) -> Iterator[Weight]:
     if isinstance(weight, Arithmetic):
         yield from weight_parts(weight.left)
         yield from weight_parts(weight.right)
+    elif isinstance(weight, Logarithm):
+        yield from weight_parts(weight.argument)
 
 
 # --- rules: what a model is made of

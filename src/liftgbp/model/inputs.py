@@ -20,6 +20,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    Logarithm,
     NamedWeight,
     Not,
     Number,
@@ -96,7 +97,7 @@ def weight(given: SupportsFloat | str | Weight) -> Weight:
     if isinstance(given, str):
         reader, node = _parsed(given, "weight", "weight")
         return reader.weight(node)
-    if isinstance(given, Number | SizeOf | NamedWeight | Arithmetic):
+    if isinstance(given, Number | SizeOf | NamedWeight | Arithmetic | Logarithm):
         return given
     value = _as_float(given)
     if value is None:

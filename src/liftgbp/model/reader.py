@@ -22,6 +22,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    Logarithm,
     NamedWeight,
     Not,
     Number,
@@ -81,6 +82,8 @@ class Reader:
 
     def atom(self, call: ParseTree) -> Atom:
         """A predicate applied to terms."""
+        for mark in call.find_data("unique"):
+            raise self.problem("marks of uniqueness (person!) stand in declarations only", mark)
         arguments = (tokens(argument)[-1] for argument in call_arguments(call))
         return Atom(str(call.children[0]), tuple(map(self.term, arguments)), self.span(call))
 
@@ -122,6 +125,8 @@ class Reader:
                 return Or(parts)
             case "implies":
                 return Implies(*parts)
+            case "premises":
+                return Implies(And(parts[:-1]), parts[-1])
             case _:
                 return Iff(*parts)
 
@@ -199,6 +204,8 @@ class Reader:
             if isinstance(operand, Number):
                 return Number(-operand.value)
             return Arithmetic("-", Number(0.0), operand)
+        if node.data == "logarithm":
+            return Logarithm(self._arithmetic(node.children[1]))
         left, operator, right = node.children
         return Arithmetic(str(operator), self._arithmetic(left), self._arithmetic(right))
 

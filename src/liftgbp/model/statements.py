@@ -66,7 +66,18 @@ class BareAtom:
     span: Span
 
 
-Statement: TypeAlias = WeightDeclaration | Sort | Predicate | Rule | BareAtom
+@dataclass(frozen=True, slots=True)
+class ExactlyOne:
+    """That the predicate holds for exactly one choice of its marked arguments, as in `p(x, y!)`.
+
+    The predicate is as the statement would declare it, unless another one does.
+    """
+
+    predicate: Predicate
+    marked: tuple[int, ...]
+
+
+Statement: TypeAlias = WeightDeclaration | Sort | Predicate | Rule | BareAtom | ExactlyOne
 
 
 def read_statements(source: Source) -> Iterator[Statement | Include]:
@@ -74,7 +85,12 @@ def read_statements(source: Source) -> Iterator[Statement | Include]:
     reader = Reader(source)
     for tree in subtrees(cast(ParseTree, parse_tree(source, "model"))):
         reader.check_nesting(tree)
-        yield _statement(reader, tree)
+        statement = _statement(reader, tree)
+        marks = list(tree.find_data("unique"))
+        if marks and isinstance(statement, Predicate):
+            yield _exactly_one(reader, tree, statement, marks)
+        else:
+            yield statement
 
 
 def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
@@ -222,6 +238,20 @@ def _predicate(
         )
     sorts = tuple(str(tokens(argument)[0]) for argument in call_arguments(call))
     return Predicate(str(call.children[0]), sorts, values, span=reader.span(tree))
+
+
+def _exactly_one(
+    reader: Reader, tree: ParseTree, predicate: Predicate, marks: list[ParseTree]
+) -> ExactlyOne:
+    if predicate.values != BOOLEAN:
+        raise reader.problem(
+            "marks of uniqueness are for predicates that are false or true; this one has exactly "
+            "one value for each atom anyway",
+            marks[0],
+        )
+    call = next(tree.find_data("call"))
+    kinds = [argument.data for argument in call_arguments(call)]
+    return ExactlyOne(predicate, tuple(i for i, kind in enumerate(kinds) if kind == "unique"))
 
 
 def _could_be_declared(call: ParseTree) -> bool:

@@ -26,7 +26,7 @@ _WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
     ({"NOT"}, _FORMULAS | _COMPARISONS, ("a formula",)),
     (
         {"IFF"},
-        _OPERATORS | _COMPARISONS | {"PERIOD", "COLON", "BAR", "LPAR"},
+        _OPERATORS | _COMPARISONS | {"PERIOD", "COLON", "COMMA", "BAR", "LPAR"},
         ("an operator (^, v, =>, <=>)",),
     ),
     (_TERMS | {"LBRACE"}, {"MINUS"}, ("a name", "a number", "'{'")),
@@ -53,7 +53,6 @@ _HINTS = tuple(
         (r"[<>≤≥](?!=>|->)", "only = and != are known"),
         (r"∃", "this quantifier is written EXIST"),
         (r"∀", "this quantifier is written FORALL"),
-        (r"(?<=\w)!", "marks of uniqueness (person!) are not part of the language"),
         (r"\$(?![^\W\d])", "a named weight is written like $alpha"),
         (r"\+(?=\s*[\d.$])", "a positive number is written without +"),
         (r'""', "a name in quotes cannot be empty"),

@@ -17,6 +17,7 @@ from liftgbp.model.ast import (
     Iff,
     Implies,
     Is,
+    Logarithm,
     NamedWeight,
     Not,
     Number,
@@ -248,6 +249,8 @@ def _weight_operand(weight: Weight, place: int) -> str:
             return f"|{sort}|"
         case NamedWeight(name):
             return f"${name}"
+        case Logarithm(argument):
+            return f"log({_weight_operand(argument, _SUM)})"
         case Arithmetic(operator, left, right):
             binding = _SUM if operator in "+-" else _PRODUCT
             # Operators of equal strength group to the left.
