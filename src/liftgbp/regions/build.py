@@ -209,11 +209,12 @@ class _Builder:
 
     def _held(self, cluster: Cluster) -> tuple[HeldFactor, ...]:
         position = {atom: k for k, atom in enumerate(cluster)}
+        own = kinds(cluster)
         return tuple(
             HeldFactor(number, tuple(position[_rename_atom(a, placed)] for a in parfactor.atoms))
             for number, parfactor in enumerate(self._normal.parfactors)
             if self._homes.get(number, cluster) == cluster
-            and self._scope_kinds[number] <= kinds(cluster)
+            and self._scope_kinds[number] <= own
             for placed in embeddings(parfactor.atoms, cluster, parfactor.exchangeable)
         )
 

@@ -270,10 +270,26 @@ def inner_masks(
             if family.kind == "clusters" and _has_neighbours(cluster, outer, family, class_sizes):
                 return set(range(1, whole))
             shared: set[int] = set()
-            for other in outer:
-                if kinds(cluster) & kinds(other):
-                    shared |= overlaps(cluster, other, class_sizes)
+            for part in _shareable_parts(cluster, outer):
+                shared |= overlaps(cluster, part, class_sizes)
             return closed_under_intersection(shared - {whole})
+
+
+def _shareable_parts(cluster: Cluster, outer: Iterable[Cluster]) -> set[Cluster]:
+    """What of each outer region may coincide with atoms of a cluster; equal parts are one.
+
+    The rest of an outer region is left out if its objects are of classes that the cluster has none
+    of: these find their places whatever the others do.
+    """
+    own = kinds(cluster).keys()
+    homes = {home for home, _ in objects_of(cluster)}
+    parts: set[Cluster] = set()
+    for other in outer:
+        part = tuple(atom for atom in other if canonise((atom,)).cluster in own)
+        rest = set(objects_of(other)) - set(objects_of(part))
+        if part:
+            parts.add(other if any(home in homes for home, _ in rest) else part)
+    return parts
 
 
 def _has_neighbours(

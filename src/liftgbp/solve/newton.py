@@ -18,6 +18,7 @@ from copy import copy
 from dataclasses import dataclass, fields
 
 import numpy as np
+import scipy.linalg
 
 from liftgbp.plan.plan import Floats, Ints, Plan
 from liftgbp.solve.polytope import Polytope
@@ -136,11 +137,11 @@ class Metric:
         y = np.maximum(self._b * self._alive @ to_inner.T, SMALLEST)
         inner = to_inner * self.root[:, None, :] / np.sqrt(y)[:, :, None]
         inner = self.onto.complement(inner)
-        size, turn = np.linalg.eigh(inner @ _transposed(inner))
+        size, turn = eigenvectors(inner @ _transposed(inner))
         spread = np.sqrt(np.where(size > 1e-14, size, 0.0))
         lengths = np.where(spread > 0, spread, np.inf)
         weighted = _transposed(turn) * self._energy.inner_weight[:, None, :] @ turn
-        bend, mix = np.linalg.eigh(spread[:, :, None] * weighted * spread[:, None, :])
+        bend, mix = eigenvectors(spread[:, :, None] * weighted * spread[:, None, :])
         return Curvatures(1 + bend, inner, _transposed(turn / lengths[:, None, :] @ mix))
 
     def relative(self, step: Floats) -> Floats:
@@ -233,7 +234,8 @@ class Projection:
         # Equations between tiny beliefs are tiny; scaled to unit diagonal they keep their digits.
         diagonal = np.einsum("sii->si", gram)
         self._scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
-        values, vectors = np.linalg.eigh(self._scale[:, :, None] * gram * self._scale[:, None, :])
+        gram = self._scale[:, :, None] * gram * self._scale[:, None, :]
+        values, vectors = eigenvectors(gram)
         inverse = np.where(values > 1e-13, 1 / np.maximum(values, 1e-13), 0.0)
         self._inverse = (vectors * inverse[:, None, :]) @ _transposed(vectors)
 
@@ -283,6 +285,17 @@ def nearest_consistent(
         at_rounding = (error[left] < ROUNDED) & (error[left] > before / 2)
         left = left[(error[left] > CONSISTENT) & ~at_rounding]
     return b, error
+
+
+def eigenvectors(stack: Floats) -> tuple[Floats, Floats]:
+    """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns."""
+    try:
+        values, vectors = np.linalg.eigh(stack)
+    except np.linalg.LinAlgError:
+        # Divide and conquer fails on some matrices with entries of widely different orders.
+        pairs = [scipy.linalg.eigh(matrix, driver="ev") for matrix in stack]
+        values, vectors = (np.array(part) for part in zip(*pairs, strict=True))
+    return values, vectors
 
 
 def _transposed(stack: Floats) -> Floats:

@@ -1,0 +1,147 @@
+"""How the cost grows with the model: time per lifted table entry and edge should stay flat."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rich.console import Console
+from rich.table import Table
+
+import liftgbp
+from liftgbp.plan import compile_plan
+from liftgbp.signature import canonise
+from liftgbp.solve import Flooding
+
+PEOPLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Models of growing size: what grows, the steps, and the text of each model."""
+
+    quantity: str
+    steps: tuple[int, ...]
+    text: Callable[[int], str]
+
+
+def formulas(count: int) -> str:
+    """So many formulas over the same seven predicates."""
+    declared = [f"p{i}(person)" for i in range(6)]
+    rules = [f"0.{k + 1:02} p{k // 6}(x) ^ r(x,y) => p{k % 6}(y) | x != y" for k in range(count)]
+    return "\n".join([*declared, "r(person, person)", *rules])
+
+
+def arity(count: int) -> str:
+    """One predicate with so many arguments, and its rotation."""
+    variables = "xyzuv"[: max(2, count)]
+    args, rotated = variables[:count], (variables[1:] + variables[0])[:count]
+    sorts = ", ".join(["person"] * count)
+    return f"r({sorts})\n0.5 r({','.join(args)}) => r({','.join(rotated)}) | distinct"
+
+
+def predicates(count: int) -> str:
+    """So many predicates, each tied to the next."""
+    declared = [f"p{i}(person)" for i in range(count)]
+    rules = [f"0.1 p{i}(x) <=> p{(i + 1) % count}(y) | x != y" for i in range(count)]
+    return "\n".join([*declared, *rules])
+
+
+def region_states(bits: int) -> str:
+    """A region of 2 to the so many states, which shares an atom with another."""
+    declared = [f"p{i}(person)" for i in range(bits)]
+    atoms = " v ".join(f"p{i}(x)" for i in range(bits))
+    return "\n".join([*declared, f"0.5 {atoms}", "0.01 p0(x) <=> p0(y) | x != y"])
+
+
+def classes(count: int) -> str:
+    """So many people that formulas mention by name, each a class of its own."""
+    facts = [f"0.{k + 1:02} smokes(P{k})" for k in range(count - 1)]
+    rule = "0.01 friends(x,y) ^ smokes(x) => smokes(y) | x != y"
+    return "\n".join(["friends(person, person)", "smokes(person)", *facts, rule])
+
+
+FAMILIES = (
+    Family("formulas", (1, 3, 10, 30), formulas),
+    Family("arity", (1, 2, 3, 4), arity),
+    Family("predicates", (2, 4, 8, 16, 32), predicates),
+    Family("region, 2^k states", (4, 8, 12, 16, 20), region_states),
+    Family("classes", (1, 2, 5, 10, 20), classes),
+)
+
+
+def main() -> None:
+    Console(width=120).print(growth())
+
+
+def growth() -> Table:
+    table = Table(
+        title=f"cost against size, flooding, {PEOPLE} people: the last two columns should stay flat"
+    )
+    table.add_column("what grows")
+    headings = ("", "regions", "edges", "entries", "shatter", "graph", "plan", "solve", "auto, ms")
+    for heading in (*headings, "build, µs per entry + edge", "auto, µs per entry + edge"):
+        table.add_column(heading, justify="right")
+    for family in FAMILIES:
+        for row in _rows(family):
+            table.add_row(family.quantity, *row)
+        table.add_section()
+    return table
+
+
+def _rows(family: Family) -> Iterator[Iterable[str]]:
+    for step in family.steps:
+        model = liftgbp.parse(family.text(step))
+        stages = _stages(model)
+        units = stages.entries + stages.edges
+        yield (
+            str(step),
+            str(stages.regions),
+            str(stages.edges),
+            f"{stages.entries:,}",
+            *(f"{1e3 * seconds:.1f}" for seconds in (*stages.build, stages.solve, stages.auto)),
+            f"{1e6 * sum(stages.build) / units:.1f}",
+            f"{1e6 * stages.auto / units:.1f}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    regions: int
+    edges: int
+    entries: int
+    build: tuple[float, float, float]
+    solve: float
+    auto: float
+
+
+def _stages(model: liftgbp.Model) -> Stages:
+    sizes = {"person": PEOPLE}
+    clock = [time.process_time()]
+
+    def tick() -> None:
+        clock.append(time.process_time())
+
+    canonise.cache_clear()
+    normal = liftgbp.shatter(model, sizes)
+    tick()
+    graph = liftgbp.build_regions(normal)
+    tick()
+    plan = compile_plan(graph)
+    tick()
+    Flooding()(plan)
+    tick()
+    canonise.cache_clear()
+    liftgbp.infer(model, sizes)
+    tick()
+    shatter, regions, compiled, solve, auto = (b - a for a, b in pairwise(clock))
+    entries = plan.layout.region_slice(len(graph.regions) - 1).stop + plan.layout.message_entries
+    return Stages(
+        len(graph.regions), len(graph.edges), entries, (shatter, regions, compiled), solve, auto
+    )
+
+
+if __name__ == "__main__":
+    main()
