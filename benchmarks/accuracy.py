@@ -42,8 +42,7 @@ class Case:
 CASES = (
     Case(
         "friends-smokers",
-        "friends(person,person)\nsmokes(person)\n"
-        "$w friends(x,y) ^ smokes(x) => smokes(y) | x != y",
+        "friends(person,person)\nsmokes(person)\n$w friends(x,y) ^ smokes(x) => smokes(y) | x != y",
         "friends(x,y)",
         (3, 4, 5, 8, 10, 15, 20, 50, 100, 200),
         counted="smokes",

@@ -132,8 +132,8 @@ class Answers:
         >>> import liftgbp
         >>> model = liftgbp.parse("s(thing)\\n1.5 s(x) <=> s(y) | x != y")
         >>> answers = liftgbp.infer(model, sizes={"thing": 9})
-        >>> [round(answers.at(point).marginal("s(x)"), 3) for point in answers.minima]
-        [0.0, 1.0, 0.5]
+        >>> sorted(round(answers.at(point).marginal("s(x)"), 3) for point in answers.minima)
+        [0.0, 0.5, 1.0]
         """
         solution = replace(
             self.solution,

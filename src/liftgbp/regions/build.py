@@ -213,8 +213,7 @@ class _Builder:
         return tuple(
             HeldFactor(number, tuple(position[_rename_atom(a, placed)] for a in parfactor.atoms))
             for number, parfactor in enumerate(self._normal.parfactors)
-            if self._homes.get(number, cluster) == cluster
-            and self._scope_kinds[number] <= own
+            if self._homes.get(number, cluster) == cluster and self._scope_kinds[number] <= own
             for placed in embeddings(parfactor.atoms, cluster, parfactor.exchangeable)
         )
 
