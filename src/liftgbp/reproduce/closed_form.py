@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import gammaln
 
 LARGEST = 10**6
 """Sums over more smokers than this take seconds."""
@@ -25,6 +24,8 @@ def friends_of_smokers(weight: float, people: int) -> float:
     smokers = np.arange(people + 1)
     mixed_pairs = smokers * (people - smokers)
     broken = math.log1p(math.exp(-weight)) - math.log(2)
+    from scipy.special import gammaln  # slow to import
+
     choices = gammaln(people + 1) - gammaln(smokers + 1) - gammaln(people - smokers + 1)
     log_shares = choices + broken * mixed_pairs
     shares = np.exp(log_shares - log_shares.max())

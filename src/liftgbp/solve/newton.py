@@ -18,7 +18,6 @@ from copy import copy
 from dataclasses import dataclass, fields
 
 import numpy as np
-import scipy.linalg
 
 from liftgbp.plan.plan import Floats, Ints, Plan
 from liftgbp.solve.polytope import Polytope
@@ -293,7 +292,9 @@ def eigenvectors(stack: Floats) -> tuple[Floats, Floats]:
         values, vectors = np.linalg.eigh(stack)
     except np.linalg.LinAlgError:
         # Divide and conquer fails on some matrices with entries of widely different orders.
-        pairs = [scipy.linalg.eigh(matrix, driver="ev") for matrix in stack]
+        from scipy.linalg import eigh  # rarely needed, and slow to import
+
+        pairs = [eigh(matrix, driver="ev") for matrix in stack]
         values, vectors = (np.array(part) for part in zip(*pairs, strict=True))
     return values, vectors
 
