@@ -121,3 +121,16 @@ def test_twins_share_a_class() -> None:
     (carl,) = answers.query("smokes(Carl)")
     (bob,) = answers.query("smokes(Bob)")
     assert carl.values == bob.values
+
+
+@pytest.mark.parametrize("road", ["classes", "ground"])
+def test_check_closes_what_the_model_closes(road: str) -> None:
+    model = liftgbp.parse("""
+    *friends(person, person)
+    smokes(person)
+    1.4 friends(x,y) ^ smokes(x) => smokes(y)
+    0.3 smokes(x)
+    """)
+    report = liftgbp.check(model, sizes={"person": 3}, road=road)
+    assert report.agrees
+    assert report.exact_log_z == pytest.approx(1.4 * 9 + 3 * math.log(1 + math.exp(0.3)))

@@ -112,6 +112,8 @@ def check(
     """
     if iterations < 1:
         raise InputError(f"iterations must be at least 1, got {iterations}")
+    if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
+        evidence = Evidence.of(model)
     answers = infer(
         model,
         sizes,

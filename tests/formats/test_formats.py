@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from random_networks import log_weights, log_z, networks
 
+import liftgbp
 from liftgbp import reference
 from liftgbp.errors import CapacityError, ContradictionError, InputError, ModelError, QueryError
 from liftgbp.evidence import Evidence
@@ -463,3 +464,15 @@ def test_files_of_models_with_evidence_keep_the_exact_answers(
         objects = tuple(obj for obj in args.tolist() if obj >= 0)
         atom = reference.GroundAtom(predicates[predicate], objects)
         assert np.allclose(probabilities, expected.marginals[atom], rtol=0, atol=1e-9), atom
+
+
+def test_a_variable_with_one_value_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "net.uai"
+    path.write_text("MARKOV\n3\n1 3 1\n1\n2 0 1\n3\n1 2 3\n")
+    answers = liftgbp.infer_network(path)
+    for single in ("x0", "x2"):
+        (row,) = answers.query(single)
+        assert row.values == {"0": 1.0, "1": 0.0}
+    (row,) = answers.query("x1")
+    assert list(row.values.values()) == pytest.approx([1 / 6, 2 / 6, 3 / 6])
+    assert answers.log_z == pytest.approx(math.log(6))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -271,3 +272,19 @@ def test_small_domains_have_fewer_rows(query: str) -> None:
     for row, (_, answer) in zip(rows, alone, strict=True):
         assert row.answer.count == answer.count
         assert row.answer.values == pytest.approx(answer.values)
+
+
+def test_closed_predicates_are_closed_in_sweeps() -> None:
+    """Without friends everybody smokes or not alone, and all implications hold."""
+    model = liftgbp.parse("""
+    *friends(person, person)
+    smokes(person)
+    1.4 friends(x,y) ^ smokes(x) => smokes(y)
+    0.3 smokes(x)
+    """)
+    rows = sweep(model, sizes={"person": [1, 3, 10, 1000]}, queries=["smokes(x)"]).rows
+    assert len(rows) == 4
+    for row in rows:
+        ((_, size),) = row.point.sizes
+        assert row.answer.values["true"] == pytest.approx(1 / (1 + math.exp(-0.3)))
+        assert row.log_z == pytest.approx(1.4 * size**2 + size * math.log(1 + math.exp(0.3)))

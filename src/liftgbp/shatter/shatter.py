@@ -63,7 +63,8 @@ def shatter(
 class Shattering:
     """What the normal forms of a model for the same domain sizes have in common.
 
-    Its own classes are those that rules and evidence tell apart; they may be split further.
+    Its own classes are those that rules and evidence tell apart; they may be split further. Without
+    evidence, the predicates that the model declares to be closed are still closed.
     """
 
     def __init__(
@@ -74,6 +75,8 @@ class Shattering:
         evidence: Evidence | None = None,
         table_cap: int = TABLE_CAP,
     ) -> None:
+        if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
+            evidence = Evidence.of(model)
         self.model = model if evidence is None else evidence.model
         self.sizes = (model if evidence is None else evidence).domain_sizes(sizes)
         self.evidence = evidence
