@@ -124,6 +124,29 @@ def test_twins_share_a_class() -> None:
 
 
 @pytest.mark.parametrize("road", ["classes", "ground"])
+def test_violations_name_facts_below_quantifiers(road: str) -> None:
+    model = liftgbp.parse("lives(person, place!)")
+    evidence = liftgbp.parse_evidence(model, "lives(Ute, Bonn)\n  lives(Ute, Kiel)", name="f.db")
+    with pytest.raises(ContradictionError) as caught:
+        liftgbp.infer(model, evidence=evidence, road=road)
+    assert "x1 = Ute: lives(Ute,Bonn) is true (f.db:1:1), lives(Ute,Kiel) is true (f.db:2:3)" in (
+        caught.value.message
+    )
+
+
+@pytest.mark.parametrize("road", ["classes", "ground"])
+def test_violations_by_counted_objects(road: str) -> None:
+    model = liftgbp.parse("smokes(person)\ncancer(person)\nsmokes(x) => cancer(x).")
+    evidence = liftgbp.parse_evidence(model, "smokes(Ute)", known=["smokes(x) ^ !cancer(x) = 2"])
+    with pytest.raises(ContradictionError) as caught:
+        liftgbp.infer(model, {"person": 5}, evidence=evidence, road=road)
+    assert caught.value.message == (
+        "the evidence violates this hard formula for x = #2: smokes(#2) is true, "
+        "cancer(#2) is false"
+    )
+
+
+@pytest.mark.parametrize("road", ["classes", "ground"])
 def test_check_closes_what_the_model_closes(road: str) -> None:
     model = liftgbp.parse("""
     *friends(person, person)

@@ -178,5 +178,7 @@ def test_evidence_that_violates_a_hard_formula(tmp_path: Path) -> None:
     facts.write_text("smokes(Anna)\n!cancer(Anna)\n", encoding="utf-8")
     for road in ("classes", "ground"):
         message = refused("query", path, "-e", facts, "--road", road)
-        assert "the evidence violates this hard formula" in message
+        assert "the evidence violates this hard formula for x = Anna" in message
+        assert f"smokes(Anna) is true ({facts}:1:1)" in " ".join(message.split())
+        assert f"cancer(Anna) is false ({facts}:2:1)" in " ".join(message.split())
         assert f"{path}:3:1" in message

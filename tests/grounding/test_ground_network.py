@@ -303,7 +303,7 @@ def test_violated_hard_formula_names_an_example_and_a_fact() -> None:
     assert error.value.span.source.name == "social.mln"
     assert error.value.message == (
         "the evidence violates this hard formula for x = Bob, y = Anna: "
-        "friends(Bob,Anna) is true (facts.db:2), smokes(Anna) is false"
+        "friends(Bob,Anna) is true (facts.db:2:1), smokes(Anna) is false"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TypeAlias
@@ -115,6 +115,14 @@ class Evidence:
                 )
         return result
 
+    def known_blocks(self) -> Iterator[tuple[Known, int]]:
+        """Counted objects with the number of the first of them; they follow the named ones."""
+        following = {sort: len(self.model.constants(sort)) for sort in self.model.sorts}
+        for known in self.known:
+            if known.count:
+                yield known, following[known.sort]
+                following[known.sort] += known.count
+
     def facts(self, sizes: Mapping[str, int] | None = None) -> dict[str, Relation]:
         """The observed atoms of each predicate, also those of objects without names.
 
@@ -129,11 +137,8 @@ class Evidence:
                 f"cannot write out more than {WRITE_OUT_CAP} known objects one by one"
             )
         parts = {name: [relation] for name, relation in self.hard.items()}
-        used = {sort: len(self.model.constants(sort)) for sort in self.model.sorts}
-        for known in self.known:
-            first = used[known.sort]
-            used[known.sort] += known.count
-            objects = np.arange(first, used[known.sort], dtype=np.int64)[:, None]
+        for known, first in self.known_blocks():
+            objects = np.arange(first, first + known.count, dtype=np.int64)[:, None]
             for name, value in known.values:
                 values = np.full(known.count, value, dtype=np.int64)
                 parts.setdefault(name, []).append(Relation(objects, values))

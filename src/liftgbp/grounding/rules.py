@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.grounding.contradictions import contradiction
+from liftgbp.evidence.contradictions import contradiction
 from liftgbp.grounding.drivers import drivers_of
 from liftgbp.grounding.factors import AtomFactors
 from liftgbp.grounding.facts import open_facts
@@ -135,7 +135,7 @@ class RuleGrounder:
             result.factors.append(AtomFactors(predicates, args, table))
 
     def _contradiction(self, pattern: Pattern, row: Sequence[int]) -> ContradictionError:
-        return contradiction(self._setting, self._rule, _substitution(pattern, row))
+        return contradiction(self._setting.evidence, self._rule, _substitution(pattern, row))
 
     def _other_row(self, pattern: Pattern, selections: Sequence[Selection]) -> tuple[int, ...]:
         """The first substitution of a pattern that no selection holds."""

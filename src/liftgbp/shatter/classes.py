@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import CapacityError
-from liftgbp.evidence import Evidence, Known
+from liftgbp.evidence import Evidence
 from liftgbp.model.ast import applied
 from liftgbp.model.model import Model
 from liftgbp.model.writer import object_text
@@ -55,15 +55,6 @@ def object_classes(
         classes += own.classes
         homes[sort] = own.homes
     return tuple(classes), homes
-
-
-def known_blocks(evidence: Evidence) -> Iterator[tuple[Known, int]]:
-    """Counted objects with the number of the first of them; they follow the named ones."""
-    following = {sort: len(evidence.model.constants(sort)) for sort in evidence.model.sorts}
-    for known in evidence.known:
-        if known.count:
-            yield known, following[known.sort]
-            following[known.sort] += known.count
 
 
 class _Facts:
@@ -231,7 +222,7 @@ class _SortClasses:
 
     def _add_known(self, drafts: dict[Profile, _Draft]) -> None:
         assert self._facts is not None
-        for known, start in known_blocks(self._facts.evidence):
+        for known, start in self._facts.evidence.known_blocks():
             if known.sort == self._sort:
                 profile = tuple(sorted(known.values))
                 draft = drafts.setdefault(profile, _Draft(facts=self._words(profile)))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.evidence import Evidence
-from liftgbp.shatter.classes import Ints, known_blocks
+from liftgbp.shatter.classes import Ints
 from liftgbp.shatter.normal import (
     SOFT,
     Homes,
@@ -40,7 +40,7 @@ def observed(
         telling = _telling_rows(relation.args, predicates[name].sorts, classes)
         patterns = _patterns(number[name], predicates[name].sorts, relation.args[telling], homes)
         values.update(zip(patterns, relation.values[telling].tolist(), strict=True))
-    for known, start in known_blocks(evidence):
+    for known, start in evidence.known_blocks():
         for name, value in known.values:
             counts[number[name]] += known.count
             values[number[name], ((homes[known.sort].of(start), 0),)] = value

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
+from liftgbp.evidence.contradictions import contradiction
 from liftgbp.model.ast import Constant, Rule, SizeOf, TableParfactor, Term, weight_parts
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
@@ -122,7 +123,8 @@ class Shattering:
             if parfactor.atoms:
                 parfactors.append(parfactor)
             else:
-                self._check_possible(parfactor, observations)
+                if parfactor.log_table == -np.inf:
+                    raise self._contradiction(parfactor.rule, classes, observations)
                 constant += Fraction(float(parfactor.log_table)) * parfactor.copies
         return NormalModel(
             model=self.model,
@@ -159,17 +161,26 @@ class Shattering:
         self._known_ways[key] = observations, ways
         return ways
 
-    def _check_possible(self, parfactor: NormalParfactor, observations: Observations) -> None:
-        if parfactor.log_table != -np.inf:
-            return
-        if parfactor.rule == SOFT:
-            raise ContradictionError("an uncertain observation rules out what is observed")
-        raise ContradictionError(
-            "the evidence violates this hard formula"
-            if observations
-            else "no world satisfies this hard formula",
-            self.model.rules[parfactor.rule].span,
+    def _contradiction(
+        self, number: int, classes: tuple[ObjectClass, ...], observations: Observations
+    ) -> ContradictionError:
+        if number == SOFT:
+            return ContradictionError("an uncertain observation rules out what is observed")
+        rule = self.model.rules[number]
+        substitution = next(
+            way.substitution
+            for way in self._ways(classes, observations)
+            if way.rule == number and not way.atoms and way.table == -np.inf
         )
+        example = {
+            name: classes[k].examples[index]
+            for name, (k, index) in substitution.items()
+            if index < len(classes[k].examples)
+        }
+        if self.evidence is None or len(example) < len(substitution):
+            violated = "the evidence violates" if observations else "no world satisfies"
+            return ContradictionError(f"{violated} this hard formula", rule.span)
+        return contradiction(self.evidence, rule, example)
 
 
 def resize(normal: NormalModel, sizes: Mapping[str, int] | None = None) -> NormalModel:
@@ -210,7 +221,8 @@ def _most_variables(model: Model) -> int:
 class _Way:
     """A parfactor but for how often each of its factors occurs, which depends on class sizes.
 
-    `gone` and `present` count the objects of each class that left the scope and those in it.
+    `gone` and `present` count the objects of each class that left the scope and those in it;
+    `substitution` says what the variables of the rule stand for.
     `swaps` is how often each factor occurs however large the classes are; a `sized` table depends
     on the sizes of domains.
     """
@@ -223,6 +235,7 @@ class _Way:
     swaps: int
     gone: Counter[int]
     present: Counter[int]
+    substitution: Mapping[str, Obj]
 
     def parfactor(self, sizes: Sequence[int]) -> NormalParfactor:
         """The parfactor over classes of these sizes: variables that left the scope are free."""
@@ -351,7 +364,7 @@ class _RuleShatter:
             groups = (*groups, twins)
         gone = Counter(home for home, _ in set(way.values()) - present)
         here = Counter(home for home, _ in present)
-        return _Way(atoms, table, groups, self._number, self._sized, swaps, gone, here)
+        return _Way(atoms, table, groups, self._number, self._sized, swaps, gone, here, way)
 
     def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:
         """The objects of quantified sorts that no free variable stands for."""
