@@ -220,3 +220,13 @@ def test_csv_round_trip(
     evidence = load_evidence(MODEL, f"friends={path}")
     found = facts(evidence, "friends") if table else {}
     assert found == table
+
+
+def test_tables_without_a_predicate_and_files_without_tables(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("person\nAnna\n", encoding="utf-8")
+    for source in (path, str(path)):
+        with pytest.raises(EvidenceError, match=r"people.csv is a table; .* as in -e smokes=.*csv"):
+            load_evidence(MODEL, source)
+    with pytest.raises(EvidenceError, match="a table is written like friends=friends.csv"):
+        load_evidence(MODEL, f"smokes={path}:people")

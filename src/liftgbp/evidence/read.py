@@ -16,7 +16,7 @@ from liftgbp.evidence.known import parse_known
 from liftgbp.evidence.naming import number_names
 from liftgbp.evidence.places import PlacedRows, Places
 from liftgbp.evidence.statements import ListedObjects, Origin, Statements, unknown_predicate
-from liftgbp.evidence.tables import read_table, table_source
+from liftgbp.evidence.tables import is_table_file, read_table, table_source
 from liftgbp.model.ast import BOOLEAN, Sort
 from liftgbp.model.includes import read_source
 from liftgbp.model.layout import clean_source
@@ -75,6 +75,11 @@ def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements | Lis
     # A file may have an equals sign in its name.
     if table is not None and not Path(source).is_file():
         return [read_table(model, *table)]
+    if is_table_file(os.fspath(source)):
+        predicate = next(iter(model.predicates), "friends")
+        raise EvidenceError(
+            f"{source} is a table; say which predicate it is about, as in -e {predicate}={source}"
+        )
     return read_facts(model, read_source(Path(source), error=EvidenceError))
 
 

@@ -41,6 +41,15 @@ def table_source(text: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
+def is_table_file(path: str) -> bool:
+    """Whether the name of a file is that of a table.
+
+    >>> is_table_file("friends.csv"), is_table_file("facts.db")
+    (True, False)
+    """
+    return path.lower().endswith(_CSV + _PARQUET)
+
+
 def read_table(model: Model, predicate_name: str, place: str) -> Statements:
     """The facts of a table whose columns are arguments, with an optional truth or value column."""
     predicate = model.predicates.get(predicate_name)
@@ -136,7 +145,7 @@ def _table(place: str) -> tuple[list[str], list[Any]]:
         with _connection(place) as connection:
             return _texts(connection, "FROM read_parquet($place)", {"place": place})
     path, colon, table = place.rpartition(":")
-    if not (colon and path and table):
+    if not (colon and path and table) or is_table_file(path):
         raise EvidenceError(f"cannot read {place}: {_KINDS}")
     _check_file(path)
     with _connection(place, path) as connection:
