@@ -228,5 +228,5 @@ def test_tables_without_a_predicate_and_files_without_tables(tmp_path: Path) -> 
     for source in (path, str(path)):
         with pytest.raises(EvidenceError, match=r"people.csv is a table; .* as in -e smokes=.*csv"):
             load_evidence(MODEL, source)
-    with pytest.raises(EvidenceError, match="a table is written like friends=friends.csv"):
+    with pytest.raises(EvidenceError, match=r"a table is written like friends=friends\.csv"):
         load_evidence(MODEL, f"smokes={path}:people")

@@ -26,7 +26,8 @@ def contradiction(
     )
     known = list(dict.fromkeys(_known_atoms(evidence, rule, substitution)))
     what = "table" if isinstance(rule, TableParfactor) else "hard formula"
-    start = f"the evidence violates this {what}" if known else f"no world satisfies this {what}"
+    blamed = known or not evidence.closed.isdisjoint(atom.predicate for atom in rule_atoms(rule))
+    start = f"the evidence violates this {what}" if blamed else f"no world satisfies this {what}"
     return ContradictionError(
         start + (f" for {example}" if example else "") + (f": {', '.join(known)}" if known else ""),
         rule.span,

@@ -75,7 +75,7 @@ def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements | Lis
     # A file may have an equals sign in its name.
     if table is not None and not Path(source).is_file():
         return [read_table(model, *table)]
-    if is_table_file(os.fspath(source)):
+    if is_table_file(os.fspath(source)) and Path(source).is_file():
         predicate = next(iter(model.predicates), "friends")
         raise EvidenceError(
             f"{source} is a table; say which predicate it is about, as in -e {predicate}={source}"
