@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from liftgbp.errors import InputError
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.judge import is_small
+from liftgbp.solve.progress import Progress, silent
+from liftgbp.solve.solution import Solution
 from liftgbp.solve.starts import group_sizes
 
-MOST_WORK = 5 * 10**8
-"""Starts times the third power of equations that `auto` spends on descent: some seconds."""
+MOST_WORK, MOST_PATIENCE = 5 * 10**8, 10**10
+"""Starts times the third power of equations that `auto` spends on descent: some seconds at once,
+some minutes if flooding has failed."""
 
 SOLVERS = ("auto", "descent", "flooding")
 
@@ -30,8 +35,8 @@ def choose_solver(
 ) -> Descent | Flooding:
     """The solver of this name.
 
-    `auto` is descent, except where its Hessians cost too much; there it is flooding with adaptive
-    damping.
+    `auto` is descent, except where its Hessians cost too much; there flooding with adaptive
+    damping comes first.
     """
     flooding = Flooding(damping, iterations, tol, adaptive)
     descent = Descent(iterations, tol, random, seed)
@@ -41,14 +46,33 @@ def choose_solver(
         case "descent":
             return descent
         case "auto":
-            return descent if _is_quick(plan.layout, random) else replace(flooding, adaptive=True)
+            if _work(plan.layout, random) <= MOST_WORK:
+                return descent
+            return FloodingFirst(damping, iterations, tol, adaptive=True, otherwise=descent)
     raise unknown_solver(name)
 
 
-def _is_quick(layout: Layout, random: int) -> bool:
-    """Whether descent is a matter of seconds: each start factorises matrices over and over."""
+@dataclass(frozen=True, slots=True)
+class FloodingFirst(Flooding):
+    """Flooding, and descent where that fails, unless it would take very long."""
+
+    otherwise: Descent = field(default_factory=Descent)
+
+    def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
+        """The solutions of plans with one layout."""
+        flooded = Flooding.solve_all(self, plans, progress)
+        if _work(plans[0].layout, self.otherwise.random) > MOST_PATIENCE:
+            return flooded
+        return [
+            solution if solution.converged else self.otherwise(plan, progress)
+            for plan, solution in zip(plans, flooded, strict=True)
+        ]
+
+
+def _work(layout: Layout, random: int) -> float:
+    """What descent costs: each start factorises matrices over and over."""
     starts = 2 + sum(group_sizes(layout).values()) + random
-    return is_small(layout) and starts * layout.message_entries**3 <= MOST_WORK
+    return starts * float(layout.message_entries) ** 3 if is_small(layout) else math.inf
 
 
 def unknown_solver(name: str) -> InputError:
