@@ -67,7 +67,7 @@ FAMILIES = (
     Family("formulas", (1, 3, 10, 30), formulas),
     Family("arity", (1, 2, 3, 4), arity),
     Family("predicates", (2, 4, 8, 16, 32), predicates),
-    Family("region, 2^k states", (4, 8, 12, 16, 20), region_states),
+    Family("2^k states", (4, 8, 12, 16, 20), region_states),
     Family("classes", (1, 2, 5, 10, 20), classes),
 )
 
@@ -78,7 +78,7 @@ def main() -> None:
 
 def growth() -> Table:
     table = Table(
-        title=f"cost against size, flooding, {PEOPLE} people: the last two columns should stay flat"
+        title=f"cost against size, {PEOPLE} people, ms: the last two columns should stay flat"
     )
     table.add_column("what grows")
     headings = ("", "regions", "edges", "entries", "shatter", "graph", "plan", "solve", "auto, ms")
