@@ -33,7 +33,7 @@ FINENESS = (0.6, 1.2, 2.0)
 """The square of the step over the width, along the narrowest direction: in one dimension, in two,
 and in more, where points are dear. Only counts that are spread wide are dimensions here."""
 
-AGREEMENT = (1e-10, 1e-6, 1e-3)
+AGREEMENT = (1e-8, 1e-6, 1e-3)
 """How much the sums over two lattices may differ that are shifted by half a step, again in one
 dimension, in two, and in more. Their mean is nearer to the sum over all points by far: for a
 Gaussian, its error is the square of their difference."""
@@ -420,7 +420,9 @@ class _Search:
         return list(points.values()), touched
 
     def _along(self, lattice: _Lattice, index: tuple[int, ...], ahead: int) -> Iterator[Counts]:
-        """A point, and on a line the ones that come next."""
+        """A point, and on a line the ones that come next; none if it is known already."""
+        if lattice.point(index) in self._known:
+            return
         away = 1 if index[0] >= 0 else -1
         for move in range(ahead):
             point = lattice.point((index[0] + move * away, *index[1:]))
