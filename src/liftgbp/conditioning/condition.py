@@ -8,6 +8,7 @@ ways to choose the objects times the Z of what is left.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -199,7 +200,8 @@ def _answers(
     best = max(weighed.shares, key=weighed.shares.__getitem__)
     top, base = model.solved[best].solution, model.at(best)
     doubtful = {c: s for c, s in weighed.shares.items() if not model.solved[c].trusted}
-    untrusted = sum(doubtful.values())
+    doubtful = _left_out(model, weighed) | doubtful
+    untrusted = min(1.0, sum(doubtful.values()))
     solution = replace(
         top,
         status=_status(model, doubtful, untrusted),
@@ -215,11 +217,25 @@ def _answers(
     return ConditionedAnswers(reader, solution, 0.0, conditioning=conditioning)
 
 
+def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
+    """Counts at which the solver trusts another solution than at the most likely ones.
+
+    If a point that it did not trust would give them a weight like that of the most likely counts,
+    but no more, it may be the one that was trusted there. Each comes with that weight.
+    """
+    found = {}
+    for counts, solved in model.solved.items():
+        log_share = float(solved.rejected - weighed.log_total)
+        if solved.rejected > solved.exponent + 1 and math.log(UNTRUSTED) < log_share < 1:
+            found[counts] = min(1.0, math.exp(log_share))
+    return found
+
+
 def _status(model: CountedModel, doubtful: Mapping[Counts, float], untrusted: float) -> Status:
     """The status of the weightiest count that is not trustworthy, if these have any weight."""
     if untrusted <= UNTRUSTED:
         return Status.CONVERGED
-    status = model.solved[max(doubtful, key=doubtful.__getitem__)].solution.status
+    status = model.solved[max(doubtful, key=doubtful.__getitem__)].status
     return Status.NO_MINIMUM if status is Status.CONVERGED else status
 
 

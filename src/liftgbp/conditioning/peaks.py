@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
-from itertools import combinations, permutations, product
+from itertools import combinations, count, permutations, product
 
 import numpy as np
 
@@ -33,7 +33,7 @@ FINENESS = (0.6, 1.2, 2.0)
 """The square of the step over the width, along the narrowest direction: in one dimension, in two,
 and in more, where points are dear. Only counts that are spread wide are dimensions here."""
 
-AGREEMENT = (1e-10, 1e-6, 1e-3)
+AGREEMENT = (1e-8, 1e-6, 1e-3)
 """How much the sums over two lattices may differ that are shifted by half a step, again in one
 dimension, in two, and in more. Their mean is nearer to the sum over all points by far: for a
 Gaussian, its error is the square of their difference."""
@@ -44,6 +44,9 @@ TAIL = (1e-11, 1e-10, 1e-8)
 STEEP = 14.0
 """Where the weight has fallen by so many powers of e, the boundary of the space may come: small
 classes have other region graphs, and their log Z may have a kink."""
+
+AT_ONCE = 4
+"""How many lengths of moves are tried together: a stack costs little more than one point."""
 
 AHEAD = 8
 """How many steps along a line are evaluated together."""
@@ -155,7 +158,13 @@ class _Search:
         maxima = self._climb()
         if not maxima:
             return None
-        filled = [self._fill(self._lattice(m), (m,)) for m in maxima if self._matters(m)]
+        lattices = {maximum: self._lattice(maximum) for maximum in maxima}
+        if not any(map(self._matters, maxima)):
+            # Probing has found a higher one.
+            highest = self._uphill([max(self._known, key=self._known.__getitem__)])
+            maxima = highest
+            lattices = {maximum: self._lattice(maximum) for maximum in maxima}
+        filled = [self._fill(lattices[m], (m,)) for m in maxima if self._matters(m)]
         filled = self._separate([own for own in filled if own.volumes])
         return self._weighed({c: v for own in filled for c, v in own.volumes.items()}, maxima)
 
@@ -214,23 +223,28 @@ class _Search:
         """The maxima that lie uphill from the highest points of a grid."""
         grid = self._space.grid(GRID * min(self._dimensions, 6))
         self._evaluate(grid)
-        at = self._grid_maxima([point for point in grid if self._possible(point)])
+        maxima = self._uphill(self._grid_maxima([point for point in grid if self._possible(point)]))
+        return [point for point in maxima if self._matters(point)]
+
+    def _uphill(self, at: list[Counts]) -> list[Counts]:
+        """Where moves uphill end, the highest first; long moves come before short ones."""
         lengths = [max(1, block.size // 16) for block in self._space.blocks]
         while at:
-            found = {point: list(self._moves(point, lengths)) for point in at}
+            found = {point: list(self._moves_of_lengths(point, lengths)) for point in at}
             self._evaluate(there for moves in found.values() for there in moves)
-            best = {
-                point: max((*m, point), key=self._known.__getitem__) for point, m in found.items()
-            }
-            if all(self._known[there] <= self._known[here] for here, there in best.items()):
-                if max(lengths) == 1:
-                    break
-                lengths = [max(1, length // 2) for length in lengths]
-            else:
+            best = {p: max((*moves, p), key=self._known.__getitem__) for p, moves in found.items()}
+            if any(self._known[there] > self._known[here] for here, there in best.items()):
                 at = list(dict.fromkeys(best.values()))
-        return [
-            p for p in sorted(at, key=self._known.__getitem__, reverse=True) if self._matters(p)
-        ]
+            elif max(lengths) > 1:
+                lengths = [max(1, length // 2**AT_ONCE) for length in lengths]
+            else:
+                break
+        return sorted(at, key=self._known.__getitem__, reverse=True)
+
+    def _moves_of_lengths(self, point: Counts, lengths: Sequence[int]) -> Iterator[Counts]:
+        """Moves of these lengths and of their halves, which are solved together."""
+        for halvings in range(AT_ONCE):
+            yield from self._moves(point, [max(1, length >> halvings) for length in lengths])
 
     def _matters(self, point: Counts) -> bool:
         return self._height(point) > -self._depth
@@ -266,21 +280,32 @@ class _Search:
 
     def _probe(self, unit: _Lattice, axis: int) -> int:
         """A distance along an axis at which the exponent has fallen by about one; 0 if none."""
-        length = 1
-        while True:
-            index = [0] * len(unit.cells)
-            ends = []
-            for sign in (length, -length):
-                index[axis] = sign
-                end = unit.point(index)
-                if end is None:
-                    return length // 2
-                ends.append(end)
-            self._evaluate(ends)
+        for length in self._lengths(unit, axis):
+            ends = self._ends(unit, axis, length)
+            if ends is None:
+                return length // 2
             fall = self._height(unit.anchor) - min(map(self._height, ends))
             if fall >= 1:
                 return length if fall < 8 else length // 2
-            length *= 2
+        return 0
+
+    def _lengths(self, unit: _Lattice, axis: int) -> Iterator[int]:
+        """Powers of two, as far as both ends are inside the space, and one more."""
+        for first in count(0, AT_ONCE):
+            lengths = [2**k for k in range(first, first + AT_ONCE)]
+            ends = [self._ends(unit, axis, length) for length in lengths]
+            self._evaluate(end for pair in ends if pair is not None for end in pair)
+            yield from lengths
+            if ends[-1] is None:
+                return
+
+    def _ends(self, unit: _Lattice, axis: int, length: int) -> tuple[Counts, Counts] | None:
+        index = [0] * len(unit.cells)
+        index[axis] = length
+        one = unit.point(index)
+        index[axis] = -length
+        other = unit.point(index)
+        return None if one is None or other is None else (one, other)
 
     def _steps(self, probes: _Lattice) -> tuple[int, ...]:
         """Steps that are small against the widths of a Gaussian through probed points."""
@@ -395,7 +420,9 @@ class _Search:
         return list(points.values()), touched
 
     def _along(self, lattice: _Lattice, index: tuple[int, ...], ahead: int) -> Iterator[Counts]:
-        """A point, and on a line the ones that come next."""
+        """A point, and on a line the ones that come next; none if it is known already."""
+        if lattice.point(index) in self._known:
+            return
         away = 1 if index[0] >= 0 else -1
         for move in range(ahead):
             point = lattice.point((index[0] + move * away, *index[1:]))

@@ -19,6 +19,7 @@ from liftgbp.solve import (
     Descent,
     Flooding,
     Solution,
+    Status,
     logs_z_of_regions,
     solve_independent,
 )
@@ -48,13 +49,29 @@ class SolvedPoint:
 
     base: Base
     solution: Solution
+    exponent: Decimal
+    precise: bool
+
+    @property
+    def rejected(self) -> Decimal:
+        """What the exponent would be by the best of the points that the solver did not trust."""
+        others = [p.log_z for p in self.solution.points if not p.weight and np.isfinite(p.log_z)]
+        gain = max(others, default=-np.inf) - self.solution.log_z
+        return self.exponent + Decimal(gain)
+
+    @property
+    def status(self) -> Status:
+        """How the solver ended, or that its log Z has too few digits to be compared."""
+        if self.solution.converged and not self.precise:
+            return Status.IMPRECISE
+        return self.solution.status
 
     @property
     def trusted(self) -> bool:
         """Whether its share in the sum can be relied upon."""
         if not self.base.plan.layout.message_entries:
             return True
-        return self.solution.converged and self.solution.verdict.plausible
+        return self.status is Status.CONVERGED and self.solution.verdict.plausible
 
 
 class CountedModel:
@@ -87,8 +104,8 @@ class CountedModel:
             logs = logs_z_of_regions(plans, solutions)
             for (point, base, own), solution, log_z in zip(group, solutions, logs, strict=True):
                 if np.isfinite(solution.log_z):
-                    found[point] = self._exponent(point, own.graph, log_z)
-                self.solved[point] = SolvedPoint(base, solution)
+                    found[point] = self._exponent(point, own.graph, log_z.value)
+                self.solved[point] = SolvedPoint(base, solution, found[point], log_z.precise)
         return [found[point] for point in points]
 
     def at(self, point: Counts) -> Base:

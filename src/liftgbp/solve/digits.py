@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 
 import numpy as np
@@ -16,31 +17,46 @@ ROUNDING = 4e-16
 ACCURATE = 2e-10
 """Rounding of log Z up to this does not matter."""
 
+TOLERABLE = 1e-6
+"""Rounding beyond this makes shares wrong that depend on differences."""
+
 POLISHED = 1e-9
 """What polishing leaves to correct if it worked."""
 
 
-def logs_z_of_regions(plans: Sequence[Plan], solutions: Sequence[Solution]) -> list[Decimal]:
-    """For plans with one layout the log Z without `plan.log_offset`, with digits for differences.
+@dataclass(frozen=True, slots=True)
+class LogZ:
+    """A log Z without `plan.log_offset`; is it good enough for differences to other ones?"""
+
+    value: Decimal
+    precise: bool = True
+
+
+def logs_z_of_regions(plans: Sequence[Plan], solutions: Sequence[Solution]) -> list[LogZ]:
+    """For plans with one layout the log Z, with digits for differences.
 
     Where rounding would show, the points of a solution are polished.
     """
     largest = max(abs(weight) for plan in plans for weight in (*plan.weights, 0))
     with localcontext(Context(prec=2 * GUARD_DIGITS + len(str(largest)))):
         if not plans[0].layout.message_entries:
-            return [_independent(plan) for plan in plans]
+            return [LogZ(_independent(plan)) for plan in plans]
         doubtful = [k for k in range(len(plans)) if _is_rounded(plans[k], solutions[k])]
         points = {k: _points(plans[k], solutions[k]) for k in doubtful}
         polished = _polished([(plans[k], *point) for k in doubtful for point in points[k]])
         result = [
-            Decimal(solution.log_z) - Decimal(plan.log_offset)
+            LogZ(Decimal(solution.log_z) - Decimal(plan.log_offset))
             for plan, solution in zip(plans, solutions, strict=True)
         ]
         for k in doubtful:
-            values = [next(polished) for _ in points[k]]
-            top = max(values)
-            result[k] = top + sum(((value - top).exp() for value in values), Decimal(0)).ln()
+            result[k] = _log_sum([next(polished) for _ in points[k]])
         return result
+
+
+def _log_sum(parts: Sequence[LogZ]) -> LogZ:
+    top = max(part.value for part in parts)
+    total = sum(((part.value - top).exp() for part in parts), Decimal(0))
+    return LogZ(top + total.ln(), all(part.precise for part in parts))
 
 
 def _is_rounded(plan: Plan, solution: Solution) -> bool:
@@ -55,14 +71,17 @@ def _points(plan: Plan, solution: Solution) -> list[tuple[Floats, Decimal]]:
     return [(beliefs, Decimal(log_z) - Decimal(plan.log_offset)) for beliefs, log_z in mixed]
 
 
-def _polished(points: Sequence[tuple[Plan, Floats, Decimal]]) -> Iterator[Decimal]:
+def _polished(points: Sequence[tuple[Plan, Floats, Decimal]]) -> Iterator[LogZ]:
     if not points:
         return
     consistent = polytope(points[0][0].layout)
     outer = [np.exp(beliefs[consistent.outer]) for _, beliefs, _ in points]
     found = refine([plan for plan, _, _ in points], consistent, outer)
-    for refined, (_, _, rounded) in zip(found, points, strict=True):
-        yield -refined.free_energy if refined.residual <= POLISHED else rounded
+    for refined, (plan, _, rounded) in zip(found, points, strict=True):
+        if refined.residual <= POLISHED:
+            yield LogZ(-refined.free_energy)
+        else:
+            yield LogZ(rounded, ROUNDING * max(map(abs, plan.weights)) <= TOLERABLE)
 
 
 def _independent(plan: Plan) -> Decimal:
