@@ -24,6 +24,10 @@ FLOODED = 60
 """How many iterations of flooding lead to one more start."""
 
 HALVINGS = 12
+LENGTHEN, FAR = 4.0, 0.1
+"""How much longer than the last one a step may be, while it would change a belief by more than the
+second, in proportion."""
+
 LONGEST_JUMP = 100.0
 """The largest change of the log of a belief in one step."""
 
@@ -137,6 +141,7 @@ class _Run:
         self.trace: list[Floats] = [self.value]
         self.iterations = np.zeros(len(starts), dtype=np.int64)
         self._stuck = np.zeros(len(starts), dtype=bool)
+        self._length = np.ones(len(starts))
         self._astray = np.zeros(len(starts), dtype=np.int64)
         self._problem = problem
 
@@ -160,12 +165,17 @@ class _Run:
     def _advance(self, moving: NDArray[np.int64]) -> None:
         """One step of every point that still moves, as long as its free energy falls."""
         self.iterations[moving] += 1
-        lengths = np.minimum(1.0, LONGEST_JUMP / np.maximum(self.step.residual, SMALLEST))
+        longest = np.minimum(1.0, LONGEST_JUMP / np.maximum(self.step.residual, SMALLEST))
+        # Far from the end, long steps that have failed mostly fail again.
+        cautious = np.minimum(longest, LENGTHEN * self._length)
+        lengths = np.where(self.step.residual > FAR, cautious, longest)
         value, left = self.value.copy(), moving
         for _ in range(HALVINGS):
             if not len(left):
                 break
-            left = left[~self._try(left, lengths[left], value)]
+            lower = self._try(left, lengths[left], value)
+            self._length[left[lower]] = lengths[left[lower]]
+            left = left[~lower]
             lengths /= 2
         self._stuck[left] = True
         self.value = value
