@@ -31,7 +31,7 @@ second, in proportion."""
 LONGEST_JUMP = 100.0
 """The largest change of the log of a belief in one step."""
 
-PATIENCE, LEAST_PATIENCE = 8, 40
+PATIENCE, LEAST_PATIENCE = 8, 25
 """All points must settle within so many times the iterations that the first one takes, or within
 so many iterations if that is more."""
 

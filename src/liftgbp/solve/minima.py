@@ -38,7 +38,7 @@ REFINED = 1e-9
 
 FLAT = 1e-7
 LOG_Z_ACCURACY = 1e-10
-WEIGHT_ACCURACY = 0.1
+WEIGHT_ACCURACY = 1e-5
 RIVAL = 50.0
 """A point is polished with more digits if it is flatter than the first, or if rounding may change
 its log Z by more than the second says in proportion, or by more than the third while the log Z of
