@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, permutations, product
 from typing import TypeAlias
 
@@ -49,7 +50,7 @@ class OrderStep:
 
 
 def order_steps(
-    kinds: Iterable[Atom],
+    kinds: Collection[Atom],
     clusters: Mapping[int, Cluster],
     symmetries: Mapping[int, Sequence[Sequence[int]]],
     class_sizes: Sequence[int],
@@ -62,7 +63,24 @@ def order_steps(
     1 ((7, 0, ()),)
     8 ((7, 0, (1,)),)
     """
-    return _Order(clusters, symmetries, class_sizes).steps(kinds)
+    # Sizes matter up to the anchors and the objects of one atom, so that most repeat.
+    most = MOST_ANCHORS + max((len(args) for _, args in kinds), default=0)
+    return _order_steps(
+        tuple(kinds),
+        tuple(clusters.items()),
+        tuple((region, tuple(map(tuple, own))) for region, own in symmetries.items()),
+        tuple(min(size, most) for size in class_sizes),
+    )
+
+
+@lru_cache(maxsize=2**8)
+def _order_steps(
+    kinds: tuple[Atom, ...],
+    clusters: tuple[tuple[int, Cluster], ...],
+    symmetries: tuple[tuple[int, tuple[tuple[int, ...], ...]], ...],
+    class_sizes: tuple[int, ...],
+) -> tuple[OrderStep, ...]:
+    return _Order(dict(clusters), dict(symmetries), class_sizes).steps(kinds)
 
 
 class _Order:
