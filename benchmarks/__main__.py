@@ -1,6 +1,10 @@
-"""`make bench` or `python -m benchmarks`: all measurements, one after the other."""
+"""`make bench` or `python -m benchmarks`: the measurements of the engine itself.
 
-from benchmarks import engine, solvers, speed, startup
+Those beside other programs (`benchmarks.speed`), of growing cost (`benchmarks.growth`) and of accuracy
+(`benchmarks.accuracy`) take minutes, and are run by name.
+"""
 
-for part in (engine, solvers, startup, speed):
+from benchmarks import engine, evidence, solvers, startup
+
+for part in (engine, solvers, startup, evidence):
     part.main()
