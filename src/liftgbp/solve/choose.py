@@ -13,9 +13,9 @@ from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.judge import is_small
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution
-from liftgbp.solve.starts import group_sizes
+from liftgbp.solve.starts import number_of_starts
 
-MOST_WORK, MOST_PATIENCE = 5 * 10**8, 10**10
+MOST_WORK, MOST_PATIENCE = 2 * 10**8, 10**10
 """Starts times the third power of equations that `auto` spends on descent: some seconds at once,
 some minutes if flooding has failed."""
 
@@ -71,7 +71,7 @@ class FloodingFirst(Flooding):
 
 def _work(layout: Layout, random: int) -> float:
     """What descent costs: each start factorises matrices over and over."""
-    starts = 2 + sum(group_sizes(layout).values()) + random
+    starts = 1 + number_of_starts(layout, random)
     return starts * float(layout.message_entries) ** 3 if is_small(layout) else math.inf
 
 

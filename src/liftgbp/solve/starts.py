@@ -8,27 +8,48 @@ from liftgbp.plan.plan import Floats, Layout
 
 TILT = 0.9
 
+MOST_TILTED = 16
+"""Where there are more values of groups than this, groups are tilted together, so many times."""
+
 
 def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
     """A stack of beliefs of all entries, as if atoms of each group were independent.
 
     The first is flat. Then, for each value of each group of atoms, one in which the group's atoms
-    have that value with high probability; then random ones.
+    have that value with high probability; then random ones. In models of many groups, all groups
+    are tilted at once, towards values that change from start to start.
     """
     sizes = group_sizes(layout)
     flat = {group: np.full(size, 1 / size) for group, size in sizes.items()}
-    starts = [flat]
-    for group, size in sizes.items():
-        for value in range(size):
-            tilted = np.full(size, (1 - TILT) / (size - 1))
-            tilted[value] = TILT
-            starts.append({**flat, group: tilted})
     generator = np.random.default_rng(seed)
+    starts = [flat]
+    if sum(sizes.values()) <= MOST_TILTED:
+        starts += [
+            {**flat, group: _tilted(size, value)}
+            for group, size in sizes.items()
+            for value in range(size)
+        ]
+    else:
+        starts += [
+            {group: _tilted(size, int(generator.integers(size))) for group, size in sizes.items()}
+            for _ in range(MOST_TILTED)
+        ]
     starts += [
         {group: generator.dirichlet(np.ones(size)) for group, size in sizes.items()}
         for _ in range(random)
     ]
     return np.array([_independent(layout, start) for start in starts])
+
+
+def number_of_starts(layout: Layout, random: int) -> int:
+    """How many beliefs there are to start from."""
+    return 1 + min(sum(group_sizes(layout).values()), MOST_TILTED) + random
+
+
+def _tilted(size: int, value: int) -> Floats:
+    tilted = np.full(size, (1 - TILT) / max(size - 1, 1))
+    tilted[value] = TILT if size > 1 else 1.0
+    return tilted
 
 
 def group_sizes(layout: Layout) -> dict[int, int]:
