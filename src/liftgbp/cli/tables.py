@@ -35,7 +35,7 @@ def show_answers(result: dict[str, Any], minima: bool = False) -> None:
     console = _console()
     for query, group in groupby(result["answers"], key=lambda row: row["query"]):
         rows = list(group)
-        console.print(_answer_table(query, rows[:MOST_ROWS]))
+        console.print(_answer_table(query, rows[:MOST_ROWS], result["evidence"] is not None))
         if len(rows) > MOST_ROWS:
             console.print(f"... and {len(rows) - MOST_ROWS:,} more rows; --json prints all of them")
     if minima:
@@ -78,21 +78,24 @@ def _minima_table(minima: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _answer_table(query: str, rows: list[dict[str, Any]]) -> Table:
-    table = _table(Text(query, style="bold"), "atom", "where")
+def _answer_table(query: str, rows: list[dict[str, Any]], with_evidence: bool) -> Table:
+    examples = with_evidence and any(row["example"] not in ("", row["atom"]) for row in rows)
+    leading = ["atom", "where", *(["example"] if examples else [])]
+    table = _table(Text(query, style="bold"), *leading)
     table.add_column("count", justify="right", no_wrap=True)
     values = list(rows[0]["values"])
     wide = len(values) > MOST_VALUE_COLUMNS
     for heading in ["values", "P"] if wide else [f"P({_assignment(query, v)})" for v in values]:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        lead = row["atom"], row["where"], count_text(row["count"])
+        example = [row["example"]] if examples else []
+        lead = [row["atom"], row["where"], *example, count_text(row["count"])]
         texts = [probability_text(p) for p in row["values"].values()]
         if not wide:
             table.add_row(*lead, *texts)
             continue
         for k, (value, text) in enumerate(zip(row["values"], texts, strict=True)):
-            table.add_row(*(lead if k == 0 else ("", "", "")), _assignment(query, value), text)
+            table.add_row(*(lead if k == 0 else [""] * len(lead)), _assignment(query, value), text)
         table.add_section()
     return table
 
