@@ -59,3 +59,16 @@ def test_a_vertex_far_below_is_no_answer(weight: float, people: int) -> None:
         assert answers.status is Status.NO_MINIMUM
         assert not answers.verdict.plausible
         assert "lower bound" in str(answers.verdict)
+
+
+def test_an_answer_below_what_independent_atoms_reach_is_not_trusted() -> None:
+    """With eight people, the plausible minima over four objects are all but certain worlds."""
+    model = parse("r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
+    answers = infer(model, {"person": 8}, regions="objects:4")
+    p = 0.1  # of each atom, independently of the others
+    entropy = -p * math.log(p) - (1 - p) * math.log(1 - p)
+    satisfied = 1 - p * p * (1 - p)
+    reached = 1.4 * 8 * 7 * 6 * satisfied + 56 * entropy + 8 * math.log(2)
+    assert answers.verdict.log_z_bound == pytest.approx(reached)
+    assert (answers.log_z < reached) == (answers.status is Status.NO_MINIMUM)
+    assert infer(model, {"person": 8}, regions="auto").graph.family.size == 3

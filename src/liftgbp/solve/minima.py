@@ -16,7 +16,14 @@ from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, newton_step
 from liftgbp.solve.polytope import MOST_NUMBERS
 from liftgbp.solve.refine import Refined, refine
 from liftgbp.solve.solution import Point, Solution, Status
-from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound, entropy_rounding
+from liftgbp.solve.verdict import (
+    Kind,
+    Verdict,
+    entropy,
+    entropy_bound,
+    entropy_rounding,
+    falls_short,
+)
 
 ROUNDING = 1e-14
 """Differences of the scaled free energy below this are rounding; the gradient judges then."""
@@ -248,6 +255,9 @@ def _weighted(plan: Plan, ends: list[End], polished: Mapping[int, _Polished]) ->
         return [c.point for c in ordered]
     best = good[0].exact_log_z
     shares = np.exp([float(c.exact_log_z - best) for c in good])
+    if falls_short(float(best) + float(np.log(shares.sum())), lower_bound):
+        # What weighs most has not been found, or is not plausible: the rest is no answer.
+        return [c.point for c in ordered]
     shares /= shares.sum()
     weighted = [replace(c.point, weight=float(s)) for c, s in zip(good, shares, strict=True)]
     return weighted + [c.point for c in ordered[len(good) :]]

@@ -64,13 +64,14 @@ class Verdict:
     @property
     def _negligible(self) -> bool:
         """Whether the point is next to nothing of what independent atoms alone contribute."""
-        slack = 1e-9 * abs(self.log_z_bound) if math.isfinite(self.log_z_bound) else 0.0
-        return self.log_z < self.log_z_bound - slack - NEGLIGIBLE
+        return falls_short(self.log_z, self.log_z_bound - NEGLIGIBLE)
 
     def __str__(self) -> str:
         curvature = "" if self.curvature is None else f" (smallest curvature {self.curvature:.2g})"
         if self.plausible:
             entropy = "entropy plausible"
+            if falls_short(self.log_z, self.log_z_bound):
+                entropy += f", but log Z alone below its lower bound {self.log_z_bound:.6g}"
         elif self._possible_entropy:
             entropy = f"log Z below its lower bound {self.log_z_bound:.6g}: implausible"
         elif self.entropy < 0:
@@ -91,6 +92,12 @@ class Verdict:
             "log_z_bound": _finite(self.log_z_bound),
             "plausible": self.plausible,
         }
+
+
+def falls_short(log_z: float, bound: float) -> bool:
+    """Whether log Z is below a bound by more than rounding."""
+    slack = 1e-9 * abs(bound) + 1e-9 if math.isfinite(bound) else 0.0
+    return log_z < bound - slack
 
 
 def _finite(number: float) -> float | None:
