@@ -106,6 +106,7 @@ def test_public_surface() -> None:
         "Verdict",
         "build_regions",
         "check",
+        "check_queries",
         "export_network",
         "infer",
         "infer_network",

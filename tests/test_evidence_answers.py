@@ -157,3 +157,9 @@ def test_check_closes_what_the_model_closes(road: str) -> None:
     report = liftgbp.check(model, sizes={"person": 3}, road=road)
     assert report.agrees
     assert report.exact_log_z == pytest.approx(1.4 * 9 + 3 * math.log(1 + math.exp(0.3)))
+
+
+def test_objects_that_only_rules_name_can_be_asked_for_on_the_ground() -> None:
+    model = liftgbp.parse("person = 5\nsmokes(person)\n1 smokes(Anna)\n0.3 smokes(x)")
+    answers = liftgbp.infer(model, road="ground")
+    assert answers.marginal("smokes(Anna)") == pytest.approx(1 / (1 + math.exp(-1.3)), abs=1e-12)

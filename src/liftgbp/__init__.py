@@ -11,7 +11,7 @@
 friends(x,y) [x != y]  false: 0.500038  true: 0.499962
 """
 
-from liftgbp.api import export_network, infer, infer_network, prepare
+from liftgbp.api import check_queries, export_network, infer, infer_network, prepare
 from liftgbp.check import CheckReport, check
 from liftgbp.conditioning import ConditionedAnswers
 from liftgbp.errors import (
@@ -70,6 +70,7 @@ __all__ = [
     "Verdict",
     "build_regions",
     "check",
+    "check_queries",
     "export_network",
     "infer",
     "infer_network",

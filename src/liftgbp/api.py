@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from liftgbp.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.conditioning import condition as sum_over_counts
-from liftgbp.errors import InputError
+from liftgbp.errors import InputError, wrong_type
 from liftgbp.evidence import Evidence
 from liftgbp.formats import (
     as_propositions,
@@ -21,9 +21,11 @@ from liftgbp.formats import (
 )
 from liftgbp.grounding import GroundNetwork, atom_names, ground_network
 from liftgbp.growth import AUTO, grow, road_of_growth
-from liftgbp.model.model import Model
+from liftgbp.model.model import Model, check_model
+from liftgbp.model.parser import parse_query
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, GroundReader, LiftedReader, Reader
+from liftgbp.query.rows import query_rows
 from liftgbp.regions import build_regions
 from liftgbp.road import choose_road
 from liftgbp.shatter import TABLE_CAP, shatter
@@ -77,6 +79,9 @@ def infer(
     >>> round(flooding.marginal("friends(x,y)"), 6)
     0.441985
     """
+    _check_types(model, evidence, regions, table_cap)
+    if not isinstance(condition, str | Sequence | None):
+        raise wrong_type("condition", "a predicate or several, as in ['smokes']", condition)
     if solver not in SOLVERS:
         raise unknown_solver(solver)
     if condition and road == "ground":
@@ -149,6 +154,22 @@ def _solved(
     return Answers(reader, solution, time.perf_counter() - started)
 
 
+def _check_types(
+    model: object,
+    evidence: object = None,
+    regions: object = "intersections",
+    table_cap: object = TABLE_CAP,
+) -> None:
+    """Refuse here what would only fail deep inside, with a message about something else."""
+    check_model(model)
+    if not isinstance(evidence, Evidence | None):
+        raise wrong_type("evidence", "Evidence (load_evidence makes it)", evidence)
+    if not isinstance(regions, str):
+        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
+    if not isinstance(table_cap, int):
+        raise wrong_type("table_cap", "a whole number", table_cap)
+
+
 def _with_closed(model: Model, evidence: Evidence | None) -> Evidence | None:
     """The evidence, which a model with closed predicates has even if none is stated."""
     if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
@@ -167,6 +188,7 @@ def prepare(
     progress: Progress = silent,
 ) -> Reader:
     """All stages before solving: the region graph and the plan, with a reader for queries."""
+    _check_types(model, evidence, regions, table_cap)
     evidence = _with_closed(model, evidence)
     if choose_road(road, evidence, sizes, regions) == "ground":
         return _ground(evidence or Evidence.of(model), sizes, regions, table_cap, progress)
@@ -204,6 +226,29 @@ def _quotient(network: GroundNetwork, regions: str, progress: Progress) -> Quoti
     graph = compress(ground_regions, network, progress=progress)
     progress("compiling", 0, 1)
     return graph
+
+
+def check_queries(
+    model: Model,
+    queries: Iterable[str],
+    sizes: Mapping[str, int] | None = None,
+    *,
+    evidence: Evidence | None = None,
+) -> None:
+    """Refuse queries that no run could answer, before one is started.
+
+    >>> import liftgbp
+    >>> liftgbp.check_queries(liftgbp.parse("person = 9\\nsmokes(person)"), ["smokes(x,y)"])
+    Traceback (most recent call last):
+    liftgbp.errors.QueryError: <query>:1:1: smokes takes 1 argument, got 2
+      smokes(x,y)
+      ^~~~~~~~~~~
+    """
+    _check_types(model, evidence)
+    known = Evidence.of(model) if evidence is None else evidence
+    objects = shatter(known.model.without_rules(), known.domain_sizes(sizes))
+    for query in queries:
+        query_rows(parse_query(query), objects)
 
 
 # --- networks of other tools
@@ -258,6 +303,7 @@ def export_network(
     Beside it, a file `.atoms.csv` tells which variable is which ground atom. Observed atoms, and
     atoms that no formula touches, are no variables there; they count in the constant factor.
     """
+    _check_types(model, evidence, table_cap=table_cap)
     evidence = Evidence.of(model) if evidence is None else evidence
     network = ground_network(
         evidence.model,

@@ -17,7 +17,7 @@ from liftgbp import reference
 from liftgbp.api import Progress, infer, silent
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Evidence
-from liftgbp.model.model import Model
+from liftgbp.model.model import Model, check_model
 from liftgbp.query import Answers, GroundReader
 from liftgbp.reference import GroundAtom
 from liftgbp.regions import LiftedRegionGraph
@@ -110,6 +110,7 @@ def check(
     >>> liftgbp.check(model, sizes={"thing": 3}).agrees
     True
     """
+    check_model(model)
     if iterations < 1:
         raise InputError(f"iterations must be at least 1, got {iterations}")
     if evidence is None and any(predicate.closed for predicate in model.predicates.values()):

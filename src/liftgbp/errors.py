@@ -94,6 +94,21 @@ class ContradictionError(InputError):
     """The hard formulas leave no possible world."""
 
 
+LONGEST_SHOWN = 40
+
+
+def wrong_type(what: str, wanted: str, given: object) -> InputError:
+    """The error for something of another type than it must have.
+
+    >>> print(wrong_type("table_cap", "a whole number", "many"))
+    table_cap must be a whole number, got the str 'many'
+    """
+    shown = repr(given)
+    if len(shown) > LONGEST_SHOWN:
+        shown = f"{shown[:LONGEST_SHOWN]}..."
+    return InputError(f"{what} must be {wanted}, got the {type(given).__name__} {shown}")
+
+
 LONGEST_WRITTEN_OUT = 12
 """Numbers with more digits than this are written in scientific notation."""
 

@@ -374,3 +374,29 @@ def test_flooding_beyond_double_precision_says_so(shell: Shell) -> None:
     assert code == 0
     values = json.loads(out)["answers"][0]["values"]
     assert values["true"] == pytest.approx(0.2689414213699951, abs=1e-8)
+
+
+@pytest.mark.parametrize("query", ["hates(x)", "smokes(x,y)", "smokes(x"])
+def test_wrong_queries_are_refused_before_the_run(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    def never(*arguments: object, **options: object) -> None:
+        pytest.fail("the run was started")
+
+    monkeypatch.setattr(liftgbp, "infer", never)
+    code, _, err = shell("query", SMOKERS, "-n", "person=5", "-q", query)
+    assert code == 2
+    assert "<query>:1:" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [(("--solver", "flooding"), "--solver descent"), (("--condition", "smokes"), "each count")],
+)
+def test_where_there_are_no_minima_to_show(
+    shell: Shell, options: tuple[str, ...], reason: str
+) -> None:
+    code, out, _ = shell("query", SMOKERS, "-n", "person=5", "--minima", *options)
+    assert code == 0
+    assert "no minima to show" in out
+    assert reason in out

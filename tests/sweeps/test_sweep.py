@@ -200,10 +200,13 @@ def test_an_interrupted_sweep_goes_on(
         assert [r[column] for r in records] == pytest.approx([r[column] for r in whole], rel=1e-9)
 
 
-def test_the_journal_of_another_sweep_is_not_touched(model: Model, tmp_path: Path) -> None:
+def test_the_journal_of_another_sweep_is_not_touched(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("liftgbp.sweeps.run.BATCH", 1)
     path = tmp_path / "s.csv"
     with pytest.raises(KeyboardInterrupt):
-        sweep_to_file(model, path, {"person": [2]}, progress=Interrupt(after=0))
+        sweep_to_file(model, path, {"person": [2, 3]}, progress=Interrupt(after=1))
     journal = tmp_path / "s.csv.partial"
     before = journal.read_text()
     other = model.with_weights({"w": 0.3})
@@ -288,3 +291,22 @@ def test_closed_predicates_are_closed_in_sweeps() -> None:
         ((_, size),) = row.point.sizes
         assert row.answer.values["true"] == pytest.approx(1 / (1 + math.exp(-0.3)))
         assert row.log_z == pytest.approx(1.4 * size**2 + size * math.log(1 + math.exp(0.3)))
+
+
+def test_a_sweep_that_fails_at_once_leaves_nothing_in_the_way(model: Model, tmp_path: Path) -> None:
+    output = tmp_path / "sweep.csv"
+    with pytest.raises(InputError, match="region family"):
+        sweep_to_file(model, output, {"person": [3]}, regions="circles")
+    assert not list(tmp_path.iterdir())
+    assert sweep_to_file(model, output, {"person": [3]}, queries=[QUERY])
+
+
+def test_repeated_sizes_are_one_point(model: Model, tmp_path: Path) -> None:
+    once = sweep_to_file(model, tmp_path / "once.csv", {"person": [3, 4]})
+    assert sweep_to_file(model, tmp_path / "twice.csv", {"person": [3, 4, 3]}) == once
+
+
+def test_one_query_needs_no_list(model: Model) -> None:
+    assert sweep(model, {"person": [3]}, queries=QUERY) == sweep(
+        model, {"person": [3]}, queries=[QUERY]
+    )

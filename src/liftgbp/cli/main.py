@@ -240,6 +240,7 @@ def query(
         else:
             relational = _read(model, weights)
             evidence = read_evidence(relational, options)
+            liftgbp.check_queries(relational, queries, sizes, evidence=evidence)
             answers = liftgbp.infer(
                 relational, sizes, evidence=evidence, progress=progress, **options
             )

@@ -38,8 +38,10 @@ def show_answers(result: dict[str, Any], minima: bool = False) -> None:
         console.print(_answer_table(query, rows[:MOST_ROWS], result["evidence"] is not None))
         if len(rows) > MOST_ROWS:
             console.print(f"... and {len(rows) - MOST_ROWS:,} more rows; --json prints all of them")
-    if minima:
+    if minima and result["minima"]:
         console.print(_minima_table(result["minima"]))
+    elif minima:
+        console.print("no minima to show: " + _why_no_minima(result))
     if "growth" in result:
         console.print(_growth_table(result["growth"], result["answers"]))
         console.print(f"no larger regions: {result['growth']['end']}")
@@ -65,6 +67,14 @@ def _growth_table(growth: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
         verdict = "chosen" if step["chosen"] else "" if trusted else "not trustworthy"
         table.add_row(step["family"], log_z, *texts, verdict)
     return table
+
+
+def _why_no_minima(result: dict[str, Any]) -> str:
+    if "conditioning" in result:
+        return "each count has its own"
+    if result["solver"]["name"] == "flooding":
+        return "flooding finds one stationary point at most; --solver descent looks for all"
+    return "the regions share nothing, so there is one solution"
 
 
 def _minima_table(minima: list[dict[str, Any]]) -> Table:

@@ -85,7 +85,7 @@ def condition(
         seed=seed,
     )
     shattering = Shattering(model, sizes, evidence=evidence, table_cap=table_cap)
-    names = (predicates,) if isinstance(predicates, str) else tuple(predicates)
+    names = (predicates,) if isinstance(predicates, str) else tuple(dict.fromkeys(predicates))
     asked = _Conditioner(shattering, regions, choose, progress)
     answers = asked.auto() if AUTO in names else asked.on(names)
     return replace(answers, seconds=time.perf_counter() - started)
@@ -104,7 +104,7 @@ class _Conditioner:
         """The answers conditioned on these predicates."""
         for name in names:
             _check(self._shattering.model, name)
-        counted = CountedShattering(self._shattering, tuple(dict.fromkeys(names)))
+        counted = CountedShattering(self._shattering, tuple(names))
         for name in names:
             self._check_unobserved(counted, name)
         model = CountedModel(counted, self._regions, self._choose)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from liftgbp.errors import EvidenceError
+from liftgbp.errors import EvidenceError, wrong_type
 from liftgbp.evidence.evidence import Evidence, Relation, SoftRelation, closed_in
 from liftgbp.evidence.facts import read_facts
 from liftgbp.evidence.joined import Joined, join
@@ -20,7 +20,7 @@ from liftgbp.evidence.tables import is_table_file, read_table, table_source
 from liftgbp.model.ast import BOOLEAN, Sort
 from liftgbp.model.includes import read_source
 from liftgbp.model.layout import clean_source
-from liftgbp.model.model import Model
+from liftgbp.model.model import Model, check_model
 
 _NAMES_IN_NOTES = 3
 
@@ -51,6 +51,7 @@ def parse_evidence(
     >>> evidence.hard["smokes"].args.tolist(), evidence.hard["smokes"].values.tolist()
     ([[0], [1]], [1, 0])
     """
+    check_model(model)
     return _evidence(model, read_facts(model, clean_source(name, text)), closed, known)
 
 
@@ -66,6 +67,7 @@ def load_evidence(
     predicate: `friends=friends.csv`, `friends=friends.parquet` or `friends=data.duckdb:table`.
     Its columns are the arguments in order, and a last one may tell the truth or the value.
     """
+    check_model(model)
     parts = [part for source in sources for part in _read(model, source)]
     return _evidence(model, parts, closed, known)
 
@@ -103,7 +105,7 @@ def _evidence(
         hard={name: _hard(part) for name, part in joined.items() if part.certain.any()},
         soft={name: _soft(part) for name, part in joined.items() if not part.certain.all()},
         closed=all_closed,
-        known=tuple(parse_known(model, text) for text in _listed(known)),
+        known=tuple(parse_known(model, text) for text in _listed("known", known)),
         notes=tuple(_notes(model, enlarged)),
         places=Places(
             origins,
@@ -130,7 +132,7 @@ def _soft(part: Joined) -> SoftRelation:
 
 
 def _checked_closed(model: Model, names: Iterable[str]) -> frozenset[str]:
-    listed = _listed(names)
+    listed = _listed("closed", names)
     for name in listed:
         if name not in model.predicates:
             raise EvidenceError(f"cannot close {name}: {unknown_predicate(model, name)}")
@@ -154,8 +156,12 @@ def _check_certain(part: Joined, origins: Sequence[Origin]) -> None:
         )
 
 
-def _listed(given: Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _listed(what: str, given: Iterable[str]) -> tuple[str, ...]:
+    listed = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    for one in listed:
+        if not isinstance(one, str):
+            raise wrong_type(what, "text, or a list of texts", one)
+    return listed
 
 
 # --- notes

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from liftgbp.errors import InputError, ModelError, Source, Span
+from liftgbp.errors import InputError, ModelError, Source, Span, wrong_type
 
 _STRING = r'"(?:\\.|[^"\\\n])*"'
 _STRING_OR_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?s:.*?)\*/|/\*")
@@ -28,6 +28,8 @@ _CONTINUES_ABOVE = re.compile(
 
 def clean_source(name: str, text: str) -> Source:
     """The source without byte order mark and with `\\n` at the end of each line."""
+    if not isinstance(text, str):
+        raise wrong_type(name, "text", text)
     return Source(name, text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
 
 

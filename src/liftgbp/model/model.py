@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
 
-from liftgbp.errors import InputError, ModelError, SizeError, Span
+from liftgbp.errors import InputError, ModelError, SizeError, Span, wrong_type
 from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
@@ -145,6 +145,19 @@ class Model:
             sorts={s.name: self._joined(s, names.get(s.name, ())) for s in self.sorts.values()},
         )
 
+    def without_rules(self) -> Model:
+        """The predicates and objects alone, those included that only rules name.
+
+        >>> from liftgbp.model.parser import parse
+        >>> parse("smokes(person) \\n 1 smokes(Bob)").without_rules().constants("person")
+        ('Bob',)
+        """
+        sorts = {
+            name: replace(sort, joined=self.constants(name)[len(sort.constants) :])
+            for name, sort in self.sorts.items()
+        }
+        return replace(self, sorts=sorts, rules=())
+
     def _joined(self, sort: Sort, names: Iterable[str]) -> Sort:
         from liftgbp.model.inputs import names as checked  # which needs the whole grammar
 
@@ -179,6 +192,8 @@ class Model:
         >>> model.with_weights({"alpha": 2}).weights, model.weights
         ({'alpha': 2.0}, {'alpha': 1.4})
         """
+        if not isinstance(values, Mapping):
+            raise wrong_type("weights", 'a mapping such as {"alpha": 0.5}', values)
         for name in values:
             self._check_weight_name(name)
         return replace(self, weights={**self.weights, **values})
@@ -192,6 +207,8 @@ class Model:
 
     def domain_sizes(self, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
         """The size of every sort: a given size, else a declared one, else the named objects."""
+        if not isinstance(sizes, Mapping | None):
+            raise wrong_type("sizes", 'a mapping such as {"person": 1000}', sizes)
         given = dict(sizes or {})
         for sort in given:
             if sort not in self.sorts:
@@ -340,3 +357,14 @@ def _listed(names: Iterable[str]) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def check_model(given: object) -> None:
+    """Refuse what is no model, such as its text or its path.
+
+    >>> check_model(5)
+    Traceback (most recent call last):
+    liftgbp.errors.InputError: the model must be a Model (load and parse make one), got the int 5
+    """
+    if not isinstance(given, Model):
+        raise wrong_type("the model", "a Model (load and parse make one)", given)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from liftgbp.errors import QueryError
+from liftgbp.errors import QueryError, Source
 from liftgbp.model.assemble import assemble
 from liftgbp.model.ast import Atom
 from liftgbp.model.includes import file_statements, text_statements
@@ -46,7 +46,6 @@ def load(path: str | os.PathLike[str]) -> Model:
     return assemble(file_statements(file), file.stem)
 
 
-@lru_cache(maxsize=256)
 def parse_query(text: str) -> Query:
     """The atoms that a query asks for, those it is given, and the restrictions of their variables.
 
@@ -56,7 +55,11 @@ def parse_query(text: str) -> Query:
     >>> len(query.restrictions), query.distinct
     (1, False)
     """
-    source = clean_source("<query>", text)
+    return _parse_query(clean_source("<query>", text))
+
+
+@lru_cache(maxsize=256)
+def _parse_query(source: Source) -> Query:
     reader = Reader(source, QueryError)
     tree = cast(ParseTree, parse_tree(source, "query", QueryError))
     reader.check_nesting(tree)

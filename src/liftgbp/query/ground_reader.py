@@ -72,7 +72,7 @@ class GroundReader:
     @cached_property
     def _plain(self) -> NormalModel:
         """The objects without rules and evidence: all of a sort are alike."""
-        return shatter(replace(self.model, rules=()), self.sizes)
+        return shatter(self.model.without_rules(), self.sizes)
 
     def _named_row(self, pattern: Row) -> Row:
         number = dict(pattern.constants)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats
-from liftgbp.solve.flooding import flooded_beliefs
+from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
 from liftgbp.solve.minima import ROUNDING, End, different, solutions_of
 from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, nearest_consistent, newton_step
 from liftgbp.solve.polytope import MOST_NUMBERS, polytope
@@ -62,8 +63,9 @@ class Descent:
     def __post_init__(self) -> None:
         if not isinstance(self.iterations, int) or self.iterations < 1:
             raise InputError(f"iterations must be a whole number from 1, got {self.iterations}")
-        if not self.tol > 0:
-            raise InputError(f"tol must be positive, got {self.tol}")
+        check_tolerance(self.tol)
+        if not isinstance(self.seed, Integral) or self.seed < 0:
+            raise InputError(f"seed must be a whole number from 0, got {self.seed}")
         if self.random < 0:
             raise InputError(f"random must not be negative, got {self.random}")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,12 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 """What rounding makes of a residual, relative to the log beliefs that it is computed from."""
 
 
+def check_tolerance(tol: float) -> None:
+    """Refuse a tolerance that no residual could reach."""
+    if not isinstance(tol, Real) or not tol > 0:
+        raise InputError(f"tol must be a positive number, got {tol}")
+
+
 @dataclass(frozen=True, slots=True)
 class Flooding:
     """Configuration of a flooding run.
@@ -50,12 +57,11 @@ class Flooding:
     adaptive: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.damping < 1:
+        if not isinstance(self.damping, Real) or not 0 <= self.damping < 1:
             raise InputError(f"damping must be at least 0 and below 1, got {self.damping}")
         if not isinstance(self.iterations, int) or self.iterations < 1:
             raise InputError(f"iterations must be a whole number from 1, got {self.iterations}")
-        if not self.tol > 0:
-            raise InputError(f"tol must be positive, got {self.tol}")
+        check_tolerance(self.tol)
 
     def __call__(self, plan: Plan, progress: Progress = silent) -> Solution:
         """Run until the messages agree or the iterations are used up."""

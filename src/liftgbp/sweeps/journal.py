@@ -97,3 +97,6 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         self._file.close()
+        if not self._finished:
+            # Nothing is lost, and the file would be in the way of a sweep with other options.
+            self.path.unlink(missing_ok=True)

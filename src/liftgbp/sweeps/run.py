@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from liftgbp.errors import InputError
-from liftgbp.model.model import Model
+from liftgbp.errors import InputError, wrong_type
+from liftgbp.model.model import Model, check_model
 from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.query import Answer, LiftedReader, pattern_text, query_all
 from liftgbp.regions import LiftedRegionGraph, build_regions
@@ -92,7 +92,7 @@ def sweep(
     sizes: Mapping[str, int | Sequence[int]] | None = None,
     *,
     weights: Mapping[str, float | Sequence[float]] | None = None,
-    queries: Sequence[str] = (),
+    queries: str | Sequence[str] = (),
     regions: str = "intersections",
     solver: str = "auto",
     damping: float = 0.5,
@@ -117,7 +117,9 @@ def sweep(
     >>> [round(row.answer.values["true"], 3) for row in result.rows]
     [0.5, 0.5, 0.5, 0.5]
     """
+    check_model(model)
     points = [p for p in sweep_points(sizes or {}, weights or {}) if p not in skip]
+    queries = (queries,) if isinstance(queries, str) else queries
     asked = queries or [pattern_text(predicate) for predicate in model.predicates.values()]
     workshop = _Workshop(model, regions, table_cap)
     rows: list[SweepRow] = []
@@ -152,6 +154,9 @@ def sweep_points(
     sizes: Mapping[str, int | Sequence[int]], weights: Mapping[str, float | Sequence[float]]
 ) -> list[SweepPoint]:
     """All combinations of sizes and weights, the last one fastest."""
+    for what, given in (("sizes", sizes), ("weights", weights)):
+        if not isinstance(given, Mapping):
+            raise wrong_type(what, "a mapping from names to lists of numbers", given)
     chosen_sizes = product(*(_listed(name, values) for name, values in sizes.items()))
     chosen_weights = list(product(*(_listed(name, values) for name, values in weights.items())))
     return [
@@ -165,10 +170,11 @@ def sweep_points(
 
 
 def _listed(name: str, values: Number | Sequence[Number]) -> Sequence[Number]:
+    values = values.tolist() if isinstance(values, np.ndarray) else values
     listed = values if isinstance(values, Sequence) else [values]
     if not listed:
         raise InputError(f"the sweep over {name} is empty; give at least one value")
-    return listed
+    return list(dict.fromkeys(listed))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
