@@ -70,7 +70,7 @@ class Verdict:
         curvature = "" if self.curvature is None else f" (smallest curvature {self.curvature:.2g})"
         if self.plausible:
             entropy = "entropy plausible"
-            if falls_short(self.log_z, self.log_z_bound):
+            if self.kind is not Kind.SADDLE and falls_short(self.log_z, self.log_z_bound):
                 entropy += f", but log Z alone below its lower bound {self.log_z_bound:.6g}"
         elif self._possible_entropy:
             entropy = f"log Z below its lower bound {self.log_z_bound:.6g}: implausible"
