@@ -72,3 +72,28 @@ def test_an_answer_below_what_independent_atoms_reach_is_not_trusted() -> None:
     assert answers.verdict.log_z_bound == pytest.approx(reached)
     assert (answers.log_z < reached) == (answers.status is Status.NO_MINIMUM)
     assert infer(model, {"person": 8}, regions="auto").graph.family.size == 3
+
+
+MOVIES = """
+friends(person, person)
+likes(person, movie)
+-0.7 likes(x,m)
+0.9 friends(x,y) ^ likes(x,m) => likes(y,m) | x != y
+"""
+
+
+def test_what_flat_atoms_surpass_is_no_answer_however_small_the_domain() -> None:
+    """The minimum where all atoms are false lacks the entropy of all friendships."""
+    flat = 0.9 * 80 * 7 / 8 - 0.7 * 20 / 2 + 45 * math.log(2)
+    family = "objects:person=3,movie=2"
+    answers = infer(parse(MOVIES), {"person": 5, "movie": 4}, regions=family)
+    assert answers.log_z > flat or answers.status is Status.NO_MINIMUM
+
+
+def test_points_below_the_bound_stay_where_others_make_up_for_them() -> None:
+    """All people are related to all, or few are: both are minima, one far better."""
+    model = parse("r(thing, thing)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
+    answers = infer(model, {"thing": 6})
+    bound = answers.verdict.log_z_bound
+    assert answers.status is Status.CONVERGED
+    assert any(point.weight > 0 and point.log_z < bound - 1 for point in answers.minima)
