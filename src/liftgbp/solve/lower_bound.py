@@ -13,9 +13,12 @@ from functools import lru_cache
 import numpy as np
 
 from liftgbp.plan.plan import Floats, Layout, Plan
-from liftgbp.solve.starts import starting_beliefs
+from liftgbp.solve.starts import TILT, starting_beliefs
 
 MOST_ENTRIES = 10**6
+
+TILTS, MOST_ENTRIES_FOR_TILTS = (0.7, 0.9, 0.97, 0.99), 10**5
+"""How far atoms are tilted, where tables are small enough for more than one choice."""
 
 
 def log_z_of_independent_atoms(plan: Plan) -> float:
@@ -41,5 +44,6 @@ def _products(layout: Layout) -> tuple[Floats, Floats] | None:
         return None
     if states.tolist() != [math.prod(shape) for shape in layout.shapes]:
         return None
-    beliefs = starting_beliefs(layout, random=0, seed=0)
+    tilts = TILTS if layout.belief_entries <= MOST_ENTRIES_FOR_TILTS else (TILT,)
+    beliefs = starting_beliefs(layout, random=0, seed=0, tilts=tilts)
     return beliefs, layout.multiplicity * beliefs * np.log(beliefs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from liftgbp.plan.plan import Floats, Layout
@@ -12,7 +14,9 @@ MOST_TILTED = 16
 """Where there are more values of groups than this, groups are tilted together, so many times."""
 
 
-def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
+def starting_beliefs(
+    layout: Layout, random: int, seed: int, tilts: Sequence[float] = (TILT,)
+) -> Floats:
     """A stack of beliefs of all entries, as if atoms of each group were independent.
 
     The first is flat. Then, for each value of each group of atoms, one in which the group's atoms
@@ -25,13 +29,18 @@ def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
     starts = [flat]
     if sum(sizes.values()) <= MOST_TILTED:
         starts += [
-            {**flat, group: _tilted(size, value)}
+            {**flat, group: _tilted(size, value, tilt)}
+            for tilt in tilts
             for group, size in sizes.items()
             for value in range(size)
         ]
     else:
         starts += [
-            {group: _tilted(size, int(generator.integers(size))) for group, size in sizes.items()}
+            {
+                group: _tilted(size, int(generator.integers(size)), tilt)
+                for group, size in sizes.items()
+            }
+            for tilt in tilts
             for _ in range(MOST_TILTED)
         ]
     starts += [
@@ -46,9 +55,9 @@ def number_of_starts(layout: Layout, random: int) -> int:
     return 1 + min(sum(group_sizes(layout).values()), MOST_TILTED) + random
 
 
-def _tilted(size: int, value: int) -> Floats:
-    tilted = np.full(size, (1 - TILT) / max(size - 1, 1))
-    tilted[value] = TILT if size > 1 else 1.0
+def _tilted(size: int, value: int, tilt: float) -> Floats:
+    tilted = np.full(size, (1 - tilt) / max(size - 1, 1))
+    tilted[value] = tilt if size > 1 else 1.0
     return tilted
 
 
