@@ -23,6 +23,7 @@ from liftgbp.cli.options import (
     parse_weights,
     read_evidence,
     split_assignments,
+    table_file,
 )
 from liftgbp.cli.progress import progress_bar
 from liftgbp.cli.tables import show_answers, show_check, show_graph, show_reproduction, show_sweep
@@ -207,6 +208,7 @@ def cli() -> None:
     "--all",
     "everything",
     metavar="FILE",
+    callback=table_file,
     help="Write the marginal of every ground atom to a .csv or .parquet file.",
 )
 @_evidence_options

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -55,6 +56,18 @@ def split_assignments(values: tuple[str, ...], form: str) -> dict[str, str]:
             raise click.BadParameter(f"{name} is given twice")
         found[name] = text
     return found
+
+
+def table_file(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> str | None:
+    """The name of a table to write, refused before the work is done that fills it."""
+    if value is not None:
+        if not value.endswith((".csv", ".parquet")):
+            raise click.BadParameter(f"the ending of {value} must be .csv or .parquet")
+        if not Path(value).parent.is_dir():
+            raise click.BadParameter(f"there is no directory {Path(value).parent}")
+    return value
 
 
 def read_evidence(model: liftgbp.Model, options: dict[str, Any]) -> liftgbp.Evidence | None:

@@ -124,11 +124,7 @@ def _assignment(query: str, values: str) -> str:
 def _show_run(console: Console, result: dict[str, Any]) -> None:
     solver, regions = result["solver"], result["regions"]
     log_z = "undefined" if result["log_z"] is None else f"{result['log_z']:.10g}"
-    console.print(
-        f"log Z = {log_z}   {regions['classes']} canonical regions for "
-        f"{count_text(regions['ground_regions'])} ground ones ({regions['family']}), "
-        f"{regions['edges']} lifted edges"
-    )
+    console.print(f"log Z = {log_z}   {_regions_text(regions)}")
     if result["evidence"] is not None:
         console.print(_evidence_text(result["evidence"]))
     if "conditioning" in result:
@@ -152,13 +148,23 @@ def _show_run(console: Console, result: dict[str, Any]) -> None:
         console.print(Text(f"note: {note}", style="yellow"))
 
 
+def _regions_text(regions: dict[str, Any]) -> str:
+    if not regions["classes"]:
+        return "no region is left: the remaining atoms are independent"
+    return (
+        f"{_counted(regions['classes'], 'canonical region')} for "
+        f"{count_text(regions['ground_regions'])} ground ones ({regions['family']}), "
+        f"{_counted(regions['edges'], 'lifted edge')}"
+    )
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{count_text(number)} {noun}{'s' * (number != 1)}"
+
+
 def _evidence_text(evidence: dict[str, Any]) -> str:
     kinds = {"facts": "fact", "uncertain": "uncertain fact", "counted": "counted object"}
-    parts = [
-        f"{count_text(evidence[key])} {word}{'s' * (evidence[key] != 1)}"
-        for key, word in kinds.items()
-        if evidence[key]
-    ]
+    parts = [_counted(evidence[key], word) for key, word in kinds.items() if evidence[key]]
     if evidence["closed"]:
         parts.append(f"closed world for {', '.join(evidence['closed'])}")
     roads = {"classes": "by classes of objects", "ground": "grounded, then compressed"}
@@ -175,7 +181,7 @@ def _conditioning_text(conditioning: dict[str, Any]) -> str:
         listed.append(f"{len(peaks) - MOST_PEAKS} more")
     text = (
         f"conditioned on {', '.join(conditioning['predicates'])}: {conditioning['counts_visited']} "
-        f"counts visited, most likely (share) {', '.join(listed)}"
+        f"counts visited, peaks (share around each) {', '.join(listed)}"
     )
     if conditioning["untrusted_share"] > 0:
         text += f"\nshare of counts that are not trustworthy: {conditioning['untrusted_share']:.2g}"

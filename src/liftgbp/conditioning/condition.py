@@ -147,7 +147,7 @@ class _Conditioner:
                 "counts could be summed"
             )
             return _unconditioned(plain, Conditioning((), 0, (), 0.0, reason))
-        reason = f"of the changes of log Z by conditioning, its one is the largest: {listed}"
+        reason = f"{best} was chosen: conditioning on it changes log Z most ({listed})"
         answers = found[best]
         return replace(answers, conditioning=replace(answers.conditioning, reason=reason))
 

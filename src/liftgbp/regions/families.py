@@ -75,6 +75,8 @@ def parse_family(text: str) -> Family:
             return Family(kind, per_sort=per_sort)
     if text in {"intersections", "subsets", "bethe"}:
         return Family(text)
+    if text == "auto":
+        raise InputError("regions that grow by themselves ('auto') are for single queries only")
     raise InputError(
         f"unknown region family {text!r}; choose among {' '.join(FAMILIES)} with numbers K and S "
         "from 1"

@@ -60,7 +60,8 @@ def reproduce(
     """
     _check_settings(weights, sizes)
     settings = Settings(iterations, damping, compared)
-    target = _prepared(Path(directory))
+    target = Path(directory)
+    _check_writable(target)
     cases = [(e, weight, people) for e in EXPERIMENTS for weight in weights for people in sizes]
     runs: list[Run] = []
     for done, (experiment, weight, people) in enumerate(cases):
@@ -100,21 +101,24 @@ def _figures(runs: Sequence[Run], weights: Sequence[float]) -> dict[str, Callabl
     }
 
 
-def _prepared(directory: Path) -> Path:
-    """The directory, made if need be; refused now rather than after all runs if not writable."""
+def _check_writable(directory: Path) -> None:
+    """Refuse a directory now rather than after all runs; nothing is left behind by trying."""
+    made = [path for path in (directory, *directory.parents) if not path.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
             pass
+        for path in made:
+            path.rmdir()
     except OSError as error:
         raise InputError(f"cannot write to {directory}: {error.strerror}") from None
-    return directory
 
 
 def _written(directory: Path, contents: dict[str, bytes]) -> tuple[Path, ...]:
     """Write all files under other names first, so that none is ever half-written."""
     unfinished = {directory / f"{name}.unfinished": directory / name for name in contents}
     try:
+        directory.mkdir(parents=True, exist_ok=True)
         for path, content in zip(unfinished, contents.values(), strict=True):
             path.write_bytes(content)
         for path, final in unfinished.items():
