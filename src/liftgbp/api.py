@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from liftgbp.compress import QuotientGraph, compress, ground_region_graph
@@ -29,7 +28,7 @@ from liftgbp.query.rows import query_rows
 from liftgbp.regions import build_regions
 from liftgbp.road import choose_road
 from liftgbp.shatter import TABLE_CAP, shatter
-from liftgbp.solve import SOLVERS, choose_solver, unknown_solver
+from liftgbp.solve import SOLVERS, SolverOptions, choose_solver, unknown_solver
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage and how much of it is done."""
@@ -86,70 +85,42 @@ def infer(
         raise unknown_solver(solver)
     if condition and road == "ground":
         raise InputError("conditioning sums over classes of objects; use road='classes'")
-    if regions == AUTO:
-        return grow(
-            lambda family: infer(
+    options = SolverOptions(damping, adaptive, iterations, tol, seed)
+
+    def answer(family: str, way: str) -> Answers:
+        if condition:
+            return sum_over_counts(
                 model,
                 sizes,
-                evidence=evidence,
-                road=road_of_growth(road),
-                condition=condition,
+                condition,
+                evidence=_with_closed(model, evidence),
                 regions=family,
                 solver=solver,
-                damping=damping,
-                adaptive=adaptive,
-                iterations=iterations,
-                tol=tol,
-                seed=seed,
+                options=options,
                 table_cap=table_cap,
                 progress=progress,
             )
-        )
-    if condition:
-        return sum_over_counts(
+        started = time.perf_counter()
+        reader = prepare(
             model,
             sizes,
-            condition,
-            evidence=_with_closed(model, evidence),
-            regions=regions,
-            solver=solver,
-            damping=damping,
-            adaptive=adaptive,
-            iterations=iterations,
-            tol=tol,
-            seed=seed,
+            evidence=evidence,
+            road=way,
+            regions=family,
             table_cap=table_cap,
             progress=progress,
         )
-    started = time.perf_counter()
-    reader = prepare(
-        model,
-        sizes,
-        evidence=evidence,
-        road=road,
-        regions=regions,
-        table_cap=table_cap,
-        progress=progress,
-    )
-    options = SolverOptions(damping, adaptive, iterations, tol, seed)
-    return _solved(reader, solver, options, started, progress)
+        return _solved(reader, solver, options, started, progress)
 
-
-@dataclass(frozen=True, slots=True)
-class SolverOptions:
-    """What steers a solver."""
-
-    damping: float = 0.5
-    adaptive: bool = False
-    iterations: int = 500
-    tol: float = 1e-12
-    seed: int = 0
+    if regions == AUTO:
+        return grow(lambda family: answer(family, road_of_growth(road)))
+    return answer(regions, road)
 
 
 def _solved(
     reader: Reader, solver: str, options: SolverOptions, started: float, progress: Progress
 ) -> Answers:
-    solve = choose_solver(solver, reader.plan, **asdict(options))
+    solve = choose_solver(solver, reader.plan, options)
     solution = solve(reader.plan, lambda done, total: progress("solving", done, total))
     return Answers(reader, solution, time.perf_counter() - started)
 

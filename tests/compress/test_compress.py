@@ -25,7 +25,7 @@ from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.solve import Descent, Flooding, Solution, choose_solver
-from liftgbp.solve.choose import FloodingFirst
+from liftgbp.solve.choose import FloodingFirst, SolverOptions
 from liftgbp.solve.verdict import atom_marginal
 from random_models import models, sizes
 
@@ -302,7 +302,8 @@ def test_marginals_of_all_variables(ground: reference.GroundModel, family: str) 
     expected = reference.ground_regions(ground, family)
     lifted = next(Flooding().iterates(plan))
     beliefs = next(reference.iterates(expected))
-    kinds, axes = graph.where_each()
+    regions, axes = graph.alignment.home
+    kinds = graph.alignment.kind[regions]
     for variable, atom in enumerate(touched_atoms(ground)):
         table = np.exp(plan.layout.full_table(kinds[variable], lifted, missing=-np.inf))
         others = tuple(k for k in range(table.ndim) if k != axes[variable])
@@ -342,7 +343,9 @@ def test_prints_the_first_rows_only() -> None:
     lines = str(graph).splitlines()
     assert lines[0].startswith("compressed region graph (intersections): 200 regions")
     assert lines[-1] == "  … and 160 more"
-    assert len(graph.as_dict()["edges"]) == len(graph.edges)  # type: ignore[arg-type]
+    atoms = [[f"v{v}" for v, _ in region.cluster] for region in graph.regions]
+    edges = graph.described(atoms)["edges"]
+    assert len(edges) == len(graph.edges)  # type: ignore[arg-type]
 
 
 # --- how it is solved
@@ -360,9 +363,7 @@ def test_auto_descends_on_small_quotients_and_floods_on_large_ones() -> None:
 
 
 def auto(plan: Plan) -> Descent | Flooding:
-    return choose_solver(
-        "auto", plan, damping=0.5, adaptive=False, iterations=500, tol=1e-12, seed=0
-    )
+    return choose_solver("auto", plan, SolverOptions())
 
 
 def test_factored_plans_flood_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,8 @@ def test_exponents_and_weights_by_hand() -> None:
     """Pairs of ten things: a pair excludes itself from the nine parents of each of its atoms."""
     plan = plan_of("p(thing)\n1 p(x) ^ p(y) | x != y", {"thing": 10})
     assert plan.weights == (45, 10 * (1 - 9))
-    assert plan.layout.term_inside == ((1, 1), (0,))
+    assert plan.layout.terms.starts.tolist() == [0, 2, 3]
+    assert plan.layout.terms.inside.tolist() == [1, 1, 0]
     assert sorted(set(plan.exponents.values.tolist())) == [8.0, 9.0]
     np.testing.assert_allclose(plan.theta, [0, 0, 0, 2, 0, 0])
     assert plan.log_offset == 0.0

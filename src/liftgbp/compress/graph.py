@@ -276,11 +276,6 @@ class QuotientGraph(RegionGraph):
         row = self.alignment.region_row(region).tolist()
         return int(self.alignment.kind[region]), tuple(row.index(v) for v in variables)
 
-    def where_each(self) -> tuple[Ints, Ints]:
-        """For each variable a region and an axis where to read its marginal; -1 for free ones."""
-        region, axis = self.alignment.home
-        return np.where(region >= 0, self.alignment.kind[region], -1), axis
-
     # --- words
 
     def variables(self, number: int) -> list[int]:
@@ -296,35 +291,6 @@ class QuotientGraph(RegionGraph):
     def _outer(self) -> list[bool]:
         flags: list[bool] = self.alignment.regions.outer[self.alignment.example].tolist()
         return flags
-
-    def as_dict(self) -> dict[str, object]:
-        """The graph for JSON; counts are exact integers."""
-        return {
-            "family": str(self.family),
-            "ground_regions": self.ground_regions,
-            "regions": [
-                {
-                    "region": number,
-                    "example": self.variables(number),
-                    "n": self.n[number],
-                    "c": self.counting_numbers[number],
-                    "outer": self._outer[number],
-                }
-                for number in range(len(self.regions))
-            ],
-            "edges": [
-                {
-                    "edge": number,
-                    "parent": edge.parent,
-                    "child": edge.child,
-                    "message": edge.message,
-                    "mapping": list(self.messages[edge.message].axes),
-                    "axes": list(edge.axes),
-                    "kappa": self.kappa[number],
-                }
-                for number, edge in enumerate(self.edges)
-            ],
-        }
 
     def __str__(self) -> str:
         lines = [

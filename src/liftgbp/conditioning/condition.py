@@ -33,9 +33,10 @@ from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, LiftedReader
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, CountedShattering, Shattering
-from liftgbp.solve import SOLVERS, Status, choose_solver, unknown_solver
+from liftgbp.solve import SOLVERS, SolverOptions, Status, choose_solver, unknown_solver
 
 AUTO = "auto"
+DEFAULT = SolverOptions()
 GAIN = 1e-9
 """A change of log Z in proportion that is worth a sum over counts."""
 
@@ -53,11 +54,7 @@ def condition(
     evidence: Evidence | None = None,
     regions: str = "intersections",
     solver: str = "auto",
-    damping: float = 0.5,
-    adaptive: bool = False,
-    iterations: int = 500,
-    tol: float = 1e-12,
-    seed: int = 0,
+    options: SolverOptions = DEFAULT,
     table_cap: int = TABLE_CAP,
     progress: Progress = lambda stage, done, total: None,
 ) -> Answers:
@@ -75,15 +72,7 @@ def condition(
     started = time.perf_counter()
     if solver not in SOLVERS:
         raise unknown_solver(solver)
-    choose = partial(
-        choose_solver,
-        solver,
-        damping=damping,
-        adaptive=adaptive,
-        iterations=iterations,
-        tol=tol,
-        seed=seed,
-    )
+    choose = partial(choose_solver, solver, options=options)
     shattering = Shattering(model, sizes, evidence=evidence, table_cap=table_cap)
     names = (predicates,) if isinstance(predicates, str) else tuple(dict.fromkeys(predicates))
     asked = _Conditioner(shattering, regions, choose, progress)

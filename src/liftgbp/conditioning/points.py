@@ -21,6 +21,7 @@ from liftgbp.solve import (
     Solution,
     Status,
     logs_z_of_regions,
+    solve_along,
     solve_independent,
 )
 
@@ -146,15 +147,7 @@ def _solve(method: Descent | Flooding, plans: Sequence[Plan]) -> list[Solution]:
         return [solve_independent(plan) for plan in plans]
     if isinstance(method, Flooding) or len(plans) < 2 * STRIDE:
         return method.solve_all(plans)
-    anchors = sorted({*range(0, len(plans), STRIDE), len(plans) - 1})
-    found = dict(zip(anchors, method.solve_all([plans[k] for k in anchors]), strict=True))
-    between = [k for k in range(len(plans)) if k not in found]
-    around = [
-        (found[k - k % STRIDE], found[min(k - k % STRIDE + STRIDE, len(plans) - 1)])
-        for k in between
-    ]
-    found |= zip(between, method.follow([plans[k] for k in between], around), strict=True)
-    return [found[k] for k in range(len(plans))]
+    return solve_along(method, plans, STRIDE)
 
 
 def _decimal(number: Fraction) -> Decimal:

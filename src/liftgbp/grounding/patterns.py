@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from liftgbp.errors import CapacityError
-from liftgbp.model.ast import Constant, Rule, Term
+from liftgbp.model.ast import Rule
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import constant_sorts, free_variables
 from liftgbp.shatter.normal import Obj, ObjectClass
-from liftgbp.shatter.partitions import admits, assignments, falling
+from liftgbp.shatter.partitions import assignments, falling, rule_admits
 from liftgbp.shatter.shatter import MOST_WAYS
 from liftgbp.shatter.tables import Labels
 
@@ -104,13 +104,7 @@ class Patterns:
         return assignments(self._variables, homes, sizes, distinct=self._rule.distinct)
 
     def _admits(self, way: Mapping[str, Obj]) -> bool:
-        return admits(self._rule.restrictions, lambda term, other: self._object(term, other, way))
-
-    def _object(self, term: Term, other: Term, way: Mapping[str, Obj]) -> Obj:
-        """The object of a term; a constant has the sort of what it is compared with."""
-        if isinstance(term, Constant):
-            return self._constants[self._sorts[other.name], term.name]
-        return way[term.name]
+        return rule_admits(self._rule, self._sorts, self._constants, way)
 
     def _pattern(self, way: Mapping[str, Obj]) -> Pattern:
         objects = list(dict.fromkeys((*way.values(), *self._constants.values())))

@@ -136,13 +136,6 @@ class Layout:
         return len(self.children)
 
     @cached_property
-    def term_inside(self) -> tuple[tuple[int, ...], ...]:
-        """Per region and term, how many of the edge's ground parents lie inside the region."""
-        bounds = self.terms.starts.tolist()
-        inside = self.terms.inside.tolist()
-        return tuple(tuple(inside[a:b]) for a, b in pairwise(bounds))
-
-    @cached_property
     def atom_ranges(self) -> tuple[int, ...]:
         """The number of values of each kind of atom."""
         ranges = dict(

@@ -233,41 +233,12 @@ class GroundReader:
 
     def graph_as_dict(self) -> dict[str, object]:
         """The region graph for JSON; each region is described by one of those it stands for."""
-        graph = self.graph
         names = atom_names(self.atoms, self.model)
-        atoms = [[names[variable] for variable, _ in region.cluster] for region in graph.regions]
+        atoms = [[names[v] for v, _ in region.cluster] for region in self.graph.regions]
         return {
             "model": self.model.name,
             "domains": self.sizes,
-            "family": str(graph.family),
-            "ground_regions": graph.ground_regions,
-            "regions": [
-                {
-                    "region": number,
-                    "atoms": atoms[number],
-                    "n": graph.n[number],
-                    "c": graph.counting_numbers[number],
-                    "outer": region.outer,
-                }
-                for number, region in enumerate(graph.regions)
-            ],
-            "edges": [
-                {
-                    "edge": number,
-                    "parent": edge.parent,
-                    "child": edge.child,
-                    "message": edge.message,
-                    "mapping": ", ".join(
-                        f"{atoms[edge.parent][there]}→{atoms[edge.child][here]}"
-                        for here, there in sorted(
-                            zip(edge.axes, graph.messages[edge.message].axes, strict=True)
-                        )
-                    ),
-                    "kappa": graph.kappa[number],
-                    "kappa_formula": str(edge.count),
-                }
-                for number, edge in enumerate(graph.edges)
-            ],
+            **self.graph.described(atoms),
         }
 
     def values(self, atom: ObjAtom) -> tuple[str, ...]:

@@ -267,20 +267,14 @@ class LiftedRegionGraph(RegionGraph):
     def _constant(self, obj: Obj) -> str | None:
         return self.normal.classes[obj[0]].constant
 
+    @property
+    def atoms_in_words(self) -> list[list[str]]:
+        """The atoms of each region in words."""
+        return [[self.atom_text(atom) for atom in region.cluster] for region in self.regions]
+
     def region_text(self, number: int) -> str:
         """The atoms of a region in words."""
         return " ".join(self.atom_text(atom) for atom in self.regions[number].cluster)
-
-    def mapping_text(self, number: int) -> str:
-        """Which atom of the parent is which atom of the child, for an edge."""
-        edge = self.edges[number]
-        parent_atoms = self.regions[edge.parent].cluster
-        child_atoms = self.regions[edge.child].cluster
-        pairs = zip(edge.axes, self.messages[edge.message].axes, strict=True)
-        return ", ".join(
-            f"{self.atom_text(parent_atoms[there])}→{self.atom_text(child_atoms[here])}"
-            for here, there in sorted(pairs)
-        )
 
     def kappa_text(self, number: int) -> str:
         """The κ of an edge as a formula in the class sizes."""
@@ -292,30 +286,7 @@ class LiftedRegionGraph(RegionGraph):
         return {
             "model": self.normal.model.name,
             "domains": self.normal.sizes,
-            "family": str(self.family),
-            "ground_regions": self.ground_regions,
-            "regions": [
-                {
-                    "region": number,
-                    "atoms": [self.atom_text(atom) for atom in region.cluster],
-                    "n": self.n[number],
-                    "c": self.counting_numbers[number],
-                    "outer": region.outer,
-                }
-                for number, region in enumerate(self.regions)
-            ],
-            "edges": [
-                {
-                    "edge": number,
-                    "parent": edge.parent,
-                    "child": edge.child,
-                    "message": edge.message,
-                    "mapping": self.mapping_text(number),
-                    "kappa": self.kappa[number],
-                    "kappa_formula": self.kappa_text(number),
-                }
-                for number, edge in enumerate(self.edges)
-            ],
+            **self.described(self.atoms_in_words),
         }
 
     def __str__(self) -> str:

@@ -177,6 +177,51 @@ class RegionGraph(ABC):
         """The graph in arrays."""
         return arrays_of(self.regions, self.messages, self.edges, self.shapes)
 
+    # --- words
+
+    def kappa_text(self, number: int) -> str:
+        """The κ of an edge as a formula, or as the number that it is."""
+        return str(self.edges[number].count)
+
+    def described(self, atoms: Sequence[Sequence[str]]) -> dict[str, object]:
+        """Regions and edges for JSON, given the atoms of each region in words.
+
+        Counts are exact integers.
+        """
+        return {
+            "family": str(self.family),
+            "ground_regions": self.ground_regions,
+            "regions": [
+                {
+                    "region": number,
+                    "atoms": list(atoms[number]),
+                    "n": self.n[number],
+                    "c": self.counting_numbers[number],
+                    "outer": region.outer,
+                }
+                for number, region in enumerate(self.regions)
+            ],
+            "edges": [
+                {
+                    "edge": number,
+                    "parent": edge.parent,
+                    "child": edge.child,
+                    "message": edge.message,
+                    "mapping": self.mapping_text(number, atoms),
+                    "kappa": self.kappa[number],
+                    "kappa_formula": self.kappa_text(number),
+                }
+                for number, edge in enumerate(self.edges)
+            ],
+        }
+
+    def mapping_text(self, number: int, atoms: Sequence[Sequence[str]]) -> str:
+        """Which atom of the parent is which atom of the child, for an edge."""
+        edge = self.edges[number]
+        pairs = sorted(zip(edge.axes, self.messages[edge.message].axes, strict=True))
+        parent, child = atoms[edge.parent], atoms[edge.child]
+        return ", ".join(f"{parent[there]}→{child[here]}" for here, there in pairs)
+
     # --- tables
 
     @property

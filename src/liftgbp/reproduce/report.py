@@ -145,7 +145,7 @@ def _graph(chain: LiftedRegionGraph) -> str:
     edges = (
         [
             f"{edge.parent} → {edge.child}",
-            chain.mapping_text(number),
+            chain.mapping_text(number, chain.atoms_in_words),
             chain.kappa_text(number).replace("|person|", "N"),
             f"{chain.kappa[number]:,}",
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
-from liftgbp.model.ast import Equal, Formula, Not, Term
+from liftgbp.model.ast import Constant, Equal, Formula, Not, Rule, Term
 from liftgbp.shatter.normal import Obj
 
 
@@ -55,6 +55,25 @@ def _fill(
         yield from _fill(variables, choice, sizes, distinct, done, used)
         del done[variable]
         used[home] = seen
+
+
+def rule_admits(
+    rule: Rule,
+    sorts: Mapping[str, str],
+    constants: Mapping[tuple[str, str], Obj],
+    way: Mapping[str, Obj],
+) -> bool:
+    """Whether the restrictions of a rule hold for objects of its variables.
+
+    `sorts` are those of the variables; a constant has the sort of what it is compared with.
+    """
+
+    def object_of(term: Term, other: Term) -> Obj:
+        if isinstance(term, Constant):
+            return constants[sorts[other.name], term.name]
+        return way[term.name]
+
+    return admits(rule.restrictions, object_of)
 
 
 def admits(restrictions: Sequence[Equal | Not], object_of: Callable[[Term, Term], Obj]) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
 from liftgbp.evidence.contradictions import contradiction
-from liftgbp.model.ast import Constant, Rule, SizeOf, TableParfactor, Term, weight_parts
+from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
 from liftgbp.shatter.classes import object_classes
@@ -31,7 +31,7 @@ from liftgbp.shatter.normal import (
     Observations,
 )
 from liftgbp.shatter.observe import observed, sliced, soft_parfactors
-from liftgbp.shatter.partitions import admits, assignments, falling
+from liftgbp.shatter.partitions import assignments, falling, rule_admits
 from liftgbp.shatter.symmetry import symmetric_groups
 from liftgbp.shatter.tables import Labels, LabelTable, RuleTables
 
@@ -329,13 +329,7 @@ class _RuleShatter:
         return [k for k, c in enumerate(self._classes) if c.sort == sort]
 
     def _admits(self, way: Mapping[str, Obj]) -> bool:
-        return admits(self._rule.restrictions, lambda term, other: self._object(term, other, way))
-
-    def _object(self, term: Term, other: Term, way: Mapping[str, Obj]) -> Obj:
-        """The object of a term; a constant has the sort of what it is compared with."""
-        if isinstance(term, Constant):
-            return self._constants[self._sorts[other.name], term.name]
-        return way[term.name]
+        return rule_admits(self._rule, self._sorts, self._constants, way)
 
     def _parfactor(self, way: dict[str, Obj]) -> _Way:
         others = self._other_objects(way)

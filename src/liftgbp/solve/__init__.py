@@ -3,7 +3,8 @@
 Knows flat arrays; knows nothing of logic and regions.
 """
 
-from liftgbp.solve.choose import SOLVERS, choose_solver, unknown_solver
+from liftgbp.solve.along import solve_along
+from liftgbp.solve.choose import SOLVERS, SolverOptions, choose_solver, unknown_solver
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.digits import logs_z_of_regions
 from liftgbp.solve.flooding import Flooding
@@ -19,11 +20,13 @@ __all__ = [
     "Kind",
     "Point",
     "Solution",
+    "SolverOptions",
     "Status",
     "Verdict",
     "choose_solver",
     "log_z",
     "logs_z_of_regions",
+    "solve_along",
     "solve_independent",
     "unknown_solver",
 ]

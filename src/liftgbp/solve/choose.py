@@ -22,24 +22,28 @@ some minutes if flooding has failed."""
 SOLVERS = ("auto", "descent", "flooding")
 
 
+@dataclass(frozen=True, slots=True)
+class SolverOptions:
+    """What steers a solver, whichever it is."""
+
+    damping: float = 0.5
+    adaptive: bool = False
+    iterations: int = 500
+    tol: float = 1e-12
+    seed: int = 0
+
+
 def choose_solver(
-    name: str,
-    plan: Plan,
-    *,
-    damping: float,
-    adaptive: bool,
-    iterations: int,
-    tol: float,
-    seed: int,
-    random: int = 4,
+    name: str, plan: Plan, options: SolverOptions, *, random: int = 4
 ) -> Descent | Flooding:
     """The solver of this name.
 
     `auto` is descent, except where its Hessians cost too much; there flooding with adaptive
     damping comes first.
     """
-    flooding = Flooding(damping, iterations, tol, adaptive)
-    descent = Descent(iterations, tol, random, seed)
+    damping, iterations, tol = options.damping, options.iterations, options.tol
+    flooding = Flooding(damping, iterations, tol, options.adaptive)
+    descent = Descent(iterations, tol, random, options.seed)
     match name:
         case "flooding":
             return flooding

@@ -15,7 +15,14 @@ from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.query import Answer, LiftedReader, pattern_text, query_all
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import TABLE_CAP, NormalModel, resize, shatter
-from liftgbp.solve import Descent, Flooding, Solution, choose_solver
+from liftgbp.solve import (
+    Descent,
+    Flooding,
+    Solution,
+    SolverOptions,
+    choose_solver,
+    solve_along,
+)
 
 STRIDE = 10
 """Descent starts afresh at the first so many points of a batch, and at every so many after them."""
@@ -122,6 +129,7 @@ def sweep(
     queries = (queries,) if isinstance(queries, str) else queries
     asked = queries or [pattern_text(predicate) for predicate in model.predicates.values()]
     workshop = _Workshop(model, regions, table_cap)
+    options = SolverOptions(damping, adaptive, iterations, tol, seed)
     rows: list[SweepRow] = []
     for first in range(0, len(points), BATCH):
         progress("sweeping", first, len(points))
@@ -130,16 +138,7 @@ def sweep(
         found: dict[int, list[SweepRow]] = {}
         for members in _by_layout(prepared):
             plans = [prepared[k].plan for k in members]
-            method = choose_solver(
-                solver,
-                plans[0],
-                damping=damping,
-                adaptive=adaptive,
-                iterations=iterations,
-                tol=tol,
-                seed=seed,
-                random=RANDOM,
-            )
+            method = choose_solver(solver, plans[0], options, random=RANDOM)
             solutions = _solve(method, plans)
             readers = [LiftedReader(prepared[k].graph, prepared[k].plan) for k in members]
             own = _rows([batch[k] for k in members], readers, solutions, asked)
@@ -243,15 +242,7 @@ def _solve(method: Descent | Flooding, plans: Sequence[Plan]) -> list[Solution]:
     if isinstance(method, Flooding) or len(plans) < 2 * STRIDE:
         return method.solve_all(plans)
     # The smallest domains come first, and differ most from each other.
-    anchors = sorted({*range(STRIDE), *range(0, len(plans), STRIDE), len(plans) - 1})
-    found = dict(zip(anchors, method.solve_all([plans[k] for k in anchors]), strict=True))
-    between = [k for k in range(len(plans)) if k not in found]
-    around = [
-        (found[k - k % STRIDE], found[min(k - k % STRIDE + STRIDE, len(plans) - 1)])
-        for k in between
-    ]
-    found |= zip(between, method.follow([plans[k] for k in between], around), strict=True)
-    return _mended(method, plans, [found[k] for k in range(len(plans))])
+    return _mended(method, plans, solve_along(method, plans, STRIDE, afresh=range(STRIDE)))
 
 
 def _mended(method: Descent, plans: Sequence[Plan], found: list[Solution]) -> list[Solution]:
