@@ -1,7 +1,8 @@
 """How far answers are from exact ones: by method, model, weight and domain size.
 
 `python -m benchmarks.accuracy` prints, for each cell, the errors of P and of log Z. The paper's
-setting is flooding on factor scopes, one solution; the default is what `infer` does unasked.
+setting is flooding on factor scopes, one solution; the default is what `infer` does unasked; the
+sharpest answer sums over counts where that helps, and lets regions grow.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ METHODS: dict[str, Callable[[Case, liftgbp.Model, int], Value | None]] = {
     "objects:3": infer_with(regions="objects:3"),
     "objects:4": infer_with(regions="objects:4"),
     "auto": infer_with(regions="auto", table_cap=2**12),
+    "sharpest": infer_with(condition="auto", regions="auto", table_cap=2**12),
 }
 
 
@@ -202,19 +204,22 @@ def _text(cell: Cell, method: str) -> str:
 
 def _summarise(console: Console, found: list[Cell]) -> None:
     open_cells = [c for c in found if c.error("paper") > TIE]
-    better = [c for c in open_cells if c.error("default") < c.error("paper") - TIE]
-    equal = [c for c in open_cells if abs(c.error("default") - c.error("paper")) <= TIE]
-    worse = [c for c in found if c.error("default") > c.error("paper") + TIE]
     console.print(
-        f"{len(found)} cells, in {len(open_cells)} of which the paper's setting is not exact: the "
-        f"default is better in {len(better)}, equal in {len(equal)}, worse in {len(worse)}"
+        f"{len(found)} cells, in {len(open_cells)} of which the paper's setting is not exact"
     )
-    for cell in worse:
-        gap = cell.error("default") - cell.error("paper")
+    for method in ("default", "sharpest"):
+        better = [c for c in open_cells if c.error(method) < c.error("paper") - TIE]
+        equal = [c for c in open_cells if abs(c.error(method) - c.error("paper")) <= TIE]
+        worse = [c for c in found if c.error(method) > c.error("paper") + TIE]
         console.print(
-            f"  {cell.case.name}, w = {cell.weight}, N = {cell.size}: worse by {gap:.1e}"
-            + (" (more than allowed)" if gap > ALLOWED else "")
+            f"{method}: better in {len(better)}, equal in {len(equal)}, worse in {len(worse)}"
         )
+        for cell in worse:
+            gap = cell.error(method) - cell.error("paper")
+            console.print(
+                f"  {cell.case.name}, w = {cell.weight}, N = {cell.size}: worse by {gap:.1e}"
+                + (" (more than allowed)" if gap > ALLOWED else "")
+            )
 
 
 if __name__ == "__main__":
