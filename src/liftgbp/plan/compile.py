@@ -83,6 +83,7 @@ def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
         atom_counts=graph.numbers_of_atoms,
         log_offset=graph.log_constant + _log_worlds_of_free_atoms(graph),
         order_counts=graph.order_counts,
+        alike_counts=graph.alike_counts,
     )
 
 
@@ -193,6 +194,7 @@ class _Compiler:
             source_starts=source_starts,
             children=self._children(),
             order_choices=self._graph.order_choices,
+            alike_pairs=self._graph.alike_pairs,
         )
 
     # --- tables

@@ -102,6 +102,8 @@ class Layout:
     order_choices   for each step of an order of all ground atoms, what its atoms may be conditioned
                     on: a region, an axis of it, and the axes of atoms that come before; without any
                     step no order is known
+    alike_pairs     for each kind of exchangeable ground atoms, a region and two axes of it that are
+                    such atoms
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -121,6 +123,7 @@ class Layout:
     source_starts: Ints
     children: Ints
     order_choices: tuple[tuple[tuple[int, int, tuple[int, ...]], ...], ...] = ()
+    alike_pairs: tuple[tuple[int, int, int], ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -336,6 +339,7 @@ class Plan:
     weights       per region n times c, exactly: how often it counts in the free energy
     atom_counts   for each kind of atom how many ground atoms there are
     order_counts  how many ground atoms each step of the order of all atoms has
+    alike_counts  how many atoms of each kind can be exchanged for one another
     log_offset    what atoms in no region and constant factors add to log Z
     """
 
@@ -346,6 +350,7 @@ class Plan:
     atom_counts: tuple[int, ...]
     log_offset: float
     order_counts: tuple[int, ...] = ()
+    alike_counts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         freeze(self)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from liftgbp.errors import ContradictionError, SizeError
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import constant_text
+from liftgbp.regions.alike import AlikeAtoms, Pair, alike_atoms
 from liftgbp.regions.counts import Count, choose
 from liftgbp.regions.order import Choice, OrderStep, order_steps
 from liftgbp.regions.structure import RegionGraph
@@ -124,6 +125,21 @@ class LiftedRegionGraph(RegionGraph):
     def order_counts(self) -> tuple[int, ...]:
         """How many ground atoms each step of the order has."""
         return tuple(step.count(self.class_sizes) for step in self._atom_order)
+
+    @cached_property
+    def _alike(self) -> tuple[AlikeAtoms, ...]:
+        # Small regions first: their tables are read faster.
+        return alike_atoms((k, self.regions[k].cluster) for k in reversed(range(len(self.regions))))
+
+    @property
+    def alike_pairs(self) -> tuple[Pair, ...]:
+        """For each kind of exchangeable ground atoms, a region with two of them."""
+        return tuple(alike.pair for alike in self._alike)
+
+    @property
+    def alike_counts(self) -> tuple[int, ...]:
+        """How many atoms of each kind can be exchanged for one another."""
+        return tuple(alike.count.at(self.class_sizes) for alike in self._alike)
 
     def _check_atoms_count_once(self) -> None:
         counted: Counter[Atom] = Counter()

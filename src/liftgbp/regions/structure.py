@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import ContradictionError
+from liftgbp.regions.alike import Pair
 from liftgbp.regions.arrays import GraphArrays, arrays_of
 from liftgbp.regions.counts import Count
 from liftgbp.regions.families import Family
@@ -140,6 +141,16 @@ class RegionGraph(ABC):
     @property
     def order_counts(self) -> tuple[int, ...]:
         """How many ground atoms each step of the order has."""
+        return ()
+
+    @property
+    def alike_pairs(self) -> tuple[Pair, ...]:
+        """For each kind of exchangeable ground atoms that is known, a region with two of them."""
+        return ()
+
+    @property
+    def alike_counts(self) -> tuple[int, ...]:
+        """How many atoms of each kind can be exchanged for one another."""
         return ()
 
     @cached_property

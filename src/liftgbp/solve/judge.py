@@ -10,7 +10,14 @@ from liftgbp.solve.lower_bound import log_z_of_independent_atoms
 from liftgbp.solve.newton import SMALLEST, Energy, nearest_consistent, newton_step
 from liftgbp.solve.polytope import polytope
 from liftgbp.solve.threads import few_threads
-from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound, entropy_rounding
+from liftgbp.solve.verdict import (
+    Kind,
+    Verdict,
+    count_margin,
+    entropy,
+    entropy_bound,
+    entropy_rounding,
+)
 
 MOST_UNKNOWNS = 20_000
 MOST_EQUATIONS = 2_000
@@ -42,6 +49,7 @@ def judge(plan: Plan, log_beliefs: Floats, residual: float) -> Verdict:
             kind=kind,
             entropy=entropy(plan, beliefs),
             entropy_bound=entropy_bound(plan, beliefs, entropy_rounding(plan, beliefs)),
+            count_margin=count_margin(plan, beliefs),
             log_z=log_z(plan, log_beliefs),
             log_z_bound=log_z_of_independent_atoms(plan),
         )

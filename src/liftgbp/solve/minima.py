@@ -19,6 +19,7 @@ from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.verdict import (
     Kind,
     Verdict,
+    count_margin,
     entropy,
     entropy_bound,
     entropy_rounding,
@@ -238,6 +239,7 @@ def _candidate(plan: Plan, end: End, polished: _Polished | None, lower_bound: fl
         kind=kind,
         entropy=entropy(plan, beliefs) if implied is None else implied,
         entropy_bound=entropy_bound(plan, beliefs, rounding),
+        count_margin=count_margin(plan, beliefs),
         log_z=float(log_z),
         log_z_bound=lower_bound,
     )

@@ -1,4 +1,10 @@
-"""How far a solution can be trusted: is it stationary, is it a minimum, is its entropy possible?"""
+"""How far a solution can be trusted: is it stationary, is it a minimum, are its beliefs possible?
+
+Beliefs of regions that agree with each other need not belong to any joint distribution. What no
+joint distribution allows shows in two ways: the entropy is out of bounds, or atoms exclude each
+other more than their number allows. Three people cannot all differ from each other in one of two
+values.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +21,12 @@ ORDER_SLACK = 1e-12
 """Differences of entropies are no more accurate than this, in proportion to what they are of."""
 
 ROUNDING = 1e-14
+
+RAREST = 1e-150
+"""Values that are rarer than this exclude nothing that could be computed."""
+
+COUNT_SLACK = 1e-7
+"""Margins of counts are no more accurate than beliefs are, in proportion."""
 
 NEGLIGIBLE = 50.0
 """A point whose log Z is so far below a lower bound of the true one contributes nothing."""
@@ -39,6 +51,8 @@ class Verdict:
     kind           minimum, saddle, minimum on the boundary (some beliefs are zero), or unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds
+    count_margin   how far exchangeable atoms are from excluding each other more than their number
+                   allows, in proportion; negative where no joint distribution has such pairs
     log_z          the log partition function that it stands for
     log_z_bound    what the true one is at least, since independent atoms reach it
     """
@@ -48,18 +62,23 @@ class Verdict:
     kind: Kind
     entropy: float
     entropy_bound: float
+    count_margin: float = math.inf
     log_z: float = math.inf
     log_z_bound: float = -math.inf
 
     @property
     def plausible(self) -> bool:
-        """Whether entropy and log Z lie within their bounds, up to rounding."""
-        return self._possible_entropy and not self._negligible
+        """Whether entropy, counts and log Z lie within their bounds, up to rounding."""
+        return self._possible_entropy and self._possible_counts and not self._negligible
 
     @property
     def _possible_entropy(self) -> bool:
         slack = 1e-12 * max(self.entropy_bound, 1.0)
         return -slack <= self.entropy <= self.entropy_bound + slack
+
+    @property
+    def _possible_counts(self) -> bool:
+        return not self.count_margin < -COUNT_SLACK
 
     @property
     def _negligible(self) -> bool:
@@ -68,17 +87,22 @@ class Verdict:
 
     def __str__(self) -> str:
         curvature = "" if self.curvature is None else f" (smallest curvature {self.curvature:.2g})"
+        return f"{self.kind.value}{curvature}, {self._in_words}, residual {self.residual:.1e}"
+
+    @property
+    def _in_words(self) -> str:
         if self.plausible:
-            entropy = "entropy plausible"
-            if self.kind is not Kind.SADDLE and falls_short(self.log_z, self.log_z_bound):
-                entropy += f", but log Z alone below its lower bound {self.log_z_bound:.6g}"
-        elif self._possible_entropy:
-            entropy = f"log Z below its lower bound {self.log_z_bound:.6g}: implausible"
-        elif self.entropy < 0:
-            entropy = f"entropy {self.entropy:.4g} is negative: implausible"
-        else:
-            entropy = f"entropy {self.entropy:.4g} exceeds {self.entropy_bound:.4g}: implausible"
-        return f"{self.kind.value}{curvature}, {entropy}, residual {self.residual:.1e}"
+            if self.kind is Kind.SADDLE or not falls_short(self.log_z, self.log_z_bound):
+                return "entropy plausible"
+            bound = f"{self.log_z_bound:.6g}"
+            return f"entropy plausible, but log Z alone below its lower bound {bound}"
+        if self._possible_entropy and self._possible_counts:
+            return f"log Z below its lower bound {self.log_z_bound:.6g}: implausible"
+        if self._possible_entropy:
+            return "atoms exclude each other more than their number allows: implausible"
+        if self.entropy < 0:
+            return f"entropy {self.entropy:.4g} is negative: implausible"
+        return f"entropy {self.entropy:.4g} exceeds {self.entropy_bound:.4g}: implausible"
 
     def as_dict(self) -> dict[str, object]:
         """The verdict for JSON."""
@@ -89,6 +113,7 @@ class Verdict:
             "kind": self.kind.value,
             "entropy": _finite(self.entropy),
             "entropy_bound": _finite(self.entropy_bound),
+            "count_margin": _finite(self.count_margin),
             "log_z_bound": _finite(self.log_z_bound),
             "plausible": self.plausible,
         }
@@ -132,6 +157,27 @@ def entropy_bound(plan: Plan, beliefs: Floats, rounding: float = 0.0) -> float:
     if layout.order_choices:
         bound = min(bound, _entropy_in_order(plan, beliefs) + ORDER_SLACK * total + rounding)
     return bound
+
+
+def count_margin(plan: Plan, beliefs: Floats) -> float:
+    """How far pairs of exchangeable atoms are from what no joint distribution allows.
+
+    Say that m atoms have a value with probability p each, and any two of them with probability q.
+    How many have it is a whole number S, so (S - k)(S - k - 1) is never negative for a whole k, and
+    its mean is m (m-1) q - 2 k m p + k (k+1). The k next to the mean of S makes it smallest. The
+    result is by how much q exceeds what that requires, in proportion to p squared.
+    """
+    layout, margin = plan.layout, math.inf
+    for (region, one, other), atoms in zip(layout.alike_pairs, plan.alike_counts, strict=True):
+        table = layout.full_table(region, beliefs, missing=0.0)
+        pair = table.sum(axis=tuple(k for k in range(table.ndim) if k not in {one, other}))
+        single = (pair.sum(axis=0) + pair.sum(axis=1)) / 2
+        share = single[single > RAREST]
+        below = np.floor(float(atoms) * share) / atoms
+        least = below * (2 * share - below - 1 / atoms) / (1 - 1 / atoms)
+        excess = (np.diagonal(pair)[single > RAREST] - least) / share**2
+        margin = min(margin, float(excess.min(initial=math.inf)))
+    return margin
 
 
 def entropy_rounding(plan: Plan, beliefs: Floats) -> float:
