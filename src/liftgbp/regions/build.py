@@ -7,8 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from liftgbp.regions.counts import choose
-from liftgbp.regions.families import Family, inner_masks, kinds, outer_clusters, parse_family
+from liftgbp.regions.families import (
+    Family,
+    OuterRegions,
+    inner_masks,
+    outer_clusters,
+    parse_family,
+)
 from liftgbp.regions.graph import LiftedRegionGraph
+from liftgbp.regions.kinds import ByKind, kinds
 from liftgbp.regions.lattice import cover_parents
 from liftgbp.regions.structure import Edge, HeldFactor, Member, Message, Region
 from liftgbp.shatter import NormalModel
@@ -60,10 +67,12 @@ class _Builder:
     def __init__(self, normal: NormalModel, family: Family) -> None:
         self._normal = normal
         self._family = family
-        self._outer = outer_clusters(normal, family)
-        self._scope_kinds = [kinds(tuple(sorted(p.atoms))) for p in normal.parfactors]
+        self._outer = OuterRegions(outer_clusters(normal, family))
+        scopes = [tuple(sorted(p.atoms)) for p in normal.parfactors]
+        self._scope_kinds = [kinds(scope) for scope in scopes]
+        self._scopes_by_kind = ByKind(scopes)
         self._homes = self._factor_homes() if family.kind == "bethe" else {}
-        self._outermost = dict.fromkeys((*self._outer, *self._homes.values()))
+        self._outermost = dict.fromkeys((*self._outer.clusters, *self._homes.values()))
         self._inside: dict[Cluster, list[_Inside]] = {}
         for cluster in self._outermost:
             self._collect(cluster)
@@ -112,12 +121,13 @@ class _Builder:
             scope = canonise(tuple(sorted(parfactor.atoms)))
             scopes = choose(objects_of(scope.cluster), (), scope.automorphisms).at(sizes)
             twins = twin_groups(scope.cluster)
+            around = self._outer.by_kind.around(scope.cluster)
             pairs = {
                 outer: len(
                     {rename(scope.cluster, e) for e in embeddings(scope.cluster, outer, twins)}
                 )
                 * choose(objects_of(outer), (), canonise(outer).automorphisms).at(sizes)
-                for outer in self._outer
+                for outer in map(self._outer.clusters.__getitem__, around)
             }
             alone = sum(pairs.values()) == scopes
             homes[number] = (
@@ -210,9 +220,11 @@ class _Builder:
     def _held(self, cluster: Cluster) -> tuple[HeldFactor, ...]:
         position = {atom: k for k, atom in enumerate(cluster)}
         own = kinds(cluster)
+        parfactors = self._normal.parfactors
+        candidates = ((k, parfactors[k]) for k in self._scopes_by_kind.inside(cluster))
         return tuple(
             HeldFactor(number, tuple(position[_rename_atom(a, placed)] for a in parfactor.atoms))
-            for number, parfactor in enumerate(self._normal.parfactors)
+            for number, parfactor in candidates
             if self._homes.get(number, cluster) == cluster and self._scope_kinds[number] <= own
             for placed in embeddings(parfactor.atoms, cluster, parfactor.exchangeable)
         )

@@ -6,11 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice, product
 
 from liftgbp.errors import CapacityError, InputError, states_text
 from liftgbp.regions.clusters import Sizes, cluster_levels, count_clusters, ground_atoms, placements
+from liftgbp.regions.kinds import ByKind, kinds
 from liftgbp.shatter import NormalModel
 from liftgbp.signature import (
     Atom,
@@ -145,11 +145,14 @@ def _widest(normal: NormalModel, size: int, mentioned: Sequence[Atom]) -> dict[i
 
 
 def _maximal(clusters: Iterable[Cluster]) -> list[Cluster]:
-    maximal: list[Cluster] = []
-    for cluster in sorted(clusters, key=lambda c: (-len(c), c)):
-        if not any(_lies_in(cluster, larger) for larger in maximal):
-            maximal.append(cluster)
-    return maximal
+    by_size = sorted(clusters, key=lambda c: (-len(c), c))
+    filed = ByKind(by_size)
+    maximal: dict[int, Cluster] = {}
+    for place, cluster in enumerate(by_size):
+        larger = (maximal[k] for k in filed.around(cluster) if k in maximal)
+        if not any(_lies_in(cluster, other) for other in larger):
+            maximal[place] = cluster
+    return list(maximal.values())
 
 
 def _lies_in(cluster: Cluster, larger: Cluster) -> bool:
@@ -157,12 +160,6 @@ def _lies_in(cluster: Cluster, larger: Cluster) -> bool:
     if len(cluster) >= len(larger) or not kinds(cluster) <= kinds(larger):
         return False
     return next(embeddings(cluster, larger, twin_groups(cluster)), None) is not None
-
-
-@lru_cache(maxsize=2**14)
-def kinds(cluster: Cluster) -> Counter[Cluster]:
-    """How many atoms of each kind a cluster has."""
-    return Counter(canonise((atom,)).cluster for atom in cluster)
 
 
 def _atoms_over_choices(
@@ -253,8 +250,40 @@ def _check_table(normal: NormalModel, family: Family, axes: Mapping[int, int], r
 # --- regions inside an outer region, as bit masks over its atoms
 
 
+class OuterRegions:
+    """The outer regions, and what a cluster may share with them."""
+
+    def __init__(self, clusters: Sequence[Cluster]) -> None:
+        self.clusters = clusters
+        self.by_kind = ByKind(clusters)
+        self._parts: dict[tuple[int, tuple[int, ...]], tuple[Cluster, frozenset[int]]] = {}
+
+    def shareable_parts(self, cluster: Cluster) -> set[Cluster]:
+        """What of each outer region may coincide with atoms of a cluster; equal parts are one.
+
+        The rest of an outer region is left out if its objects are of classes that the cluster has
+        none of: these find their places whatever the others do.
+        """
+        homes = {home for home, _ in objects_of(cluster)}
+        parts: set[Cluster] = set()
+        for shared in self.by_kind.shared_kinds(cluster).items():
+            if shared not in self._parts:
+                self._parts[shared] = self._part(*shared)
+            part, homes_of_rest = self._parts[shared]
+            parts.add(part if homes.isdisjoint(homes_of_rest) else self.clusters[shared[0]])
+        return parts
+
+    def _part(self, place: int, shared: tuple[int, ...]) -> tuple[Cluster, frozenset[int]]:
+        """The atoms of these kinds, and the classes of the objects that occur in no such atom."""
+        other = self.clusters[place]
+        kinds_of_atoms = self.by_kind.kinds_of(place)
+        part = tuple(a for a, kind in zip(other, kinds_of_atoms, strict=True) if kind in shared)
+        rest = set(objects_of(other)) - set(objects_of(part))
+        return part, frozenset(home for home, _ in rest)
+
+
 def inner_masks(
-    cluster: Cluster, outer: Sequence[Cluster], family: Family, class_sizes: Sequence[int]
+    cluster: Cluster, outer: OuterRegions, family: Family, class_sizes: Sequence[int]
 ) -> set[int]:
     """The proper subsets of an outer region that are regions."""
     whole = (1 << len(cluster)) - 1
@@ -269,29 +298,23 @@ def inner_masks(
                 )
             return set(range(1, whole))
         case _:
-            if family.kind == "clusters" and _has_neighbours(cluster, outer, family, class_sizes):
+            if family.kind == "clusters" and _has_neighbours(
+                cluster, outer.clusters, family, class_sizes
+            ):
                 return set(range(1, whole))
             shared: set[int] = set()
-            for part in _shareable_parts(cluster, outer):
-                shared |= overlaps(cluster, part, class_sizes)
+            for part in outer.shareable_parts(cluster):
+                shared |= _overlaps(cluster, part, class_sizes)
             return closed_under_intersection(shared - {whole})
 
 
-def _shareable_parts(cluster: Cluster, outer: Iterable[Cluster]) -> set[Cluster]:
-    """What of each outer region may coincide with atoms of a cluster; equal parts are one.
-
-    The rest of an outer region is left out if its objects are of classes that the cluster has none
-    of: these find their places whatever the others do.
-    """
-    own = kinds(cluster).keys()
-    homes = {home for home, _ in objects_of(cluster)}
-    parts: set[Cluster] = set()
-    for other in outer:
-        part = tuple(atom for atom in other if canonise((atom,)).cluster in own)
-        rest = set(objects_of(other)) - set(objects_of(part))
-        if part:
-            parts.add(other if any(home in homes for home, _ in rest) else part)
-    return parts
+def _overlaps(cluster: Cluster, part: Cluster, class_sizes: Sequence[int]) -> set[int]:
+    """The intersections of a cluster with all placements of a part of an outer region."""
+    if len(part) > 1:
+        return overlaps(cluster, part, class_sizes)
+    # A single atom may fall on any atom of its kind. Most parts are like that.
+    kind = canonise(part).cluster
+    return {1 << k for k, atom in enumerate(cluster) if canonise((atom,)).cluster == kind}
 
 
 def _has_neighbours(
