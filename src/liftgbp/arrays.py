@@ -16,6 +16,8 @@ Bools: TypeAlias = NDArray[np.bool_]
 _ODD = np.random.default_rng(20240229).integers(1, 2**63, size=256, dtype=np.uint64) | np.uint64(1)
 """Random odd multipliers; the seed is fixed so that every run gives the same numbering."""
 
+_ALL_BITS = 2**64 - 1
+
 
 def mix(values: Hashes) -> Hashes:
     """Spread each number over all 64 bits (the finaliser of splitmix64)."""
@@ -31,6 +33,31 @@ def hash_rows(columns: Sequence[NDArray[np.integer]]) -> Hashes:
     for number, column in enumerate(columns):
         total += mix(column.astype(np.uint64) * _ODD[2 * number % 256] + _ODD[2 * number % 256 + 1])
     return total
+
+
+def mix_one(value: int) -> int:
+    """What `mix` does, to a single number.
+
+    >>> mix_one(2**64 + 7) == int(mix(np.array([7], dtype=np.uint64))[0])
+    True
+    """
+    value = (value + 0x9E3779B97F4A7C15) & _ALL_BITS
+    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _ALL_BITS
+    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _ALL_BITS
+    return value ^ (value >> 31)
+
+
+def hash_row(row: Sequence[int]) -> int:
+    """What `hash_rows` gives for a single row.
+
+    >>> hash_row([7, 1]) == int(hash_rows([np.array([7]), np.array([1])])[0])
+    True
+    """
+    total = 0
+    for number, value in enumerate(row):
+        times, plus = _ODD[2 * number % 256 : 2 * number % 256 + 2].tolist()
+        total += mix_one(value * times + plus)
+    return total & _ALL_BITS
 
 
 def group_rows(columns: Sequence[NDArray[np.integer]]) -> tuple[Ints, Ints]:

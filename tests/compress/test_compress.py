@@ -34,6 +34,15 @@ MODELS = Path(__file__).parent.parent.parent / "models"
 RUN_AWAY = 100.0
 
 
+@pytest.fixture(params=["few", "many"])
+def rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Refine region by region as far as it goes, or on arrays only."""
+    most = 10**9 if request.param == "few" else -1
+    monkeypatch.setattr("liftgbp.compress.few.MOST_REGIONS", most)
+    monkeypatch.setattr("liftgbp.compress.few.MOST_NAMES", most)
+    return str(request.param)
+
+
 def quotient(network: GroundNetwork, family: str = "intersections") -> QuotientGraph:
     graph = compress(ground_region_graph(network, family), network)
     assert_counted_once(graph)
@@ -90,6 +99,7 @@ def assert_floods_like_the_ground(ground: reference.GroundModel, family: str) ->
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=st.one_of(ground_models(), ground_models(hard=True)))
+@pytest.mark.usefixtures("rounds")
 def test_random_networks(family: str, ground: reference.GroundModel) -> None:
     assert_floods_like_the_ground(ground, family)
 
@@ -111,6 +121,7 @@ def test_random_relational_models(family: str, model: Model, domain: dict[str, i
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=ground_models(), family=st.sampled_from(FAMILIES), data=st.data())
+@pytest.mark.usefixtures("rounds")
 def test_a_shuffled_copy_adds_no_kinds(
     ground: reference.GroundModel, family: str, data: st.DataObject
 ) -> None:
@@ -135,6 +146,25 @@ def test_a_shuffled_copy_adds_no_kinds(
     plans = compile_plan(alone), compile_plan(both)
     assert plans[0].layout.belief_entries == plans[1].layout.belief_entries
     assert plans[0].layout.message_entries == plans[1].layout.message_entries
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(ground=ground_models(), family=st.sampled_from(FAMILIES))
+def test_single_regions_part_like_many(ground: reference.GroundModel, family: str) -> None:
+    network = network_of(ground)
+    regions = ground_region_graph(network, family)
+    graphs = []
+    for most in (-1, 10**9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("liftgbp.compress.few.MOST_REGIONS", most)
+            patch.setattr("liftgbp.compress.few.MOST_NAMES", most)
+            graphs.append(compress(regions, network))
+    many, few = graphs
+    assert few.alignment.kind.tolist() == many.alignment.kind.tolist()
+    assert sorted(few.kappa) == sorted(many.kappa)
+    assert len(few.messages) == len(many.messages)
+    entries = [compile_plan(graph).layout.belief_entries for graph in graphs]
+    assert entries[0] == entries[1]
 
 
 # --- beside the symbolic graph
@@ -268,6 +298,30 @@ def test_a_chain_is_folded_in_the_middle() -> None:
     # 101 variables, of which the two at the ends lie in one pair only and are no regions.
     assert graph.n == (2,) * 50 + (2,) * 49 + (1,)
     assert len(graph.edges) == 50 + 49
+
+
+def test_a_long_chain_of_triples_has_no_two_alike() -> None:
+    """The ends differ, and thousands of rounds carry that to the middle."""
+    first = np.arange(3000)
+    table = np.zeros((2, 2, 2))
+    table[1, 1, 0], table[0, 0, 1] = 1.0, 0.3
+    triples = FactorBlock(first[:, None] + np.arange(3), 0 * first)
+    graph = quotient(merged(np.full(3002, 2), [triples], [table]))
+    assert set(graph.n) == {1}
+    # Two triples in a row share a pair, and pairs in a row a variable.
+    assert len(graph.n) == 3000 + 2999 + 2998
+
+
+@pytest.mark.usefixtures("rounds")
+def test_a_broken_ring_is_folded_at_the_break() -> None:
+    ends = np.arange(301)
+    which = (ends == 7).astype(np.int64)
+    network = pairwise(np.column_stack([ends, (ends + 1) % 301]), [COUPLING, 2 * COUPLING], which)
+    graph = quotient(network)
+    # The other pair stays by itself, and so does the variable opposite of it.
+    assert Counter(graph.n) == {2: 150 + 150, 1: 2}
+    symmetric = [len(region.cluster) for region in graph.regions if region.symmetries]
+    assert symmetric == [2]
 
 
 def test_a_network_without_symmetry_is_left_as_it_is() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from liftgbp.arrays import Bools, Hashes, Ints, group_rows, hash_rows
+from liftgbp.compress.partition import AROUND, Partition, Relation, code_weights
 from liftgbp.compress.potentials import stabilisers
-from liftgbp.compress.refine import AROUND, Partition, Relation, code_weights
 from liftgbp.regions.arrays import Axes, Kept, numbers_of_rows
 
 

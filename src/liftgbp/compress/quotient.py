@@ -8,8 +8,9 @@ from liftgbp.arrays import Ints, positions_of
 from liftgbp.compress.edges import EdgeTable
 from liftgbp.compress.graph import Alignment, QuotientGraph, quotient_graph
 from liftgbp.compress.ground import GroundRegions, Pattern, Progress, silent
+from liftgbp.compress.partition import AROUND, Partition, code_weights
 from liftgbp.compress.potentials import first_frames
-from liftgbp.compress.refine import AROUND, Partition, code_weights, refine
+from liftgbp.compress.refine import refine
 from liftgbp.compress.verify import verify
 from liftgbp.grounding import GroundNetwork
 from liftgbp.regions.arrays import Axes, GraphArrays, Kept, Shape, numbers_of_rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from liftgbp.arrays import Ints, expand, group_rows, starts_of
-from liftgbp.compress.refine import AROUND, INSIDE, Partition
+from liftgbp.compress.partition import AROUND, INSIDE, Partition
 
 
 def verify(partition: Partition, representative: Ints) -> None:
