@@ -11,7 +11,7 @@ from liftgbp.errors import ContradictionError
 from liftgbp.formats.conditioning import OPEN, simplified
 from liftgbp.formats.words import Words
 from liftgbp.grounding import FactorBlock, GroundNetwork
-from liftgbp.grounding.network import Floats
+from liftgbp.grounding.network import Floats, Ints, distinct_rows
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -20,6 +20,7 @@ class Factors:
     """The factors of a file that is being read."""
 
     def __init__(self) -> None:
+        self._blocks: list[FactorBlock] = []
         self._variables: dict[int, list[int]] = {}  # of scopes of one width, one after the other
         self._table_of: dict[int, list[int]] = {}
         self._number: dict[tuple[Shape, tuple[str, ...]], int] = {}
@@ -42,9 +43,22 @@ class Factors:
         self._variables.setdefault(len(wide), []).extend(wide)
         self._table_of.setdefault(len(wide), []).append(self._number[key])
 
+    def add_all(
+        self, scopes: Ints, shape: Shape, entries: Floats, read: Callable[[Floats], Floats]
+    ) -> None:
+        """Add factors over equally many values, of whose rows of entries `read` makes tables.
+
+        The tables that it returns are stacked, and of any shape with as many entries.
+        """
+        first, table_of = distinct_rows(entries)
+        wide = [axis for axis, length in enumerate(shape) if length > 1]
+        tables = read(entries[first]).reshape(len(first), *(shape[axis] for axis in wide))
+        self._blocks.append(FactorBlock(scopes[:, wide], len(self._tables) + table_of))
+        self._tables.extend(tables)
+
     def network(self, ranges: Sequence[int]) -> GroundNetwork:
         """The network of all factors."""
-        blocks = [
+        blocks = self._blocks + [
             FactorBlock(
                 np.array(self._variables[width], np.int64).reshape(len(table_of), width),
                 np.array(table_of, np.int64),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from liftgbp.errors import ContradictionError, QueryError
+from liftgbp.formats.numbers import equal_rows
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
-from liftgbp.grounding.network import Floats, Ints
+from liftgbp.grounding.network import Floats, Ints, distinct_rows
 
 OPEN = -1  # in the place of a value: the variable is not observed
 
@@ -59,33 +61,62 @@ def simplified(
     ranges: Ints, blocks: Sequence[FactorBlock], tables: Sequence[Floats], observed: Ints
 ) -> GroundNetwork:
     """The network of factors that are sliced, and each by itself freed of idle variables."""
-    log_constant = 0.0
-    new_blocks: list[FactorBlock] = []
-    new_tables: list[Floats] = []
+    collected = _Simple(tables)
     for block in blocks:
-        if not len(block.table_of):
-            continue
-        kinds, kind_of = np.unique(
-            np.column_stack([block.table_of, observed[block.scopes]]), axis=0, return_inverse=True
-        )
-        members = np.split(
-            np.argsort(kind_of.ravel(), kind="stable"),
-            np.cumsum(np.bincount(kind_of.ravel(), minlength=len(kinds)))[:-1],
-        )
-        for (table, *pattern), rows in zip(kinds.tolist(), members, strict=True):
-            sliced = tables[table][tuple(slice(None) if v == OPEN else v for v in pattern)]
-            if bool(np.all(np.isneginf(sliced))):
-                raise _contradiction(block.scopes[rows[0]], pattern)
-            needed = needed_axes(sliced)
-            if needed:
-                open_axes = [axis for axis, value in enumerate(pattern) if value == OPEN]
-                columns = [open_axes[axis] for axis in needed]
-                numbers = np.full(len(rows), len(new_tables))
-                new_blocks.append(FactorBlock(block.scopes[rows][:, columns], numbers))
-                new_tables.append(_without_idle_axes(sliced, needed))
+        if len(block.table_of):
+            collected.add(block, observed[block.scopes])
+    return merged(ranges, collected.blocks, collected.tables, log_constant=collected.log_constant)
+
+
+class _Simple:
+    """Factors that have been simplified, all that are alike at once."""
+
+    def __init__(self, given: Sequence[Floats]) -> None:
+        self._given = given
+        self.blocks: list[FactorBlock] = []
+        self.tables: list[Floats] = []
+        self.log_constant = 0.0
+
+    def add(self, block: FactorBlock, observed: Ints) -> None:
+        """Add the factors of a block, given the observed values of their variables."""
+        first, kind_of = distinct_rows(np.column_stack([block.table_of, observed]))
+        alike: dict[tuple[tuple[int, ...], tuple[int, ...]], list[int]] = {}
+        for kind, (table, pattern) in enumerate(
+            zip(block.table_of[first].tolist(), map(tuple, observed[first].tolist()), strict=True)
+        ):
+            alike.setdefault((self._given[table].shape, pattern), []).append(kind)
+        group = np.empty(len(first), np.int64)
+        for number, kinds in enumerate(alike.values()):
+            group[kinds] = number
+        for number, ((_, pattern), kinds) in enumerate(alike.items()):
+            cut = tuple(slice(None) if value == OPEN else value for value in pattern)
+            given = block.table_of[first[kinds]].tolist()
+            sliced = np.array([self._given[table] for table in given])[(slice(None), *cut)]
+            rows = np.flatnonzero(group[kind_of] == number)
+            place = np.searchsorted(kinds, kind_of[rows])
+            _check_possible(sliced, block.scopes[first[kinds]], pattern)
+            open_axes = [axis for axis, value in enumerate(pattern) if value == OPEN]
+            self._add_alike(block.scopes[rows][:, open_axes], sliced, place)
+
+    def _add_alike(self, scopes: Ints, tables: Floats, table_of: Ints) -> None:
+        """Add factors with tables of one shape, without the axes that they do not need."""
+        needed = needed_axes(tables)
+        for axes, own in equal_rows(needed.astype(np.int64)):
+            kept = np.flatnonzero(axes)
+            slim = tables[(own, *(slice(None) if used else 0 for used in axes))]
+            rows = np.flatnonzero(np.isin(table_of, own))
+            place = np.searchsorted(own, table_of[rows])
+            if len(kept):
+                self.blocks.append(FactorBlock(scopes[rows][:, kept], len(self.tables) + place))
+                self.tables.extend(slim)
             else:
-                log_constant += len(rows) * float(sliced.flat[0])
-    return merged(ranges, new_blocks, new_tables, log_constant=log_constant)
+                self.log_constant += float(np.bincount(place, minlength=len(own)) @ slim)
+
+
+def _check_possible(tables: Floats, scopes: Ints, pattern: Sequence[int]) -> None:
+    impossible = np.isneginf(tables.reshape(len(tables), -1)).all(axis=1)
+    if impossible.any():
+        raise _contradiction(scopes[impossible.argmax()], pattern)
 
 
 def _contradiction(scope: Ints, pattern: Sequence[int]) -> ContradictionError:
@@ -97,16 +128,14 @@ def _contradiction(scope: Ints, pattern: Sequence[int]) -> ContradictionError:
     )
 
 
-def needed_axes(table: Floats) -> list[int]:
-    """The axes along which a table is not constant.
+def needed_axes(tables: Floats) -> NDArray[np.bool_]:
+    """For each of the stacked tables the axes along which it is not constant.
 
-    >>> needed_axes(np.array([[1.0, 2.0], [1.0, 2.0]]))
-    [1]
+    >>> needed_axes(np.array([[[1.0, 2.0], [1.0, 2.0]]])).tolist()
+    [[False, True]]
     """
-    return [
-        axis for axis in range(table.ndim) if not bool(np.all(table == table.take([0], axis=axis)))
-    ]
-
-
-def _without_idle_axes(table: Floats, needed: Sequence[int]) -> Floats:
-    return table[tuple(slice(None) if axis in needed else 0 for axis in range(table.ndim))]
+    needed = np.empty((len(tables), tables.ndim - 1), dtype=bool)
+    for axis in range(1, tables.ndim):
+        differs = tables != tables.take([0], axis=axis)
+        needed[:, axis - 1] = differs.reshape(len(tables), -1).any(axis=1)
+    return needed

@@ -14,10 +14,18 @@ import numpy as np
 
 from liftgbp.formats.collect import Factors, check_possible, check_scope
 from liftgbp.formats.conditioning import described
+from liftgbp.formats.numbers import (
+    Numbers,
+    StrangeTextError,
+    all_different,
+    equal_rows,
+    logarithms,
+    require,
+)
 from liftgbp.formats.words import Words
 from liftgbp.formats.written import WrittenFactors, replace_files, table_of_names
 from liftgbp.grounding import GroundNetwork
-from liftgbp.grounding.network import Floats
+from liftgbp.grounding.network import Floats, Ints
 
 COMMENTS = re.compile(r"^[ \t]*c(?=\s|$).*$", re.MULTILINE)
 KINDS = ("MARKOV", "BAYES")
@@ -29,6 +37,60 @@ KINDS = ("MARKOV", "BAYES")
 def read_uai(path: str | Path) -> GroundNetwork:
     """Read a network; `MARKOV` and `BAYES` mean the same, since both multiply their tables."""
     words = Words.of_file(path, COMMENTS)
+    try:
+        return _read_at_once(words.text)
+    except StrangeTextError:
+        return _read_word_by_word(words)
+
+
+def _read_at_once(text: str) -> GroundNetwork:
+    kind, *rest = text.split(maxsplit=1) or [""]
+    require(kind.upper() in KINDS and rest)
+    numbers = Numbers.of(rest[0])
+    count = numbers.whole(0)
+    ranges = numbers.rows(np.array([1]), count)[0]
+    require(ranges.all())
+    starts, after = _scope_starts(numbers, 1 + count)
+    lengths = numbers.wholes[starts]
+    sizes = np.ones(len(starts))
+    parts: list[tuple[Ints, Ints]] = []
+    for length in np.unique(lengths).tolist():
+        own = np.flatnonzero(lengths == length)
+        scopes = numbers.rows(starts[own] + 1, length)
+        require((scopes < count).all() and all_different(scopes))
+        sizes[own] = ranges[scopes].prod(axis=1, dtype=float)
+        parts.append((own, scopes))
+    tables = _table_starts(numbers, after, sizes)
+    factors = Factors()
+    for own, scopes in parts:
+        for shape, places in equal_rows(ranges[scopes]):
+            entries = numbers.potentials(tables[own[places]], math.prod(shape))
+            factors.add_all(scopes[places], shape, entries, logarithms)
+    return factors.network(ranges.tolist())
+
+
+def _scope_starts(numbers: Numbers, place: int) -> tuple[Ints, int]:
+    """Where the scope of each factor starts with its length, and where the last one ends."""
+    starts, wholes = [], numbers.wholes.tolist()
+    count, place = numbers.whole(place), place + 1
+    for _ in range(count):
+        require(place < len(wholes) and wholes[place] >= 0)
+        starts.append(place)
+        place += 1 + wholes[place]
+    return np.array(starts, dtype=np.int64), place
+
+
+def _table_starts(numbers: Numbers, place: int, sizes: Floats) -> Ints:
+    """Where the entries of each table start, which follow on their number."""
+    # Sizes are doubles, so that those which no file can hold are no trouble either.
+    require(place + len(sizes) + sizes.sum() == len(numbers))
+    entries = sizes.astype(np.int64)
+    starts = place + np.cumsum(1 + entries) - entries
+    require((numbers.wholes[starts - 1] == entries).all())
+    return starts
+
+
+def _read_word_by_word(words: Words) -> GroundNetwork:
     kind = words.word("the kind of the network, MARKOV or BAYES,")
     if kind.upper() not in KINDS:
         words.fail(f"a network begins with {' or '.join(KINDS)}, got {kind}", 0)

@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,9 +34,12 @@ class Words:
     def __init__(self, source: Source, comments: re.Pattern[str]) -> None:
         self._source = source
         # Comments become blanks of the same length, so that places stay what they are.
-        self._text = comments.sub(lambda comment: " " * len(comment.group()), source.text)
-        self._words = self._text.split()
+        self.text = comments.sub(lambda comment: " " * len(comment.group()), source.text)
         self._next = 0
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return self.text.split()
 
     @classmethod
     def of_file(cls, path: str | Path, comments: re.Pattern[str]) -> Words:
@@ -111,8 +115,8 @@ class Words:
         raise error(message, self._span(position))
 
     def _span(self, position: int) -> Span:
-        found = next(itertools.islice(re.finditer(r"\S+", self._text), position, None), None)
+        found = next(itertools.islice(re.finditer(r"\S+", self.text), position, None), None)
         if found is None:
-            end = len(self._text.rstrip())
+            end = len(self.text.rstrip())
             return Span(self._source, end, end + 1)
         return Span(self._source, *found.span())

@@ -114,24 +114,37 @@ class _TablePool:
     def tables(self) -> tuple[Floats, ...]:
         return tuple(self._tables)
 
-    def transposed(self, given: int, order: Sequence[int]) -> int:
-        """The number of a given table with its axes in another order."""
-        return self._add(self._given[given].transpose(order))
+    def transposed(self, given: Sequence[int], order: Sequence[int]) -> list[int]:
+        """The numbers of given tables with their axes in another order."""
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for place, table in enumerate(given):
+            alike.setdefault(self._given[table].shape, []).append(place)
+        numbers = [0] * len(given)
+        for places in alike.values():
+            stack = np.array([self._given[given[place]] for place in places])
+            tables = stack.transpose(0, *(1 + axis for axis in order))
+            for place, number in zip(places, self._add(tables), strict=True):
+                numbers[place] = number
+        return numbers
 
     def sum(self, numbers: Sequence[int]) -> int:
         """The number of the sum of tables."""
         # From the smallest to the largest, so that the order of factors leaves no rounding.
         stacked = np.sort(np.array([self._tables[number] for number in numbers]), axis=0)
-        return self._add(stacked.sum(axis=0))
+        return self._add(stacked.sum(axis=0)[None])[0]
 
-    def _add(self, table: Floats) -> int:
-        table = np.ascontiguousarray(table, dtype=float) + 0.0
-        key = (table.shape, table.tobytes())
-        if key not in self._number:
-            self._number[key] = len(self._tables)
-            table.setflags(write=False)
-            self._tables.append(table)
-        return self._number[key]
+    def _add(self, stack: Floats) -> list[int]:
+        """The numbers of stacked tables."""
+        stack = np.ascontiguousarray(stack, dtype=float) + 0.0
+        stack.setflags(write=False)
+        shape, every, step = stack.shape[1:], stack.tobytes(), stack[0].nbytes
+        numbers = []
+        for place in range(len(stack)):
+            key = (shape, every[place * step : (place + 1) * step])
+            numbers.append(self._number.setdefault(key, len(self._tables)))
+            if numbers[-1] == len(self._tables):
+                self._tables.append(stack[place, ...])
+        return numbers
 
 
 def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
@@ -140,9 +153,13 @@ def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
     given = np.concatenate([block.table_of for block in blocks])
     order = np.argsort(scopes, axis=1)
     scopes = np.take_along_axis(scopes, order, axis=1)
-    kinds, kind_of = np.unique(np.column_stack([given, order]), axis=0, return_inverse=True)
-    numbers = np.array([pool.transposed(kind[0], kind[1:]) for kind in kinds.tolist()])
-    table_of = numbers[kind_of.ravel()]
+    first, kind_of = distinct_rows(np.column_stack([given, order]))
+    numbers = np.empty(len(first), np.int64)
+    examples, order_of = distinct_rows(order[first])
+    for number, example in enumerate(first[examples]):
+        own = np.flatnonzero(order_of == number)
+        numbers[own] = pool.transposed(given[first[own]].tolist(), order[example].tolist())
+    table_of = numbers[kind_of]
     by_scope = np.lexsort((table_of, *scopes.T[::-1]))
     scopes, table_of = scopes[by_scope], table_of[by_scope]
     new = np.append(True, (scopes[1:] != scopes[:-1]).any(axis=1))
@@ -155,6 +172,26 @@ def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
         kinds, kind_of = np.unique(groups, axis=0, return_inverse=True)
         total[rows] = np.array([pool.sum(kind) for kind in kinds.tolist()])[kind_of.ravel()]
     return FactorBlock(scopes[starts], total)
+
+
+def distinct_rows(rows: NDArray[np.generic]) -> tuple[Ints, Ints]:
+    """The first of each group of equal rows, and the group of each row.
+
+    >>> first, group = distinct_rows(np.array([[7, 8], [7, 9], [7, 8]]))
+    >>> first.tolist(), group.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    step = rows.shape[1] * rows.itemsize
+    if not step:
+        return np.zeros(min(1, len(rows)), np.int64), np.zeros(len(rows), np.int64)
+    every = np.ascontiguousarray(rows).tobytes()
+    number: dict[bytes, int] = {}
+    group = [
+        number.setdefault(every[start : start + step], len(number))
+        for start in range(0, len(every), step)
+    ]
+    is_first = np.diff(np.maximum.accumulate(np.array(group, np.int64)), prepend=-1) > 0
+    return np.flatnonzero(is_first), np.array(group, np.int64)
 
 
 def atom_names(atoms: AtomTable, model: Model) -> list[str]:
