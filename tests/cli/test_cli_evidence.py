@@ -117,7 +117,7 @@ def test_every_atom(model: Path, facts: Path, tmp_path: Path, road: str, ending:
         assert rows[f"smokes({name})"] == pytest.approx(float(marginal[1]))
 
 
-@pytest.mark.parametrize("ending", ["uai", "fg"])
+@pytest.mark.parametrize("ending", ["uai", "fg", "uai.gz", "FG.GZ"])
 def test_export_and_query_a_network(model: Path, facts: Path, tmp_path: Path, ending: str) -> None:
     network = tmp_path / f"net.{ending}"
     arguments = ["export", model, "-e", facts, "--closed", "friends", "-o", network]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import math
 from pathlib import Path
 
@@ -301,6 +302,66 @@ def test_files_that_cannot_be_read(tmp_path: Path, ending: str) -> None:
     (tmp_path / f"bytes.{ending}").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
         read_network(tmp_path / f"bytes.{ending}")
+
+
+# --- packed files
+
+PACKED = pytest.mark.parametrize("ending", ["uai.gz", "fg.gz"])
+
+
+@PACKED
+def test_packed_files(tmp_path: Path, ending: str) -> None:
+    network = pair([[0.0, 1.0], [-math.inf, 0.5]], log_constant=2.0)
+    path, plain = tmp_path / f"net.{ending}", tmp_path / f"plain.{ending.removesuffix('.gz')}"
+    write_network(network, path, ["p", "q"])
+    write_network(network, plain)
+    assert gzip.decompress(path.read_bytes()) == plain.read_bytes()
+    same_weights(read_network(path), network)
+    assert (tmp_path / "net.atoms.csv").exists()
+    again = tmp_path / f"again.{ending}"
+    write_network(network, again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_packed_evidence(tmp_path: Path) -> None:
+    network = read_uai(written(tmp_path / "net.uai", TWO_VARIABLES))
+    path = tmp_path / "net.uai.evid.gz"
+    path.write_bytes(gzip.compress(b"1 1 2\n"))
+    assert read_uai_evidence(path, network) == {1: 2}
+
+
+@PACKED
+def test_packed_files_that_are_damaged(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"net.{ending}"
+    write_network(pair([[0.0, 1.0], [1.0, 0.0]]), path)
+    whole = path.read_bytes()
+    for damaged in (b"MARKOV", whole[:20], whole[:-4], whole[:12] + b"\xff" * 9 + whole[21:]):
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"cannot read .* no whole gzip file"):
+            read_network(path)
+    path.write_bytes(gzip.compress(b"\xff\xfe"))
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_network(path)
+
+
+@BOTH
+def test_lines_may_end_as_on_windows(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"net.{ending}"
+    text = TWO_VARIABLES if ending == "uai" else TWO_VARIABLES_FG
+    path.write_bytes(text.replace("\n", "\r\n").encode())
+    assert log_z(read_network(path)) == pytest.approx(math.log(29), abs=1e-14)
+    path.write_bytes((text + "x\n").replace("\n", "\r\n").encode())
+    with pytest.raises(ModelError, match="the file goes on") as caught:
+        read_network(path)
+    assert str(caught.value).splitlines()[-2:] == ["  x", "  ^"]
+
+
+def test_places_in_packed_files(tmp_path: Path) -> None:
+    path = tmp_path / "net.uai.gz"
+    path.write_bytes(gzip.compress(b"MARKOV\n1\n2\n1\n1 0\n2\n1 x\n"))
+    with pytest.raises(ModelError, match="expected a number, got x") as caught:
+        read_network(path)
+    assert str(caught.value).startswith(f"{path}:7:3: ")
 
 
 # --- mistakes

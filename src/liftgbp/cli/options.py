@@ -80,7 +80,7 @@ def read_evidence(model: liftgbp.Model, options: dict[str, Any]) -> liftgbp.Evid
 
 def is_network(path: str) -> bool:
     """Whether a file holds a Markov random field of other tools."""
-    return path.lower().endswith((".uai", ".fg"))
+    return path.lower().removesuffix(".gz").endswith((".uai", ".fg"))
 
 
 def network_options(

@@ -1,4 +1,4 @@
-"""Networks by the ending of their files."""
+"""Networks by the ending of their files, which may be packed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from liftgbp.errors import InputError
 from liftgbp.formats.fg import read_fg, write_fg
+from liftgbp.formats.packed import name_unpacked
 from liftgbp.formats.uai import read_uai, write_uai
 from liftgbp.grounding import GroundNetwork
 
@@ -27,7 +28,9 @@ def write_network(
 
 
 def _ending(path: str | Path) -> str:
-    ending = Path(path).suffix.lower()
+    ending = name_unpacked(Path(path)).suffix.lower()
     if ending not in READERS:
-        raise InputError(f"the ending of {path} must be one of {', '.join(READERS)}")
+        raise InputError(
+            f"the ending of {path} must be one of {', '.join(READERS)}, or such a one with .gz"
+        )
     return ending

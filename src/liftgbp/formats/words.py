@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from liftgbp.errors import InputError, ModelError, Source, Span
+from liftgbp.formats.packed import read_text
 
 MOST_DIGITS = 18
 
@@ -44,13 +45,7 @@ class Words:
     @classmethod
     def of_file(cls, path: str | Path, comments: re.Pattern[str]) -> Words:
         """The words of a file, or an error that says why it cannot be read."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise InputError(f"cannot read {path}: it is not UTF-8 text") from None
-        except OSError as error:
-            raise InputError(f"cannot read {path}: {error.strerror}") from None
-        return cls(Source(str(path), text), comments)
+        return cls(Source(str(path), read_text(Path(path))), comments)
 
     @property
     def position(self) -> int:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from liftgbp.errors import InputError
+from liftgbp.formats.packed import in_bytes, name_unpacked
 from liftgbp.grounding import GroundNetwork
 from liftgbp.grounding.network import Floats
 
@@ -82,7 +83,7 @@ def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["variable", "atom"])
     writer.writerows(enumerate(names))
-    return {path.with_suffix(".atoms.csv"): text.getvalue()}
+    return {name_unpacked(path).with_suffix(".atoms.csv"): text.getvalue()}
 
 
 def replace_files(texts: Mapping[Path, str]) -> None:
@@ -91,7 +92,7 @@ def replace_files(texts: Mapping[Path, str]) -> None:
     path = next(iter(texts))
     try:
         for path, text in texts.items():
-            unfinished[path].write_text(text, encoding="utf-8")
+            unfinished[path].write_bytes(in_bytes(path, text))
         for path in texts:
             unfinished[path].replace(path)
     except OSError as error:
