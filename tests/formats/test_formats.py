@@ -299,6 +299,8 @@ def test_endings() -> None:
 def test_files_that_cannot_be_read(tmp_path: Path, ending: str) -> None:
     with pytest.raises(InputError, match=r"cannot read .* No such file"):
         read_network(tmp_path / f"nothing.{ending}")
+    with pytest.raises(InputError, match=r"cannot read .* null byte"):
+        read_network(f"nothing\0.{ending}")
     (tmp_path / f"bytes.{ending}").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
         read_network(tmp_path / f"bytes.{ending}")

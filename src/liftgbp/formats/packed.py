@@ -38,6 +38,8 @@ def read_text(path: Path) -> str:
         raise InputError(f"cannot read {path}: it is no whole gzip file") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:  # a character that no path can have
+        raise InputError(f"cannot read {str(path)!r}: {error}") from None
 
 
 def in_bytes(path: Path, text: str) -> bytes:
