@@ -1,4 +1,8 @@
-"""The façade: it only composes the stages."""
+"""The façade: it only composes the stages.
+
+What not every run needs is imported where it is used, as a small model is solved in less time: sums
+over counts, and the road over the ground.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +10,24 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from liftgbp.compress import QuotientGraph, compress, ground_region_graph
-from liftgbp.conditioning import condition as sum_over_counts
 from liftgbp.errors import InputError, wrong_type
 from liftgbp.evidence import Evidence
-from liftgbp.formats import (
-    as_propositions,
-    conditioned,
-    read_network,
-    read_uai_evidence,
-    write_network,
-)
-from liftgbp.grounding import GroundNetwork, atom_names, ground_network
 from liftgbp.growth import AUTO, grow, road_of_growth
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.plan import compile_plan
-from liftgbp.query import Answers, GroundReader, LiftedReader, Reader
+from liftgbp.query import Answers, LiftedReader, Reader
 from liftgbp.query.rows import query_rows
 from liftgbp.regions import build_regions
 from liftgbp.road import choose_road
 from liftgbp.shatter import TABLE_CAP, shatter
 from liftgbp.solve import SOLVERS, SolverOptions, choose_solver, unknown_solver
+
+if TYPE_CHECKING:
+    from liftgbp.compress import QuotientGraph
+    from liftgbp.grounding import GroundNetwork
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage and how much of it is done."""
@@ -89,6 +88,8 @@ def infer(
 
     def answer(family: str, way: str) -> Answers:
         if condition:
+            from liftgbp.conditioning import condition as sum_over_counts
+
             return sum_over_counts(
                 model,
                 sizes,
@@ -177,8 +178,11 @@ def _ground(
     regions: str,
     table_cap: int,
     progress: Progress,
-) -> GroundReader:
+) -> Reader:
     """The model written out under its evidence, and compressed."""
+    from liftgbp.grounding import ground_network
+    from liftgbp.query.ground_reader import GroundReader
+
     network = ground_network(
         evidence.model,
         sizes,
@@ -193,6 +197,8 @@ def _ground(
 
 
 def _quotient(network: GroundNetwork, regions: str, progress: Progress) -> QuotientGraph:
+    from liftgbp.compress import compress, ground_region_graph
+
     ground_regions = ground_region_graph(network, regions, progress=progress)
     graph = compress(ground_regions, network, progress=progress)
     progress("compiling", 0, 1)
@@ -244,6 +250,9 @@ def infer_network(
     its values `0`, `1` and so on. Evidence is a `.uai.evid` file or a mapping from variables to
     values.
     """
+    from liftgbp.formats import as_propositions, conditioned, read_network, read_uai_evidence
+    from liftgbp.query.ground_reader import GroundReader
+
     if solver not in SOLVERS:
         raise unknown_solver(solver)
     started = time.perf_counter()
@@ -274,6 +283,9 @@ def export_network(
     Beside it, a file `.atoms.csv` tells which variable is which ground atom. Observed atoms, and
     atoms that no formula touches, are no variables there; they count in the constant factor.
     """
+    from liftgbp.formats import write_network
+    from liftgbp.grounding import atom_names, ground_network
+
     _check_types(model, evidence, table_cap=table_cap)
     evidence = Evidence.of(model) if evidence is None else evidence
     network = ground_network(

@@ -18,7 +18,8 @@ from liftgbp.api import Progress, infer, silent
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model, check_model
-from liftgbp.query import Answers, GroundReader
+from liftgbp.query import Answers
+from liftgbp.query.ground_reader import GroundReader
 from liftgbp.reference import GroundAtom
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.shatter import NormalModel, Obj

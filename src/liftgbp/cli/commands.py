@@ -1,6 +1,7 @@
 """Commands, options and exit codes.
 
-0 when all went well, 1 for a numerical failure, 2 for bad input, 130 after Ctrl-C.
+0 when all went well, 1 for a numerical failure, 2 for bad input; the entry adds 130 for Ctrl-C.
+Tables are imported by commands that print one: they take longer to import than all of this.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -26,21 +27,15 @@ from liftgbp.cli.options import (
     table_file,
 )
 from liftgbp.cli.progress import progress_bar
-from liftgbp.cli.tables import show_answers, show_check, show_graph, show_reproduction, show_sweep
 
 NUMERICAL_FAILURE = 1
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def main() -> NoReturn:
-    """Run the command line and leave with its exit code."""
-    sys.exit(_run())
-
-
-def _run() -> int:
+def run() -> int:
+    """Run the command line; the number is its exit code."""
     _prepare_streams()
     try:
         code = int(cli.main(prog_name="liftgbp", standalone_mode=False) or 0)
@@ -49,9 +44,8 @@ def _run() -> int:
     except click.ClickException as error:
         error.show()
         return BAD_INPUT
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        return INTERRUPTED
+    except click.Abort:
+        raise KeyboardInterrupt from None
     except (BrokenPipeError, SystemExit):
         # The reader went away (`| head`), which click reports by SystemExit: nothing is wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -183,7 +177,7 @@ _solver_options = _options(
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="liftgbp", message="%(prog)s %(version)s")
+@click.version_option(liftgbp.__version__, message="%(prog)s %(version)s")
 def cli() -> None:
     """Lifted generalized belief propagation.
 
@@ -253,6 +247,8 @@ def query(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
+        from liftgbp.cli.tables import show_answers
+
         show_answers(result, minima)
     return 0 if answers.solution.converged else NUMERICAL_FAILURE
 
@@ -278,6 +274,8 @@ def graph(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
+        from liftgbp.cli.tables import show_graph
+
         show_graph(result)
 
 
@@ -303,6 +301,8 @@ def check(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
+        from liftgbp.cli.tables import show_check
+
         show_check(result)
     return 0 if report.agrees else NUMERICAL_FAILURE
 
@@ -339,6 +339,8 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
 
     An interrupted sweep goes on where it was when it is started again.
     """
+    from liftgbp.cli.tables import show_sweep
+
     sizes = split_assignments(options.pop("sizes"), "SORT=RANGE, such as person=2..1000")
     weights = split_assignments(options.pop("weights"), "NAME=RANGE, such as alpha=0..2")
     with progress_bar() as progress:
@@ -390,6 +392,8 @@ def reproduce(directory: str) -> None:
     Writes times.png, probability.png, results.csv and report.md. It takes a minute or two, most of
     it for ground message passing. Nothing is written before all is computed.
     """
+    from liftgbp.cli.tables import show_reproduction
+
     with progress_bar() as progress:
         reproduction = liftgbp.reproduce(directory, progress=progress)
     show_reproduction(reproduction)
