@@ -22,7 +22,7 @@ ALLOWED = {
     "evidence": {"errors", "model"},
     "shatter": {"errors", "model", "evidence"},
     "grounding": NORMAL,
-    "formats": {"errors", "model", "evidence", "grounding"},
+    "formats": {"errors", "files", "model", "evidence", "grounding"},
     "signature": {"errors"},
     "regions": {"errors", "arrays", "model", "shatter", "signature"},
     "compress": {"errors", "arrays", "grounding", "regions", "signature"},

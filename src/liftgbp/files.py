@@ -36,6 +36,11 @@ def check_writable(path: Path, endings: Iterable[str]) -> None:
         )
     if path.suffix == ".parquet":
         need_module("duckdb", "data", "writing .parquet")
+    check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where no file can be."""
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a directory")
     if not path.parent.is_dir():

@@ -389,6 +389,22 @@ def test_wrong_queries_are_refused_before_the_run(
     assert "<query>:1:" in err
 
 
+@pytest.mark.parametrize("query", ["x9", "x0(a)", "x0 ^", "smokes(x)"])
+def test_wrong_queries_of_networks_are_refused_before_the_run(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, query: str
+) -> None:
+    def never(*arguments: object, **options: object) -> None:
+        pytest.fail("the run was started")
+
+    network = str(tmp_path / "net.uai")
+    assert shell("export", SMOKERS, "-n", "person=2", "-o", network)[0] == 0
+    assert shell("query", network, "-q", "x0 ^ x1")[0] == 0
+    monkeypatch.setattr("liftgbp.compress.ground_region_graph", never)
+    code, _, err = shell("query", network, "-q", "x0", "-q", query)
+    assert code == 2
+    assert "<query>:1:" in err
+
+
 @pytest.mark.parametrize(
     ("options", "reason"),
     [(("--solver", "flooding"), "--solver descent"), (("--condition", "smokes"), "each count")],

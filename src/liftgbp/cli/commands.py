@@ -232,7 +232,7 @@ def query(
     with progress_bar() as progress:
         if is_network(model):
             options = network_options(sizes, weights, options)
-            answers = liftgbp.infer_network(model, progress=progress, **options)
+            answers = liftgbp.infer_network(model, queries=queries, progress=progress, **options)
         else:
             relational = _read(model, weights)
             evidence = read_evidence(relational, options)

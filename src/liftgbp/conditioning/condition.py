@@ -25,7 +25,7 @@ from liftgbp.conditioning.mixture import (
 from liftgbp.conditioning.peaks import Weighed, weigh
 from liftgbp.conditioning.points import Chosen, CountedModel
 from liftgbp.conditioning.space import Counts
-from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
@@ -33,7 +33,7 @@ from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, LiftedReader
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, CountedShattering, Shattering
-from liftgbp.solve import SOLVERS, SolverOptions, Status, choose_solver, unknown_solver
+from liftgbp.solve import SolverOptions, Status, check_solver, choose_solver
 
 AUTO = "auto"
 DEFAULT = SolverOptions()
@@ -70,11 +70,12 @@ def condition(
     True
     """
     started = time.perf_counter()
-    if solver not in SOLVERS:
-        raise unknown_solver(solver)
+    check_solver(solver)
     choose = partial(choose_solver, solver, options=options)
     shattering = Shattering(model, sizes, evidence=evidence, table_cap=table_cap)
-    names = (predicates,) if isinstance(predicates, str) else tuple(dict.fromkeys(predicates))
+    names = tuple(dict.fromkeys(checked_texts("condition", predicates)))
+    if AUTO in names and len(names) > 1:
+        raise InputError("condition on auto alone, or on predicates that you name")
     asked = _Conditioner(shattering, regions, choose, progress)
     answers = asked.auto() if AUTO in names else asked.on(names)
     return replace(answers, seconds=time.perf_counter() - started)

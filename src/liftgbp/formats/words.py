@@ -46,6 +46,8 @@ class Words:
             raise InputError(f"cannot read {path}: it is not UTF-8 text") from None
         except OSError as error:
             raise InputError(f"cannot read {path}: {error.strerror}") from None
+        except ValueError as error:  # a character that no path can have
+            raise InputError(f"cannot read {str(path)!r}: {error}") from None
         return cls(Source(str(path), text), comments)
 
     @property
