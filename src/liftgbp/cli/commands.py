@@ -18,11 +18,14 @@ import click
 
 import liftgbp
 from liftgbp.cli.options import (
+    ROAD,
+    TABLE_CAP,
     is_network,
     network_options,
     parse_sizes,
     parse_weights,
     read_evidence,
+    read_model,
     split_assignments,
     table_file,
 )
@@ -136,7 +139,7 @@ _evidence_options = _options(
 )
 _road = click.option(
     "--road",
-    default="auto",
+    default=ROAD,
     show_default=True,
     metavar="NAME",
     help="With evidence: classes (objects it does not tell apart stay together), ground (write the "
@@ -147,7 +150,7 @@ _damping = click.option(
 )
 _table_cap = click.option(
     "--table-cap",
-    default=2**20,
+    default=TABLE_CAP,
     show_default=True,
     help="The most entries that one table may have.",
 )
@@ -234,7 +237,7 @@ def query(
             options = network_options(sizes, weights, options)
             answers = liftgbp.infer_network(model, queries=queries, progress=progress, **options)
         else:
-            relational = _read(model, weights)
+            relational = read_model(model, weights)
             evidence = read_evidence(relational, options)
             liftgbp.check_queries(relational, queries, sizes, evidence=evidence)
             answers = liftgbp.infer(
@@ -266,7 +269,7 @@ def graph(
     **options: Any,
 ) -> None:
     """Show the lifted region graph of MODEL: canonical regions and lifted edges."""
-    relational = _read(model, weights)
+    relational = read_model(model, weights)
     evidence = read_evidence(relational, options)
     with progress_bar() as progress:
         reader = liftgbp.prepare(relational, sizes, evidence=evidence, progress=progress, **options)
@@ -293,7 +296,7 @@ def check(
     **options: Any,
 ) -> int:
     """Compare lifted with ground GBP on MODEL, iterate by iterate, and with exact marginals."""
-    relational = _read(model, weights)
+    relational = read_model(model, weights)
     evidence = read_evidence(relational, options)
     with progress_bar() as progress:
         report = liftgbp.check(relational, sizes, evidence=evidence, progress=progress, **options)
@@ -345,7 +348,7 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
     weights = split_assignments(options.pop("weights"), "NAME=RANGE, such as alpha=0..2")
     with progress_bar() as progress:
         records = liftgbp.sweep_to_file(
-            _read(model, {}),
+            read_model(model, {}),
             output,
             {name: liftgbp.size_range(name, text, points) for name, text in sizes.items()},
             weights={n: liftgbp.weight_range(n, text, points) for n, text in weights.items()},
@@ -370,7 +373,7 @@ def export(
 
     A file .atoms.csv beside it says which variable is which ground atom.
     """
-    relational = _read(model, weights)
+    relational = read_model(model, weights)
     evidence = read_evidence(relational, options)
     with progress_bar() as progress:
         liftgbp.export_network(
@@ -397,19 +400,3 @@ def reproduce(directory: str) -> None:
     with progress_bar() as progress:
         reproduction = liftgbp.reproduce(directory, progress=progress)
     show_reproduction(reproduction)
-
-
-def _read(path: str, weights: dict[str, float]) -> liftgbp.Model:
-    if path != "-":
-        return liftgbp.load(path).with_weights(weights)
-    return liftgbp.parse(_standard_input(), name="<stdin>").with_weights(weights)
-
-
-def _standard_input() -> str:
-    try:
-        # Bytes, since the locale may let undecodable ones pass.
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError:
-        raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
-    except AttributeError:
-        raise liftgbp.InputError("cannot read <stdin>: it is closed") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -77,14 +78,21 @@ def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements | Lis
     path = checked_path("evidence", source)
     table = table_source(source) if isinstance(source, str) else None
     # A file may have an equals sign in its name.
-    if table is not None and not path.is_file():
+    if table is not None and not _is_file(path):
         return [read_table(model, *table)]
-    if is_table_file(str(path)) and path.is_file():
+    if is_table_file(str(path)) and _is_file(path):
         predicate = next(iter(model.predicates), "friends")
         raise EvidenceError(
             f"{source} is a table; say which predicate it is about, as in -e {predicate}={source}"
         )
     return read_facts(model, read_source(path, error=EvidenceError))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name that is too long; reading it will say so
+        return False
 
 
 def _evidence(

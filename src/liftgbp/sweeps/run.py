@@ -140,6 +140,8 @@ def sweep(
     points = [p for p in sweep_points(sizes, weights) if p not in skip]
     every = [pattern_text(predicate) for predicate in model.predicates.values()]
     asked = checked_texts("queries", queries) or every
+    if not asked:
+        raise InputError("the model has no predicates, so there is nothing to ask")
     check_solver(solver)
     options = SolverOptions(damping, adaptive, iterations, tol, seed)
     workshop = _Workshop(model, regions, checked_number("table_cap", table_cap, least=1))
