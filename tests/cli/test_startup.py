@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,11 +31,22 @@ sys.argv = ["liftgbp", "query", "-", "-n", "person=9"]
 from liftgbp.cli import main
 main()
 """
+PARSED = """
+import sys, liftgbp
+try:
+    print(liftgbp.parse('{text}'))
+except liftgbp.InputError as error:
+    sys.exit(str(error))
+"""
 
 
-def run(script: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run(
+    script: str, stdin: str = "", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", script]
-    return subprocess.run(command, capture_output=True, text=True, check=False, input=stdin)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, input=stdin, env=env
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["query", "--help"]])
@@ -81,6 +94,27 @@ dataclasses.dataclass = interrupted_dataclass
     done = run(script + INTERRUPTED.format(module=None))
     assert done.returncode == 130
     assert done.stderr.strip() == "interrupted"
+
+
+def test_tables_of_the_parser_are_kept_with_the_byte_code(tmp_path: Path) -> None:
+    def answers(**environment: str) -> tuple[str, str]:
+        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        own = {**inherited, "PYTHONPYCACHEPREFIX": str(tmp_path), **environment}
+        right = run(PARSED.format(text="p(a) \\n 1.5 p(x)"), env=own)
+        wrong = run(PARSED.format(text="p(a) \\n 1.5 p(x) =>"), env=own)
+        assert right.returncode == 0
+        return right.stdout, wrong.stderr
+
+    computed = answers(PYTHONDONTWRITEBYTECODE="1")
+    assert "1.5 p(x)" in computed[0]
+    assert "expected" in computed[1]
+    assert not list(tmp_path.rglob("*"))
+    assert answers() == computed
+    (kept,) = tmp_path.rglob("*.lark")
+    assert answers() == computed
+    for damage in (b"", kept.read_bytes()[:1000], b"nonsense\n" + kept.read_bytes()):
+        kept.write_bytes(damage)
+        assert answers() == computed
 
 
 def test_a_room_does_not_hide_the_verb_of_the_same_name() -> None:
