@@ -36,6 +36,8 @@ class SolverOptions:
         # Solvers check their options themselves; here, before there is anything to solve.
         Flooding(self.damping, self.iterations, self.tol, self.adaptive)
         Descent(self.iterations, self.tol, seed=self.seed)
+        if not self.tol < 1:
+            raise InputError(f"tol must be below 1, or any start would do; got {self.tol}")
 
 
 def choose_solver(

@@ -38,9 +38,9 @@ ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 def check_tolerance(tol: float) -> None:
-    """Refuse a tolerance that no residual could reach, and one that any start meets."""
-    if not isinstance(tol, Real) or not 0 < tol < 1:
-        raise InputError(f"tol must be a positive number below 1, got {tol}")
+    """Refuse a tolerance that no residual could reach."""
+    if not isinstance(tol, Real) or not tol > 0:
+        raise InputError(f"tol must be a positive number, got {tol}")
 
 
 @dataclass(frozen=True, slots=True)
