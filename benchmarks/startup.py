@@ -19,7 +19,7 @@ COMMANDS = (
 
 
 def main() -> None:
-    table = Table(title="milliseconds from a cold shell (goal: 600)")
+    table = Table(title="milliseconds from a cold shell (goals: 150 without a model, 400 with one)")
     table.add_column("command")
     table.add_column("ms", justify="right")
     table.add_column("against python -c pass", justify="right")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ ALLOWED = {
     "evidence": {"errors", "model"},
     "shatter": {"errors", "model", "evidence"},
     "grounding": NORMAL,
-    "formats": {"errors", "model", "evidence", "grounding"},
+    "formats": {"errors", "files", "model", "evidence", "grounding"},
     "signature": {"errors"},
     "regions": {"errors", "arrays", "model", "shatter", "signature"},
     "compress": {"errors", "arrays", "grounding", "regions", "signature"},
@@ -74,7 +75,7 @@ def test_imports_go_one_way(path: Path) -> None:
 def test_every_room_is_on_the_architecture_page() -> None:
     page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
     for path in SOURCE.iterdir():
-        if path.name not in {"__init__.py", "__main__.py", "__pycache__", "py.typed"}:
+        if path.stem not in {"__init__", "__main__", "__pycache__", "py"}:
             name = f"{path.name}/" if path.is_dir() else path.name
             assert f"`{name}" in page or f"`{path.stem}.py`" in page, name
 
@@ -123,3 +124,23 @@ def test_public_surface() -> None:
         "weight_range",
     ]
     assert all(hasattr(liftgbp, name) for name in liftgbp.__all__)
+
+
+def test_type_checkers_see_the_public_surface() -> None:
+    stub = ast.parse(SOURCE.joinpath("__init__.pyi").read_text(encoding="utf-8"))
+    imported = [
+        (alias.name, node.module)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    (listed,) = (ast.literal_eval(node.value) for node in stub.body if isinstance(node, ast.Assign))
+    assert sorted(listed) == sorted(liftgbp.__all__) == sorted(name for name, _ in imported)
+    for name, module in imported:
+        assert getattr(liftgbp, name) is getattr(import_module(str(module)), name)
+
+
+def test_unknown_public_names() -> None:
+    assert set(liftgbp.__all__) <= set(dir(liftgbp))
+    with pytest.raises(AttributeError, match="module 'liftgbp' has no attribute 'marginals'"):
+        liftgbp.marginals  # type: ignore[attr-defined] # noqa: B018

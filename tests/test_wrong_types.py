@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,7 +34,7 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
         (lambda: ANY.infer(MODEL, ["person"]), "sizes must be a mapping"),
         (lambda: ANY.infer(MODEL, evidence="facts.db"), "evidence must be Evidence"),
         (lambda: ANY.infer(MODEL, regions=3), "regions must be the name"),
-        (lambda: ANY.infer(MODEL, condition=3), "condition must be a predicate"),
+        (lambda: ANY.infer(MODEL, condition=3), "condition must be text"),
         (lambda: ANY.infer(MODEL, damping="half"), "damping must be"),
         (lambda: ANY.infer(MODEL, tol="small"), "tol must be"),
         (lambda: ANY.infer(MODEL, seed="lucky"), "seed must be"),
@@ -48,7 +50,57 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
         (lambda: ANY.load_evidence(MODEL, known=[5]), "known must be text"),
         (lambda: ANY.sweep(MODEL, 5), "sizes must be a mapping"),
         (lambda: ANY.sweep(MODEL, weights=5), "weights must be a mapping"),
+        (lambda: ANY.sweep(MODEL, []), "sizes must be a mapping"),
+        (lambda: ANY.sweep(MODEL, {"person": None}), "the sweep over person must be over numbers"),
+        (lambda: ANY.sweep(MODEL, {"person": [[4]]}), "the sweep over person must be over numbers"),
+        (lambda: ANY.sweep(MODEL, {"person": "4"}), "the sweep over person must be over numbers"),
+        (lambda: ANY.sweep(MODEL, weights={"w": math.nan}), "the value of $w must be a finite"),
+        (lambda: ANY.sweep(MODEL, queries=5), "queries must be text, or a list of texts"),
+        (lambda: ANY.sweep(MODEL, queries=["smokes(x)", None]), "queries must be text"),
+        (lambda: ANY.sweep(MODEL, regions=5), "regions must be the name"),
+        (lambda: ANY.sweep(MODEL, table_cap=None), "table_cap must be a whole number"),
+        (lambda: ANY.sweep(MODEL, skip=None), "skip must be a collection"),
+        (lambda: ANY.sweep(MODEL, save=5), "save must be a function"),
+        (lambda: ANY.sweep_to_file(5, "out.csv", {}), "the model must be a Model"),
+        (lambda: ANY.sweep_to_file(MODEL, 5, {}), "output must be a path"),
+        (lambda: ANY.size_range("person", 5, 1), "the range of person must be text"),
+        (lambda: ANY.size_range("person", "2..9", 2.5), "points must be a whole number"),
+        (lambda: ANY.weight_range("w", "0..1", 10**400), "points must be at most 1000000"),
         (lambda: MODEL.with_weights(ANY), "weights must be a mapping"),
+        (lambda: MODEL.with_constants(ANY), "names must be a mapping"),
+        (lambda: MODEL.constants("city"), "unknown sort city; the model has person"),
+        (lambda: MODEL.object_numbers(ANY), "unknown sort"),
+        (lambda: ANY.infer(MODEL, condition=["auto", "smokes"]), "condition on auto alone"),
+        (lambda: ANY.infer(MODEL, condition=""), "the model has no such predicate"),
+        (lambda: ANY.infer(MODEL, adaptive="no"), "adaptive must be True or False"),
+        (lambda: ANY.infer(MODEL, tol=math.inf), "tol must be below 1"),
+        (lambda: ANY.infer(MODEL, road=["ground"]), "unknown road ['ground']"),
+        (lambda: ANY.infer(MODEL, solver=None), "unknown solver None"),
+        (lambda: ANY.infer(MODEL, progress=True), "progress must be a function"),
+        (lambda: ANY.check(MODEL, iterations="many"), "iterations must be a whole number"),
+        (lambda: ANY.check_queries(MODEL, 5), "queries must be text"),
+        (lambda: ANY.infer(MODEL).at(None), "point must be one of answers.minima"),
+        (lambda: ANY.infer(MODEL).at(ANY.infer(MODEL).minima[0]), "none of answers.minima"),
+        (lambda: ANY.infer(MODEL).marginal("smokes(x)", ["true"]), "value must be text"),
+        (lambda: ANY.infer(MODEL).as_dict(5), "queries must be text"),
+        (lambda: ANY.infer(MODEL).write_all(5), "path must be a path"),
+        (lambda: ANY.shatter("smokers.mln"), "the model must be a Model"),
+        (lambda: ANY.shatter(MODEL, evidence="facts.db"), "evidence must be Evidence"),
+        (lambda: ANY.shatter(MODEL, table_cap=0), "table_cap must be a whole number"),
+        (lambda: ANY.build_regions(MODEL), "normal must be a NormalModel"),
+        (lambda: ANY.build_regions(ANY.shatter(MODEL), 5), "regions must be the name"),
+        (lambda: ANY.ModelBuilder().table(5, [1, 2]), "a table is over a list of atoms"),
+        (lambda: ANY.load(5), "the model must be a path, got the int 5"),
+        (lambda: ANY.infer_network("net\0.uai"), "embedded null byte"),
+        (lambda: ANY.reproduce("results\0"), "embedded null byte"),
+        (lambda: ANY.parse("smokes(person)", name=5), "name must be text"),
+        (lambda: ANY.load_evidence(MODEL, 5), "evidence must be a path"),
+        (lambda: ANY.infer_network(None), "the network must be a path"),
+        (lambda: ANY.infer_network("net.uai", progress=5), "progress must be a function"),
+        (lambda: ANY.export_network(MODEL, 5), "path must be a path"),
+        (lambda: ANY.reproduce(5), "directory must be a path"),
+        (lambda: ANY.reproduce("results", weights=1.4), "weights must be a list of numbers"),
+        (lambda: ANY.reproduce("results", sizes=["4"]), "a size must be a whole number"),
     ],
 )
 def test_it_is_named(call: Callable[[], object], words: str) -> None:
@@ -57,10 +109,39 @@ def test_it_is_named(call: Callable[[], object], words: str) -> None:
     assert words in str(error.value)
 
 
-@pytest.mark.parametrize("call", [ANY.load, ANY.infer_network, ANY.reproduce])
-def test_what_is_no_path_is_a_type_error(call: Callable[[object], object]) -> None:
-    with pytest.raises(TypeError, match="PathLike"):
-        call(5)
+@pytest.mark.parametrize("observed", [{"0": 1}, {0: 0.5}, {True: 1}, {0: None}])
+def test_evidence_about_networks_goes_by_numbers(tmp_path: Path, observed: object) -> None:
+    network = tmp_path / "net.uai"
+    liftgbp.export_network(liftgbp.parse("p(a)\n1 p(x) ^ p(y)"), network, {"a": 3})
+    with pytest.raises(liftgbp.InputError, match="a mapping from variables to values"):
+        ANY.infer_network(network, evidence=observed)
+
+
+@pytest.mark.parametrize("name", ["net.txt", "no such directory/net.uai"])
+def test_files_that_cannot_be_written_are_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def never(*arguments: object, **options: object) -> None:
+        pytest.fail("the model was grounded")
+
+    monkeypatch.setattr("liftgbp.grounding.ground_network", never)
+    with pytest.raises(liftgbp.InputError, match="net"):
+        liftgbp.export_network(MODEL, tmp_path / name)
+
+
+@pytest.mark.parametrize("call", [liftgbp.infer, liftgbp.check, liftgbp.shatter])
+def test_evidence_about_another_model_is_refused(call: Callable[..., object]) -> None:
+    model = liftgbp.parse("person = 4\nsmokes(person)\n$w = 1\n$w smokes(x) ^ smokes(y)")
+    evidence = liftgbp.parse_evidence(model, "smokes(Anna)")
+    call(model, evidence=evidence)
+    for other in (MODEL, model.with_weights({"w": 2})):
+        with pytest.raises(liftgbp.EvidenceError, match="read for another model"):
+            call(other, evidence=evidence)
+
+
+def test_one_text_stands_for_a_list() -> None:
+    answers = liftgbp.infer(MODEL)
+    assert answers.as_dict("smokes(x)")["answers"] == answers.as_dict(["smokes(x)"])["answers"]
 
 
 def test_long_values_are_cut_short() -> None:

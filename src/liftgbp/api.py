@@ -1,34 +1,39 @@
-"""The façade: it only composes the stages."""
+"""The façade: it only composes the stages.
+
+What not every run needs is imported where it is used, as a small model is solved in less time: sums
+over counts, and the road over the ground.
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from liftgbp.compress import QuotientGraph, compress, ground_region_graph
-from liftgbp.conditioning import condition as sum_over_counts
-from liftgbp.errors import InputError, wrong_type
-from liftgbp.evidence import Evidence
-from liftgbp.formats import (
-    as_propositions,
-    conditioned,
-    read_network,
-    read_uai_evidence,
-    write_network,
+from liftgbp.errors import (
+    InputError,
+    check_function,
+    checked_number,
+    checked_path,
+    checked_texts,
+    wrong_type,
 )
-from liftgbp.grounding import GroundNetwork, atom_names, ground_network
+from liftgbp.evidence import Evidence, check_evidence
 from liftgbp.growth import AUTO, grow, road_of_growth
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.plan import compile_plan
-from liftgbp.query import Answers, GroundReader, LiftedReader, Reader
+from liftgbp.query import Answers, LiftedReader, Reader
 from liftgbp.query.rows import query_rows
 from liftgbp.regions import build_regions
 from liftgbp.road import choose_road
 from liftgbp.shatter import TABLE_CAP, shatter
-from liftgbp.solve import SOLVERS, SolverOptions, choose_solver, unknown_solver
+from liftgbp.solve import SolverOptions, check_solver, choose_solver
+
+if TYPE_CHECKING:
+    from liftgbp.compress import QuotientGraph
+    from liftgbp.grounding import GroundNetwork
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage and how much of it is done."""
@@ -44,7 +49,7 @@ def infer(
     *,
     evidence: Evidence | None = None,
     road: str = "auto",
-    condition: str | Sequence[str] | None = None,
+    condition: str | Iterable[str] | None = None,
     regions: str = "intersections",
     solver: str = "auto",
     damping: float = 0.5,
@@ -78,21 +83,21 @@ def infer(
     >>> round(flooding.marginal("friends(x,y)"), 6)
     0.441985
     """
-    _check_types(model, evidence, regions, table_cap)
-    if not isinstance(condition, str | Sequence | None):
-        raise wrong_type("condition", "a predicate or several, as in ['smokes']", condition)
-    if solver not in SOLVERS:
-        raise unknown_solver(solver)
-    if condition and road == "ground":
+    _check_types(model, evidence, regions, table_cap, progress)
+    counted = () if condition is None else checked_texts("condition", condition)
+    check_solver(solver)
+    if counted and road == "ground":
         raise InputError("conditioning sums over classes of objects; use road='classes'")
     options = SolverOptions(damping, adaptive, iterations, tol, seed)
 
     def answer(family: str, way: str) -> Answers:
-        if condition:
+        if counted:
+            from liftgbp.conditioning import condition as sum_over_counts
+
             return sum_over_counts(
                 model,
                 sizes,
-                condition,
+                counted,
                 evidence=_with_closed(model, evidence),
                 regions=family,
                 solver=solver,
@@ -126,19 +131,19 @@ def _solved(
 
 
 def _check_types(
-    model: object,
+    model: Model,
     evidence: object = None,
     regions: object = "intersections",
     table_cap: object = TABLE_CAP,
+    progress: object = silent,
 ) -> None:
     """Refuse here what would only fail deep inside, with a message about something else."""
     check_model(model)
-    if not isinstance(evidence, Evidence | None):
-        raise wrong_type("evidence", "Evidence (load_evidence makes it)", evidence)
+    check_evidence(evidence, model)
     if not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
-    if not isinstance(table_cap, int):
-        raise wrong_type("table_cap", "a whole number", table_cap)
+    checked_number("table_cap", table_cap, least=1)
+    check_function("progress", progress)
 
 
 def _with_closed(model: Model, evidence: Evidence | None) -> Evidence | None:
@@ -159,7 +164,7 @@ def prepare(
     progress: Progress = silent,
 ) -> Reader:
     """All stages before solving: the region graph and the plan, with a reader for queries."""
-    _check_types(model, evidence, regions, table_cap)
+    _check_types(model, evidence, regions, table_cap, progress)
     evidence = _with_closed(model, evidence)
     if choose_road(road, evidence, sizes, regions) == "ground":
         return _ground(evidence or Evidence.of(model), sizes, regions, table_cap, progress)
@@ -177,8 +182,11 @@ def _ground(
     regions: str,
     table_cap: int,
     progress: Progress,
-) -> GroundReader:
+) -> Reader:
     """The model written out under its evidence, and compressed."""
+    from liftgbp.grounding import ground_network
+    from liftgbp.query.ground_reader import GroundReader
+
     network = ground_network(
         evidence.model,
         sizes,
@@ -193,6 +201,8 @@ def _ground(
 
 
 def _quotient(network: GroundNetwork, regions: str, progress: Progress) -> QuotientGraph:
+    from liftgbp.compress import compress, ground_region_graph
+
     ground_regions = ground_region_graph(network, regions, progress=progress)
     graph = compress(ground_regions, network, progress=progress)
     progress("compiling", 0, 1)
@@ -201,7 +211,7 @@ def _quotient(network: GroundNetwork, regions: str, progress: Progress) -> Quoti
 
 def check_queries(
     model: Model,
-    queries: Iterable[str],
+    queries: str | Iterable[str],
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: Evidence | None = None,
@@ -218,7 +228,7 @@ def check_queries(
     _check_types(model, evidence)
     known = Evidence.of(model) if evidence is None else evidence
     objects = shatter(known.model.without_rules(), known.domain_sizes(sizes))
-    for query in queries:
+    for query in checked_texts("queries", queries):
         query_rows(parse_query(query), objects)
 
 
@@ -229,6 +239,7 @@ def infer_network(
     path: str | os.PathLike[str],
     *,
     evidence: str | os.PathLike[str] | Mapping[int, int] | None = None,
+    queries: str | Iterable[str] = (),
     regions: str = "intersections",
     solver: str = "auto",
     damping: float = 0.5,
@@ -242,21 +253,28 @@ def infer_network(
 
     Variables that behave alike are found and treated together. Queries name variable 3 `x3`, and
     its values `0`, `1` and so on. Evidence is a `.uai.evid` file or a mapping from variables to
-    values.
+    values. Queries that are stated already here are checked before the run.
     """
-    if solver not in SOLVERS:
-        raise unknown_solver(solver)
+    from liftgbp.formats import as_propositions, conditioned, read_network, read_uai_evidence
+    from liftgbp.query.ground_reader import GroundReader
+
+    check_solver(solver)
+    check_function("progress", progress)
+    options = SolverOptions(damping, adaptive, iterations, tol, seed)
+    file = checked_path("the network", path)
     started = time.perf_counter()
     progress("reading", 0, 1)
-    read = read_network(Path(path))
+    read = read_network(file)
     if evidence is None or isinstance(evidence, Mapping):
         observed = dict(evidence or {})
     else:
-        observed = read_uai_evidence(Path(evidence), read)
-    graph = _quotient(conditioned(read, observed), regions, progress)
-    known, atoms = as_propositions(read, os.fspath(path), observed)
+        observed = read_uai_evidence(checked_path("evidence", evidence), read)
+    given = conditioned(read, observed)
+    known, atoms = as_propositions(read, str(file), observed)
+    if queries:
+        check_queries(known.model, queries)
+    graph = _quotient(given, regions, progress)
     reader = GroundReader(graph, compile_plan(graph), known, {}, atoms)
-    options = SolverOptions(damping, adaptive, iterations, tol, seed)
     return _solved(reader, solver, options, started, progress)
 
 
@@ -274,7 +292,12 @@ def export_network(
     Beside it, a file `.atoms.csv` tells which variable is which ground atom. Observed atoms, and
     atoms that no formula touches, are no variables there; they count in the constant factor.
     """
-    _check_types(model, evidence, table_cap=table_cap)
+    from liftgbp.formats import check_target, write_network
+    from liftgbp.grounding import atom_names, ground_network
+
+    _check_types(model, evidence, table_cap=table_cap, progress=progress)
+    file = checked_path("path", path)
+    check_target(file)
     evidence = Evidence.of(model) if evidence is None else evidence
     network = ground_network(
         evidence.model,
@@ -285,4 +308,4 @@ def export_network(
     )
     progress("writing", 0, 1)
     assert network.atoms is not None
-    write_network(network, Path(path), atom_names(network.atoms, evidence.model))
+    write_network(network, file, atom_names(network.atoms, evidence.model))

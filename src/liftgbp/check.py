@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from liftgbp import reference
 from liftgbp.api import Progress, infer, silent
-from liftgbp.errors import CapacityError, InputError
+from liftgbp.errors import CapacityError, checked_number
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model, check_model
-from liftgbp.query import Answers, GroundReader
+from liftgbp.query import Answers
+from liftgbp.query.ground_reader import GroundReader
 from liftgbp.reference import GroundAtom
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.shatter import NormalModel, Obj
@@ -111,8 +112,7 @@ def check(
     True
     """
     check_model(model)
-    if iterations < 1:
-        raise InputError(f"iterations must be at least 1, got {iterations}")
+    checked_number("iterations", iterations, least=1)
     if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
         evidence = Evidence.of(model)
     answers = infer(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class ContradictionError(InputError):
     """The hard formulas leave no possible world."""
 
 
+# --- what a caller hands over
+
 LONGEST_SHOWN = 40
 
 
@@ -108,6 +113,52 @@ def wrong_type(what: str, wanted: str, given: object) -> InputError:
         shown = f"{shown[:LONGEST_SHOWN]}..."
     return InputError(f"{what} must be {wanted}, got the {type(given).__name__} {shown}")
 
+
+def checked_path(what: str, given: object) -> Path:
+    """The path that is given.
+
+    >>> checked_path("output", 5)
+    Traceback (most recent call last):
+    liftgbp.errors.InputError: output must be a path, got the int 5
+    """
+    if not isinstance(given, str | os.PathLike):
+        raise wrong_type(what, "a path", given)
+    return Path(given)
+
+
+def checked_texts(what: str, given: object) -> tuple[str, ...]:
+    """All texts of a list, or the one that stands for a list of its own.
+
+    >>> checked_texts("queries", "smokes(x)"), checked_texts("queries", [])
+    (('smokes(x)',), ())
+    """
+    texts: list[str] = []
+    for one in given if isinstance(given, Iterable) and not isinstance(given, str) else [given]:
+        if not isinstance(one, str):
+            raise wrong_type(what, "text, or a list of texts", one)
+        texts.append(one)
+    return tuple(texts)
+
+
+def checked_number(what: str, given: object, *, least: int) -> int:
+    """The whole number that is given.
+
+    >>> checked_number("points", 0, least=1)
+    Traceback (most recent call last):
+    liftgbp.errors.InputError: points must be a whole number of at least 1, got the int 0
+    """
+    if not isinstance(given, Integral) or isinstance(given, bool) or given < least:
+        raise wrong_type(what, f"a whole number of at least {least}", given)
+    return int(given)
+
+
+def check_function(what: str, given: object) -> None:
+    """Refuse what cannot be called."""
+    if not callable(given):
+        raise wrong_type(what, "a function", given)
+
+
+# --- numbers in messages
 
 LONGEST_WRITTEN_OUT = 12
 """Numbers with more digits than this are written in scientific notation."""

@@ -36,10 +36,19 @@ def check_writable(path: Path, endings: Iterable[str]) -> None:
         )
     if path.suffix == ".parquet":
         need_module("duckdb", "data", "writing .parquet")
-    if path.is_dir():
-        raise InputError(f"cannot write {path}: it is a directory")
-    if not path.parent.is_dir():
-        raise InputError(f"cannot write {path}: there is no directory {path.parent}")
+    check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Refuse a place where no file can be."""
+    try:
+        reason = "it is a directory" if path.is_dir() else ""
+        if not path.parent.is_dir():
+            reason = f"there is no directory {path.parent}"
+    except OSError as error:  # such as a name that is too long
+        reason = str(error.strerror)
+    if reason:
+        raise InputError(f"cannot write {path}: {reason}")
 
 
 def need_module(module: str, extra: str, what: str) -> None:

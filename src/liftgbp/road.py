@@ -29,7 +29,7 @@ def choose_road(
     name: str, evidence: Evidence | None, sizes: Mapping[str, int] | None, regions: str
 ) -> str:
     """The road of this name; `auto` is classes where these are few, or grounding would be huge."""
-    if name not in ROADS:
+    if not isinstance(name, str) or name not in ROADS:
         raise InputError(f"unknown road {name!r}; choose among {', '.join(ROADS)}")
     if name != "auto":
         return name

@@ -231,7 +231,27 @@ def test_bad_models(shell: Shell, text: str, message: str) -> None:
     assert "Traceback" not in err
 
 
+LONG = 300 * "x"
 BAD_CALLS = {
+    "a network as a model": (("graph", "net.uai"), "net.uai is no model"),
+    "a road for a network": (("query", "net.uai", "--road", "classes"), "--road"),
+    "a cap for a network": (("query", "net.uai", "--table-cap", "9"), "--table-cap"),
+    "long name of evidence": (
+        ("query", SMOKERS, "-n", "person=3", "-e", f"{LONG}.csv"),
+        "name too long",
+    ),
+    "long name of a table": (
+        ("query", SMOKERS, "-n", "person=3", "--all", f"{LONG}.csv"),
+        f"cannot write {LONG}.csv",
+    ),
+    "auto and a predicate": (
+        ("query", SMOKERS, "-n", "person=3", "--condition", "auto", "--condition", "smokes"),
+        "auto alone",
+    ),
+    "far too many points": (
+        ("sweep", SMOKERS, "-n", "person=2..9", "--points", "9999999999", "-o", "never.csv"),
+        "at most 1000000",
+    ),
     "size zero": (("query", SMOKERS, "-n", "person=0"), "at least 1"),
     "negative size": (("query", SMOKERS, "-n", "person=-3"), "at least 1"),
     "size not a number": (("query", SMOKERS, "-n", "person=many"), "whole number"),
@@ -385,6 +405,22 @@ def test_wrong_queries_are_refused_before_the_run(
 
     monkeypatch.setattr(liftgbp, "infer", never)
     code, _, err = shell("query", SMOKERS, "-n", "person=5", "-q", query)
+    assert code == 2
+    assert "<query>:1:" in err
+
+
+@pytest.mark.parametrize("query", ["x9", "x0(a)", "x0 ^", "smokes(x)"])
+def test_wrong_queries_of_networks_are_refused_before_the_run(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, query: str
+) -> None:
+    def never(*arguments: object, **options: object) -> None:
+        pytest.fail("the run was started")
+
+    network = str(tmp_path / "net.uai")
+    assert shell("export", SMOKERS, "-n", "person=2", "-o", network)[0] == 0
+    assert shell("query", network, "-q", "x0")[0] == 0
+    monkeypatch.setattr("liftgbp.compress.ground_region_graph", never)
+    code, _, err = shell("query", network, "-q", "x0", "-q", query)
     assert code == 2
     assert "<query>:1:" in err
 

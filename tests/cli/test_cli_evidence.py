@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import liftgbp
 from liftgbp import reference
-from liftgbp.cli.main import cli
+from liftgbp.cli.commands import cli
 
 MODEL = """
 friends(person, person)

@@ -335,6 +335,38 @@ def test_auto_takes_what_changes_most() -> None:
     assert "smokes +" in answers.conditioning.reason
 
 
+@pytest.mark.parametrize("leaf", ["0.8 smokes(x) => cancer(x)", "cancer(x) <=> !smokes(x)."])
+def test_auto_leaves_out_what_another_count_settles(leaf: str) -> None:
+    model = liftgbp.parse(f"cancer(person)\n{SMOKERS}{TRANSITIVE}{leaf}")
+    answers = conditioned(model, {"person": 4}, condition="auto")
+    assert answers.conditioning.predicates == ("smokes",)
+    assert "cancer" not in answers.conditioning.reason
+    # The count of the one that is left out would add nothing.
+    both = conditioned(model, {"person": 4}, condition=["smokes", "cancer"])
+    assert answers.log_z == pytest.approx(both.log_z, abs=1e-9)
+    cancer = both.marginal("cancer(x)")
+    assert answers.marginal("cancer(x)") == pytest.approx(cancer, abs=1e-9)
+
+
+def test_auto_tries_one_of_two_that_settle_each_other() -> None:
+    model = liftgbp.parse("s(thing)\nc(thing)\n0.5 s(x) <=> c(y)\n1 c(x)")
+    answers = conditioned(model, {"thing": 5}, condition="auto")
+    # Pairs meet with weight 0.5 where both are true or both are false; c has a weight of its own.
+    terms = [
+        math.comb(5, s) * math.comb(5, c) * math.exp(0.5 * (s * c + (5 - s) * (5 - c)) + c)
+        for s in range(6)
+        for c in range(6)
+    ]
+    assert answers.log_z == pytest.approx(math.log(math.fsum(terms)), abs=1e-9)
+    assert len(answers.conditioning.predicates) == 1
+
+
+def test_auto_keeps_what_is_linked_across_objects() -> None:
+    model = liftgbp.parse(f"cancer(person)\n{SMOKERS}0.3 cancer(x) ^ cancer(y) | x != y")
+    answers = conditioned(model, {"person": 4}, condition="auto")
+    assert "cancer" in answers.conditioning.reason
+
+
 def test_auto_takes_none_where_nothing_is_gained() -> None:
     model = liftgbp.parse("s(thing)\nt(thing)\n0.5 s(x) ^ t(x)")
     answers = conditioned(model, {"thing": 100}, condition="auto")

@@ -16,11 +16,11 @@ from liftgbp.errors import CapacityError
 Exponent = Callable[[Counts], Decimal]
 
 
-def weighed(space: Space, log_z: Exponent):
+def weighed(space: Space, log_z: Exponent, rough: bool = False):
     def exponents(points: Sequence[Counts]) -> list[Decimal]:
         return [space.log_ways(point) + log_z(point) for point in points]
 
-    return weigh(space, exponents)
+    return weigh(space, exponents, lambda point: rough)
 
 
 def test_factorials_have_thirty_digits() -> None:
@@ -122,3 +122,12 @@ def test_impossible_counts_weigh_nothing() -> None:
 def test_too_many_counts() -> None:
     with pytest.raises(CapacityError, match=f"more than {MOST_VISITED} counts"):
         weighed(Space((Block(60, 8),)), lambda _: Decimal(0))
+
+
+def test_rough_weights_are_not_compared_ever_more_finely() -> None:
+    space = Space((Block(10**6, 2),))
+    noise = lambda point: Decimal(hash(point) % 1000) / 10**6  # noqa: E731
+    found = weighed(space, noise, rough=True)
+    exact = 10**6 * mpmath.log(2)
+    assert abs(float(found.log_total) - float(exact)) < 2e-3
+    assert found.visited < weighed(space, noise).visited / 4

@@ -310,3 +310,10 @@ def test_one_query_needs_no_list(model: Model) -> None:
     assert sweep(model, {"person": [3]}, queries=QUERY) == sweep(
         model, {"person": [3]}, queries=[QUERY]
     )
+
+
+def test_a_model_without_predicates(tmp_path: Path) -> None:
+    empty = liftgbp.parse("person = 3")
+    with pytest.raises(liftgbp.InputError, match="nothing to ask"):
+        liftgbp.sweep_to_file(empty, tmp_path / "sweep.csv", {"person": [2, 3]})
+    assert not list(tmp_path.iterdir())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 import liftgbp
+
+ROAD, TABLE_CAP = "auto", 2**20
+"""What options are when nobody states them."""
 
 
 def parse_sizes(
@@ -83,17 +87,41 @@ def is_network(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith((".uai", ".fg"))
 
 
+def read_model(path: str, weights: dict[str, float]) -> liftgbp.Model:
+    """The model in a file, or on standard input."""
+    if is_network(path):
+        raise click.UsageError(f"{path} is no model; of networks, liftgbp query alone is asked")
+    if path != "-":
+        return liftgbp.load(path).with_weights(weights)
+    return liftgbp.parse(_standard_input(), name="<stdin>").with_weights(weights)
+
+
+def _standard_input() -> str:
+    try:
+        # Bytes, since the locale may let undecodable ones pass.
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
+    except AttributeError:
+        raise liftgbp.InputError("cannot read <stdin>: it is closed") from None
+
+
 def network_options(
     sizes: dict[str, int], weights: dict[str, float], options: dict[str, Any]
 ) -> dict[str, Any]:
     """The options that make sense for a Markov random field; others are refused."""
     sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
+    road, table_cap = options.pop("road"), options.pop("table_cap")
     if sizes or weights or closed or known or options.pop("condition"):
         raise click.UsageError(
             "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known and "
             "--condition do not apply"
         )
+    if road != ROAD or table_cap != TABLE_CAP:
+        raise click.UsageError(
+            "a .uai or .fg file is on the ground and has its tables: --road and --table-cap do not "
+            "apply"
+        )
     if len(sources) > 1:
         raise click.UsageError("give one .uai.evid file with -e")
-    del options["road"], options["table_cap"]
     return {**options, "evidence": sources[0] if sources else None}

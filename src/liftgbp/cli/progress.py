@@ -2,36 +2,48 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
 PATIENCE = 1.0
+
+Report = Callable[[str, int, int], None]
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+def progress_bar() -> Iterator[Report]:
     """A function that takes a stage and how much of it is done; nothing shows in the first second.
 
     The bar goes to standard error, and only to a terminal.
     """
-    console = Console(stderr=True)
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda stage, done, total: None
+        return
+    with _terminal_bar() as report:
+        yield report
+
+
+@contextmanager
+def _terminal_bar() -> Iterator[Report]:
+    # Imported where there is a terminal: these are slow to import.
+
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TimeElapsedColumn(),
-        console=console,
+        console=Console(stderr=True),
         transient=True,
     )
     task = bar.add_task("starting", total=1)
     timer = Timer(PATIENCE, bar.start)
     timer.daemon = True
-    if console.is_terminal:
-        timer.start()
+    timer.start()
 
     def report(stage: str, done: int, total: int) -> None:
         bar.update(task, description=stage, completed=done, total=total)

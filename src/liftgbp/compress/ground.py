@@ -105,7 +105,7 @@ def ground_region_graph(
     >>> [len(rows) for rows in ground_region_graph(network).rows]
     [4, 4]
     """
-    family = parse_family(family) if isinstance(family, str) else family
+    family = family if isinstance(family, Family) else parse_family(family)
     if family.kind not in FAMILIES:
         raise InputError(
             f"regions {family} are not known for ground networks; choose {', '.join(FAMILIES)}"

@@ -25,15 +25,15 @@ from liftgbp.conditioning.mixture import (
 from liftgbp.conditioning.peaks import Weighed, weigh
 from liftgbp.conditioning.points import Chosen, CountedModel
 from liftgbp.conditioning.space import Counts
-from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, LiftedReader
 from liftgbp.regions import build_regions
-from liftgbp.shatter import TABLE_CAP, CountedShattering, Shattering
-from liftgbp.solve import SOLVERS, SolverOptions, Status, choose_solver, unknown_solver
+from liftgbp.shatter import TABLE_CAP, CountedShattering, NormalModel, Shattering
+from liftgbp.solve import SolverOptions, Status, check_solver, choose_solver
 
 AUTO = "auto"
 DEFAULT = SolverOptions()
@@ -70,11 +70,12 @@ def condition(
     True
     """
     started = time.perf_counter()
-    if solver not in SOLVERS:
-        raise unknown_solver(solver)
+    check_solver(solver)
     choose = partial(choose_solver, solver, options=options)
     shattering = Shattering(model, sizes, evidence=evidence, table_cap=table_cap)
-    names = (predicates,) if isinstance(predicates, str) else tuple(dict.fromkeys(predicates))
+    names = tuple(dict.fromkeys(checked_texts("condition", predicates)))
+    if AUTO in names and len(names) > 1:
+        raise InputError("condition on auto alone, or on predicates that you name")
     asked = _Conditioner(shattering, regions, choose, progress)
     answers = asked.auto() if AUTO in names else asked.on(names)
     return replace(answers, seconds=time.perf_counter() - started)
@@ -99,7 +100,7 @@ class _Conditioner:
         model = CountedModel(counted, self._regions, self._choose)
         self._progress("summing over counts", 0, 1)
         try:
-            weighed = weigh(model.space, model.exponents)
+            weighed = weigh(model.space, model.exponents, model.is_rough)
         except CapacityError as error:
             raise CapacityError(f"conditioning on {', '.join(names)}: {error.message}") from None
         if weighed is None:
@@ -147,14 +148,32 @@ class _Conditioner:
         return Answers(reader, self._choose(plan)(plan), 0.0)
 
     def _candidates(self) -> list[str]:
-        """Unary Boolean predicates that factors mention and that are not observed there."""
+        """Unary Boolean predicates in the factors, without those that another one settles."""
         normal = self._shattering.normal()
         mentioned = {predicate for p in normal.parfactors for predicate, _ in p.atoms}
-        return [
-            predicate.name
+        possible = [
+            number
             for number, predicate in enumerate(normal.predicates)
             if number in mentioned and _is_unary(predicate) and _is_boolean(predicate)
         ]
+        kept = list(possible)
+        for number in reversed(possible):
+            if any(_settles(normal, other, number) for other in kept if other != number):
+                kept.remove(number)
+        return [normal.predicates[number].name for number in kept]
+
+
+def _settles(normal: NormalModel, counted: int, other: int) -> bool:
+    """Whether atoms of one predicate alone connect each atom of another with the rest.
+
+    Where these are known, the other atoms are independent, and the sum over their counts is exact.
+    """
+    scopes = [p.atoms for p in normal.parfactors if any(own == other for own, _ in p.atoms)]
+    return all(
+        {predicate for predicate, _ in atoms} <= {counted, other}
+        and len([own for own, _ in atoms if own == other]) == 1
+        for atoms in scopes
+    )
 
 
 def _is_unary(predicate: Predicate) -> bool:

@@ -8,7 +8,7 @@ proportion to how many ways there are to choose them there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -69,7 +69,7 @@ class ConditionedAnswers(Answers):
 
     conditioning: Conditioning = field(kw_only=True)
 
-    def as_dict(self, queries: tuple[str, ...] = ()) -> dict[str, object]:
+    def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
         return {**super().as_dict(queries), "conditioning": self.conditioning.as_dict()}
 

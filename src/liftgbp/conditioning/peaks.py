@@ -73,11 +73,17 @@ class Weighed:
     visited: int
 
 
-def weigh(space: Space, exponents: Exponents) -> Weighed | None:
+Rough = Callable[[Counts], bool]
+"""Whether the weight of a point that was evaluated has too few digits to be compared."""
+
+
+def weigh(
+    space: Space, exponents: Exponents, is_rough: Rough = lambda point: False
+) -> Weighed | None:
     """The sum of the exponentials over the whole space; none if no point was found possible.
 
     In spaces that are too large to be visited as a whole, it is good to some ten digits; with three
-    and more free counts that are spread wide, to seven.
+    and more free counts that are spread wide, to seven. Where weights are rough, the sum is, too.
 
     >>> from liftgbp.conditioning.space import Block
     >>> line = Space((Block(10**6, 2),))
@@ -87,7 +93,7 @@ def weigh(space: Space, exponents: Exponents) -> Weighed | None:
     >>> found.peaks[0].counts, found.visited < 200
     ((500000, 500000), True)
     """
-    return _Search(space, exponents).run()
+    return _Search(space, exponents, is_rough).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,9 +148,10 @@ class _Filled:
 
 
 class _Search:
-    def __init__(self, space: Space, exponents: Exponents) -> None:
+    def __init__(self, space: Space, exponents: Exponents, is_rough: Rough) -> None:
         self._space = space
         self._exponents = exponents
+        self._is_rough = is_rough
         self._depth = 2.0 - math.log(TAIL[min(self._dimensions, len(TAIL)) - 1])
         self._known: dict[Counts, Decimal] = {}
         self._top = Decimal("-Infinity")
@@ -370,7 +377,9 @@ class _Search:
             coarse = {axis for axis in touched if lattice.steps[axis] > 1}
             if not coarse:
                 others = self._shifted(lattice, maxima)
-                if self._agree(points, others, sum(step > 1 for step in lattice.steps)):
+                # Finer steps would only compare what rounding has left of rough weights.
+                rough = any(map(self._is_rough, maxima))
+                if rough or self._agree(points, others, sum(step > 1 for step in lattice.steps)):
                     half = lattice.volume / 2
                     return _Filled(lattice, maxima, dict.fromkeys([*points, *others], half))
             steps = tuple(

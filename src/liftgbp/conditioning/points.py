@@ -109,6 +109,10 @@ class CountedModel:
                 self.solved[point] = SolvedPoint(base, solution, found[point], log_z.precise)
         return [found[point] for point in points]
 
+    def is_rough(self, point: Counts) -> bool:
+        """Whether the weight at some counts has too few digits to be compared."""
+        return point in self.solved and not self.solved[point].precise
+
     def at(self, point: Counts) -> Base:
         """The region graph and the plan at some counts."""
         return self._prepare(point)[1]

@@ -3,7 +3,7 @@
 Knows names, files and values of atoms; knows nothing of classes and tables of factors.
 """
 
-from liftgbp.evidence.evidence import Evidence, Known, Relation, SoftRelation
+from liftgbp.evidence.evidence import Evidence, Known, Relation, SoftRelation, check_evidence
 from liftgbp.evidence.known import parse_known
 from liftgbp.evidence.read import load_evidence, parse_evidence
 
@@ -12,6 +12,7 @@ __all__ = [
     "Known",
     "Relation",
     "SoftRelation",
+    "check_evidence",
     "load_evidence",
     "parse_evidence",
     "parse_known",

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.errors import CapacityError, SizeError, Span
+from liftgbp.errors import CapacityError, EvidenceError, SizeError, Span, wrong_type
 from liftgbp.model.model import Model
 
 Ints: TypeAlias = NDArray[np.int64]
@@ -157,3 +157,17 @@ def _joined(relations: Sequence[Relation]) -> Relation:
         np.concatenate([relation.args for relation in relations]),
         np.concatenate([relation.values for relation in relations]),
     )
+
+
+def check_evidence(given: object, model: Model) -> None:
+    """Refuse what is no evidence about a model: its text or its path, or what is about another."""
+    if given is None:
+        return
+    if not isinstance(given, Evidence):
+        raise wrong_type("evidence", "Evidence (load_evidence makes it)", given)
+    own = given.model
+    if (own.rules, own.predicates, own.weights) != (model.rules, model.predicates, model.weights):
+        raise EvidenceError(
+            "the evidence was read for another model, or for other weights; read it again with the "
+            "model that is asked"
+        )

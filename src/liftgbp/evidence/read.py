@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from liftgbp.errors import EvidenceError, wrong_type
+from liftgbp.errors import EvidenceError, checked_path, checked_texts, wrong_type
 from liftgbp.evidence.evidence import Evidence, Relation, SoftRelation, closed_in
 from liftgbp.evidence.facts import read_facts
 from liftgbp.evidence.joined import Joined, join
@@ -52,6 +52,8 @@ def parse_evidence(
     ([[0], [1]], [1, 0])
     """
     check_model(model)
+    if not isinstance(name, str):
+        raise wrong_type("name", "text", name)
     return _evidence(model, read_facts(model, clean_source(name, text)), closed, known)
 
 
@@ -73,16 +75,24 @@ def load_evidence(
 
 
 def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements | ListedObjects]:
+    path = checked_path("evidence", source)
     table = table_source(source) if isinstance(source, str) else None
     # A file may have an equals sign in its name.
-    if table is not None and not Path(source).is_file():
+    if table is not None and not _is_file(path):
         return [read_table(model, *table)]
-    if is_table_file(os.fspath(source)) and Path(source).is_file():
+    if is_table_file(str(path)) and _is_file(path):
         predicate = next(iter(model.predicates), "friends")
         raise EvidenceError(
             f"{source} is a table; say which predicate it is about, as in -e {predicate}={source}"
         )
-    return read_facts(model, read_source(Path(source), error=EvidenceError))
+    return read_facts(model, read_source(path, error=EvidenceError))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a name that is too long; reading it will say so
+        return False
 
 
 def _evidence(
@@ -105,7 +115,7 @@ def _evidence(
         hard={name: _hard(part) for name, part in joined.items() if part.certain.any()},
         soft={name: _soft(part) for name, part in joined.items() if not part.certain.all()},
         closed=all_closed,
-        known=tuple(parse_known(model, text) for text in _listed("known", known)),
+        known=tuple(parse_known(model, text) for text in checked_texts("known", known)),
         notes=tuple(_notes(model, enlarged)),
         places=Places(
             origins,
@@ -132,7 +142,7 @@ def _soft(part: Joined) -> SoftRelation:
 
 
 def _checked_closed(model: Model, names: Iterable[str]) -> frozenset[str]:
-    listed = _listed("closed", names)
+    listed = checked_texts("closed", names)
     for name in listed:
         if name not in model.predicates:
             raise EvidenceError(f"cannot close {name}: {unknown_predicate(model, name)}")
@@ -154,14 +164,6 @@ def _check_certain(part: Joined, origins: Sequence[Origin]) -> None:
             f"{part.predicate.name} is closed, which leaves no room for probabilities; drop the "
             "probability, or do not close the predicate",
         )
-
-
-def _listed(what: str, given: Iterable[str]) -> tuple[str, ...]:
-    listed = (given,) if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
-    for one in listed:
-        if not isinstance(one, str):
-            raise wrong_type(what, "text, or a list of texts", one)
-    return listed
 
 
 # --- notes

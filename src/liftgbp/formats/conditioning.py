@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.errors import ContradictionError, QueryError
+from liftgbp.errors import ContradictionError, QueryError, wrong_type
 from liftgbp.formats.numbers import equal_rows
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.grounding.network import Floats, Ints, distinct_rows
@@ -44,6 +45,9 @@ def conditioned(network: GroundNetwork, values: Mapping[int, int]) -> GroundNetw
 
 
 def _check(network: GroundNetwork, variable: int, value: int) -> None:
+    for number in (variable, value):
+        if not isinstance(number, Integral) or isinstance(number, bool):
+            raise wrong_type("evidence", "a mapping from variables to values by number", number)
     if not 0 <= variable < len(network.ranges):
         raise QueryError(f"there is no variable {variable}; {described(network.ranges)}")
     if not 0 <= value < network.ranges[variable]:

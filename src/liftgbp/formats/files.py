@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from liftgbp.errors import InputError
+from liftgbp.files import check_place
 from liftgbp.formats.fg import read_fg, write_fg
 from liftgbp.formats.packed import name_unpacked
 from liftgbp.formats.uai import read_uai, write_uai
@@ -25,6 +26,12 @@ def write_network(
 ) -> None:
     """Write a network in the format that the ending of the file names."""
     WRITERS[_ending(path)](network, path, names)
+
+
+def check_target(path: Path) -> None:
+    """Refuse what could not be written, before there is a network."""
+    _ending(path)
+    check_place(path)
 
 
 def _ending(path: str | Path) -> str:

@@ -117,7 +117,7 @@ class ModelBuilder:
 
         An array with one axis per atom is read in the same order.
         """
-        if isinstance(atoms, str | Atom):
+        if isinstance(atoms, str | Atom) or not isinstance(atoms, Iterable):
             raise ModelError(f"a table is over a list of atoms, got {atoms!r}")
         listed = tuple(map(inputs.atom, atoms))
         shape = getattr(potentials, "shape", ())

@@ -106,11 +106,17 @@ class Model:
 
         This is the order in which objects are numbered.
         """
+        self._check_sort(sort)
         return self._constants[sort]
 
     def object_numbers(self, sort: str) -> Mapping[str, int]:
         """The numbers of the named objects of a sort."""
+        self._check_sort(sort)
         return self._object_numbers[sort]
+
+    def _check_sort(self, name: str) -> None:
+        if not isinstance(name, str) or name not in self.sorts:
+            raise ModelError(f"unknown sort {name}; the model has {_listed(self.sorts)}")
 
     @cached_property
     def _constants(self) -> dict[str, tuple[str, ...]]:
@@ -137,9 +143,10 @@ class Model:
         >>> model.with_constants({"person": ["Carl", "Bob"]}).constants("person")
         ('Anna', 'Bob', 'Carl')
         """
+        if not isinstance(names, Mapping):
+            raise wrong_type("names", 'a mapping such as {"person": ["Anna"]}', names)
         for sort in names:
-            if sort not in self.sorts:
-                raise ModelError(f"unknown sort {sort}; the model has {_listed(self.sorts)}")
+            self._check_sort(sort)
         return replace(
             self,
             sorts={s.name: self._joined(s, names.get(s.name, ())) for s in self.sorts.values()},

@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from liftgbp.errors import QueryError, Source
+from liftgbp.errors import QueryError, Source, checked_path, wrong_type
 from liftgbp.model.assemble import assemble
 from liftgbp.model.ast import Atom
 from liftgbp.model.includes import file_statements, text_statements
@@ -31,6 +31,8 @@ def parse(text: str, name: str = "<text>") -> Model:
     >>> list(model.predicates), len(model.rules), model.domain_sizes()
     (['friends', 'smokes'], 1, {'person': 1000})
     """
+    if not isinstance(name, str):
+        raise wrong_type("name", "text", name)
     path = Path(name)
     return assemble(text_statements(clean_source(name, text), path.parent), path.stem)
 
@@ -42,7 +44,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     Traceback (most recent call last):
     liftgbp.errors.ModelError: cannot read no such file.mln: No such file or directory
     """
-    file = Path(path)
+    file = checked_path("the model", path)
     return assemble(file_statements(file), file.stem)
 
 

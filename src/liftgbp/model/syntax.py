@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
+from importlib.util import cache_from_source
+from pathlib import Path
 from typing import TypeAlias
 
 from lark import Lark, Token, Tree
@@ -26,7 +29,19 @@ def _grammar() -> Lark:
         parser="lalr",
         start=["model", "query", "formula_text", "weight", "conditions", "call"],
         propagate_positions=True,
+        cache=_kept_tables(),
     )
+
+
+def _kept_tables() -> str | bool:
+    """Where the tables of the parser are kept, as they take longer to compute than a small model.
+
+    They lie beside the byte code and follow its rules: written where that is allowed and possible,
+    and computed anew for another grammar, Python or lark, or when the file is damaged.
+    """
+    if sys.dont_write_bytecode:
+        return False
+    return str(Path(cache_from_source(__file__)).with_suffix(".lark"))
 
 
 def parse_tree(source: Source, start: str, error: type[InputError] = ModelError) -> Node:

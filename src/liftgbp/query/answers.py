@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 
-from liftgbp.errors import QueryError
+from liftgbp.errors import InputError, QueryError, checked_path, checked_texts, wrong_type
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan
 from liftgbp.query.every_atom import write_every_atom
@@ -135,6 +134,10 @@ class Answers:
         >>> sorted(round(answers.at(point).marginal("s(x)"), 3) for point in answers.minima)
         [0.0, 0.5, 1.0]
         """
+        if not any(point is own for own in self.minima):
+            if not isinstance(point, Point):
+                raise wrong_type("point", "one of answers.minima", point)
+            raise InputError("the point is none of answers.minima; those of other runs do not fit")
         solution = replace(
             self.solution,
             log_beliefs=point.log_beliefs,
@@ -172,6 +175,8 @@ class Answers:
         if len(rows) != 1:
             raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
         values = self._answer(atom, rows[0]).values
+        if not isinstance(value, str):
+            raise wrong_type("value", "text", value)
         if value not in values:
             raise QueryError(f"{atom} takes the values {', '.join(values)}, not {value}")
         return values[value]
@@ -224,11 +229,12 @@ class Answers:
         The columns are predicate, atom, value and probability, with one row per value; Boolean
         atoms have one row, for true.
         """
-        write_every_atom(self.reader, self.solution.log_beliefs, Path(path))
+        write_every_atom(self.reader, self.solution.log_beliefs, checked_path("path", path))
 
-    def as_dict(self, queries: tuple[str, ...] = ()) -> dict[str, object]:
+    def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
         solution = self.solution
+        queries = checked_texts("queries", queries)
         rows = self._rows(queries)
         return {
             "model": self.model.name,

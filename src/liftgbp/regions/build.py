@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from liftgbp.errors import wrong_type
 from liftgbp.regions.counts import choose
 from liftgbp.regions.families import (
     Family,
@@ -47,7 +48,9 @@ def build_regions(
     >>> len(graph.regions), len(graph.edges)
     (4, 7)
     """
-    family = parse_family(regions) if isinstance(regions, str) else regions
+    family = regions if isinstance(regions, Family) else parse_family(regions)
+    if not isinstance(normal, NormalModel):
+        raise wrong_type("normal", "a NormalModel (shatter makes it)", normal)
     return _Builder(normal, family).graph()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 
-from liftgbp.errors import CapacityError, InputError, states_text
+from liftgbp.errors import CapacityError, InputError, states_text, wrong_type
 from liftgbp.regions.clusters import Sizes, cluster_levels, count_clusters, ground_atoms, placements
 from liftgbp.regions.kinds import ByKind, kinds
 from liftgbp.shatter import NormalModel
@@ -66,6 +66,8 @@ def parse_family(text: str) -> Family:
     >>> str(parse_family("objects:person=3,movie=2"))
     'objects:person=3,movie=2'
     """
+    if not isinstance(text, str):
+        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", text)
     kind, _, rest = text.partition(":")
     if kind in {"objects", "clusters"} and _is_number(rest) and int(rest) > 0:
         return Family(kind, int(rest))

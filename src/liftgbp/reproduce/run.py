@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from liftgbp.api import Progress, silent
-from liftgbp.errors import InputError
+from liftgbp.errors import InputError, check_function, checked_number, checked_path, wrong_type
+from liftgbp.model.model import finite_value
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.reproduce.claims import Claim, judge
 from liftgbp.reproduce.experiments import CHAIN, EXPERIMENTS, PERSON
@@ -44,7 +46,7 @@ class Reproduction:
 
 
 def reproduce(
-    directory: str | Path,
+    directory: str | os.PathLike[str],
     *,
     weights: Sequence[float] = WEIGHTS,
     sizes: Sequence[int] = SIZES,
@@ -59,8 +61,9 @@ def reproduce(
     is computed; files of an earlier reproduction are replaced, others are left alone.
     """
     _check_settings(weights, sizes)
-    settings = Settings(iterations, damping, compared)
-    target = Path(directory)
+    check_function("progress", progress)
+    settings = Settings(iterations, damping, checked_number("compared", compared, least=1))
+    target = checked_path("directory", directory)
     _check_writable(target)
     cases = [(e, weight, people) for e in EXPERIMENTS for weight in weights for people in sizes]
     runs: list[Run] = []
@@ -82,8 +85,15 @@ def reproduce(
 
 
 def _check_settings(weights: Sequence[float], sizes: Sequence[int]) -> None:
+    for what, given in (("weights", weights), ("sizes", sizes)):
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise wrong_type(what, "a list of numbers", given)
     if not weights or not sizes:
         raise InputError("give at least one weight and one size to reproduce the evaluation for")
+    for weight in weights:
+        finite_value("weight", weight)
+    for size in sizes:
+        checked_number("a size", size, least=1)
     if min(sizes) < CHAIN.ground_sizes[0]:
         raise InputError(f"the chain takes 4 people at least, got the size {min(sizes)}")
 
@@ -112,6 +122,8 @@ def _check_writable(directory: Path) -> None:
             path.rmdir()
     except OSError as error:
         raise InputError(f"cannot write to {directory}: {error.strerror}") from None
+    except ValueError as error:  # a character that no path can have
+        raise InputError(f"cannot write to {str(directory)!r}: {error}") from None
 
 
 def _written(directory: Path, contents: dict[str, bytes]) -> tuple[Path, ...]:

@@ -13,11 +13,11 @@ from itertools import chain, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.evidence import Evidence
+from liftgbp.errors import CapacityError, ContradictionError, checked_number
+from liftgbp.evidence import Evidence, check_evidence
 from liftgbp.evidence.contradictions import contradiction
 from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
-from liftgbp.model.model import Model
+from liftgbp.model.model import Model, check_model
 from liftgbp.model.scopes import free_variables, quantified_variables
 from liftgbp.shatter.classes import object_classes
 from liftgbp.shatter.normal import (
@@ -58,6 +58,9 @@ def shatter(
     >>> [[atom for atom in p.atoms] for p in normal.parfactors]
     [[(0, ((0, 0), (0, 1))), (0, ((0, 1), (0, 0)))]]
     """
+    check_model(model)
+    check_evidence(evidence, model)
+    checked_number("table_cap", table_cap, least=1)
     return Shattering(model, sizes, evidence=evidence, table_cap=table_cap).normal()
 
 

@@ -4,7 +4,7 @@ Knows flat arrays; knows nothing of logic and regions.
 """
 
 from liftgbp.solve.along import solve_along
-from liftgbp.solve.choose import SOLVERS, SolverOptions, choose_solver, unknown_solver
+from liftgbp.solve.choose import SolverOptions, check_solver, choose_solver
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.digits import logs_z_of_regions
 from liftgbp.solve.flooding import Flooding
@@ -14,7 +14,6 @@ from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.verdict import Kind, Verdict
 
 __all__ = [
-    "SOLVERS",
     "Descent",
     "Flooding",
     "Kind",
@@ -23,10 +22,10 @@ __all__ = [
     "SolverOptions",
     "Status",
     "Verdict",
+    "check_solver",
     "choose_solver",
     "log_z",
     "logs_z_of_regions",
     "solve_along",
     "solve_independent",
-    "unknown_solver",
 ]

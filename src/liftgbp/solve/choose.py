@@ -32,6 +32,13 @@ class SolverOptions:
     tol: float = 1e-12
     seed: int = 0
 
+    def __post_init__(self) -> None:
+        # Solvers check their options themselves; here, before there is anything to solve.
+        Flooding(self.damping, self.iterations, self.tol, self.adaptive)
+        Descent(self.iterations, self.tol, seed=self.seed)
+        if not self.tol < 1:
+            raise InputError(f"tol must be below 1, or any start would do; got {self.tol}")
+
 
 def choose_solver(
     name: str, plan: Plan, options: SolverOptions, *, random: int = 4
@@ -41,6 +48,7 @@ def choose_solver(
     `auto` is descent, except where its Hessians cost too much; there flooding with adaptive
     damping comes first.
     """
+    check_solver(name)
     damping, iterations, tol = options.damping, options.iterations, options.tol
     flooding = Flooding(damping, iterations, tol, options.adaptive)
     descent = Descent(iterations, tol, random, options.seed)
@@ -53,7 +61,7 @@ def choose_solver(
             if _work(plan.layout, random) <= MOST_WORK:
                 return descent
             return FloodingFirst(damping, iterations, tol, adaptive=True, otherwise=descent)
-    raise unknown_solver(name)
+    raise AssertionError(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +87,12 @@ def _work(layout: Layout, random: int) -> float:
     return starts * float(layout.message_entries) ** 3 if is_small(layout) else math.inf
 
 
-def unknown_solver(name: str) -> InputError:
-    """The error for a name that no solver has."""
-    return InputError(f"unknown solver {name!r}; choose among {', '.join(SOLVERS)}")
+def check_solver(name: object) -> None:
+    """Refuse a name that no solver has.
+
+    >>> check_solver("newton")
+    Traceback (most recent call last):
+    liftgbp.errors.InputError: unknown solver 'newton'; choose among auto, descent, flooding
+    """
+    if not isinstance(name, str) or name not in SOLVERS:
+        raise InputError(f"unknown solver {name!r}; choose among {', '.join(SOLVERS)}")

@@ -16,7 +16,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.errors import InputError
+from liftgbp.errors import InputError, wrong_type
 from liftgbp.plan.plan import Floats, Ints, Plan, stacked
 from liftgbp.solve.free_energy import log_z
 from liftgbp.solve.judge import judge
@@ -62,6 +62,8 @@ class Flooding:
         if not isinstance(self.iterations, int) or self.iterations < 1:
             raise InputError(f"iterations must be a whole number from 1, got {self.iterations}")
         check_tolerance(self.tol)
+        if not isinstance(self.adaptive, bool | np.bool_):
+            raise wrong_type("adaptive", "True or False", self.adaptive)
 
     def __call__(self, plan: Plan, progress: Progress = silent) -> Solution:
         """Run until the messages agree or the iterations are used up."""
@@ -70,7 +72,7 @@ class Flooding:
     def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
         """The solutions of plans with one layout, worked off as a stack."""
         with np.errstate(over="ignore", invalid="ignore"):
-            flood = _Flood(plans, 1 - self.damping, self.adaptive)
+            flood = _Flood(plans, 1 - float(self.damping), self.adaptive)
             solutions: dict[int, Solution] = {}
             rows = np.arange(len(plans))
             history: list[Floats] = []
@@ -102,7 +104,7 @@ class Flooding:
 
     def iterates(self, plan: Plan) -> Iterator[Floats]:
         """The normalised log beliefs before the first update, after it, and so on."""
-        flood = _Flood([plan], 1 - self.damping, self.adaptive)
+        flood = _Flood([plan], 1 - float(self.damping), self.adaptive)
         while True:
             yield flood.log_beliefs[0].copy()
             flood.step()

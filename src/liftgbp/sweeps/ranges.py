@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from decimal import Decimal, InvalidOperation
 
-from liftgbp.errors import InputError, SizeError
+from liftgbp.errors import InputError, SizeError, checked_number, wrong_type
 
 MOST_DIGITS = 100
+MOST_POINTS = 10**6
+"""Far more than anybody would wait for."""
 
 
 def size_range(name: str, text: str, points: int) -> list[int]:
@@ -18,6 +20,7 @@ def size_range(name: str, text: str, points: int) -> list[int]:
     >>> size_range("person", "3, 4", 9)
     [3, 4]
     """
+    _check_text(name, text)
     if ".." not in text:
         return [whole_number(name, part) for part in text.split(",")]
     low, high = (whole_number(name, end) for end in _ends(name, text, points))
@@ -37,6 +40,7 @@ def weight_range(name: str, text: str, points: int) -> list[float]:
     >>> weight_range("alpha", "0..1", 5)
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    _check_text(name, text)
     if ".." not in text:
         return [_number(name, part) for part in text.split(",")]
     low, high = (_number(name, end) for end in _ends(name, text, points))
@@ -71,9 +75,14 @@ def _number(name: str, text: str) -> float:
     return number
 
 
+def _check_text(name: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise wrong_type(f"the range of {name}", "text such as '2..1000'", text)
+
+
 def _ends(name: str, text: str, points: int) -> tuple[str, str]:
-    if points < 1:
-        raise InputError(f"the number of points must be at least 1, got {points}")
+    if checked_number("the number of points", points, least=1) > MOST_POINTS:
+        raise InputError(f"the number of points must be at most {MOST_POINTS}, got {points}")
     ends = text.split("..")
     if len(ends) != 2 or not all(end.strip() for end in ends):
         raise InputError(f"the range of {name} must have two ends, as in 2..1000, got {text!r}")

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from numbers import Real
 from typing import TypeVar
 
 import numpy as np
 
-from liftgbp.errors import InputError, wrong_type
-from liftgbp.model.model import Model, check_model
+from liftgbp.errors import (
+    InputError,
+    check_function,
+    checked_number,
+    checked_texts,
+    wrong_type,
+)
+from liftgbp.model.model import Model, check_model, finite_value
 from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.query import Answer, LiftedReader, pattern_text, query_all
 from liftgbp.regions import LiftedRegionGraph, build_regions
@@ -20,6 +27,7 @@ from liftgbp.solve import (
     Flooding,
     Solution,
     SolverOptions,
+    check_solver,
     choose_solver,
     solve_along,
 )
@@ -99,7 +107,7 @@ def sweep(
     sizes: Mapping[str, int | Sequence[int]] | None = None,
     *,
     weights: Mapping[str, float | Sequence[float]] | None = None,
-    queries: str | Sequence[str] = (),
+    queries: str | Iterable[str] = (),
     regions: str = "intersections",
     solver: str = "auto",
     damping: float = 0.5,
@@ -125,11 +133,18 @@ def sweep(
     [0.5, 0.5, 0.5, 0.5]
     """
     check_model(model)
-    points = [p for p in sweep_points(sizes or {}, weights or {}) if p not in skip]
-    queries = (queries,) if isinstance(queries, str) else queries
-    asked = queries or [pattern_text(predicate) for predicate in model.predicates.values()]
-    workshop = _Workshop(model, regions, table_cap)
+    check_function("save", save)
+    check_function("progress", progress)
+    if isinstance(skip, str | bytes) or not isinstance(skip, Collection):
+        raise wrong_type("skip", "a collection of points", skip)
+    points = [p for p in sweep_points(sizes, weights) if p not in skip]
+    every = [pattern_text(predicate) for predicate in model.predicates.values()]
+    asked = checked_texts("queries", queries) or every
+    if not asked:
+        raise InputError("the model has no predicates, so there is nothing to ask")
+    check_solver(solver)
     options = SolverOptions(damping, adaptive, iterations, tol, seed)
+    workshop = _Workshop(model, regions, checked_number("table_cap", table_cap, least=1))
     rows: list[SweepRow] = []
     for first in range(0, len(points), BATCH):
         progress("sweeping", first, len(points))
@@ -150,9 +165,12 @@ def sweep(
 
 
 def sweep_points(
-    sizes: Mapping[str, int | Sequence[int]], weights: Mapping[str, float | Sequence[float]]
+    sizes: Mapping[str, int | Sequence[int]] | None,
+    weights: Mapping[str, float | Sequence[float]] | None,
 ) -> list[SweepPoint]:
     """All combinations of sizes and weights, the last one fastest."""
+    sizes = {} if sizes is None else sizes
+    weights = {} if weights is None else weights
     for what, given in (("sizes", sizes), ("weights", weights)):
         if not isinstance(given, Mapping):
             raise wrong_type(what, "a mapping from names to lists of numbers", given)
@@ -161,7 +179,7 @@ def sweep_points(
     return [
         SweepPoint(
             tuple(zip(sizes, size, strict=True)),
-            tuple((name, float(w)) for name, w in zip(weights, weight, strict=True)),
+            tuple((name, finite_value(name, w)) for name, w in zip(weights, weight, strict=True)),
         )
         for size in chosen_sizes
         for weight in chosen_weights
@@ -173,6 +191,9 @@ def _listed(name: str, values: Number | Sequence[Number]) -> Sequence[Number]:
     listed = values if isinstance(values, Sequence) else [values]
     if not listed:
         raise InputError(f"the sweep over {name} is empty; give at least one value")
+    for value in listed:
+        if not isinstance(value, Real):
+            raise wrong_type(f"the sweep over {name}", "over numbers", value)
     return list(dict.fromkeys(listed))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from liftgbp.model.model import Model
+from liftgbp.errors import checked_path
+from liftgbp.model.model import Model, check_model
 from liftgbp.sweeps.journal import Journal, fingerprint
 from liftgbp.sweeps.output import check_output, write_records
 from liftgbp.sweeps.run import Progress, sweep, sweep_points
@@ -14,7 +15,7 @@ from liftgbp.sweeps.run import Progress, sweep, sweep_points
 
 def sweep_to_file(
     model: Model,
-    output: str | Path,
+    output: str | os.PathLike[str],
     sizes: Mapping[str, int | Sequence[int]],
     *,
     weights: Mapping[str, float | Sequence[float]] | None = None,
@@ -26,9 +27,10 @@ def sweep_to_file(
     Finished points are kept in a file beside the output until that is complete. Called again after
     an interrupt, the sweep goes on where it was.
     """
-    path = Path(output)
+    path = checked_path("output", output)
     check_output(path)
-    points = sweep_points(sizes, weights or {})
+    check_model(model)
+    points = sweep_points(sizes, weights)
     with Journal(path, fingerprint(model, **options)) as journal:
         sweep(
             model,

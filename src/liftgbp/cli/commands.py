@@ -1,6 +1,7 @@
 """Commands, options and exit codes.
 
-0 when all went well, 1 for a numerical failure, 2 for bad input, 130 after Ctrl-C.
+0 when all went well, 1 for a numerical failure, 2 for bad input; the entry adds 130 for Ctrl-C.
+Tables are imported by commands that print one: they take longer to import than all of this.
 """
 
 from __future__ import annotations
@@ -11,36 +12,33 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 import liftgbp
 from liftgbp.cli.options import (
+    ROAD,
+    TABLE_CAP,
     is_network,
     network_options,
     parse_sizes,
     parse_weights,
     read_evidence,
+    read_model,
     split_assignments,
     table_file,
 )
 from liftgbp.cli.progress import progress_bar
-from liftgbp.cli.tables import show_answers, show_check, show_graph, show_reproduction, show_sweep
 
 NUMERICAL_FAILURE = 1
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def main() -> NoReturn:
-    """Run the command line and leave with its exit code."""
-    sys.exit(_run())
-
-
-def _run() -> int:
+def run() -> int:
+    """Run the command line; the number is its exit code."""
     _prepare_streams()
     try:
         code = int(cli.main(prog_name="liftgbp", standalone_mode=False) or 0)
@@ -49,9 +47,8 @@ def _run() -> int:
     except click.ClickException as error:
         error.show()
         return BAD_INPUT
-    except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
-        return INTERRUPTED
+    except click.Abort:
+        raise KeyboardInterrupt from None
     except (BrokenPipeError, SystemExit):
         # The reader went away (`| head`), which click reports by SystemExit: nothing is wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -142,7 +139,7 @@ _evidence_options = _options(
 )
 _road = click.option(
     "--road",
-    default="auto",
+    default=ROAD,
     show_default=True,
     metavar="NAME",
     help="With evidence: classes (objects it does not tell apart stay together), ground (write the "
@@ -153,7 +150,7 @@ _damping = click.option(
 )
 _table_cap = click.option(
     "--table-cap",
-    default=2**20,
+    default=TABLE_CAP,
     show_default=True,
     help="The most entries that one table may have.",
 )
@@ -183,7 +180,7 @@ _solver_options = _options(
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="liftgbp", message="%(prog)s %(version)s")
+@click.version_option(liftgbp.__version__, message="%(prog)s %(version)s")
 def cli() -> None:
     """Lifted generalized belief propagation.
 
@@ -238,9 +235,9 @@ def query(
     with progress_bar() as progress:
         if is_network(model):
             options = network_options(sizes, weights, options)
-            answers = liftgbp.infer_network(model, progress=progress, **options)
+            answers = liftgbp.infer_network(model, queries=queries, progress=progress, **options)
         else:
-            relational = _read(model, weights)
+            relational = read_model(model, weights)
             evidence = read_evidence(relational, options)
             liftgbp.check_queries(relational, queries, sizes, evidence=evidence)
             answers = liftgbp.infer(
@@ -253,6 +250,8 @@ def query(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
+        from liftgbp.cli.tables import show_answers
+
         show_answers(result, minima)
     return 0 if answers.solution.converged else NUMERICAL_FAILURE
 
@@ -270,7 +269,7 @@ def graph(
     **options: Any,
 ) -> None:
     """Show the lifted region graph of MODEL: canonical regions and lifted edges."""
-    relational = _read(model, weights)
+    relational = read_model(model, weights)
     evidence = read_evidence(relational, options)
     with progress_bar() as progress:
         reader = liftgbp.prepare(relational, sizes, evidence=evidence, progress=progress, **options)
@@ -278,6 +277,8 @@ def graph(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
+        from liftgbp.cli.tables import show_graph
+
         show_graph(result)
 
 
@@ -295,7 +296,7 @@ def check(
     **options: Any,
 ) -> int:
     """Compare lifted with ground GBP on MODEL, iterate by iterate, and with exact marginals."""
-    relational = _read(model, weights)
+    relational = read_model(model, weights)
     evidence = read_evidence(relational, options)
     with progress_bar() as progress:
         report = liftgbp.check(relational, sizes, evidence=evidence, progress=progress, **options)
@@ -303,6 +304,8 @@ def check(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
+        from liftgbp.cli.tables import show_check
+
         show_check(result)
     return 0 if report.agrees else NUMERICAL_FAILURE
 
@@ -339,11 +342,13 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
 
     An interrupted sweep goes on where it was when it is started again.
     """
+    from liftgbp.cli.tables import show_sweep
+
     sizes = split_assignments(options.pop("sizes"), "SORT=RANGE, such as person=2..1000")
     weights = split_assignments(options.pop("weights"), "NAME=RANGE, such as alpha=0..2")
     with progress_bar() as progress:
         records = liftgbp.sweep_to_file(
-            _read(model, {}),
+            read_model(model, {}),
             output,
             {name: liftgbp.size_range(name, text, points) for name, text in sizes.items()},
             weights={n: liftgbp.weight_range(n, text, points) for n, text in weights.items()},
@@ -368,7 +373,7 @@ def export(
 
     A file .atoms.csv beside it says which variable is which ground atom.
     """
-    relational = _read(model, weights)
+    relational = read_model(model, weights)
     evidence = read_evidence(relational, options)
     with progress_bar() as progress:
         liftgbp.export_network(
@@ -390,22 +395,8 @@ def reproduce(directory: str) -> None:
     Writes times.png, probability.png, results.csv and report.md. It takes a minute or two, most of
     it for ground message passing. Nothing is written before all is computed.
     """
+    from liftgbp.cli.tables import show_reproduction
+
     with progress_bar() as progress:
         reproduction = liftgbp.reproduce(directory, progress=progress)
     show_reproduction(reproduction)
-
-
-def _read(path: str, weights: dict[str, float]) -> liftgbp.Model:
-    if path != "-":
-        return liftgbp.load(path).with_weights(weights)
-    return liftgbp.parse(_standard_input(), name="<stdin>").with_weights(weights)
-
-
-def _standard_input() -> str:
-    try:
-        # Bytes, since the locale may let undecodable ones pass.
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError:
-        raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
-    except AttributeError:
-        raise liftgbp.InputError("cannot read <stdin>: it is closed") from None

@@ -1,0 +1,122 @@
+"""What happens before there is a command: little is imported, and Ctrl-C is heard."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND_LINE = """
+import sys
+from liftgbp.cli import main
+sys.argv = ["liftgbp", *{arguments}]
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+INTERRUPTED = """
+import sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["liftgbp", "query", "-", "-n", "person=9"]
+from liftgbp.cli import main
+main()
+"""
+PARSED = """
+import sys, liftgbp
+try:
+    print(liftgbp.parse('{text}'))
+except liftgbp.InputError as error:
+    sys.exit(str(error))
+"""
+
+
+def run(
+    script: str, stdin: str = "", env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, input=stdin, env=env
+    )
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["query", "--help"]])
+def test_help_does_without_the_engine(arguments: list[str]) -> None:
+    done = run(COMMAND_LINE.format(arguments=arguments))
+    assert done.returncode == 0
+    rooms = {name for name in done.stderr.split() if name.startswith("liftgbp.")}
+    assert all(name.startswith("liftgbp.cli") for name in rooms)
+    assert {"numpy", "lark", "rich"}.isdisjoint(done.stderr.split())
+
+
+def test_a_query_does_without_what_other_commands_need() -> None:
+    arguments = ["query", "-", "-n", "person=9", "--json"]
+    done = run(COMMAND_LINE.format(arguments=arguments), stdin="s(person)\n1 s(x) ^ s(y)")
+    assert done.returncode == 0
+    others = {"rich", "scipy", "duckdb", "matplotlib", "mpmath"}
+    others |= {f"liftgbp.{room}" for room in ("grounding", "compress", "reference", "reproduce")}
+    assert others.isdisjoint(done.stderr.split())
+
+
+@pytest.mark.parametrize("module", ["liftgbp.cli.commands", "click", "numpy", "rich.table"])
+def test_an_interrupt_while_importing_leaves_no_traceback(module: str) -> None:
+    done = run(INTERRUPTED.format(module=module), stdin="s(person)\n1 s(x) ^ s(y)")
+    assert done.returncode == 130
+    assert done.stderr.strip() == "interrupted"
+
+
+@pytest.mark.parametrize(
+    "class_body", ["exec('raise KeyboardInterrupt')", "field = Interrupting()"]
+)
+def test_an_interrupt_while_a_class_is_made(class_body: str) -> None:
+    script = f"""
+import dataclasses
+
+class Interrupting:
+    def __set_name__(self, owner, name):
+        raise KeyboardInterrupt
+
+def interrupted_dataclass(*arguments, **options):
+    class Made:
+        {class_body}
+
+dataclasses.dataclass = interrupted_dataclass
+"""
+    done = run(script + INTERRUPTED.format(module=None))
+    assert done.returncode == 130
+    assert done.stderr.strip() == "interrupted"
+
+
+def test_tables_of_the_parser_are_kept_with_the_byte_code(tmp_path: Path) -> None:
+    def answers(**environment: str) -> tuple[str, str]:
+        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        own = {**inherited, "PYTHONPYCACHEPREFIX": str(tmp_path), **environment}
+        right = run(PARSED.format(text="p(a) \\n 1.5 p(x)"), env=own)
+        wrong = run(PARSED.format(text="p(a) \\n 1.5 p(x) =>"), env=own)
+        assert right.returncode == 0
+        return right.stdout, wrong.stderr
+
+    computed = answers(PYTHONDONTWRITEBYTECODE="1")
+    assert "1.5 p(x)" in computed[0]
+    assert "expected" in computed[1]
+    assert not list(tmp_path.rglob("*"))
+    assert answers() == computed
+    (kept,) = tmp_path.rglob("*.lark")
+    assert answers() == computed
+    for damage in (b"", kept.read_bytes()[:1000], b"nonsense\n" + kept.read_bytes()):
+        kept.write_bytes(damage)
+        assert answers() == computed
+
+
+def test_a_room_does_not_hide_the_verb_of_the_same_name() -> None:
+    done = run("from liftgbp.shatter import TABLE_CAP; import liftgbp; print(liftgbp.shatter)")
+    assert done.stdout.startswith("<function shatter")
