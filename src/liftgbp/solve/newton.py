@@ -31,9 +31,6 @@ FLATTEST = 1e-13
 CONSISTENT, ROUNDED = 1e-15, 1e-13
 """Beliefs are consistent with an error below the first; if rounding allows no more, the second."""
 
-FAST = 0.1
-"""What a correction may leave of the error, for the next one to use the same equations."""
-
 
 class Energy:
     """Free energies over the beliefs of outer regions, each scaled by its largest weight.
@@ -267,20 +264,13 @@ def nearest_consistent(
         if not len(left):
             break
         before = error[left]
-        onto = Projection(matrix * np.sqrt(b[left])[:, None, :])
-        # Decomposing the equations is the expensive part: they serve for further corrections of
-        # a point for as long as each of these leaves a small part of the error only.
-        rows, moving = left, np.arange(len(left))
-        while len(rows):
-            change = onto.solve(miss[rows][:, None, :], moving)[:, 0] @ matrix
-            # A long step would overshoot on the exponential scale.
-            longest = np.abs(change).max(axis=1, initial=1e-300)
-            log_b[rows] += change * np.minimum(1.0, 5 / longest)[:, None]
-            b[rows] = np.where(beliefs[rows] > SMALLEST, np.exp(log_b[rows]), 0.0)
-            miss[rows] = consistent.right_side - b[rows] @ matrix.T
-            old, error[rows] = error[rows], np.abs(miss[rows]).max(axis=1, initial=0.0)
-            fast = (error[rows] > CONSISTENT) & (error[rows] < FAST * old)
-            rows, moving = rows[fast], moving[fast]
+        change = consistent.gram.solve(b[left], miss[left]) @ matrix
+        # A long step would overshoot on the exponential scale.
+        longest = np.abs(change).max(axis=1, initial=1e-300)
+        log_b[left] += change * np.minimum(1.0, 5 / longest)[:, None]
+        b[left] = np.where(beliefs[left] > SMALLEST, np.exp(log_b[left]), 0.0)
+        miss[left] = consistent.right_side - b[left] @ matrix.T
+        error[left] = np.abs(miss[left]).max(axis=1, initial=0.0)
         at_rounding = (error[left] < ROUNDED) & (error[left] > before / 2)
         left = left[(error[left] > CONSISTENT) & ~at_rounding]
     return b, error

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TypeVar
 
 import numpy as np
 
 from liftgbp.plan.plan import Floats, Ints, Layout
+from liftgbp.solve.gram import Gram
 
 FEW_EQUATIONS = 200
 DEPENDENT = 1e-9
@@ -41,6 +42,11 @@ class Polytope:
     to_inner: Floats
     matrix: Floats
     right_side: Floats
+
+    @cached_property
+    def gram(self) -> Gram:
+        """The products of equations, weighted by beliefs."""
+        return Gram(self.matrix)
 
     def all_entries(self, outer_beliefs: Floats) -> Floats:
         """The beliefs of all regions from those of the outer ones; the last axis is the entry."""

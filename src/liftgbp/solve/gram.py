@@ -1,0 +1,67 @@
+"""Equations between beliefs, weighted by the beliefs and solved for stacks of points.
+
+Each equation is about a few regions, so nearly all products of two equations vanish. What does not
+is known from the equations alone, and is summed up directly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from liftgbp.plan.plan import Floats, Ints
+
+RIDGE = 1e-13
+"""What is added to a unit diagonal: equations that follow from others leave the solution alone."""
+
+
+class Gram:
+    """The matrices `A @ diag(b) @ A.T` of equations A, for stacks of weights b."""
+
+    def __init__(self, matrix: Floats) -> None:
+        self._size = len(matrix)
+        columns, rows = np.nonzero(matrix.T)
+        values = matrix[rows, columns]
+        here, there = _pairs(np.bincount(columns, minlength=matrix.shape[1]))
+        place = rows[here] * self._size + rows[there]
+        order = np.argsort(place, kind="stable")
+        self._places, self._starts = np.unique(place[order], return_index=True)
+        self._columns = columns[here[order]]
+        self._factors = (values[here] * values[there])[order]
+
+    def __call__(self, weights: Floats) -> Floats:
+        """The matrices of a stack of weights."""
+        gram = np.zeros((len(weights), self._size * self._size))
+        if len(self._places):
+            terms = weights[:, self._columns] * self._factors
+            gram[:, self._places] = np.add.reduceat(terms, self._starts, axis=1)
+        return gram.reshape(len(weights), self._size, self._size)
+
+    def solve(self, weights: Floats, right: Floats) -> Floats:
+        """What the matrices of weights take to right sides, one row for each point."""
+        gram, scale = unit_diagonal(self(weights))
+        diagonal = np.arange(self._size)
+        gram[:, diagonal, diagonal] = 1 + RIDGE
+        return np.asarray(np.linalg.solve(gram, (right * scale)[:, :, None])[:, :, 0] * scale)
+
+
+def unit_diagonal(gram: Floats) -> tuple[Floats, Floats]:
+    """Matrices scaled to a unit diagonal, and by what rows and columns were multiplied.
+
+    Equations between tiny beliefs are tiny; scaled they keep their digits.
+    """
+    diagonal = np.einsum("sii->si", gram)
+    scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
+    return scale[:, :, None] * gram * scale[:, None, :], scale
+
+
+def _pairs(lengths: Ints) -> tuple[Ints, Ints]:
+    """All pairs of positions inside each of the segments of these lengths.
+
+    >>> [positions.tolist() for positions in _pairs(np.array([2, 0, 1]))]
+    [[0, 0, 1, 1, 2], [0, 1, 0, 1, 2]]
+    """
+    start = np.cumsum(lengths) - lengths
+    own = np.repeat(lengths, lengths)
+    here = np.repeat(np.arange(len(own)), own)
+    within = np.arange(len(here)) - np.repeat(np.cumsum(own) - own, own)
+    return here, np.repeat(start, lengths)[here] + within
