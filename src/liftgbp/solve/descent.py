@@ -39,6 +39,13 @@ so many iterations if that is more."""
 MOST_ASTRAY = 4
 """The most iterations in a row that a point may have an impossible entropy."""
 
+STALLED, MOST_STALLED = 1e-4, 4
+"""A point whose steps must be cut short leads nowhere if its free energy has fallen by less than
+the first in so many iterations: the direction is lost in the rounding of tiny beliefs."""
+
+TOGETHER = 0.02
+"""Points whose next steps lead this near to each other, in proportion, go to the same minimum."""
+
 ASTRAY = 0.1
 """A point that a Newton step would change by more than this, in proportion, is not followed."""
 
@@ -146,17 +153,20 @@ class _Run:
         self._length = np.ones(len(starts))
         self._astray = np.zeros(len(starts), dtype=np.int64)
         self._problem = problem
+        self.leader = np.arange(len(starts))
 
     def descend(self, most: int, tol: float, progress: Progress) -> None:
         self._settle(tol)
         for iteration in range(1, most + 1):
-            moving = np.flatnonzero(~(self.settled | self._stuck))
+            alone = self.leader == np.arange(len(self.b))
+            moving = np.flatnonzero(~(self.settled | self._stuck) & alone)
             if not len(moving):
                 break
             progress(iteration, most)
             self._advance(moving)
             self._settle(tol)
             self._give_up(iteration)
+            self._join()
 
     def _settle(self, tol: float) -> None:
         # Along a flat direction the gradient's rounding moves a point that much.
@@ -190,7 +200,7 @@ class _Run:
         there, error = nearest_consistent(self.energy.consistent, here * np.exp(ratio))
         found = self.energy[moving].value(there)
         wanted = value[moving] + 1e-4 * lengths * self.step.slope[moving]
-        lower = (error < 1e-12) & (found <= wanted + ROUNDING * np.abs(value[moving]))
+        lower = (error < 1e-12) & (found <= wanted + ROUNDING * np.maximum(np.abs(value[moving]), 1))
         self.b[moving[lower]] = there[lower]
         value[moving[lower]] = found[lower]
         return np.asarray(lower)
@@ -199,7 +209,8 @@ class _Run:
         """Stop points that lead nowhere.
 
         Those are points that stay where the entropy is impossible, since counting numbers
-        over-count there, and points far behind the first minimum of the same problem.
+        over-count there, points that no longer get lower though far from the end, and points far
+        behind the first minimum of the same problem.
         """
         entropy, most = self.energy.entropy(self.b), self.energy.largest_entropy
         slack = 1e-9 * most + 100 * ROUNDING
@@ -210,7 +221,33 @@ class _Run:
         first = PATIENCE * (self.iterations[self.settled] + 1)
         np.minimum.at(slowest, own, np.maximum(first, LEAST_PATIENCE))
         late = iteration >= slowest[self._problem]
-        self._stuck |= (self._astray >= MOST_ASTRAY) | late
+        self._stuck |= (self._astray >= MOST_ASTRAY) | self._stalled() | late
+
+    def _stalled(self) -> NDArray[np.bool_]:
+        if len(self.trace) <= MOST_STALLED:
+            return np.zeros(len(self.b), dtype=bool)
+        fallen = self.trace[-1 - MOST_STALLED] - self.value
+        least = STALLED / np.array(self.energy.scale, dtype=float)
+        # Over large domains rounding hides what a point still has to fall.
+        little = (fallen < least) & (least > ROUNDING)
+        return np.asarray((self.step.residual > LONGEST_JUMP) & little)
+
+    def _join(self) -> None:
+        """Leave points to others that go to the same minimum and are lower."""
+        own = np.arange(len(self.b))
+        self.leader = np.where(self._stuck[self.leader], own, self.leader)
+        near = (self.step.residual < FAR) & (self.step.lowest > 0) & ~self._stuck
+        rows = np.flatnonzero(near)
+        rows = rows[np.lexsort((self.value[rows], ~self.settled[rows]))]
+        goal = self.b + self.step.change
+        for k, row in enumerate(rows):
+            if self.settled[row] or self.leader[row] != row:
+                continue
+            others = rows[:k][self._problem[rows[:k]] == self._problem[row]]
+            apart = np.abs(goal[others] - goal[row]) / np.maximum(goal[row], SMALLEST)
+            same = others[apart.max(axis=1, initial=0.0) < TOGETHER]
+            if len(same):
+                self.leader[row] = self.leader[same[0]]
 
     def ends(self) -> list[End]:
         """Where the points have ended."""
@@ -223,8 +260,8 @@ class _Run:
                 value=float(self.value[row]),
                 step=self.step.row(row),
                 settled=bool(self.accepted[row]),
-                iterations=int(self.iterations[row]),
+                iterations=int(self.iterations[start]),
                 trace=tuple(trace),
             )
-            for row, trace in enumerate(traces)
+            for start, (row, trace) in enumerate(zip(self.leader.tolist(), traces, strict=True))
         ]

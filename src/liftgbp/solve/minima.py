@@ -22,6 +22,7 @@ from liftgbp.solve.verdict import (
     count_margin,
     entropy,
     entropy_bound,
+    entropy_noise,
     entropy_rounding,
     falls_short,
 )
@@ -134,9 +135,12 @@ def _columns(traces: list[list[float]]) -> Floats:
 
 
 def _different(ends: list[End]) -> list[End]:
-    """One of all the starts that reached the same end, those that settled first."""
+    """One of all the starts that reached the same end, those that settled first.
+
+    Where tiny beliefs have lost their digits, curvatures are too small, never too large.
+    """
     kept: list[End] = []
-    for end in sorted(ends, key=lambda end: (not end.settled, end.value)):
+    for end in sorted(ends, key=lambda e: (not e.settled, round(e.value, 12), -e.step.lowest)):
         # What rounding keeps from settling is known no better than by its last step.
         same = SAME if end.settled else max(SAME, UNSETTLED * float(end.step.residual))
         if not any(np.abs(end.outer - other.outer).max(initial=0.0) < same for other in kept):
@@ -242,6 +246,7 @@ def _candidate(plan: Plan, end: End, polished: _Polished | None, lower_bound: fl
         count_margin=count_margin(plan, beliefs),
         log_z=float(log_z),
         log_z_bound=lower_bound,
+        noise=entropy_noise(plan) if implied is None else 0.0,
     )
     with np.errstate(divide="ignore"):
         return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)
@@ -290,7 +295,9 @@ def _needs_digits(plan: Plan, end: End, others: list[End]) -> bool:
         return True
     near = RIVAL + error
     return error > WEIGHT_ACCURACY and any(
-        other is not end and other.settled and abs(other.value - end.value) * scale < near
+        other is not end
+        and other.step.residual < NEARLY
+        and abs(other.value - end.value) * scale < near
         for other in others
     )
 

@@ -21,6 +21,8 @@ ORDER_SLACK = 1e-12
 """Differences of entropies are no more accurate than this, in proportion to what they are of."""
 
 ROUNDING = 1e-14
+FORGIVEN = 1e-3
+"""An entropy that is out of bounds by no more than its noise is possible if that is small."""
 
 RAREST = 1e-150
 """Values that are rarer than this exclude nothing that could be computed."""
@@ -55,6 +57,7 @@ class Verdict:
                    allows, in proportion; negative where no joint distribution has such pairs
     log_z          the log partition function that it stands for
     log_z_bound    what the true one is at least, since independent atoms reach it
+    noise          how far off the entropy is since beliefs are rounded
     """
 
     residual: float
@@ -65,6 +68,7 @@ class Verdict:
     count_margin: float = math.inf
     log_z: float = math.inf
     log_z_bound: float = -math.inf
+    noise: float = 0.0
 
     @property
     def plausible(self) -> bool:
@@ -74,6 +78,8 @@ class Verdict:
     @property
     def _possible_entropy(self) -> bool:
         slack = 1e-12 * max(self.entropy_bound, 1.0)
+        if self.noise < FORGIVEN:
+            slack += self.noise
         return -slack <= self.entropy <= self.entropy_bound + slack
 
     @property
@@ -185,6 +191,11 @@ def entropy_rounding(plan: Plan, beliefs: Floats) -> float:
     entropies = _entropies(plan.layout, beliefs)
     terms = (abs(weight) * own for weight, own in zip(plan.weights, entropies, strict=True))
     return ROUNDING * math.fsum(terms)
+
+
+def entropy_noise(plan: Plan) -> float:
+    """How far off an entropy is since beliefs are rounded, however small it is."""
+    return ROUNDING * math.fsum(abs(weight) for weight in plan.weights)
 
 
 def _entropy_in_order(plan: Plan, beliefs: Floats) -> float:
