@@ -43,8 +43,9 @@ STALLED, MOST_STALLED = 1e-4, 4
 """A point whose steps must be cut short leads nowhere if its free energy has fallen by less than
 the first in so many iterations: the direction is lost in the rounding of tiny beliefs."""
 
-TOGETHER = 0.02
-"""Points whose next steps lead this near to each other, in proportion, go to the same minimum."""
+TOGETHER, CURVED = 0.02, 1e-8
+"""Points whose next steps lead this near to each other, in proportion, go to the same minimum, if
+their curvatures are no smaller than this; where it is flatter, rounding moves them, too."""
 
 ASTRAY = 0.1
 """A point that a Newton step would change by more than this, in proportion, is not followed."""
@@ -236,7 +237,7 @@ class _Run:
         """Leave points to others that go to the same minimum and are lower."""
         own = np.arange(len(self.b))
         self.leader = np.where(self._stuck[self.leader], own, self.leader)
-        near = (self.step.residual < FAR) & (self.step.lowest > 0) & ~self._stuck
+        near = (self.step.residual < FAR) & (self.step.lowest > CURVED) & ~self._stuck
         rows = np.flatnonzero(near)
         rows = rows[np.lexsort((self.value[rows], ~self.settled[rows]))]
         goal = self.b + self.step.change

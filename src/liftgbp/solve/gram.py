@@ -36,22 +36,31 @@ class Gram:
             gram[:, self._places] = np.add.reduceat(terms, self._starts, axis=1)
         return gram.reshape(len(weights), self._size, self._size)
 
+    def scaled(self, weights: Floats) -> tuple[Floats, Floats]:
+        """The matrices with a unit diagonal, and by what their rows were multiplied.
+
+        Equations between tiny beliefs are tiny; scaled they keep their digits.
+        """
+        gram = self(weights)
+        diagonal = np.einsum("sii->si", gram)
+        scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
+        gram *= scale[:, :, None]
+        gram *= scale[:, None, :]
+        return gram, scale
+
     def solve(self, weights: Floats, right: Floats) -> Floats:
         """What the matrices of weights take to right sides, one row for each point."""
-        gram, scale = unit_diagonal(self(weights))
-        diagonal = np.arange(self._size)
-        gram[:, diagonal, diagonal] = 1 + RIDGE
-        return np.asarray(np.linalg.solve(gram, (right * scale)[:, :, None])[:, :, 0] * scale)
+        gram, scale = self.scaled(weights)
+        return np.asarray(solve_scaled(gram, (right * scale)[:, :, None])[:, :, 0] * scale)
 
 
-def unit_diagonal(gram: Floats) -> tuple[Floats, Floats]:
-    """Matrices scaled to a unit diagonal, and by what rows and columns were multiplied.
+def solve_scaled(gram: Floats, right: Floats) -> Floats:
+    """What matrices with a unit diagonal take to right sides, but for rounding and a small ridge.
 
-    Equations between tiny beliefs are tiny; scaled they keep their digits.
+    The matrices are changed: a diagonal with the ridge takes the place of theirs.
     """
-    diagonal = np.einsum("sii->si", gram)
-    scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
-    return scale[:, :, None] * gram * scale[:, None, :], scale
+    np.einsum("sii->si", gram)[...] = 1 + RIDGE
+    return np.linalg.solve(gram, right)
 
 
 def _pairs(lengths: Ints) -> tuple[Ints, Ints]:

@@ -72,8 +72,7 @@ def _correct(points: Sequence[_Refinement], energy: Energy) -> None:
     miss = np.array([miss for _, miss in slopes])
     equations = energy.consistent.matrix
     across = metric.onto.solve((coordinates * metric.root @ equations.T)[:, None, :])[:, 0]
-    along = metric.onto.complement(coordinates[:, None, :])[:, 0]
-    curvatures = metric.curvatures()
+    curvatures, along = metric.curvatures(coordinates)
     signed = np.where(curvatures.values < 0, -1.0, 1.0) * curvatures.magnitudes
     back = (metric.onto.solve(miss[:, None, :]) @ equations)[:, 0] * metric.root**2
     change = back - metric.root * curvatures.solve(along, signed)
