@@ -29,6 +29,10 @@ SMALLEST = 1e-60
 FLATTEST = 1e-13
 """Curvatures cannot be told from zero below this."""
 
+LAST_ROUNDS = 3.5
+"""How many rounds are needed once no belief is far too large. Before that, each round makes such
+beliefs smaller by a factor of e only, so that some are known to take too long."""
+
 FEW_EQUATIONS = 64
 """Up to so many equations are decomposed, which finds exactly those that follow from others; more
 are solved with a small ridge, which takes a fraction of the time."""
@@ -273,7 +277,8 @@ def nearest_consistent(
     miss = consistent.right_side - b @ matrix.T
     error = np.abs(miss).max(axis=1, initial=0.0)
     left = np.flatnonzero(error > CONSISTENT)
-    for _ in range(rounds):
+    for rounds_left in range(rounds, 0, -1):
+        left = left[error[left] < math.exp(rounds_left - LAST_ROUNDS)]
         if not len(left):
             break
         before = error[left]
