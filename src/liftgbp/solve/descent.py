@@ -14,7 +14,14 @@ from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats
 from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
 from liftgbp.solve.minima import ROUNDING, End, different, solutions_of
-from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, nearest_consistent, newton_step
+from liftgbp.solve.newton import (
+    FEW_EQUATIONS,
+    FLATTEST,
+    SMALLEST,
+    Energy,
+    nearest_consistent,
+    newton_step,
+)
 from liftgbp.solve.polytope import MOST_NUMBERS, polytope
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Point, Solution
@@ -39,9 +46,10 @@ so many iterations if that is more."""
 MOST_ASTRAY = 4
 """The most iterations in a row that a point may have an impossible entropy."""
 
-STALLED, MOST_STALLED = 1e-4, 4
+STALLED, MOST_STALLED = 1e-7, 4
 """A point whose steps must be cut short leads nowhere if its free energy has fallen by less than
-the first in so many iterations: the direction is lost in the rounding of tiny beliefs."""
+the first in so many iterations: the direction is lost in the rounding of tiny beliefs. Where steps
+cost little, such points are followed all the same: some find their way."""
 
 TOGETHER, CURVED = 0.02, 1e-8
 """Points whose next steps lead this near to each other, in proportion, go to the same minimum, if
@@ -201,7 +209,8 @@ class _Run:
         there, error = nearest_consistent(self.energy.consistent, here * np.exp(ratio))
         found = self.energy[moving].value(there)
         wanted = value[moving] + 1e-4 * lengths * self.step.slope[moving]
-        lower = (error < 1e-12) & (found <= wanted + ROUNDING * np.maximum(np.abs(value[moving]), 1))
+        rounding = ROUNDING * np.maximum(np.abs(value[moving]), 1)
+        lower = (error < 1e-12) & (found <= wanted + rounding)
         self.b[moving[lower]] = there[lower]
         value[moving[lower]] = found[lower]
         return np.asarray(lower)
@@ -225,7 +234,8 @@ class _Run:
         self._stuck |= (self._astray >= MOST_ASTRAY) | self._stalled() | late
 
     def _stalled(self) -> NDArray[np.bool_]:
-        if len(self.trace) <= MOST_STALLED:
+        cheap = len(self.energy.consistent.matrix) <= FEW_EQUATIONS
+        if cheap or len(self.trace) <= MOST_STALLED:
             return np.zeros(len(self.b), dtype=bool)
         fallen = self.trace[-1 - MOST_STALLED] - self.value
         least = STALLED / np.array(self.energy.scale, dtype=float)

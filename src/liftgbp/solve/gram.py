@@ -60,7 +60,7 @@ def solve_scaled(gram: Floats, right: Floats) -> Floats:
     The matrices are changed: a diagonal with the ridge takes the place of theirs.
     """
     np.einsum("sii->si", gram)[...] = 1 + RIDGE
-    return np.linalg.solve(gram, right)
+    return np.asarray(np.linalg.solve(gram, right), dtype=np.float64)
 
 
 def _pairs(lengths: Ints) -> tuple[Ints, Ints]:

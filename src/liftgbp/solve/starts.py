@@ -21,7 +21,7 @@ def starting_beliefs(
 
     The first is flat. Then, for each value of each group of atoms, one in which the group's atoms
     have that value with high probability; then random ones. In models of many groups, all groups
-    are tilted at once, towards values that change from start to start.
+    are tilted at once: to their first values, to their last ones, and to values at random.
     """
     sizes = group_sizes(layout)
     flat = {group: np.full(size, 1 / size) for group, size in sizes.items()}
@@ -35,19 +35,27 @@ def starting_beliefs(
             for value in range(size)
         ]
     else:
+        choices = _choices(sizes, generator)
         starts += [
-            {
-                group: _tilted(size, int(generator.integers(size)), tilt)
-                for group, size in sizes.items()
-            }
+            {group: _tilted(size, chosen[group], tilt) for group, size in sizes.items()}
             for tilt in tilts
-            for _ in range(MOST_TILTED)
+            for chosen in choices
         ]
     starts += [
         {group: generator.dirichlet(np.ones(size)) for group, size in sizes.items()}
         for _ in range(random)
     ]
     return np.array([_independent(layout, start) for start in starts])
+
+
+def _choices(sizes: dict[int, int], generator: np.random.Generator) -> list[dict[int, int]]:
+    """Values for all groups at once: where all agree, starts at random hardly ever lead."""
+    first, last = dict.fromkeys(sizes, 0), {group: size - 1 for group, size in sizes.items()}
+    random = [
+        {group: int(generator.integers(size)) for group, size in sizes.items()}
+        for _ in range(MOST_TILTED - 2)
+    ]
+    return [first, last, *random]
 
 
 def number_of_starts(layout: Layout, random: int) -> int:

@@ -1,0 +1,67 @@
+"""Where descent starts, and which of the starts it follows to the end."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from liftgbp import infer, parse
+from liftgbp.plan import Plan, compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
+from liftgbp.solve import Descent
+from liftgbp.solve.starts import number_of_starts, starting_beliefs
+
+FRIENDS_SMOKERS = """
+friends(person, person)
+smokes(person)
+1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+"""
+TRANSITIVE = "r(person, person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct"
+
+
+def ring(predicates: int) -> str:
+    """Predicates each of which agrees with the next."""
+    declared = [f"p{k}(person)" for k in range(predicates)]
+    rules = [f"0.1 p{k}(x) <=> p{(k + 1) % predicates}(y) | x != y" for k in range(predicates)]
+    return "\n".join([*declared, *rules])
+
+
+def plan_of(text: str, people: int) -> Plan:
+    return compile_plan(build_regions(shatter(parse(text), {"person": people})))
+
+
+@pytest.mark.parametrize("predicates", [3, 12])
+def test_the_number_of_starts(predicates: int) -> None:
+    layout = plan_of(ring(predicates), 5).layout
+    assert len(starting_beliefs(layout, random=4, seed=0)) == number_of_starts(layout, 4)
+
+
+@pytest.mark.parametrize("predicates", [12, 20])
+def test_many_predicates_that_agree(predicates: int) -> None:
+    """Two worlds, all true and all false, satisfy everything and bound log Z from below."""
+    answers = infer(parse(ring(predicates)), {"person": 100}, solver="descent")
+    satisfied = 0.1 * predicates * 100 * 99
+    assert answers.log_z >= satisfied + math.log(2) - 1e-6
+    assert answers.marginal("p0(x)") == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "people"),
+    [(FRIENDS_SMOKERS, 10), (FRIENDS_SMOKERS, 1000), (TRANSITIVE, 20), (ring(4), 6)],
+)
+def test_points_that_go_together_change_nothing(
+    text: str, people: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_of(text, people)
+    together = Descent()(plan)
+    monkeypatch.setattr("liftgbp.solve.descent.TOGETHER", -1.0)
+    alone = Descent()(plan)
+    assert together.trace.shape[1] == alone.trace.shape[1]
+    assert together.log_z == pytest.approx(alone.log_z, rel=1e-12)
+    assert len(together.points) == len(alone.points)
+    np.testing.assert_allclose(
+        np.exp(together.log_beliefs), np.exp(alone.log_beliefs), rtol=0, atol=1e-9
+    )
