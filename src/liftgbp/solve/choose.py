@@ -15,9 +15,9 @@ from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution
 from liftgbp.solve.starts import number_of_starts
 
-MOST_WORK, MOST_PATIENCE = 4 * 10**8, 4 * 10**10
-"""Starts times the third power of equations that `auto` spends on descent: some seconds at once,
-some minutes if flooding has failed."""
+MOST_WORK, MOST_PATIENCE = 10**8, 4 * 10**10
+"""Starts times the third power of equations that `auto` spends on descent: a second or two at once,
+about a minute if flooding has failed."""
 
 SOLVERS = ("auto", "descent", "flooding")
 
