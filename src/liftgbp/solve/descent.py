@@ -248,17 +248,23 @@ class _Run:
         own = np.arange(len(self.b))
         self.leader = np.where(self._stuck[self.leader], own, self.leader)
         near = (self.step.residual < FAR) & (self.step.lowest > CURVED) & ~self._stuck
-        rows = np.flatnonzero(near)
-        rows = rows[np.lexsort((self.value[rows], ~self.settled[rows]))]
-        goal = self.b + self.step.change
-        for k, row in enumerate(rows):
-            if self.settled[row] or self.leader[row] != row:
-                continue
-            others = rows[:k][self._problem[rows[:k]] == self._problem[row]]
-            apart = np.abs(goal[others] - goal[row]) / np.maximum(goal[row], SMALLEST)
-            same = others[apart.max(axis=1, initial=0.0) < TOGETHER]
-            if len(same):
-                self.leader[row] = self.leader[same[0]]
+        rows = np.flatnonzero(near & (self.leader == own))
+        rows = rows[np.lexsort((self.value[rows], ~self.settled[rows], self._problem[rows]))]
+        for group in np.split(rows, np.flatnonzero(np.diff(self._problem[rows])) + 1):
+            if not self.settled[group].all():
+                self._join_group(group)
+        # Those who followed a point that follows another one now follow that.
+        self.leader = self.leader[self.leader]
+
+    def _join_group(self, rows: NDArray[np.int64]) -> None:
+        """Leave points of one problem, best first, to better ones."""
+        goal = np.maximum(self.b[rows] + self.step.change[rows], SMALLEST)
+        apart = np.abs(goal[:, None] / goal[None, :] - 1).max(axis=2, initial=0.0)
+        first = ((apart < TOGETHER) | np.eye(len(rows), dtype=bool)).argmax(axis=1)
+        while (first[first] != first).any():
+            first = first[first]
+        moving = ~self.settled[rows]
+        self.leader[rows[moving]] = rows[first[moving]]
 
     def ends(self) -> list[End]:
         """Where the points have ended."""
