@@ -15,8 +15,8 @@ from liftgbp.plan.plan import Floats
 from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
 from liftgbp.solve.minima import ROUNDING, End, different, solutions_of
 from liftgbp.solve.newton import (
-    FEW_EQUATIONS,
     FLATTEST,
+    MOST_DECOMPOSED,
     SMALLEST,
     Energy,
     nearest_consistent,
@@ -234,7 +234,7 @@ class _Run:
         self._stuck |= (self._astray >= MOST_ASTRAY) | self._stalled() | late
 
     def _stalled(self) -> NDArray[np.bool_]:
-        cheap = len(self.energy.consistent.matrix) <= FEW_EQUATIONS
+        cheap = len(self.energy.consistent.matrix) <= MOST_DECOMPOSED
         if cheap or len(self.trace) <= MOST_STALLED:
             return np.zeros(len(self.b), dtype=bool)
         fallen = self.trace[-1 - MOST_STALLED] - self.value

@@ -33,7 +33,7 @@ LAST_ROUNDS = 3.5
 """How many rounds are needed once no belief is far too large. Before that, each round makes such
 beliefs smaller by a factor of e only, so that some are known to take too long."""
 
-FEW_EQUATIONS = 64
+MOST_DECOMPOSED = 64
 """Up to so many equations are decomposed, which finds exactly those that follow from others; more
 are solved with a small ridge, which takes a fraction of the time."""
 
@@ -241,7 +241,7 @@ class Projection:
     def __init__(self, consistent: Polytope, root: Floats) -> None:
         self._equations = consistent.matrix * root[:, None, :]
         self._gram, self._scale = consistent.gram.scaled(root**2)
-        self._inverse = _inverse(self._gram) if len(consistent.matrix) <= FEW_EQUATIONS else None
+        self._inverse = _inverse(self._gram) if len(consistent.matrix) <= MOST_DECOMPOSED else None
 
     def solve(self, right: Floats) -> Floats:
         """Apply the inverse of the gram matrices to rows, one number per equation."""
