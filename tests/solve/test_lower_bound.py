@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -10,10 +11,10 @@ from hypothesis import HealthCheck, assume, given, settings
 from liftgbp import infer, parse, reference
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.model import Model
-from liftgbp.plan import compile_plan
+from liftgbp.plan import compile_plan, refill
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve.lower_bound import log_z_of_independent_atoms
+from liftgbp.solve.lower_bound import best_products, log_z_of_independent_atoms
 from liftgbp.solve.solution import Status
 from random_models import models, sizes
 
@@ -37,11 +38,51 @@ def test_it_is_a_bound(model: Model, domain: dict[str, int]) -> None:
     assert bound <= exact.log_z + 1e-9 * max(1.0, abs(exact.log_z))
 
 
-def test_it_is_reached_without_interaction() -> None:
-    """With odds of nine to one, atoms that are tilted by 0.9 are the true distribution."""
-    model = parse(f"p(thing)\n{math.log(9)} p(x)")
+@pytest.mark.parametrize("odds", [0.001, 0.3, 9.0, 12345.0])
+def test_it_is_reached_without_interaction(odds: float) -> None:
+    model = parse(f"p(thing)\n{math.log(odds)} p(x)")
     plan = compile_plan(build_regions(shatter(model, {"thing": 7})))
-    assert log_z_of_independent_atoms(plan) == pytest.approx(7 * math.log(10), rel=1e-12)
+    # Ten rounds, each of which halves the distance.
+    assert log_z_of_independent_atoms(plan) == pytest.approx(7 * math.log1p(odds), rel=1e-4)
+
+
+def test_it_is_nearly_reached_where_many_agree() -> None:
+    """Two worlds have all the weight: five predicates that differ from the next one, and so on."""
+    names, people, weight = "pqrst", 50, 2.0
+    rules = [f"{weight} !({a}(x) <=> {b}(y)) | x != y" for a, b in pairwise(names)]
+    model = parse("\n".join([*(f"{name}(person)" for name in names), *rules]))
+    plan = compile_plan(build_regions(shatter(model, {"person": people})))
+    best_world = weight * people * (people - 1) * len(rules)
+    assert log_z_of_independent_atoms(plan) == pytest.approx(best_world, rel=1e-9)
+
+
+def test_a_stack_has_the_bounds_of_its_plans() -> None:
+    graphs = [build_regions(shatter(parse(SMOKERS.format(0.4)), {"person": n})) for n in (9, 10)]
+    first = compile_plan(graphs[0])
+    plans = [first, refill(first, graphs[0].resized(graphs[1].normal))]
+    products = best_products(plans)
+    assert products is not None
+    assert products.bounds == [log_z_of_independent_atoms(plan) for plan in plans]
+
+
+def test_both_worlds_are_found_over_large_regions() -> None:
+    """With a hundred people either all smoke or nobody does, whatever friendships there are."""
+    answers = infer(parse(SMOKERS.format(1.4)), {"person": 100}, regions="objects:4")
+    exact = 1.4 * 100 * 99 + (100 * 100 + 1) * math.log(2)
+    assert answers.log_z == pytest.approx(exact, rel=1e-9)
+    assert answers.marginal("smokes(x)") == pytest.approx(0.5, abs=1e-6)
+
+
+def test_a_minimum_above_a_better_product_is_no_answer() -> None:
+    """Thirty formulas over seven predicates: false of five of them satisfies nearly all."""
+    rules = [f"0.{k + 1:02} p{k // 6}(x) ^ r(x,y) => p{k % 6}(y) | x != y" for k in range(30)]
+    model = parse("\n".join([*(f"p{k}(person)" for k in range(6)), "r(person, person)", *rules]))
+    answers = infer(model, {"person": 100})
+    weights = [(k + 1) / 100 for k in range(30)]
+    # Then 9900 friendships are open, and p5, which no premise mentions.
+    reached = 9900 * sum(weights) + 9900 * math.log(2) + 200 * math.log(2)
+    assert answers.log_z >= reached or answers.status is Status.NO_MINIMUM
+    assert answers.verdict.log_z_bound == pytest.approx(reached, rel=1e-5)
 
 
 def test_hard_formulas_have_no_bound() -> None:
@@ -49,9 +90,9 @@ def test_hard_formulas_have_no_bound() -> None:
     assert log_z_of_independent_atoms(plan) == -math.inf
 
 
-@pytest.mark.parametrize(("weight", "people"), [(0.3, 200), (1.4, 100)])
-def test_a_vertex_far_below_is_no_answer(weight: float, people: int) -> None:
+def test_a_vertex_far_below_is_no_answer() -> None:
     """Large regions over many people have minima where all atoms are certain."""
+    weight, people = 0.3, 200
     answers = infer(parse(SMOKERS.format(weight)), {"person": people}, regions="objects:4")
     pairs = people * (people - 1)
     flat = weight * pairs * 7 / 8 + (people + people**2) * math.log(2)

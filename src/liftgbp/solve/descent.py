@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -13,7 +14,8 @@ from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats
 from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
-from liftgbp.solve.minima import ROUNDING, End, different, solutions_of
+from liftgbp.solve.lower_bound import Products, best_products
+from liftgbp.solve.minima import ROUNDING, SAME, End, solutions_of
 from liftgbp.solve.newton import (
     FLATTEST,
     MOST_DECOMPOSED,
@@ -25,7 +27,7 @@ from liftgbp.solve.newton import (
 from liftgbp.solve.polytope import MOST_NUMBERS, polytope
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Point, Solution
-from liftgbp.solve.starts import starting_beliefs
+from liftgbp.solve.starts import different, starting_beliefs
 from liftgbp.solve.threads import few_threads
 
 FLOODED = 60
@@ -67,7 +69,8 @@ class Descent:
     """Configuration of a descent.
 
     It starts from independent atoms, flat and tilted towards each value of each predicate, from
-    `random` seeded random points, and from where a little flooding leads. It stops when the next
+    `random` seeded random points, from the best that independent atoms reach, and from where a
+    little flooding leads. It stops when the next
     step would change no belief by more than `tol` in proportion.
     """
 
@@ -94,10 +97,21 @@ class Descent:
         layout = plans[0].layout
         consistent = polytope(layout)
         with few_threads(len(consistent.matrix)):
-            starts = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
-            starts, error = nearest_consistent(consistent, starts, rounds=100)
-            common = starts[error < 1e-9]
-            return self._solve(plans, [[*common, *own] for own in self._flooded(plans)], progress)
+            fixed = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
+            fixed, error = nearest_consistent(consistent, fixed, rounds=100)
+            common = fixed[error < 1e-9]
+            products = best_products(plans)
+            of_plans = zip(self._flooded(plans), self._independent(plans, products), strict=True)
+            starts = [[*common, *flooded, *independent] for flooded, independent in of_plans]
+            return self._solve(plans, starts, products, progress)
+
+    @staticmethod
+    def _independent(plans: Sequence[Plan], products: Products | None) -> list[list[Floats]]:
+        """For each plan, the best that independent atoms reach: the lowest minimum is below."""
+        if products is None:
+            return [[] for _ in plans]
+        outer = polytope(plans[0].layout).outer
+        return [list(np.exp(log_beliefs[:, outer])) for log_beliefs in products.log_beliefs]
 
     @staticmethod
     def _flooded(plans: Sequence[Plan]) -> list[list[Floats]]:
@@ -116,15 +130,20 @@ class Descent:
         consistent = polytope(plans[0].layout)
         starts = [
             different(
-                [np.exp(point.log_beliefs[consistent.outer]) for point in _worth_following(own)]
+                [np.exp(point.log_beliefs[consistent.outer]) for point in _worth_following(own)],
+                by=SAME,
             )
             for own in neighbours
         ]
         with few_threads(len(consistent.matrix)):
-            return self._solve(plans, starts, silent)
+            return self._solve(plans, starts, best_products(plans), silent)
 
     def _solve(
-        self, plans: Sequence[Plan], starts: Sequence[Sequence[Floats]], progress: Progress
+        self,
+        plans: Sequence[Plan],
+        starts: Sequence[Sequence[Floats]],
+        products: Products | None,
+        progress: Progress,
     ) -> list[Solution]:
         consistent = polytope(plans[0].layout)
         ends: list[list[End]] = [[] for _ in plans]
@@ -138,7 +157,8 @@ class Descent:
             run.descend(self.iterations, self.tol, progress)
             for (number, _), end in zip(part, run.ends(), strict=True):
                 ends[number].append(end)
-        return solutions_of(plans, ends)
+        bounds = [-math.inf] * len(plans) if products is None else products.bounds
+        return solutions_of(plans, ends, bounds)
 
 
 def _worth_following(solutions: Sequence[Solution]) -> list[Point]:

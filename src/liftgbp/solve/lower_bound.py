@@ -2,48 +2,190 @@
 
 For a product of single-atom distributions the Kikuchi entropy is exact, since the counting numbers
 count each atom once, and so is the energy. By the variational principle, minus its free energy is
-at most the true log Z.
+at most the true log Z. Besides, its beliefs are consistent: the lowest minimum of the Kikuchi free
+energy lies below all products.
+
+The best product is looked for by mean field: each kind of atom gets the distribution that is best
+if all others stay as they are, which changes the others in turn.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Layout, Plan
-from liftgbp.solve.starts import TILT, starting_beliefs
+from liftgbp.plan.plan import Floats, Ints, Layout, Plan
+from liftgbp.solve.starts import TILT, different, starting_distributions
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MOST_ENTRIES = 10**6
 
 TILTS, MOST_ENTRIES_FOR_TILTS = (0.7, 0.9, 0.97, 0.99), 10**5
 """How far atoms are tilted, where tables are small enough for more than one choice."""
 
+FOLLOWED, ROUNDS = 4, 10
+"""How many of the best products are made better, and in how many rounds."""
+
+ALIKE = 0.05
+"""Products whose probabilities differ by less are on their way to the same one."""
+
+RAREST = -200.0
+"""The log of the smallest probability of a value."""
+
+ROUNDING = 1e-14
+"""What is taken off a bound, in proportion to the terms that it is summed up from."""
+
+MOST_NUMBERS = 4 * 10**6
+"""The size of the largest array; longer stacks are worked off in parts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """Independent atoms for each of some plans: the best that were found.
+
+    bounds       minus the lowest free energy of each plan, which is a lower bound of log Z
+    log_beliefs  for each plan the logs of the beliefs of the best products, one row each
+    """
+
+    bounds: list[float]
+    log_beliefs: list[Floats]
+
 
 def log_z_of_independent_atoms(plan: Plan) -> float:
-    """The largest that flat and tilted independent atoms reach; minus infinity if that is unknown.
+    """The largest that was found for independent atoms; minus infinity if that is unknown."""
+    products = best_products([plan])
+    return -math.inf if products is None else products.bounds[0]
+
+
+def best_products(plans: Sequence[Plan]) -> Products | None:
+    """The best products that were found for plans with one layout, none if there are none.
 
     Hard formulas rule independent atoms out.
     """
-    products = _products(plan.layout)
-    if products is None:
-        return -math.inf
-    beliefs, negative_entropy = products
-    energies = plan.layout.multiplicity * beliefs * plan.theta
-    sums = np.add.reduceat(negative_entropy - energies, plan.layout.region_starts, axis=1)
-    weights = np.array([float(weight) for weight in plan.weights])
-    return plan.log_offset - float((sums @ weights).min())
+    layout = plans[0].layout
+    if not _all_states_are_possible(layout):
+        return None
+    start = _start(layout)
+    together = max(1, MOST_NUMBERS // (layout.belief_entries * len(start.logs.T)))
+    parts = [
+        _MeanField(plans[first : first + together], start).best()
+        for first in range(0, len(plans), together)
+    ]
+    return Products(
+        [bound for part in parts for bound in part.bounds],
+        [own for part in parts for own in part.log_beliefs],
+    )
+
+
+def _all_states_are_possible(layout: Layout) -> bool:
+    if not layout.shapes or layout.belief_entries > MOST_ENTRIES:
+        return False
+    states = np.add.reduceat(layout.multiplicity, layout.region_starts)
+    return bool(states.tolist() == [math.prod(shape) for shape in layout.shapes])
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """Products that are the same for all plans of a layout.
+
+    first   where the values of each kind of atom begin among all values
+    kind    the kind of atom that each value belongs to
+    counts  how many atoms of each belief entry have each value
+    logs    the log probability of each value, one column per product
+    """
+
+    first: Ints
+    kind: Ints
+    counts: Floats | csr_array
+    logs: Floats
 
 
 @lru_cache(maxsize=8)
-def _products(layout: Layout) -> tuple[Floats, Floats] | None:
-    """Beliefs of independent atoms, and what each entry adds to their negative entropy."""
-    states = np.add.reduceat(layout.multiplicity, layout.region_starts) if layout.shapes else None
-    if states is None or layout.belief_entries > MOST_ENTRIES:
-        return None
-    if states.tolist() != [math.prod(shape) for shape in layout.shapes]:
-        return None
+def _start(layout: Layout) -> _Start:
     tilts = TILTS if layout.belief_entries <= MOST_ENTRIES_FOR_TILTS else (TILT,)
-    beliefs = starting_beliefs(layout, random=0, seed=0, tilts=tilts)
-    return beliefs, layout.multiplicity * beliefs * np.log(beliefs)
+    sizes = np.array(layout.atom_ranges)
+    first = np.cumsum(sizes) - sizes
+    logs = [
+        np.concatenate([np.log(distributions[group]) for group in layout.group_of_atom])
+        for distributions in starting_distributions(layout, random=0, seed=0, tilts=tilts)
+    ]
+    kind = np.repeat(np.arange(len(sizes)), sizes)
+    return _Start(
+        first, kind, _values_of_entries(layout, first, int(sizes.sum())), np.array(logs).T
+    )
+
+
+def _values_of_entries(layout: Layout, first: Ints, values: int) -> Floats | csr_array:
+    entries, columns = [], []
+    regions = zip(layout.shapes, layout.representatives, layout.atom_of_axis, strict=True)
+    for start, (shape, states, atoms) in zip(layout.region_starts, regions, strict=True):
+        for digits, atom in zip(np.unravel_index(states, shape), atoms, strict=True):
+            entries.append(start + np.arange(len(states)))
+            columns.append(first[atom] + digits)
+    places = np.concatenate(entries), np.concatenate(columns)
+    shape = layout.belief_entries, values
+    if math.prod(shape) > MOST_NUMBERS:
+        # Importing it takes longer than solving a small model.
+        from scipy.sparse import csr_array
+
+        return csr_array((np.ones(len(places[0])), places), shape=shape)
+    counts = np.zeros(shape)
+    np.add.at(counts, places, 1.0)
+    return counts
+
+
+class _MeanField:
+    """Products for a stack of plans; the axes of arrays are values or entries, plans, products."""
+
+    def __init__(self, plans: Sequence[Plan], start: _Start) -> None:
+        layout = plans[0].layout
+        self._start = start
+        self._offsets = np.array([plan.log_offset for plan in plans])
+        weights = np.array([[float(weight) for weight in plan.weights] for plan in plans])
+        theta = np.array([plan.theta for plan in plans])
+        self._theta = (weights[:, layout.region_of] * layout.multiplicity * theta).T
+        atoms = np.array([[float(count) for count in plan.atom_counts] for plan in plans])
+        self._atoms = atoms[:, start.kind].T
+
+    def best(self) -> Products:
+        """The best products that are found."""
+        plans = len(self._offsets)
+        starts = np.repeat(self._start.logs[:, None, :], plans, axis=1)
+        values, _ = self._evaluate(starts)
+        bounds = values.max(axis=1)
+        followed = np.argsort(-values, axis=1)[:, :FOLLOWED]
+        logs = np.take_along_axis(starts, followed[None], axis=2)
+        for _ in range(ROUNDS):
+            values, slopes = self._evaluate(logs)
+            bounds = np.maximum(bounds, values.max(axis=1))
+            logs = self._normalised((logs + self._normalised(slopes)) / 2)
+        own = [np.array(different(np.exp(logs[:, plan].T), by=ALIKE)) for plan in range(plans)]
+        return Products(
+            bounds.tolist(), [np.asarray(self._start.counts @ np.log(rows).T).T for rows in own]
+        )
+
+    def _log_beliefs(self, logs: Floats) -> Floats:
+        flat = self._start.counts @ logs.reshape(len(logs), -1)
+        return np.asarray(flat).reshape(-1, *logs.shape[1:])
+
+    def _evaluate(self, logs: Floats) -> tuple[Floats, Floats]:
+        """The bound that each product gives, and its slopes by the share of each value per atom."""
+        terms = self._theta[:, :, None] * np.exp(self._log_beliefs(logs))
+        energy = terms.sum(axis=0) - ROUNDING * np.abs(terms).sum(axis=0)
+        entropy = -(self._atoms[:, :, None] * np.exp(logs) * logs).sum(axis=0)
+        slopes = (self._start.counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
+        slopes = slopes * np.exp(-logs) / self._atoms[:, :, None]
+        return self._offsets[:, None] + energy + entropy, slopes
+
+    def _normalised(self, logs: Floats) -> Floats:
+        """Logs of unnormalised probabilities as those of distributions, none of them too small."""
+        first, kind = self._start.first, self._start.kind
+        logs = np.maximum(logs - np.maximum.reduceat(logs, first)[kind], RAREST)
+        return np.asarray(logs - np.log(np.add.reduceat(np.exp(logs), first))[kind])

@@ -11,7 +11,6 @@ import numpy as np
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats
-from liftgbp.solve.lower_bound import log_z_of_independent_atoms
 from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, newton_step
 from liftgbp.solve.polytope import MOST_NUMBERS
 from liftgbp.solve.refine import Refined, refine
@@ -99,15 +98,20 @@ def _kind(outer: Floats, step: Step, scale: int, rounding: float) -> Kind:
     return Kind.BOUNDARY if (outer <= SMALLEST).any() else Kind.MINIMUM
 
 
-def solutions_of(plans: Sequence[Plan], ends: Sequence[list[End]]) -> list[Solution]:
-    """For each plan, the mixture of the minima among the ends of all its starts."""
+def solutions_of(
+    plans: Sequence[Plan], ends: Sequence[list[End]], lower_bounds: Sequence[float]
+) -> list[Solution]:
+    """For each plan, the mixture of the minima among the ends of all its starts.
+
+    An answer below a lower bound of log Z is not trusted.
+    """
     if not all(ends):
         raise InputError("no consistent beliefs were found to start from; try solver='flooding'")
     found = [_marked(_different(own)) for own in ends]
     polished = _polish(plans, found)
     return [
-        _solution(plan, own, _weighted(plan, apart, polished))
-        for plan, own, apart in zip(plans, ends, found, strict=True)
+        _solution(plan, own, _weighted(plan, apart, polished, bound))
+        for plan, own, apart, bound in zip(plans, ends, found, lower_bounds, strict=True)
     ]
 
 
@@ -145,15 +149,6 @@ def _different(ends: list[End]) -> list[End]:
         same = SAME if end.settled else max(SAME, UNSETTLED * float(end.step.residual))
         if not any(np.abs(end.outer - other.outer).max(initial=0.0) < same for other in kept):
             kept.append(end)
-    return kept
-
-
-def different(beliefs: Sequence[Floats]) -> list[Floats]:
-    """Beliefs without those that earlier ones repeat."""
-    kept: list[Floats] = []
-    for own in beliefs:
-        if not any(np.abs(own - other).max(initial=0.0) < SAME for other in kept):
-            kept.append(own)
     return kept
 
 
@@ -252,9 +247,10 @@ def _candidate(plan: Plan, end: End, polished: _Polished | None, lower_bound: fl
         return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)
 
 
-def _weighted(plan: Plan, ends: list[End], polished: Mapping[int, _Polished]) -> list[Point]:
+def _weighted(
+    plan: Plan, ends: list[End], polished: Mapping[int, _Polished], lower_bound: float
+) -> list[Point]:
     """The points with their shares, best first; what is no plausible minimum has none."""
-    lower_bound = log_z_of_independent_atoms(plan)
     candidates = [_candidate(plan, end, polished.get(id(end)), lower_bound) for end in ends]
     ordered = _apart(sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z)))
     good = [c for c in ordered if c.qualifies]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
@@ -14,10 +15,20 @@ MOST_TILTED = 16
 """Where there are more values of groups than this, groups are tilted together, so many times."""
 
 
-def starting_beliefs(
+Distributions: TypeAlias = dict[int, Floats]
+"""The probabilities of the values of each group of atoms."""
+
+
+def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
+    """A stack of beliefs of all entries, as if atoms of each group were independent."""
+    starts = starting_distributions(layout, random, seed)
+    return np.array([_independent(layout, start) for start in starts])
+
+
+def starting_distributions(
     layout: Layout, random: int, seed: int, tilts: Sequence[float] = (TILT,)
-) -> Floats:
-    """A stack of beliefs of all entries, as if atoms of each group were independent.
+) -> list[Distributions]:
+    """Distributions of atoms that are independent of each other.
 
     The first is flat. Then, for each value of each group of atoms, one in which the group's atoms
     have that value with high probability; then random ones. In models of many groups, all groups
@@ -45,7 +56,7 @@ def starting_beliefs(
         {group: generator.dirichlet(np.ones(size)) for group, size in sizes.items()}
         for _ in range(random)
     ]
-    return np.array([_independent(layout, start) for start in starts])
+    return starts
 
 
 def _choices(sizes: dict[int, int], generator: np.random.Generator) -> list[dict[int, int]]:
@@ -74,7 +85,7 @@ def group_sizes(layout: Layout) -> dict[int, int]:
     return dict(sorted(zip(layout.group_of_atom, layout.atom_ranges, strict=True)))
 
 
-def _independent(layout: Layout, probabilities: dict[int, Floats]) -> Floats:
+def _independent(layout: Layout, probabilities: Distributions) -> Floats:
     tables = []
     for shape, states, atoms in zip(
         layout.shapes, layout.representatives, layout.atom_of_axis, strict=True
@@ -84,3 +95,12 @@ def _independent(layout: Layout, probabilities: dict[int, Floats]) -> Floats:
             belief *= probabilities[layout.group_of_atom[atom]][digits]
         tables.append(belief)
     return np.concatenate(tables) if tables else np.zeros(0)
+
+
+def different(points: Iterable[Floats], by: float) -> list[Floats]:
+    """Points without those that differ by less than so much from an earlier one."""
+    kept: list[Floats] = []
+    for own in points:
+        if not any(np.abs(own - other).max(initial=0.0) < by for other in kept):
+            kept.append(own)
+    return kept
