@@ -63,6 +63,10 @@ ASTRAY = 0.1
 ACCEPTABLE = 1e-8
 """A point that cannot be improved any more and is this close to stationary counts as such."""
 
+AT_REST, ACCEPTABLE_AT_REST = 1e-16, 1e-6
+"""A point whose free energy a step would lower by less than the first changes in tiny beliefs only,
+and need not be closer than the second."""
+
 
 @dataclass(frozen=True, slots=True)
 class Descent:
@@ -201,7 +205,9 @@ class _Run:
         # Along a flat direction the gradient's rounding moves a point that much.
         allowed = np.maximum(tol, 2e-15 / np.maximum(self.step.flattest, FLATTEST))
         self.settled = self.step.residual <= allowed
-        self.accepted = self.step.residual <= np.maximum(allowed, ACCEPTABLE)
+        at_rest = self.step.slope >= -AT_REST
+        near = np.where(at_rest, ACCEPTABLE_AT_REST, ACCEPTABLE)
+        self.accepted = self.step.residual <= np.maximum(allowed, near)
 
     def _advance(self, moving: NDArray[np.int64]) -> None:
         """One step of every point that still moves, as long as its free energy falls."""

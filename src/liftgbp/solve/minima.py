@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -51,6 +52,10 @@ RIVAL = 50.0
 """A point is polished with more digits if it is flatter than the first, or if rounding may change
 its log Z by more than the second says in proportion, or by more than the third while the log Z of
 another point is as near as the fourth."""
+
+AT_REST, NEGLIGIBLE_RIVAL = 1e-3, 1.0
+"""A point is at rest if a step would lower its free energy by less than the first. It weighs little
+if its log Z is less than that of the best point by more than the second."""
 
 TRULY_FLAT = 10**8
 """Up to such counts, a curvature that cannot be told from zero is zero."""
@@ -109,10 +114,13 @@ def solutions_of(
         raise InputError("no consistent beliefs were found to start from; try solver='flooding'")
     found = [_marked(_different(own)) for own in ends]
     polished = _polish(plans, found)
-    return [
-        _solution(plan, own, _weighted(plan, apart, polished, bound))
-        for plan, own, apart, bound in zip(plans, ends, found, lower_bounds, strict=True)
-    ]
+    solutions = []
+    for plan, own, apart, bound in zip(plans, ends, found, lower_bounds, strict=True):
+        points = _weighted(plan, apart, polished, bound)
+        if _has_unsettled_rival(plan, own, points):
+            points = [replace(point, weight=0.0) for point in points]
+        solutions.append(_solution(plan, own, points))
+    return solutions
 
 
 def _solution(plan: Plan, ends: list[End], points: list[Point]) -> Solution:
@@ -241,7 +249,7 @@ def _candidate(plan: Plan, end: End, polished: _Polished | None, lower_bound: fl
         count_margin=count_margin(plan, beliefs),
         log_z=float(log_z),
         log_z_bound=lower_bound,
-        noise=entropy_noise(plan) if implied is None else 0.0,
+        noise=entropy_noise(plan),
     )
     with np.errstate(divide="ignore"):
         return _Candidate(Point(np.log(beliefs), float(log_z), 0.0, verdict), log_z)
@@ -264,6 +272,34 @@ def _weighted(
     shares /= shares.sum()
     weighted = [replace(c.point, weight=float(s)) for c, s in zip(good, shares, strict=True)]
     return weighted + [c.point for c in ordered[len(good) :]]
+
+
+def _has_unsettled_rival(plan: Plan, ends: list[End], points: list[Point]) -> bool:
+    """Whether a part of the answer is missing.
+
+    Where many beliefs are tiny, a point may have come to rest but for these, so that it is not
+    known what it is. If it weighs as much as the minima, these are not the answer alone.
+    """
+    minima = [point for point in points if point.weight]
+    best = max((point.log_z for point in minima), default=math.inf)
+    for end in ends:
+        scale = float(end.scale)
+        log_z = plan.log_offset - end.value * scale
+        at_rest = -float(end.step.slope) * scale < AT_REST
+        if end.settled or not at_rest or log_z < best - NEGLIGIBLE_RIVAL:
+            continue
+        beliefs = end.energy.consistent.all_entries(end.outer)
+        same = max(SAME, UNSETTLED * float(np.abs(end.step.change).max(initial=0.0)))
+        near = (np.abs(np.exp(p.log_beliefs) - beliefs).max(initial=0.0) < same for p in minima)
+        if not any(near) and _is_possible(plan, beliefs):
+            return True
+    return False
+
+
+def _is_possible(plan: Plan, beliefs: Floats) -> bool:
+    implied, bound = entropy(plan, beliefs), entropy_bound(plan, beliefs)
+    slack = entropy_rounding(plan, beliefs) + entropy_noise(plan)
+    return -slack <= implied <= bound + slack
 
 
 def _apart(candidates: list[_Candidate]) -> list[_Candidate]:

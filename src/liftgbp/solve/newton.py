@@ -148,12 +148,15 @@ class Metric:
         return self._curvatures(rows[:, :-1]), rows[:, -1]
 
     def _curvatures(self, inner: Floats) -> Curvatures:
-        size, turn = eigenvectors(inner @ _transposed(inner))
+        gram = inner @ _transposed(inner)
+        size, turn = eigenvectors(gram)
         spread = np.sqrt(np.where(size > 1e-14, size, 0.0))
         lengths = np.where(spread > 0, spread, np.inf)
         weighted = _transposed(turn) * self._energy.inner_weight[:, None, :] @ turn
         bend, mix = eigenvectors(spread[:, :, None] * weighted * spread[:, None, :])
-        return Curvatures(1 + bend, inner, _transposed(turn / lengths[:, None, :] @ mix))
+        block = self._energy.inner_weight[:, :, None] * gram
+        turn = _transposed(turn / lengths[:, None, :] @ mix)
+        return Curvatures(1 + bend, inner, turn, block, self._energy.inner_weight)
 
     def relative(self, step: Floats) -> Floats:
         """The largest change of a belief in proportion to the belief."""
@@ -165,18 +168,35 @@ class Curvatures:
     """Eigenvalues of the Hessian; all others are one.
 
     The rows of `turn @ span` are their directions. The product is never formed: it is by far the
-    largest of all matrices.
+    largest of all matrices. The Hessian is the identity plus `span.T @ diag(weights) @ span`, and
+    `block` is `diag(weights) @ span @ span.T`.
     """
 
     values: Floats
     span: Floats
     turn: Floats
+    block: Floats
+    weights: Floats
 
     def solve(self, gradient: Floats, values: Floats) -> Floats:
         """The inverse Hessian, with these eigenvalues, applied to a gradient."""
-        along = self.turn @ (self.span @ gradient[:, :, None])
-        change = _transposed(self.turn) @ (along / values[:, :, None] - along)
+        along = self.span @ gradient[:, :, None]
+        change = self._turned(along, values)
+        # Eigenvectors mix large beliefs with tiny ones, which lose all their digits. Where no
+        # eigenvalue is to be another one, elimination keeps them.
+        (same,) = np.nonzero((values == self.values).all(axis=1))
+        if len(same):
+            change[same] = self._eliminated(along[same], same)
         return np.asarray(gradient + (_transposed(self.span) @ change)[:, :, 0])
+
+    def _turned(self, along: Floats, values: Floats) -> Floats:
+        along = self.turn @ along
+        return np.asarray(_transposed(self.turn) @ (along / values[:, :, None] - along))
+
+    def _eliminated(self, along: Floats, points: Ints) -> Floats:
+        hessian = self.block[points] + np.eye(along.shape[1])
+        right = self.weights[points][:, :, None] * along
+        return -np.asarray(np.linalg.solve(hessian, right), dtype=np.float64)
 
     @property
     def lowest(self) -> Floats:

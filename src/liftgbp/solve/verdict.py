@@ -22,7 +22,8 @@ ORDER_SLACK = 1e-12
 
 ROUNDING = 1e-14
 FORGIVEN = 1e-3
-"""An entropy that is out of bounds by no more than its noise is possible if that is small."""
+"""An entropy that is out of bounds by no more than its noise is possible if that is small, in
+proportion to the bound."""
 
 RAREST = 1e-150
 """Values that are rarer than this exclude nothing that could be computed."""
@@ -57,7 +58,7 @@ class Verdict:
                    allows, in proportion; negative where no joint distribution has such pairs
     log_z          the log partition function that it stands for
     log_z_bound    what the true one is at least, since independent atoms reach it
-    noise          how far off the entropy is since beliefs are rounded
+    noise          how far off the entropy and its bound are since beliefs are rounded
     """
 
     residual: float
@@ -78,7 +79,7 @@ class Verdict:
     @property
     def _possible_entropy(self) -> bool:
         slack = 1e-12 * max(self.entropy_bound, 1.0)
-        if self.noise < FORGIVEN:
+        if self.noise < FORGIVEN * max(self.entropy_bound, 1.0):
             slack += self.noise
         return -slack <= self.entropy <= self.entropy_bound + slack
 
@@ -127,7 +128,7 @@ class Verdict:
 
 def falls_short(log_z: float, bound: float) -> bool:
     """Whether log Z is below a bound by more than rounding."""
-    slack = 1e-9 * abs(bound) + 1e-9 if math.isfinite(bound) else 0.0
+    slack = 1e-11 * abs(bound) + 1e-9 if math.isfinite(bound) else 0.0
     return log_z < bound - slack
 
 
