@@ -36,22 +36,31 @@ class Gram:
             gram[:, self._places] = np.add.reduceat(terms, self._starts, axis=1)
         return gram.reshape(len(weights), self._size, self._size)
 
-    def scaled(self, weights: Floats) -> tuple[Floats, Floats]:
+    def scaled(self, weights: Floats, equations: Ints | None = None) -> tuple[Floats, Floats]:
         """The matrices with a unit diagonal, and by what their rows were multiplied.
 
-        Equations between tiny beliefs are tiny; scaled they keep their digits.
+        Equations between tiny beliefs are tiny; scaled they keep their digits. If for each point
+        equations are given by their numbers, the matrices are those of these.
         """
         gram = self(weights)
+        if equations is not None:
+            points = np.arange(len(gram))[:, None, None]
+            gram = gram[points, equations[:, :, None], equations[:, None, :]]
         diagonal = np.einsum("sii->si", gram)
         scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
         gram *= scale[:, :, None]
         gram *= scale[:, None, :]
         return gram, scale
 
-    def solve(self, weights: Floats, right: Floats) -> Floats:
-        """What the matrices of weights take to right sides, one row for each point."""
-        gram, scale = self.scaled(weights)
-        return np.asarray(solve_scaled(gram, (right * scale)[:, :, None])[:, :, 0] * scale)
+    def solve(self, weights: Floats, right: Floats, equations: Ints | None = None) -> Floats:
+        """What the matrices of weights take to right sides, one row for each point.
+
+        Of equations that are left out, the result is zero.
+        """
+        gram, scale = self.scaled(weights, equations)
+        asked = right if equations is None else np.take_along_axis(right, equations, axis=1)
+        solved = solve_scaled(gram, (asked * scale)[:, :, None])[:, :, 0] * scale
+        return solved if equations is None else spread(solved, equations, right.shape)
 
 
 def solve_scaled(gram: Floats, right: Floats) -> Floats:
@@ -61,6 +70,13 @@ def solve_scaled(gram: Floats, right: Floats) -> Floats:
     """
     np.einsum("sii->si", gram)[...] = 1 + RIDGE
     return np.asarray(np.linalg.solve(gram, right), dtype=np.float64)
+
+
+def spread(values: Floats, places: Ints, shape: tuple[int, ...]) -> Floats:
+    """An array of zeros with values at places of its last axis."""
+    full = np.zeros(shape)
+    np.put_along_axis(full, places, values, axis=-1)
+    return full
 
 
 def _pairs(lengths: Ints) -> tuple[Ints, Ints]:

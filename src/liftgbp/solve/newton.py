@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from liftgbp.plan.plan import Floats, Ints, Plan
-from liftgbp.solve.gram import solve_scaled
+from liftgbp.solve.gram import solve_scaled, spread
 from liftgbp.solve.polytope import Polytope
 
 SMALLEST = 1e-60
@@ -134,7 +134,7 @@ class Metric:
         self._alive = b > SMALLEST
         self._b = np.where(self._alive, b, 1.0)
         self.root = np.where(self._alive, np.sqrt(self._b / energy.outer_weight), 0.0)
-        self.onto = Projection(energy.consistent, self.root)
+        self.onto = Projection(energy.consistent, b, self.root)
 
     def curvatures(self, gradient: Floats) -> tuple[Curvatures, Floats]:
         """The block of the Hessian that is not the identity, and a gradient along its directions.
@@ -258,13 +258,21 @@ def newton_step(energy: Energy, b: Floats) -> Step:
 class Projection:
     """Onto the directions that keep equations, for a stack of scaled equation matrices."""
 
-    def __init__(self, consistent: Polytope, root: Floats) -> None:
-        self._equations = consistent.matrix * root[:, None, :]
-        self._gram, self._scale = consistent.gram.scaled(root**2)
-        self._inverse = _inverse(self._gram) if len(consistent.matrix) <= MOST_DECOMPOSED else None
+    def __init__(self, consistent: Polytope, b: Floats, root: Floats) -> None:
+        self._chosen = _enough(consistent, b)
+        matrix = consistent.matrix if self._chosen is None else consistent.matrix[self._chosen]
+        self._equations = matrix * root[:, None, :]
+        self._gram, self._scale = consistent.gram.scaled(root**2, self._chosen)
+        self._inverse = _inverse(self._gram) if self._chosen is None else None
 
     def solve(self, right: Floats) -> Floats:
         """Apply the inverse of the gram matrices to rows, one number per equation."""
+        if self._chosen is None:
+            return self._solve(right)
+        places = np.broadcast_to(self._chosen[:, None, :], (*right.shape[:2], len(self._scale.T)))
+        return spread(self._solve(np.take_along_axis(right, places, axis=2)), places, right.shape)
+
+    def _solve(self, right: Floats) -> Floats:
         scale = self._scale[:, None, :]
         if self._inverse is not None:
             return np.asarray(right * scale @ self._inverse * scale)
@@ -274,8 +282,13 @@ class Projection:
         """The rows without their parts that would change an equation, to full accuracy."""
         for _ in range(2):
             across = vectors @ _transposed(self._equations)
-            vectors = vectors - self.solve(across) @ self._equations
+            vectors = vectors - self._solve(across) @ self._equations
         return vectors
+
+
+def _enough(consistent: Polytope, b: Floats) -> Ints | None:
+    """For each point enough equations for all of them to hold; none if all are used."""
+    return consistent.enough(b) if len(consistent.matrix) > MOST_DECOMPOSED else None
 
 
 def _inverse(gram: Floats) -> Floats:
@@ -302,7 +315,8 @@ def nearest_consistent(
         if not len(left):
             break
         before = error[left]
-        change = consistent.gram.solve(b[left], miss[left]) @ matrix
+        enough = _enough(consistent, b[left])
+        change = consistent.gram.solve(b[left], miss[left], enough) @ matrix
         # A long step would overshoot on the exponential scale.
         longest = np.abs(change).max(axis=1, initial=1e-300)
         log_b[left] += change * np.minimum(1.0, 5 / longest)[:, None]

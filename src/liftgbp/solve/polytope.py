@@ -7,7 +7,7 @@ equations between those. Neither depends on domain sizes or weights.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar
@@ -16,10 +16,6 @@ import numpy as np
 
 from liftgbp.plan.plan import Floats, Ints, Layout
 from liftgbp.solve.gram import Gram
-
-FEW_EQUATIONS = 200
-DEPENDENT = 1e-9
-"""A row whose part outside the span of the others is smaller than this depends on them."""
 
 MOST_NUMBERS = 10**7
 """The size of the largest array of a stack; larger stacks are worked off in parts."""
@@ -34,6 +30,10 @@ class Polytope:
     outer    the belief entries of outer regions, which nothing sends messages to
     inner    all other belief entries
     to_inner the beliefs of inner regions are `to_inner @ b`
+    messages for each message between regions whose beliefs are known without it, its equations,
+             filled up with the first one. Their sum says that both regions are normalised, so that
+             any one of them follows from the others
+    children for each equation of a message the inner entry that it is about
     """
 
     layout: Layout
@@ -42,11 +42,26 @@ class Polytope:
     to_inner: Floats
     matrix: Floats
     right_side: Floats
+    messages: Ints
+    children: Ints
 
     @cached_property
     def gram(self) -> Gram:
         """The products of equations, weighted by beliefs."""
         return Gram(self.matrix)
+
+    def enough(self, outer_beliefs: Floats) -> Ints:
+        """For each point equations from which the others follow, as their numbers.
+
+        Of each message the equation between the largest beliefs is left out, whose rounding is more
+        than all that tiny beliefs have to say.
+        """
+        size = self.layout.multiplicity[self.inner] * (outer_beliefs @ self.to_inner.T)
+        largest = size[:, self.children[self.messages]].argmax(axis=2)
+        kept = np.ones((len(outer_beliefs), len(self.matrix)), dtype=bool)
+        left_out = np.take_along_axis(self.messages[None], largest[:, :, None], axis=2)[:, :, 0]
+        np.put_along_axis(kept, left_out, values=False, axis=1)
+        return np.nonzero(kept)[1].reshape(len(outer_beliefs), -1)
 
     def all_entries(self, outer_beliefs: Floats) -> Floats:
         """The beliefs of all regions from those of the outer ones; the last axis is the entry."""
@@ -75,22 +90,51 @@ def polytope(layout: Layout) -> Polytope:
     place[outer], place[inner] = np.arange(len(outer)), np.arange(len(inner))
     to_inner = np.zeros((len(inner), len(outer)))
     known = np.zeros(len(inner), dtype=bool)
-    equations: list[Floats] = []
+    equations: list[_Equation] = []
+    defining: set[int] = set()
     ends = np.append(layout.source_starts[1:], len(layout.sources))
+    message_of = np.searchsorted(layout.message_starts, np.arange(len(ends)), side="right")
     for entry in _by_child(layout):
         stretch = slice(layout.source_starts[entry], ends[entry])
         sources, counts = layout.sources[stretch], layout.source_counts[stretch]
         from_inner = is_inner[sources]
         marginal = counts[from_inner] @ to_inner[place[sources[from_inner]]]
         marginal[place[sources[~from_inner]]] += counts[~from_inner]
-        child = place[layout.children[entry]]
-        if known[child]:
-            equations.append(marginal - to_inner[child])
-        else:
+        child = int(place[layout.children[entry]])
+        if not known[child]:
             to_inner[child] = marginal
             known[child] = True
-    matrix, right_side = _independent(*_with_normalisation(layout, outer, equations))
-    return Polytope(layout, outer, inner, to_inner, matrix, right_side)
+            defining.add(int(message_of[entry]))
+        elif (row := marginal - to_inner[child]).any():
+            equations.append(_Equation(int(message_of[entry]), child, row))
+    sums = _sums(layout, outer)
+    rows = [*sums, *(equation.row for equation in equations)]
+    matrix = np.array(rows).reshape(len(rows), len(outer))
+    right_side = np.zeros(len(matrix))
+    right_side[: len(sums)] = 1.0
+    children = np.array(
+        [*(0 for _ in sums), *(equation.child for equation in equations)], dtype=int
+    )
+    messages = _by_message(equations, len(sums), defining)
+    return Polytope(
+        layout,
+        outer,
+        inner,
+        to_inner,
+        matrix,
+        right_side,
+        messages,
+        children,
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Equation:
+    """Two marginals of outer beliefs that are the same entry of a child."""
+
+    message: int
+    child: int
+    row: Floats
 
 
 def _by_child(layout: Layout) -> Ints:
@@ -98,43 +142,24 @@ def _by_child(layout: Layout) -> Ints:
     return np.argsort(layout.children, kind="stable")
 
 
-def _with_normalisation(
-    layout: Layout, outer: Ints, equations: list[Floats]
-) -> tuple[Floats, Floats]:
+def _sums(layout: Layout, outer: Ints) -> list[Floats]:
+    """What must be one: the sum of the beliefs of each outer region."""
     regions = layout.region_of[outer]
-    sums = [
+    return [
         np.where(regions == region, layout.multiplicity[outer], 0).astype(float)
         for region in np.unique(regions)
     ]
-    rows = [*sums, *equations]
-    matrix = np.array(rows) if rows else np.zeros((0, len(outer)))
-    right_side = np.zeros(len(matrix))
-    right_side[: len(sums)] = 1.0
-    return matrix, right_side
 
 
-def _independent(matrix: Floats, right_side: Floats) -> tuple[Floats, Floats]:
-    """The equations without those that say nothing; their integers stay as they are.
+def _by_message(equations: Sequence[_Equation], first: int, defining: Set[int]) -> Ints:
+    """The numbers of the equations of each message, which count from the first one.
 
-    Equations that follow from others are kept where there are few: between tiny beliefs they hold
-    to a relative accuracy that the others cannot give.
+    Messages that define beliefs of their child are left aside.
     """
-    basis = np.empty_like(matrix)
-    kept: list[int] = []
-    found = 0
-    lengths = np.linalg.norm(matrix, axis=1)
-    few = len(matrix) <= FEW_EQUATIONS
-    for number, row in enumerate(matrix):
-        if lengths[number] == 0:
-            continue
-        if few:
-            kept.append(number)
-            continue
-        rest = row / lengths[number]
-        for _ in range(2):  # the second pass removes what rounding left in the first
-            rest = rest - basis[:found].T @ (basis[:found] @ rest)
-        if (length := np.linalg.norm(rest)) > DEPENDENT:
-            basis[found] = rest / length
-            found += 1
-            kept.append(number)
-    return matrix[kept], right_side[kept]
+    groups: dict[int, list[int]] = {}
+    for number, equation in enumerate(equations, first):
+        if equation.message not in defining:
+            groups.setdefault(equation.message, []).append(number)
+    longest = max(map(len, groups.values()), default=1)
+    rows = [own + own[:1] * (longest - len(own)) for own in groups.values()]
+    return np.array(rows, dtype=np.int64).reshape(-1, longest)
