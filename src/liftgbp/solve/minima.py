@@ -149,15 +149,21 @@ def _columns(traces: list[list[float]]) -> Floats:
 def _different(ends: list[End]) -> list[End]:
     """One of all the starts that reached the same end, those that settled first.
 
-    Where tiny beliefs have lost their digits, curvatures are too small, never too large.
+    Beliefs that are zero stay so, so that a point without may be the better one. Where tiny beliefs
+    have lost their digits, curvatures are too small, never too large.
     """
     kept: list[End] = []
-    for end in sorted(ends, key=lambda e: (not e.settled, round(e.value, 12), -e.step.lowest)):
+    for end in sorted(ends, key=_trusted_first):
         # What rounding keeps from settling is known no better than by its last step.
         same = SAME if end.settled else max(SAME, UNSETTLED * float(end.step.residual))
         if not any(np.abs(end.outer - other.outer).max(initial=0.0) < same for other in kept):
             kept.append(end)
     return kept
+
+
+def _trusted_first(end: End) -> tuple[bool, float, int, float]:
+    zeros = int((end.outer <= SMALLEST).sum())
+    return not end.settled, round(end.value, 12), zeros, -float(end.step.lowest)
 
 
 def _marked(ends: list[End]) -> list[End]:
