@@ -90,6 +90,9 @@ def _independent(plan: Plan) -> Decimal:
     total = Decimal(0)
     for region, weight in enumerate(plan.weights):
         own = layout.region_slice(region)
-        states = zip(layout.multiplicity[own].tolist(), plan.theta[own].tolist(), strict=True)
-        total += weight * sum((n * Decimal(theta).exp() for n, theta in states), Decimal(0)).ln()
+        counts, theta = layout.multiplicity[own].tolist(), list(map(Decimal, plan.theta[own]))
+        # The largest term comes out of the sum, as it may be beyond any number.
+        top = max(theta)
+        terms = (n * (own - top).exp() for n, own in zip(counts, theta, strict=True))
+        total += weight * (top + sum(terms, Decimal(0)).ln())
     return total

@@ -12,7 +12,7 @@ import numpy as np
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats
-from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, newton_step
+from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, newton_step, scale_of
 from liftgbp.solve.polytope import MOST_NUMBERS
 from liftgbp.solve.refine import Refined, refine
 from liftgbp.solve.solution import Point, Solution, Status
@@ -56,6 +56,9 @@ another point is as near as the fourth."""
 AT_REST, NEGLIGIBLE_RIVAL = 1e-3, 1.0
 """A point is at rest if a step would lower its free energy by less than the first. It weighs little
 if its log Z is less than that of the best point by more than the second."""
+
+LEVEL = 1e-9
+"""Points of a flat valley have the same log Z but for this, in proportion."""
 
 TRULY_FLAT = 10**8
 """Up to such counts, a curvature that cannot be told from zero is zero."""
@@ -197,6 +200,11 @@ class _Candidate:
         verdict = self.point.verdict
         return verdict.kind in {Kind.MINIMUM, Kind.BOUNDARY} and verdict.plausible
 
+    def marked(self, kind: Kind) -> _Candidate:
+        """The same point as one of another kind."""
+        point = self.point
+        return replace(self, point=replace(point, verdict=replace(point.verdict, kind=kind)))
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Polished:
@@ -266,6 +274,8 @@ def _weighted(
 ) -> list[Point]:
     """The points with their shares, best first; what is no plausible minimum has none."""
     candidates = [_candidate(plan, end, polished.get(id(end)), lower_bound) for end in ends]
+    if scale_of(plan) <= TRULY_FLAT:
+        candidates = _with_valleys(candidates)
     ordered = _apart(sorted(candidates, key=lambda c: (not c.qualifies, -c.exact_log_z)))
     good = [c for c in ordered if c.qualifies]
     if not good:
@@ -278,6 +288,23 @@ def _weighted(
     shares /= shares.sum()
     weighted = [replace(c.point, weight=float(s)) for c, s in zip(good, shares, strict=True)]
     return weighted + [c.point for c in ordered[len(good) :]]
+
+
+def _with_valleys(candidates: list[_Candidate]) -> list[_Candidate]:
+    """Candidates with a mark on flat ones that others are as good as: beliefs are open there."""
+
+    def is_flat(candidate: _Candidate) -> bool:
+        curvature = candidate.point.verdict.curvature
+        return candidate.qualifies and abs(curvature or 0.0) < FLATTEST
+
+    def equals(one: _Candidate, other: _Candidate) -> bool:
+        return math.isclose(one.point.log_z, other.point.log_z, rel_tol=LEVEL, abs_tol=LEVEL)
+
+    flat = [c for c in candidates if is_flat(c)]
+    return [
+        c.marked(Kind.VALLEY) if c in flat and sum(equals(c, f) for f in flat) > 1 else c
+        for c in candidates
+    ]
 
 
 def _has_unsettled_rival(plan: Plan, ends: list[End], points: list[Point]) -> bool:

@@ -41,6 +41,7 @@ class Kind(Enum):
     MINIMUM = "minimum"
     SADDLE = "saddle"
     BOUNDARY = "minimum on the boundary"
+    VALLEY = "any point of a flat valley"
     UNKNOWN = "unknown"
 
 
@@ -51,7 +52,8 @@ class Verdict:
     residual       how far it is from stationary, as the largest relative change of a belief
     curvature      the smallest eigenvalue of the Hessian of F in the metric of the outer regions'
                    entropy; positive at a minimum, `None` where it was not computed
-    kind           minimum, saddle, minimum on the boundary (some beliefs are zero), or unknown
+    kind           minimum, saddle, minimum on the boundary (some beliefs are zero), any point of a
+                   flat valley (others are as good), or unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds
     count_margin   how far exchangeable atoms are from excluding each other more than their number
