@@ -417,3 +417,14 @@ def test_too_many_classes_to_count() -> None:
     model = liftgbp.parse(f"person = {{{names}}}\n{SMOKERS}{facts}\n")
     with pytest.raises(CapacityError, match="conditioning on smokes"):
         liftgbp.infer(model, {"person": 100}, condition="smokes")
+
+
+@pytest.mark.parametrize("weight", [1e6, 1e10, 1e14])
+def test_weights_that_leave_no_choice(weight: float) -> None:
+    """Only worlds without a smoker whose friend does not smoke are left: count them."""
+    rule = f"{weight} friends(x,y) ^ smokes(x) => smokes(y) | x != y"
+    model = liftgbp.parse(f"friends(person,person)\nsmokes(person)\n{rule}")
+    answers = liftgbp.infer(model, {"person": 4}, condition="smokes")
+    worlds = {k: math.comb(4, k) * 2 ** (12 - k * (4 - k)) for k in range(5)}
+    share = sum(w * (12 - k * (4 - k)) / 24 for k, w in worlds.items()) / sum(worlds.values())
+    assert answers.marginal("friends(x,y)") == pytest.approx(share, rel=1e-12)

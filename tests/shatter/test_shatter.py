@@ -368,6 +368,13 @@ REFUSED = {
         ModelError,
         "not a finite number",
     ),
+    "weight beside which nothing counts": (
+        "p(person)\n1e14 * |person| p(x)",
+        20,
+        2**20,
+        ModelError,
+        r"the weight is 2e\+15 for \|person\| = 20, .* end the formula with a period",
+    ),
     "potential divided by zero": (
         "p(person)\nparfactor p(x) : [1, 1/(|person| - 2)]",
         2,

@@ -163,6 +163,16 @@ def test_the_free_energy_never_rises(text: str, people: int) -> None:
     assert np.diff(trace, axis=0).max(initial=0.0) <= slack
 
 
+def test_a_flat_valley_is_no_answer() -> None:
+    """All that agree in pairs have the same free energy, whatever share of them holds."""
+    answers = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3})
+    assert answers.status is Status.NO_MINIMUM
+    assert answers.verdict.kind is Kind.VALLEY
+    exact = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3}, condition="p")
+    assert exact.log_z == pytest.approx(math.log(2), rel=1e-12)
+    assert exact.marginal("p(x)") == pytest.approx(0.5, rel=1e-12)
+
+
 def test_one_column_per_start() -> None:
     plan = plan_of(FRIENDS_SMOKERS, 10)
     # Flat, tilted towards either value of either predicate, where flooding leads, and the two best

@@ -80,8 +80,8 @@ def parse_family(text: str) -> Family:
     if text == "auto":
         raise InputError("regions that grow by themselves ('auto') are for single queries only")
     raise InputError(
-        f"unknown region family {text!r}; choose among {' '.join(FAMILIES)} with numbers K and S "
-        "from 1"
+        f"unknown region family {text!r}; choose among {' '.join(FAMILIES)}, with numbers K and S "
+        f"from 1 of at most {MOST_DIGITS} digits and each sort once; 'auto' grows regions by itself"
     )
 
 

@@ -42,6 +42,9 @@ LabelTable: TypeAlias = tuple[tuple[LabelAtom, ...], NDArray[np.float64]]
 Truth: TypeAlias = NDArray[np.bool_]
 AnyAtom = TypeVar("AnyAtom")
 
+LARGEST_WEIGHT = 1e15
+"""Beside a larger weight, entropies are lost in the rounding of doubles."""
+
 
 @dataclass(frozen=True, slots=True)
 class Labels:
@@ -231,6 +234,13 @@ def _finite_weight(
     if not math.isfinite(weight):
         raise ModelError(
             f"the weight is not a finite number for {_setting_text(sizes, named)}", rule.span
+        )
+    if abs(weight) > LARGEST_WEIGHT:
+        raise ModelError(
+            f"the weight is {weight:g} for {_setting_text(sizes, named)}, and above "
+            f"{LARGEST_WEIGHT:g} nothing else would count; end the formula with a period instead, "
+            "which makes it hard",
+            rule.span,
         )
     return weight
 
