@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from liftgbp.errors import (
@@ -90,7 +90,7 @@ def infer(
         raise InputError("conditioning sums over classes of objects; use road='classes'")
     options = SolverOptions(damping, adaptive, iterations, tol, seed)
 
-    def answer(family: str, way: str) -> Answers:
+    def answer(family: str, way: str, counted: Sequence[str] = counted) -> Answers:
         if counted:
             from liftgbp.conditioning import condition as sum_over_counts
 
@@ -117,9 +117,16 @@ def infer(
         )
         return _solved(reader, solver, options, started, progress)
 
-    if regions == AUTO:
-        return grow(lambda family: answer(family, road_of_growth(road)))
-    return answer(regions, road)
+    if regions != AUTO:
+        return answer(regions, road)
+    way = road_of_growth(road)
+    if AUTO not in counted:
+        return grow(lambda family: answer(family, way))
+    from liftgbp.conditioning import chosen_predicates, with_reason
+
+    # What counts gain is found out once, over the scopes of factors.
+    chosen, reason = chosen_predicates(answer("intersections", way))
+    return with_reason(grow(lambda family: answer(family, way, chosen)), reason)
 
 
 def _solved(

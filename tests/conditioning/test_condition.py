@@ -428,3 +428,26 @@ def test_weights_that_leave_no_choice(weight: float) -> None:
     worlds = {k: math.comb(4, k) * 2 ** (12 - k * (4 - k)) for k in range(5)}
     share = sum(w * (12 - k * (4 - k)) / 24 for k, w in worlds.items()) / sum(worlds.values())
     assert answers.marginal("friends(x,y)") == pytest.approx(share, rel=1e-12)
+
+
+def test_predicates_are_chosen_once_while_regions_grow() -> None:
+    model = liftgbp.parse(
+        "friends(person,person)\nsmokes(person)\n1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y"
+    )
+    answers = liftgbp.infer(model, {"person": 4}, condition="auto", regions="auto")
+    assert isinstance(answers, ConditionedAnswers)
+    assert answers.conditioning.predicates == ("smokes",)
+    assert "smokes was chosen" in answers.conditioning.reason
+    assert len(answers.growth) >= 1
+    exact = reference.exact(reference.ground(model, {"person": 4}))
+    assert answers.log_z == pytest.approx(exact.log_z, rel=1e-12)
+
+
+def test_regions_grow_where_no_predicate_can_be_chosen() -> None:
+    model = liftgbp.parse("r(person,person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct")
+    answers = liftgbp.infer(model, {"person": 4}, condition="auto", regions="auto")
+    assert isinstance(answers, ConditionedAnswers)
+    assert "no predicate was chosen" in answers.conditioning.reason
+    exact = reference.exact(reference.ground(model, {"person": 4}))
+    assert answers.log_z == pytest.approx(exact.log_z, rel=1e-9)
+    assert len(answers.growth) >= 3

@@ -3,7 +3,13 @@
 Knows counts, and the stages from a normal form to answers; knows nothing of how they are solved.
 """
 
-from liftgbp.conditioning.condition import condition
+from liftgbp.conditioning.condition import chosen_predicates, condition, with_reason
 from liftgbp.conditioning.mixture import ConditionedAnswers, Conditioning
 
-__all__ = ["ConditionedAnswers", "Conditioning", "condition"]
+__all__ = [
+    "ConditionedAnswers",
+    "Conditioning",
+    "chosen_predicates",
+    "condition",
+    "with_reason",
+]

@@ -12,6 +12,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 import numpy as np
@@ -98,9 +99,15 @@ class _Conditioner:
         for name in names:
             self._check_unobserved(counted, name)
         model = CountedModel(counted, self._regions, self._choose)
-        self._progress("summing over counts", 0, 1)
+
+        def exponents(points: Sequence[Counts]) -> list[Decimal]:
+            self._progress(
+                "summing over counts", len(model.solved), len(model.solved) + len(points)
+            )
+            return model.exponents(points)
+
         try:
-            weighed = weigh(model.space, model.exponents, model.is_rough)
+            weighed = weigh(model.space, exponents, model.is_rough)
         except CapacityError as error:
             raise CapacityError(f"conditioning on {', '.join(names)}: {error.message}") from None
         if weighed is None:
@@ -136,10 +143,9 @@ class _Conditioner:
                 else "no predicate was chosen: there is no unary Boolean one in the formulas whose "
                 "counts could be summed"
             )
-            return _unconditioned(plain, Conditioning((), 0, (), 0.0, reason))
+            return with_reason(plain, reason)
         reason = f"{best} was chosen: conditioning on it changes log Z most ({listed})"
-        answers = found[best]
-        return replace(answers, conditioning=replace(answers.conditioning, reason=reason))
+        return with_reason(found[best], reason)
 
     def _plain(self) -> Answers:
         graph = build_regions(self._shattering.normal(), self._regions)
@@ -249,5 +255,24 @@ def _status(model: CountedModel, doubtful: Mapping[Counts, float], untrusted: fl
 
 def _unconditioned(plain: Answers, conditioning: Conditioning) -> ConditionedAnswers:
     return ConditionedAnswers(
-        plain.reader, plain.solution, plain.seconds, conditioning=conditioning
+        plain.reader,
+        plain.solution,
+        plain.seconds,
+        growth=plain.growth,
+        growth_end=plain.growth_end,
+        conditioning=conditioning,
     )
+
+
+def chosen_predicates(answers: Answers) -> tuple[tuple[str, ...], str]:
+    """The predicates that answers are conditioned on, and why these."""
+    if not isinstance(answers, ConditionedAnswers):
+        return (), ""
+    return answers.conditioning.predicates, answers.conditioning.reason
+
+
+def with_reason(answers: Answers, reason: str) -> ConditionedAnswers:
+    """Answers with what is to be said about the choice of predicates, or that there is none."""
+    if not isinstance(answers, ConditionedAnswers):
+        return _unconditioned(answers, Conditioning((), 0, (), 0.0, reason))
+    return replace(answers, conditioning=replace(answers.conditioning, reason=reason))
