@@ -53,9 +53,9 @@ RIVAL = 50.0
 its log Z by more than the second says in proportion, or by more than the third while the log Z of
 another point is as near as the fourth."""
 
-AT_REST, NEGLIGIBLE_RIVAL = 1e-3, 1.0
-"""A point is at rest if a step would lower its free energy by less than the first. It weighs little
-if its log Z is less than that of the best point by more than the second."""
+AT_REST, EQUAL_RIVAL = 1e-3, 1.0
+"""A point is at rest if a step would lower its free energy by less than the first. It weighs as much
+as the best point if their log Z differ by less than the second."""
 
 LEVEL = 1e-9
 """Points of a flat valley have the same log Z but for this, in proportion."""
@@ -319,7 +319,7 @@ def _has_unsettled_rival(plan: Plan, ends: list[End], points: list[Point]) -> bo
         scale = float(end.scale)
         log_z = plan.log_offset - end.value * scale
         at_rest = -float(end.step.slope) * scale < AT_REST
-        if end.settled or not at_rest or log_z < best - NEGLIGIBLE_RIVAL:
+        if end.settled or not at_rest or abs(log_z - best) > EQUAL_RIVAL:
             continue
         beliefs = end.energy.consistent.all_entries(end.outer)
         same = max(SAME, UNSETTLED * float(np.abs(end.step.change).max(initial=0.0)))
