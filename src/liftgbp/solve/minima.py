@@ -53,9 +53,10 @@ RIVAL = 50.0
 its log Z by more than the second says in proportion, or by more than the third while the log Z of
 another point is as near as the fourth."""
 
-AT_REST, EQUAL_RIVAL = 1e-3, 1.0
-"""A point is at rest if a step would lower its free energy by less than the first. It weighs as much
-as the best point if their log Z differ by less than the second."""
+AT_REST, EQUAL_RIVAL, APART = 1e-3, 1.0, 0.1
+"""A point is at rest if a step would lower its free energy by less than the first. It weighs as
+much as the best one if their log Z differ by less than the second. It is on its way to a minimum
+if no belief differs by more than the third, in proportion to the largest."""
 
 LEVEL = 1e-9
 """Points of a flat valley have the same log Z but for this, in proportion."""
@@ -322,7 +323,7 @@ def _has_unsettled_rival(plan: Plan, ends: list[End], points: list[Point]) -> bo
         if end.settled or not at_rest or abs(log_z - best) > EQUAL_RIVAL:
             continue
         beliefs = end.energy.consistent.all_entries(end.outer)
-        same = max(SAME, UNSETTLED * float(np.abs(end.step.change).max(initial=0.0)))
+        same = APART * beliefs.max(initial=0.0)
         near = (np.abs(np.exp(p.log_beliefs) - beliefs).max(initial=0.0) < same for p in minima)
         if not any(near) and _is_possible(plan, beliefs):
             return True
