@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
+import numpy as np
+
 from liftgbp.errors import InputError, QueryError, checked_path, checked_texts, wrong_type
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan
@@ -202,7 +204,8 @@ class Answers:
         if row.given:
             table = conditional_table(table[None], len(row.given))[0]
         keys = map(",".join, product(*map(self.reader.values, atoms)))
-        values = dict(zip(keys, map(float, table.ravel()), strict=True))
+        # Rounding makes some probabilities larger than one.
+        values = dict(zip(keys, np.minimum(table.ravel(), 1.0).tolist(), strict=True))
         return Answer(text, row.text, row.where, row.count, values, row.example)
 
     @property

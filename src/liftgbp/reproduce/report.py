@@ -68,7 +68,8 @@ def report(
         for experiment in EXPERIMENTS:
             own = [r for r in runs if r.weight == weight and r.model == experiment.name]
             parts.append(_probabilities(experiment, weight, own))
-    parts += ["## Processor time in milliseconds", _times(runs, weights[0])]
+    title = f"## Processor time in milliseconds, w = {weights[0]:g}"
+    parts += [title, _times(runs, weights[0])]
     parts += ["## The lifted region graph of the chain", _graph(chain)]
     return "\n\n".join(parts) + "\n"
 

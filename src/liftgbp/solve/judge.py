@@ -24,6 +24,9 @@ MOST_EQUATIONS = 2_000
 ROUNDING = 1e-12
 """Curvatures nearer to zero than this are not told from it."""
 
+SETTLING = 1.0
+"""Messages that still change by more than this, in proportion, have led to no point yet."""
+
 STATIONARY = 1e-5
 """Beliefs that a Newton step would change by more than this are not at a stationary point."""
 
@@ -41,7 +44,7 @@ def judge(plan: Plan, log_beliefs: Floats, residual: float) -> Verdict:
     with np.errstate(over="ignore", invalid="ignore"):
         beliefs = np.exp(log_beliefs)
         curvature, kind = None, Kind.UNKNOWN
-        if np.isfinite(residual) and is_small(plan.layout):
+        if residual < SETTLING and is_small(plan.layout):
             curvature, kind = _curvature(plan, beliefs)
         return Verdict(
             residual=residual,
