@@ -1,7 +1,7 @@
 """`make bench` or `python -m benchmarks`: the measurements of the engine itself.
 
 Those beside other programs (`benchmarks.speed`), of growing cost (`benchmarks.growth`) and of
-accuracy (`benchmarks.accuracy`) take minutes, and are run by name.
+accuracy (`benchmarks.accuracy`, `benchmarks.sampled`) take minutes, and are run by name.
 """
 
 from benchmarks import engine, evidence, solvers, startup
