@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from hypothesis import assume
 
 from liftgbp import reference
 from liftgbp.check import GroundObjects
-from liftgbp.plan import Plan
+from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.model.model import Model
+from liftgbp.plan import Plan, compile_plan
 from liftgbp.plan.plan import Floats
 from liftgbp.reference import GroundAtom
 from liftgbp.reference.tables import expand
-from liftgbp.regions import LiftedRegionGraph
+from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.shatter import shatter
 
 MOST_WORLDS = 2**14
 
@@ -48,3 +52,17 @@ def beliefs_of(
         marginal = joint.sum(axis=others).transpose(np.argsort(np.argsort(places)))
         beliefs.append(marginal.ravel()[plan.layout.representatives[number]])
     return np.concatenate(beliefs)
+
+
+def truth_of(model: Model, domain: dict[str, int], regions: str) -> tuple[Plan, Floats, Floats]:
+    """The plan of a random model with few worlds, its true beliefs and its joint distribution."""
+    try:
+        ground = reference.ground(model, domain)
+        assume(few_worlds(ground))
+        reference.exact(ground)
+        graph = build_regions(shatter(model, domain), regions)
+    except (CapacityError, ContradictionError):
+        assume(False)
+    atoms, joint = joint_of(ground)
+    plan = compile_plan(graph)
+    return plan, beliefs_of(graph, plan, atoms, joint), joint

@@ -122,11 +122,14 @@ def infer(
     way = road_of_growth(road)
     if AUTO not in counted:
         return grow(lambda family: answer(family, way))
-    from liftgbp.conditioning import chosen_predicates, with_reason
+    from liftgbp.conditioning import ConditionedAnswers, with_reason
 
     # What counts gain is found out once, over the scopes of factors.
-    chosen, reason = chosen_predicates(answer("intersections", way))
-    return with_reason(grow(lambda family: answer(family, way, chosen)), reason)
+    first = answer("intersections", way)
+    assert isinstance(first, ConditionedAnswers)
+    chosen = first.conditioning
+    grown = grow(lambda family: answer(family, way, chosen.predicates))
+    return with_reason(grown, chosen.reason)
 
 
 def _solved(

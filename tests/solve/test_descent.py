@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Descent, Flooding, Kind, Point, Solution, Status
+from liftgbp.solve.minima import End, solutions_of
 from random_models import models, sizes
 
 MODELS = Path(__file__).parents[2] / "models"
@@ -171,6 +173,26 @@ def test_a_flat_valley_is_no_answer() -> None:
     exact = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3}, condition="p")
     assert exact.log_z == pytest.approx(math.log(2), rel=1e-12)
     assert exact.marginal("p(x)") == pytest.approx(0.5, rel=1e-12)
+
+
+def test_an_answer_without_a_rival_of_the_same_weight_is_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """If it is not known what the world is in which all smoke, nobody smoking is no answer."""
+
+    def unsettled(plans: list[Plan], ends: list[list[End]], bounds: list[float]) -> list[Solution]:
+        most = max(end.outer[-1] for end in ends[0])
+        same = [abs(end.outer[-1] - most) < 1e-6 for end in ends[0]]
+        doubted = [
+            replace(end, settled=False, step=replace(end.step, residual=5.0)) if all_smoke else end
+            for end, all_smoke in zip(ends[0], same, strict=True)
+        ]
+        return solutions_of(plans, [doubted], bounds)
+
+    plan = plan_of(FRIENDS_SMOKERS, 10)
+    assert Descent()(plan).status is Status.CONVERGED
+    monkeypatch.setattr("liftgbp.solve.descent.solutions_of", unsettled)
+    assert Descent()(plan).status is Status.NO_MINIMUM
 
 
 def test_one_column_per_start() -> None:

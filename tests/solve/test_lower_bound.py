@@ -74,6 +74,14 @@ def test_both_worlds_are_found_over_large_regions(weight: float, people: int) ->
     assert answers.marginal("smokes(x)") == pytest.approx(0.5, abs=1e-6)
 
 
+@pytest.mark.parametrize("people", [80, 100, 300])
+@pytest.mark.parametrize("weight", [1.0, 1.4, 3.0])
+def test_one_of_two_worlds_is_never_the_answer(weight: float, people: int) -> None:
+    answers = infer(parse(SMOKERS.format(weight)), {"person": people}, regions="objects:3")
+    if answers.status is Status.CONVERGED:
+        assert answers.marginal("smokes(x)") == pytest.approx(0.5, abs=1e-6)
+
+
 def test_a_minimum_above_a_better_product_is_no_answer() -> None:
     """Thirty formulas over seven predicates: false of five of them satisfies nearly all."""
     rules = [f"0.{k + 1:02} p{k // 6}(x) ^ r(x,y) => p{k % 6}(y) | x != y" for k in range(30)]

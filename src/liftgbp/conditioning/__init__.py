@@ -3,13 +3,7 @@
 Knows counts, and the stages from a normal form to answers; knows nothing of how they are solved.
 """
 
-from liftgbp.conditioning.condition import chosen_predicates, condition, with_reason
+from liftgbp.conditioning.condition import condition, with_reason
 from liftgbp.conditioning.mixture import ConditionedAnswers, Conditioning
 
-__all__ = [
-    "ConditionedAnswers",
-    "Conditioning",
-    "chosen_predicates",
-    "condition",
-    "with_reason",
-]
+__all__ = ["ConditionedAnswers", "Conditioning", "condition", "with_reason"]

@@ -58,7 +58,7 @@ def condition(
     options: SolverOptions = DEFAULT,
     table_cap: int = TABLE_CAP,
     progress: Progress = lambda stage, done, total: None,
-) -> Answers:
+) -> ConditionedAnswers:
     """Answers by summing over how many objects have these unary predicates.
 
     `auto` takes the predicate that changes log Z most, or none if all leave it as it is.
@@ -122,7 +122,7 @@ class _Conditioner:
                 "predicate, or leave the condition out"
             )
 
-    def auto(self) -> Answers:
+    def auto(self) -> ConditionedAnswers:
         """The answers conditioned on the predicate that changes log Z most."""
         plain = self._plain()
         changes: dict[str, float] = {}
@@ -253,26 +253,15 @@ def _status(model: CountedModel, doubtful: Mapping[Counts, float], untrusted: fl
     return Status.NO_MINIMUM if status is Status.CONVERGED else status
 
 
-def _unconditioned(plain: Answers, conditioning: Conditioning) -> ConditionedAnswers:
-    return ConditionedAnswers(
-        plain.reader,
-        plain.solution,
-        plain.seconds,
-        growth=plain.growth,
-        growth_end=plain.growth_end,
-        conditioning=conditioning,
-    )
-
-
-def chosen_predicates(answers: Answers) -> tuple[tuple[str, ...], str]:
-    """The predicates that answers are conditioned on, and why these."""
-    if not isinstance(answers, ConditionedAnswers):
-        return (), ""
-    return answers.conditioning.predicates, answers.conditioning.reason
-
-
 def with_reason(answers: Answers, reason: str) -> ConditionedAnswers:
     """Answers with what is to be said about the choice of predicates, or that there is none."""
-    if not isinstance(answers, ConditionedAnswers):
-        return _unconditioned(answers, Conditioning((), 0, (), 0.0, reason))
-    return replace(answers, conditioning=replace(answers.conditioning, reason=reason))
+    if isinstance(answers, ConditionedAnswers):
+        return replace(answers, conditioning=replace(answers.conditioning, reason=reason))
+    return ConditionedAnswers(
+        answers.reader,
+        answers.solution,
+        answers.seconds,
+        growth=answers.growth,
+        growth_end=answers.growth_end,
+        conditioning=Conditioning((), 0, (), 0.0, reason),
+    )

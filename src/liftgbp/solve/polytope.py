@@ -91,7 +91,7 @@ def polytope(layout: Layout) -> Polytope:
     to_inner = np.zeros((len(inner), len(outer)))
     known = np.zeros(len(inner), dtype=bool)
     equations: list[_Equation] = []
-    defining: set[int] = set()
+    defining: set[int] = set()  # messages from which to_inner is taken
     ends = np.append(layout.source_starts[1:], len(layout.sources))
     message_of = np.searchsorted(layout.message_starts, np.arange(len(ends)), side="right")
     for entry in _by_child(layout):
@@ -112,20 +112,9 @@ def polytope(layout: Layout) -> Polytope:
     matrix = np.array(rows).reshape(len(rows), len(outer))
     right_side = np.zeros(len(matrix))
     right_side[: len(sums)] = 1.0
-    children = np.array(
-        [*(0 for _ in sums), *(equation.child for equation in equations)], dtype=int
-    )
+    children = np.array([0] * len(sums) + [equation.child for equation in equations], dtype=int)
     messages = _by_message(equations, len(sums), defining)
-    return Polytope(
-        layout,
-        outer,
-        inner,
-        to_inner,
-        matrix,
-        right_side,
-        messages,
-        children,
-    )
+    return Polytope(layout, outer, inner, to_inner, matrix, right_side, messages, children)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
