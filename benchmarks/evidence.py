@@ -110,7 +110,7 @@ def _compressed(data: Data, people: int) -> dict[str, float]:
         model,
         {"person": people},
         evidence=evidence,
-        road="ground",
+        via="ground",
         solver="flooding",
         iterations=ITERATIONS,
     )

@@ -23,11 +23,11 @@ smokes(person)
 """)
 
 
-@pytest.mark.parametrize("road", ["classes", "ground"])
+@pytest.mark.parametrize("via", ["lifted", "ground"])
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=models_with_evidence(most=4))
 def test_log_z_and_marginals_are_those_of_ground_message_passing(
-    road: str, case: tuple[Model, dict[str, int], Evidence]
+    via: str, case: tuple[Model, dict[str, int], Evidence]
 ) -> None:
     model, domain, evidence = case
     try:
@@ -38,7 +38,7 @@ def test_log_z_and_marginals_are_those_of_ground_message_passing(
             model,
             domain,
             evidence=evidence,
-            road=road,
+            via=via,
             solver="flooding",
             iterations=20,
             tol=1e-300,
@@ -123,43 +123,43 @@ def test_twins_share_a_class() -> None:
     assert carl.values == bob.values
 
 
-@pytest.mark.parametrize("road", ["classes", "ground"])
-def test_violations_name_facts_below_quantifiers(road: str) -> None:
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+def test_violations_name_facts_below_quantifiers(via: str) -> None:
     model = liftgbp.parse("lives(person, place!)")
     evidence = liftgbp.parse_evidence(model, "lives(Ute, Bonn)\n  lives(Ute, Kiel)", name="f.db")
     with pytest.raises(ContradictionError) as caught:
-        liftgbp.infer(model, evidence=evidence, road=road)
+        liftgbp.infer(model, evidence=evidence, via=via)
     assert "x1 = Ute: lives(Ute,Bonn) is true (f.db:1:1), lives(Ute,Kiel) is true (f.db:2:3)" in (
         caught.value.message
     )
 
 
-@pytest.mark.parametrize("road", ["classes", "ground"])
-def test_violations_by_counted_objects(road: str) -> None:
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+def test_violations_by_counted_objects(via: str) -> None:
     model = liftgbp.parse("smokes(person)\ncancer(person)\nsmokes(x) => cancer(x).")
     evidence = liftgbp.parse_evidence(model, "smokes(Ute)", known=["smokes(x) ^ !cancer(x) = 2"])
     with pytest.raises(ContradictionError) as caught:
-        liftgbp.infer(model, {"person": 5}, evidence=evidence, road=road)
+        liftgbp.infer(model, {"person": 5}, evidence=evidence, via=via)
     assert caught.value.message == (
         "the evidence violates this hard formula for x = #2: smokes(#2) is true, "
         "cancer(#2) is false"
     )
 
 
-@pytest.mark.parametrize("road", ["classes", "ground"])
-def test_check_closes_what_the_model_closes(road: str) -> None:
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+def test_check_closes_what_the_model_closes(via: str) -> None:
     model = liftgbp.parse("""
     *friends(person, person)
     smokes(person)
     1.4 friends(x,y) ^ smokes(x) => smokes(y)
     0.3 smokes(x)
     """)
-    report = liftgbp.check(model, sizes={"person": 3}, road=road)
+    report = liftgbp.check(model, sizes={"person": 3}, via=via)
     assert report.agrees
     assert report.exact_log_z == pytest.approx(1.4 * 9 + 3 * math.log(1 + math.exp(0.3)))
 
 
 def test_objects_that_only_rules_name_can_be_asked_for_on_the_ground() -> None:
     model = liftgbp.parse("person = 5\nsmokes(person)\n1 smokes(Anna)\n0.3 smokes(x)")
-    answers = liftgbp.infer(model, road="ground")
+    answers = liftgbp.infer(model, via="ground")
     assert answers.marginal("smokes(Anna)") == pytest.approx(1 / (1 + math.exp(-1.3)), abs=1e-12)

@@ -101,9 +101,9 @@ def test_regions_grow_under_evidence() -> None:
     evidence = parse_evidence(model, "smokes(Anna)\n!smokes(Bob)")
     answers = infer(model, {"person": 3}, evidence=evidence, regions="auto")
     assert families(answers)[:2] == ["bethe", "intersections"]
-    assert all(step.road == "classes" for step in answers.growth)
+    assert all(step.via == "lifted" for step in answers.growth)
 
 
 def test_regions_do_not_grow_on_the_ground() -> None:
-    with pytest.raises(InputError, match="road='classes'"):
-        grown(TRANSITIVE, 4, road="ground")
+    with pytest.raises(InputError, match="via='lifted'"):
+        grown(TRANSITIVE, 4, via="ground")

@@ -52,7 +52,7 @@ def test_random_evidence_by_classes(
     regions: str, case: tuple[Model, dict[str, int], Evidence]
 ) -> None:
     model, domain, evidence = case
-    lifted_equals_ground(model, domain, regions, evidence, road="classes")
+    lifted_equals_ground(model, domain, regions, evidence, via="lifted")
 
 
 @pytest.mark.parametrize("regions", ["intersections", "subsets", "bethe"])
@@ -62,7 +62,7 @@ def test_random_evidence_on_the_ground(
     regions: str, case: tuple[Model, dict[str, int], Evidence]
 ) -> None:
     model, domain, evidence = case
-    lifted_equals_ground(model, domain, regions, evidence, road="ground")
+    lifted_equals_ground(model, domain, regions, evidence, via="ground")
 
 
 def lifted_equals_ground(
@@ -70,7 +70,7 @@ def lifted_equals_ground(
     domain: dict[str, int],
     regions: str,
     evidence: Evidence | None = None,
-    road: str = "auto",
+    via: str = "auto",
 ) -> None:
     try:
         ground = reference.ground(model, domain, evidence)
@@ -80,11 +80,11 @@ def lifted_equals_ground(
         seek_worlds(ground)
     except ContradictionError:
         with pytest.raises(ContradictionError):
-            check(model, domain, evidence=evidence, road=road, regions=regions)
+            check(model, domain, evidence=evidence, via=via, regions=regions)
         return
     except CapacityError:
         assume(False)
-    report = check(model, domain, evidence=evidence, road=road, regions=regions, iterations=6)
+    report = check(model, domain, evidence=evidence, via=via, regions=regions, iterations=6)
     assert report.agrees, report
 
 

@@ -300,9 +300,9 @@ def marginals(answers: liftgbp.Answers) -> Iterator[tuple[reference.GroundAtom, 
             yield reference.GroundAtom(predicate.name, args), table
 
 
-@pytest.mark.parametrize("road", ["classes", "ground"])
+@pytest.mark.parametrize("via", ["lifted", "ground"])
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_messages_are_those_of_the_conditioned_ground_model(name: str, road: str) -> None:
+def test_messages_are_those_of_the_conditioned_ground_model(name: str, via: str) -> None:
     evidence = EXAMPLES[name].read()
     ground = reference.ground(evidence.model, evidence.domain_sizes(None), evidence)
     graph = reference.ground_regions(ground)
@@ -310,7 +310,7 @@ def test_messages_are_those_of_the_conditioned_ground_model(name: str, road: str
     answers = liftgbp.infer(
         evidence.model,
         evidence=evidence,
-        road=road,
+        via=via,
         solver="flooding",
         iterations=ITERATIONS,
         tol=1e-300,
@@ -324,13 +324,13 @@ def test_messages_are_those_of_the_conditioned_ground_model(name: str, road: str
         assert table == pytest.approx(expected, abs=1e-9), atom
 
 
-@pytest.mark.parametrize("road", ["classes", "ground"])
+@pytest.mark.parametrize("via", ["lifted", "ground"])
 @pytest.mark.parametrize("name", [name for name, example in EXAMPLES.items() if example.tree])
-def test_answers_are_exact_on_trees(name: str, road: str) -> None:
+def test_answers_are_exact_on_trees(name: str, via: str) -> None:
     evidence = EXAMPLES[name].read()
     ground = reference.ground(evidence.model, evidence.domain_sizes(None), evidence)
     exact = reference.exact(ground)
-    answers = liftgbp.infer(evidence.model, evidence=evidence, road=road)
+    answers = liftgbp.infer(evidence.model, evidence=evidence, via=via)
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
     for atom, table in marginals(answers):
         if atom not in ground.observed:

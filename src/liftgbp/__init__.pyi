@@ -3,7 +3,7 @@
 
 from liftgbp.api import check_queries, export_network, infer, infer_network, prepare
 from liftgbp.check import CheckReport, check
-from liftgbp.conditioning import ConditionedAnswers
+from liftgbp.counting import ConditionedAnswers
 from liftgbp.errors import (
     CapacityError,
     ContradictionError,

@@ -1,7 +1,7 @@
 """The façade: it only composes the stages.
 
 What not every run needs is imported where it is used, as a small model is solved in less time: sums
-over counts, and the road over the ground.
+over counts, and the via over the ground.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.evidence import Evidence, check_evidence
-from liftgbp.growth import AUTO, grow, road_of_growth
+from liftgbp.growth import AUTO, grow, via_of_growth
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, LiftedReader, Reader
 from liftgbp.query.rows import query_rows
 from liftgbp.regions import build_regions
-from liftgbp.road import choose_road
 from liftgbp.shatter import TABLE_CAP, shatter
 from liftgbp.solve import SolverOptions, check_solver, choose_solver
+from liftgbp.via import choose_via
 
 if TYPE_CHECKING:
     from liftgbp.compress import QuotientGraph
@@ -48,7 +48,7 @@ def infer(
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: Evidence | None = None,
-    road: str = "auto",
+    via: str = "auto",
     condition: str | Iterable[str] | None = None,
     regions: str = "intersections",
     solver: str = "auto",
@@ -65,7 +65,7 @@ def infer(
     `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as the
     answer can be trusted, and the answers tell of each step in `growth`. `solver` is `flooding`
     (message passing), `descent` (all minima of the free energy, mixed) or `auto`, which is descent
-    where that can be afforded. With evidence, `road` is `classes` (objects that evidence does not
+    where that can be afforded. With evidence, `via` is `classes` (objects that evidence does not
     tell apart stay together), `ground` (the model is written out and then compressed) or `auto`,
     the cheaper one. `condition` names unary predicates, or one of them, over whose counts the
     answers are summed; `auto` takes the one that changes log Z most.
@@ -86,13 +86,13 @@ def infer(
     _check_types(model, evidence, regions, table_cap, progress)
     counted = () if condition is None else checked_texts("condition", condition)
     check_solver(solver)
-    if counted and road == "ground":
-        raise InputError("conditioning sums over classes of objects; use road='classes'")
+    if counted and via == "ground":
+        raise InputError("conditioning sums over classes of objects; use via='lifted'")
     options = SolverOptions(damping, adaptive, iterations, tol, seed)
 
     def answer(family: str, way: str, counted: Sequence[str] = counted) -> Answers:
         if counted:
-            from liftgbp.conditioning import condition as sum_over_counts
+            from liftgbp.counting import condition as sum_over_counts
 
             return sum_over_counts(
                 model,
@@ -110,7 +110,7 @@ def infer(
             model,
             sizes,
             evidence=evidence,
-            road=way,
+            via=way,
             regions=family,
             table_cap=table_cap,
             progress=progress,
@@ -118,11 +118,11 @@ def infer(
         return _solved(reader, solver, options, started, progress)
 
     if regions != AUTO:
-        return answer(regions, road)
-    way = road_of_growth(road)
+        return answer(regions, via)
+    way = via_of_growth(via)
     if AUTO not in counted:
         return grow(lambda family: answer(family, way))
-    from liftgbp.conditioning import ConditionedAnswers, with_reason
+    from liftgbp.counting import ConditionedAnswers, with_reason
 
     # What counts gain is found out once, over the scopes of factors.
     first = answer("intersections", way)
@@ -168,7 +168,7 @@ def prepare(
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: Evidence | None = None,
-    road: str = "auto",
+    via: str = "auto",
     regions: str = "intersections",
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
@@ -176,7 +176,7 @@ def prepare(
     """All stages before solving: the region graph and the plan, with a reader for queries."""
     _check_types(model, evidence, regions, table_cap, progress)
     evidence = _with_closed(model, evidence)
-    if choose_road(road, evidence, sizes, regions) == "ground":
+    if choose_via(via, evidence, sizes, regions) == "ground":
         return _ground(evidence or Evidence.of(model), sizes, regions, table_cap, progress)
     progress("shattering", 0, 1)
     normal = shatter(model, sizes, evidence=evidence, table_cap=table_cap)

@@ -98,7 +98,7 @@ def check(
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: Evidence | None = None,
-    road: str = "auto",
+    via: str = "auto",
     regions: str = "intersections",
     damping: float = 0.5,
     iterations: int = 30,
@@ -119,7 +119,7 @@ def check(
         model,
         sizes,
         evidence=evidence,
-        road=road,
+        via=via,
         regions=regions,
         solver="flooding",
         damping=damping,
@@ -203,7 +203,7 @@ class GroundObjects:
         for sort, size in normal.sizes.items():
             used = dict.fromkeys(normal.classes_of(sort), 0)
             for k in range(size):
-                home = normal.homes[sort].of(k)
+                home = normal.class_index[sort].of(k)
                 self._placeholder[sort, k] = (home, used[home])
                 used[home] += 1
         self._object = {obj: k for (_, k), obj in self._placeholder.items()}

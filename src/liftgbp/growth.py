@@ -43,11 +43,11 @@ def grow(run: Callable[[str], Answers]) -> Answers:
     return replace(best, growth=tuple(chain), growth_end=end or "one region holds all objects")
 
 
-def road_of_growth(road: str) -> str:
-    """The road on which regions can grow: families of objects exist over classes only."""
-    if road == "ground":
-        raise InputError("regions='auto' grow over classes of objects; use road='classes'")
-    return "classes" if road == "auto" else road
+def via_of_growth(via: str) -> str:
+    """How regions can grow: families of objects exist over classes only."""
+    if via == "ground":
+        raise InputError("regions='auto' grow over classes of objects; use via='lifted'")
+    return "lifted" if via == "auto" else via
 
 
 def is_trustworthy(answers: Answers) -> bool:

@@ -72,7 +72,7 @@ def test_query_json(shell: Shell) -> None:
     assert result["domains"] == {"person": 4}
     assert result["regions"] == {
         "family": "intersections",
-        "classes": 3,
+        "canonical": 3,
         "edges": 3,
         "ground_regions": 22,
     }
@@ -234,7 +234,7 @@ def test_bad_models(shell: Shell, text: str, message: str) -> None:
 LONG = 300 * "x"
 BAD_CALLS = {
     "a network as a model": (("graph", "net.uai"), "net.uai is no model"),
-    "a road for a network": (("query", "net.uai", "--road", "classes"), "--road"),
+    "a via for a network": (("query", "net.uai", "--via", "lifted"), "--via"),
     "a cap for a network": (("query", "net.uai", "--table-cap", "9"), "--table-cap"),
     "long name of evidence": (
         ("query", SMOKERS, "-n", "person=3", "-e", f"{LONG}.csv"),

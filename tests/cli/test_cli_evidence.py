@@ -58,14 +58,14 @@ def exact(model: Path, facts: Path, size: int = 3) -> reference.Exact:
     return reference.exact(reference.ground(relational, {"person": size}, evidence))
 
 
-@pytest.mark.parametrize("road", ["classes", "ground"])
-def test_facts_of_a_file(model: Path, facts: Path, road: str) -> None:
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+def test_facts_of_a_file(model: Path, facts: Path, via: str) -> None:
     names = ("Anna", "Bob", "Carl")
     queries = [part for name in names for part in ("-q", f"smokes({name})")]
-    found = run("query", model, "-e", facts, "--closed", "friends", "--road", road, *queries)
+    found = run("query", model, "-e", facts, "--closed", "friends", "--via", via, *queries)
     wanted = exact(model, facts)
     assert found["evidence"] == {
-        "road": road, "facts": 3, "uncertain": 0, "counted": 0, "closed": ["friends"],
+        "via": via, "facts": 3, "uncertain": 0, "counted": 0, "closed": ["friends"],
     }  # fmt: skip
     assert found["log_z"] == pytest.approx(wanted.log_z)
     marginals = [wanted.marginals[reference.GroundAtom("smokes", (k,))] for k in (1, 2)]
@@ -96,11 +96,11 @@ def test_counts_without_names(model: Path) -> None:
     assert [row["count"] for row in found["answers"]] == [300_000, 200_000, 500_000]
 
 
-@pytest.mark.parametrize("road", ["classes", "ground"])
+@pytest.mark.parametrize("via", ["lifted", "ground"])
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_every_atom(model: Path, facts: Path, tmp_path: Path, road: str, ending: str) -> None:
+def test_every_atom(model: Path, facts: Path, tmp_path: Path, via: str, ending: str) -> None:
     output = tmp_path / f"all.{ending}"
-    options = ("--closed", "friends", "--road", road, "-n", "person=4")
+    options = ("--closed", "friends", "--via", via, "-n", "person=4")
     run("query", model, "-e", facts, *options, "--all", output)
     if ending == "csv":
         with output.open(encoding="utf-8") as file:
@@ -143,15 +143,15 @@ def test_evidence_about_a_network(tmp_path: Path) -> None:
 
 def test_graph_with_evidence(model: Path, facts: Path) -> None:
     options = ("--closed", "friends", "-n", "person=10")
-    by_classes = run("graph", model, "-e", facts, *options, "--road", "classes")
-    on_ground = run("graph", model, "-e", facts, *options, "--road", "ground")
+    by_classes = run("graph", model, "-e", facts, *options, "--via", "lifted")
+    on_ground = run("graph", model, "-e", facts, *options, "--via", "ground")
     assert by_classes["ground_regions"] == on_ground["ground_regions"]
     assert len(on_ground["regions"]) <= len(by_classes["regions"])
 
 
 def test_check_with_evidence(model: Path, facts: Path) -> None:
-    for road in ("classes", "ground"):
-        found = run("check", model, "-e", facts, "--closed", "friends", "--road", road)
+    for via in ("lifted", "ground"):
+        found = run("check", model, "-e", facts, "--closed", "friends", "--via", via)
         assert found["agrees"]
 
 
@@ -161,7 +161,7 @@ def test_mistakes_are_explained(model: Path, facts: Path, tmp_path: Path) -> Non
     assert f"{bad}:2:1: unknown predicate smoks" in refused("query", model, "-e", bad)
     bad.write_text("smokes(Anna)\n!smokes(Anna)\n", encoding="utf-8")
     assert f"{bad}:2:" in refused("query", model, "-e", bad)
-    assert "unknown road" in refused("query", model, "-e", facts, "--road", "rail")
+    assert "unknown via" in refused("query", model, "-e", facts, "--via", "rail")
     assert "-n person=8" in refused("query", model, "-n", "person=5", "--known", "smokes(x)=8")
     assert "ending" in refused("query", model, "-e", facts, "--all", tmp_path / "all.txt")
     assert "too many" in refused(
@@ -176,8 +176,8 @@ def test_evidence_that_violates_a_hard_formula(tmp_path: Path) -> None:
     path.write_text("smokes(person)\ncancer(person)\nsmokes(x) => cancer(x).\n", encoding="utf-8")
     facts = tmp_path / "facts.db"
     facts.write_text("smokes(Anna)\n!cancer(Anna)\n", encoding="utf-8")
-    for road in ("classes", "ground"):
-        message = refused("query", path, "-e", facts, "--road", road)
+    for via in ("lifted", "ground"):
+        message = refused("query", path, "-e", facts, "--via", via)
         assert "the evidence violates this hard formula for x = Anna" in message
         assert f"smokes(Anna) is true ({facts}:1:1)" in " ".join(message.split())
         assert f"cancer(Anna) is false ({facts}:2:1)" in " ".join(message.split())

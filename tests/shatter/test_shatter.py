@@ -51,10 +51,10 @@ def objects_of_classes(normal: NormalModel) -> list[list[int]]:
 def placements(parfactor: NormalParfactor, objects: list[list[int]]) -> Iterator[dict[Obj, int]]:
     """All ways to put different objects for the placeholders; a set of them counts once."""
     holders = sorted({obj for _, args in parfactor.atoms for obj in args})
-    homes = sorted({home for home, _ in holders})
-    members = [[obj for obj in holders if obj[0] == home] for home in homes]
+    class_index = sorted({home for home, _ in holders})
+    members = [[obj for obj in holders if obj[0] == home] for home in class_index]
     for choice in product(
-        *(permutations(objects[h], len(m)) for h, m in zip(homes, members, strict=True))
+        *(permutations(objects[h], len(m)) for h, m in zip(class_index, members, strict=True))
     ):
         placed = {
             obj: image
@@ -300,8 +300,8 @@ def test_classes_come_from_mentioned_constants(
 def test_the_class_of_a_named_object() -> None:
     model = parse("person = {Anna, Bob, Carl}\np(person)\n1 p(Bob)")
     normal = shatter(model, {"person": 9})
-    homes = [normal.class_of_constant("person", name) for name in ("Anna", "Bob", "Carl")]
-    assert [normal.classes[home].constant for home in homes] == [None, "Bob", None]
+    class_index = [normal.class_of_constant("person", name) for name in ("Anna", "Bob", "Carl")]
+    assert [normal.classes[home].constant for home in class_index] == [None, "Bob", None]
 
 
 def test_variables_that_left_are_counted_exactly() -> None:

@@ -55,9 +55,9 @@ def subsets(items: Sequence[Obj]) -> st.SearchStrategy[frozenset[Obj]]:
 def injections(sources: Sequence[Obj], targets: Iterable[Obj]) -> Iterator[dict[Obj, Obj]]:
     """All one-to-one maps that keep classes."""
     targets = sorted(targets)
-    homes = sorted({home for home, _ in sources})
-    own = [[obj for obj in sources if obj[0] == home] for home in homes]
-    room = [[obj for obj in targets if obj[0] == home] for home in homes]
+    class_index = sorted({home for home, _ in sources})
+    own = [[obj for obj in sources if obj[0] == home] for home in class_index]
+    room = [[obj for obj in targets if obj[0] == home] for home in class_index]
     choices = [permutations(r, len(o)) for r, o in zip(room, own, strict=True)]
     for images in product(*choices):
         yield dict(zip(chain(*own), chain(*images), strict=True))

@@ -18,8 +18,8 @@ import click
 
 import liftgbp
 from liftgbp.cli.options import (
-    ROAD,
     TABLE_CAP,
+    VIA,
     is_network,
     network_options,
     parse_sizes,
@@ -137,9 +137,9 @@ _evidence_options = _options(
         help="So many unnamed objects with these facts, such as 'smokes(x)=3e5'.",
     ),
 )
-_road = click.option(
-    "--road",
-    default=ROAD,
+_via = click.option(
+    "--via",
+    default=VIA,
     show_default=True,
     metavar="NAME",
     help="With evidence: classes (objects it does not tell apart stay together), ground (write the "
@@ -209,7 +209,7 @@ def cli() -> None:
     help="Write the marginal of every ground atom to a .csv or .parquet file.",
 )
 @_evidence_options
-@_road
+@_via
 @click.option(
     "--condition",
     multiple=True,
@@ -259,7 +259,7 @@ def query(
 @cli.command()
 @_model_options
 @_evidence_options
-@_road
+@_via
 @_table_cap
 def graph(
     model: str,
@@ -285,7 +285,7 @@ def graph(
 @cli.command()
 @_model_options
 @_evidence_options
-@_road
+@_via
 @_damping
 @click.option("--iterations", default=30, show_default=True, help="How many iterations to compare.")
 def check(

@@ -10,7 +10,7 @@ import click
 
 import liftgbp
 
-ROAD, TABLE_CAP = "auto", 2**20
+VIA, TABLE_CAP = "auto", 2**20
 """What options are when nobody states them."""
 
 
@@ -111,15 +111,15 @@ def network_options(
 ) -> dict[str, Any]:
     """The options that make sense for a Markov random field; others are refused."""
     sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
-    road, table_cap = options.pop("road"), options.pop("table_cap")
+    via, table_cap = options.pop("via"), options.pop("table_cap")
     if sizes or weights or closed or known or options.pop("condition"):
         raise click.UsageError(
             "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known and "
             "--condition do not apply"
         )
-    if road != ROAD or table_cap != TABLE_CAP:
+    if via != VIA or table_cap != TABLE_CAP:
         raise click.UsageError(
-            "a .uai or .fg file is on the ground and has its tables: --road and --table-cap do not "
+            "a .uai or .fg file is on the ground and has its tables: --via and --table-cap do not "
             "apply"
         )
     if len(sources) > 1:

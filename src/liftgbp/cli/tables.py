@@ -149,10 +149,10 @@ def _show_run(console: Console, result: dict[str, Any]) -> None:
 
 
 def _regions_text(regions: dict[str, Any]) -> str:
-    if not regions["classes"]:
+    if not regions["canonical"]:
         return "no region is left: the remaining atoms are independent"
     return (
-        f"{_counted(regions['classes'], 'canonical region')} for "
+        f"{_counted(regions['canonical'], 'canonical region')} for "
         f"{count_text(regions['ground_regions'])} ground ones ({regions['family']}), "
         f"{_counted(regions['edges'], 'lifted edge')}"
     )
@@ -167,8 +167,8 @@ def _evidence_text(evidence: dict[str, Any]) -> str:
     parts = [_counted(evidence[key], word) for key, word in kinds.items() if evidence[key]]
     if evidence["closed"]:
         parts.append(f"closed world for {', '.join(evidence['closed'])}")
-    roads = {"classes": "by classes of objects", "ground": "grounded, then compressed"}
-    return f"evidence: {', '.join(parts)}; {roads[evidence['road']]}"
+    ways = {"lifted": "by classes of objects", "ground": "grounded, then compressed"}
+    return f"evidence: {', '.join(parts)}; {ways[evidence['via']]}"
 
 
 def _conditioning_text(conditioning: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from liftgbp.arrays import Bools, Hashes, Ints, group_rows, hash_rows
 from liftgbp.compress.partition import AROUND, Partition, Relation, code_weights
 from liftgbp.compress.potentials import stabilisers
-from liftgbp.regions.arrays import Axes, Kept, numbers_of_rows
+from liftgbp.regions.arrays import Axes, Interner, numbers_of_rows
 
 
 class EdgeTable:
@@ -22,7 +22,7 @@ class EdgeTable:
     """
 
     def __init__(
-        self, partition: Partition, kind: Ints, is_example: Bools, axes: Kept[Axes]
+        self, partition: Partition, kind: Ints, is_example: Bools, axes: Interner[Axes]
     ) -> None:
         self._partition = partition
         self._groups = partition.groups

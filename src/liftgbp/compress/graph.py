@@ -121,7 +121,7 @@ class Alignment:
         return int(common[-1]) if len(common) else None
 
 
-class OnDemand(Sequence[Item]):
+class LazySequence(Sequence[Item]):
     """A sequence whose items are made when one is asked for; its length is known before."""
 
     def __init__(self, length: int, make: Callable[[], Sequence[Item]]) -> None:
@@ -322,9 +322,9 @@ def quotient_graph(
     """The graph of kinds; its regions, messages and edges are made when they are asked for."""
     return QuotientGraph(
         family=alignment.regions.family,
-        regions=OnDemand(len(alignment.example), lambda: _regions(alignment, arrays)),
-        messages=OnDemand(len(arrays.message_child), lambda: _messages(arrays)),
-        edges=OnDemand(len(arrays.edge_child), lambda: _edges(arrays, parents)),
+        regions=LazySequence(len(alignment.example), lambda: _regions(alignment, arrays)),
+        messages=LazySequence(len(arrays.message_child), lambda: _messages(arrays)),
+        edges=LazySequence(len(arrays.edge_child), lambda: _edges(arrays, parents)),
         network=network,
         alignment=alignment,
         in_arrays=arrays,

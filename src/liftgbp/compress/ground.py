@@ -164,10 +164,10 @@ def _bethe(
     A factor inside exactly one outer region is merged into it. One that lies in several is a region
     of its own: the outer regions have only single variables in common.
     """
-    homes = [_homes(block.scopes, outer) for block in network.blocks]
+    class_index = [_class_index(block.scopes, outer) for block in network.blocks]
     alone = [
         (count != 1) & ~top if block.scopes.shape[1] > 1 else np.zeros(len(count), dtype=bool)
-        for block, top, (count, _, _) in zip(network.blocks, at_top, homes, strict=True)
+        for block, top, (count, _, _) in zip(network.blocks, at_top, class_index, strict=True)
     ]
     large = [*outer, *(b.scopes[own] for b, own in zip(network.blocks, alone, strict=True))]
     single = np.unique(np.concatenate([np.zeros(0, np.int64), *(rows.ravel() for rows in outer)]))
@@ -184,7 +184,9 @@ def _bethe(
     held = []
     for own in rows:
         parts = []
-        for block, by_itself, (_, home, size) in zip(network.blocks, alone, homes, strict=True):
+        for block, by_itself, (_, home, size) in zip(
+            network.blocks, alone, class_index, strict=True
+        ):
             found = containments(block.scopes, own)
             if block.scopes.shape[1] > 1:
                 width = np.where(by_itself, block.scopes.shape[1], size)[found.small]
@@ -197,7 +199,7 @@ def _bethe(
     return _assembled(family, rows, is_outer, inside(), held)
 
 
-def _homes(scopes: Ints, outer: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
+def _class_index(scopes: Ints, outer: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
     """For each scope in how many outer regions it lies, and the last of them with its size."""
     count = np.zeros(len(scopes), dtype=np.int64)
     widest = max((rows.shape[1] for rows in outer), default=0)

@@ -13,7 +13,7 @@ from liftgbp.compress.potentials import first_frames
 from liftgbp.compress.refine import refine
 from liftgbp.compress.verify import verify
 from liftgbp.grounding import GroundNetwork
-from liftgbp.regions.arrays import Axes, GraphArrays, Kept, Shape, numbers_of_rows
+from liftgbp.regions.arrays import Axes, GraphArrays, Interner, Shape, numbers_of_rows
 
 
 def compress(
@@ -63,7 +63,7 @@ class _Builder:
         verify(partition, self._example[self._kind])
         self._is_example = np.zeros(len(self._regions), dtype=bool)
         self._is_example[self._example] = True
-        self._axes: Kept[Axes] = Kept()
+        self._axes: Interner[Axes] = Interner()
         self._edges = EdgeTable(partition, self._kind, self._is_example, self._axes)
 
     def graph(self) -> QuotientGraph:
@@ -81,7 +81,7 @@ class _Builder:
 
     def _arrays(self, alignment: Alignment) -> GraphArrays:
         groups, edges = self._partition.groups, self._edges
-        shapes: Kept[Shape] = Kept()
+        shapes: Interner[Shape] = Interner()
         ranges = [self._network.ranges[rows] for rows in alignment.examples_in_frame]
         region_shape = [np.zeros(0, np.int64), *(numbers_of_rows(shapes, own) for own in ranges)]
         member, local = self._members()

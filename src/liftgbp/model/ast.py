@@ -21,13 +21,13 @@ BOOLEAN = ("false", "true")
 class Sort:
     """A named set of objects: some of them may have names, and the size may be open.
 
-    The model declares `constants`; objects that only evidence names are in `joined`.
+    The model declares `constants`; objects that only evidence names are in `from_evidence`.
     """
 
     name: str
     constants: tuple[str, ...] = ()
     size: int | None = None
-    joined: tuple[str, ...] = ()
+    from_evidence: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

@@ -121,7 +121,9 @@ class Model:
     @cached_property
     def _constants(self) -> dict[str, tuple[str, ...]]:
         return {
-            name: tuple(dict.fromkeys((*sort.constants, *self.mentioned[name], *sort.joined)))
+            name: tuple(
+                dict.fromkeys((*sort.constants, *self.mentioned[name], *sort.from_evidence))
+            )
             for name, sort in self.sorts.items()
         }
 
@@ -160,7 +162,7 @@ class Model:
         ('Bob',)
         """
         sorts = {
-            name: replace(sort, joined=self.constants(name)[len(sort.constants) :])
+            name: replace(sort, from_evidence=self.constants(name)[len(sort.constants) :])
             for name, sort in self.sorts.items()
         }
         return replace(self, sorts=sorts, rules=())
@@ -173,7 +175,7 @@ class Model:
         size = sort.size
         if new and size is not None:
             size = max(size, len(known) + len(new))
-        return replace(sort, joined=(*sort.joined, *new), size=size)
+        return replace(sort, from_evidence=(*sort.from_evidence, *new), size=size)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

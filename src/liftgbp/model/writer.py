@@ -90,7 +90,7 @@ def rule_text(rule: Rule) -> str:
 
 def _sort_lines(model: Model, sort: Sort) -> Iterable[str]:
     # Joined names follow those that rules mention; only a full list keeps this order.
-    constants = model.constants(sort.name) if sort.joined else sort.constants
+    constants = model.constants(sort.name) if sort.from_evidence else sort.constants
     if constants:
         yield f"{sort.name} = {{{', '.join(_listed_constants(constants))}}}"
     if sort.size is not None:

@@ -88,9 +88,9 @@ class Answers:
         return self.reader.plan
 
     @property
-    def road(self) -> str:
+    def via(self) -> str:
         """How the region graph was found: over `classes` of objects, or on the `ground`."""
-        return self.reader.road
+        return self.reader.via
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{sort}={size}" for sort, size in self.sizes.items())
@@ -219,7 +219,7 @@ class Answers:
         if not known:
             return None
         return {
-            "road": self.road,
+            "via": self.via,
             "facts": sum(len(relation.values) for relation in known.hard.values()),
             "uncertain": sum(len(relation.args) for relation in known.soft.values()),
             "counted": sum(counted.count for counted in known.known),
@@ -245,7 +245,7 @@ class Answers:
             "evidence": self._evidence_as_dict(),
             "regions": {
                 "family": str(self.graph.family),
-                "classes": len(self.graph.regions),
+                "canonical": len(self.graph.regions),
                 "edges": len(self.graph.edges),
                 "ground_regions": self.graph.ground_regions,
             },

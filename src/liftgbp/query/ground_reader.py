@@ -43,7 +43,7 @@ class GroundReader:
     atoms: AtomTable
 
     @property
-    def road(self) -> str:
+    def via(self) -> str:
         """On the ground."""
         return "ground"
 

@@ -36,7 +36,7 @@ class Reader(Protocol):
         """The plan of the region graph."""
 
     @property
-    def road(self) -> str:
+    def via(self) -> str:
         """How the region graph was found."""
 
     @property
@@ -91,9 +91,9 @@ class ClassReader(ABC):
         """The joint distribution of atoms over objects of the classes, one axis per atom."""
 
     @property
-    def road(self) -> str:
+    def via(self) -> str:
         """Over classes of objects."""
-        return "classes"
+        return "lifted"
 
     @property
     def model(self) -> Model:
@@ -127,7 +127,9 @@ class ClassReader(ABC):
     ) -> NDArray[np.float64]:
         """One marginal per pattern of classes and equalities, for all atoms that have it."""
         sorts = self.normal.predicates[predicate].sorts
-        columns = [self.normal.homes[s].of_all(o) for s, o in zip(sorts, objects, strict=True)]
+        columns = [
+            self.normal.class_index[s].of_all(o) for s, o in zip(sorts, objects, strict=True)
+        ]
         pairs = [(j, k) for j in range(len(sorts)) for k in range(j) if sorts[j] == sorts[k]]
         columns += [objects[j] == objects[k] for j, k in pairs]
         table = np.column_stack(columns).astype(np.int64) if columns else np.zeros((1, 0), np.int64)

@@ -58,7 +58,7 @@ class GraphArrays:
         return np.argsort(self.edge_child, kind="stable"), starts_of(counts)
 
 
-class Kept(Generic[Key]):
+class Interner(Generic[Key]):
     """Values that occur many times, each kept once."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Kept(Generic[Key]):
         return found
 
 
-def numbers_of_rows(kept: Kept[Axes], rows: Ints) -> Ints:
+def numbers_of_rows(kept: Interner[Axes], rows: Ints) -> Ints:
     """The places of axes that are given as rows."""
     if not len(rows):
         return np.zeros(0, dtype=np.int64)
@@ -88,7 +88,11 @@ def arrays_of(
     shapes: Sequence[Shape],
 ) -> GraphArrays:
     """The arrays of a graph that is given region by region."""
-    axes, kept_shapes, symmetries = Kept[Axes](), Kept[Shape](), Kept[tuple[Axes, ...]]()
+    axes, kept_shapes, symmetries = (
+        Interner[Axes](),
+        Interner[Shape](),
+        Interner[tuple[Axes, ...]](),
+    )
     held: list[tuple[int, int, int]] = []
     members: list[tuple[int, int, int]] = []
     local: list[tuple[int, int, int]] = []

@@ -20,7 +20,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.model.ast import applied
 from liftgbp.model.model import Model
 from liftgbp.model.writer import object_text
-from liftgbp.shatter.normal import Homes, ObjectClass
+from liftgbp.shatter.normal import ClassIndex, ObjectClass
 
 MOST_CLASSES = 200
 """Evidence that tells more objects of a sort apart is better grounded."""
@@ -41,7 +41,7 @@ Fact: TypeAlias = tuple[str, tuple[tuple[str, int], ...], int]
 
 def object_classes(
     model: Model, sizes: Mapping[str, int], evidence: Evidence | None = None
-) -> tuple[tuple[ObjectClass, ...], dict[str, Homes]]:
+) -> tuple[tuple[ObjectClass, ...], dict[str, ClassIndex]]:
     """The classes of all sorts, and for each sort which objects belong where.
 
     Constants that rules mention come first, each alone; then objects that evidence tells apart,
@@ -49,12 +49,12 @@ def object_classes(
     """
     facts = _Facts(evidence) if evidence is not None else None
     classes: list[ObjectClass] = []
-    homes: dict[str, Homes] = {}
+    class_index: dict[str, ClassIndex] = {}
     for sort, size in sizes.items():
         own = _SortClasses(model, sort, size, len(classes), facts)
         classes += own.classes
-        homes[sort] = own.homes
-    return tuple(classes), homes
+        class_index[sort] = own.class_index
+    return tuple(classes), class_index
 
 
 class _Facts:
@@ -188,16 +188,18 @@ class _SortClasses:
         if size > told_apart:
             others = tuple(islice(_others(alone, drafts, size), MOST_EXAMPLES))
             self.classes.append(ObjectClass(sort, size - told_apart, examples=others))
-        self.homes = self._homes(alone, drafts, first)
+        self.class_index = self._class_index(alone, drafts, first)
 
-    def _homes(self, alone: Mapping[int, str], drafts: Sequence[_Draft], first: int) -> Homes:
+    def _class_index(
+        self, alone: Mapping[int, str], drafts: Sequence[_Draft], first: int
+    ) -> ClassIndex:
         listed = {number: first + k for k, number in enumerate(alone)}
         blocks: list[tuple[int, int, int]] = []
         for k, draft in enumerate(drafts):
             home = first + len(alone) + k
             listed.update(dict.fromkeys(draft.members, home))
             blocks += [(start, stop, home) for start, stop in draft.blocks]
-        return Homes(listed, tuple(sorted(blocks)), first + len(self.classes) - 1)
+        return ClassIndex(listed, tuple(sorted(blocks)), first + len(self.classes) - 1)
 
     # --- what evidence tells apart
 
@@ -262,7 +264,7 @@ class _SortClasses:
         if classes > MOST_CLASSES:
             raise CapacityError(
                 f"the evidence tells more than {MOST_CLASSES} objects of {self._sort} apart, too "
-                "many for classes; ground the model instead (--road ground)"
+                "many for classes; ground the model instead (--via ground)"
             )
 
     # --- words

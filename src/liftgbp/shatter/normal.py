@@ -44,7 +44,7 @@ class ObjectClass:
 
 
 @dataclass(frozen=True, slots=True)
-class Homes:
+class ClassIndex:
     """Which class each object of a sort belongs to: some are listed, some come in blocks.
 
     A block (start, stop, class) holds the objects from number start up to, not including, stop.
@@ -64,16 +64,16 @@ class Homes:
 
     def of_all(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """The classes of many objects."""
-        homes = np.full(numbers.shape, self.others, dtype=np.int64)
+        classes = np.full(numbers.shape, self.others, dtype=np.int64)
         for start, stop, home in self.blocks:
-            homes[(numbers >= start) & (numbers < stop)] = home
+            classes[(numbers >= start) & (numbers < stop)] = home
         listed = np.array(sorted(self.listed), dtype=np.int64)
         if len(listed):
             place = np.searchsorted(listed, numbers).clip(max=len(listed) - 1)
             found = listed[place] == numbers
             own = np.array([self.listed[number] for number in listed.tolist()], dtype=np.int64)
-            homes[found] = own[place[found]]
-        return homes
+            classes[found] = own[place[found]]
+        return classes
 
 
 def pattern_of(atom: ObjAtom) -> ObjAtom:
@@ -146,7 +146,7 @@ class NormalModel:
     model: Model
     sizes: dict[str, int]
     classes: tuple[ObjectClass, ...]
-    homes: Mapping[str, Homes]
+    class_index: Mapping[str, ClassIndex]
     observations: Observations
     predicates: tuple[Predicate, ...]
     parfactors: tuple[NormalParfactor, ...]
@@ -180,4 +180,4 @@ class NormalModel:
 
     def class_of_constant(self, sort: str, constant: str) -> int:
         """The class that a named object belongs to."""
-        return self.homes[sort].of(self.model.object_numbers(sort)[constant])
+        return self.class_index[sort].of(self.model.object_numbers(sort)[constant])

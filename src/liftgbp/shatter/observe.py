@@ -13,7 +13,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.shatter.classes import Ints
 from liftgbp.shatter.normal import (
     SOFT,
-    Homes,
+    ClassIndex,
     NormalParfactor,
     ObjAtom,
     ObjectClass,
@@ -27,7 +27,7 @@ from liftgbp.shatter.tables import drop_indifferent
 def observed(
     evidence: Evidence,
     classes: Sequence[ObjectClass],
-    homes: Mapping[str, Homes],
+    class_index: Mapping[str, ClassIndex],
     sizes: Mapping[str, int],
 ) -> Observations:
     """The observed atoms by pattern. One fact speaks for all atoms of its pattern."""
@@ -38,12 +38,14 @@ def observed(
     for name, relation in evidence.hard.items():
         counts[number[name]] += len(relation.values)
         telling = _telling_rows(relation.args, predicates[name].sorts, classes)
-        patterns = _patterns(number[name], predicates[name].sorts, relation.args[telling], homes)
+        patterns = _patterns(
+            number[name], predicates[name].sorts, relation.args[telling], class_index
+        )
         values.update(zip(patterns, relation.values[telling].tolist(), strict=True))
     for known, start in evidence.known_blocks():
         for name, value in known.values:
             counts[number[name]] += known.count
-            values[number[name], ((homes[known.sort].of(start), 0),)] = value
+            values[number[name], ((class_index[known.sort].of(start), 0),)] = value
     for name in evidence.closed:
         counts[number[name]] = math.prod(sizes[sort] for sort in predicates[name].sorts)
     closed = frozenset(number[name] for name in evidence.closed)
@@ -53,7 +55,7 @@ def observed(
 def soft_parfactors(
     evidence: Evidence,
     classes: Sequence[ObjectClass],
-    homes: Mapping[str, Homes],
+    class_index: Mapping[str, ClassIndex],
     observations: Observations,
 ) -> Iterator[NormalParfactor]:
     """One parfactor per pattern of atoms that are observed with uncertainty."""
@@ -62,7 +64,7 @@ def soft_parfactors(
             continue
         relation = evidence.soft[name]
         telling = _telling_rows(relation.args, predicate.sorts, classes)
-        patterns = _patterns(number, predicate.sorts, relation.args[telling], homes)
+        patterns = _patterns(number, predicate.sorts, relation.args[telling], class_index)
         tables = dict(zip(patterns, relation.log_potentials[telling], strict=True))
         for pattern, table in tables.items():
             atoms, left = sliced(*drop_indifferent((pattern,), table), observations)
@@ -85,10 +87,10 @@ def _telling_rows(args: Ints, sorts: Sequence[str], classes: Sequence[ObjectClas
 
 
 def _patterns(
-    predicate: int, sorts: Sequence[str], args: Ints, homes: Mapping[str, Homes]
+    predicate: int, sorts: Sequence[str], args: Ints, class_index: Mapping[str, ClassIndex]
 ) -> Iterator[ObjAtom]:
     for row in args.tolist():
-        objects = tuple((homes[s].of(k), k) for s, k in zip(sorts, row, strict=True))
+        objects = tuple((class_index[s].of(k), k) for s, k in zip(sorts, row, strict=True))
         yield pattern_of((predicate, objects))
 
 

@@ -22,7 +22,7 @@ from liftgbp.model.scopes import free_variables, quantified_variables
 from liftgbp.shatter.classes import object_classes
 from liftgbp.shatter.normal import (
     SOFT,
-    Homes,
+    ClassIndex,
     NormalModel,
     NormalParfactor,
     Obj,
@@ -84,12 +84,12 @@ class Shattering:
         self.model = model if evidence is None else evidence.model
         self.sizes = (model if evidence is None else evidence).domain_sizes(sizes)
         self.evidence = evidence
-        self.classes, self.homes = object_classes(self.model, self.sizes, evidence)
+        self.classes, self.class_index = object_classes(self.model, self.sizes, evidence)
         self.observations, self.soft = Observations(), tuple[NormalParfactor, ...]()
         if evidence is not None:
-            self.observations = observed(evidence, self.classes, self.homes, self.sizes)
+            self.observations = observed(evidence, self.classes, self.class_index, self.sizes)
             self.soft = tuple(
-                soft_parfactors(evidence, self.classes, self.homes, self.observations)
+                soft_parfactors(evidence, self.classes, self.class_index, self.observations)
             )
         self._cap = table_cap
         self._known_ways: dict[object, tuple[Observations, tuple[_Way, ...]]] = {}
@@ -102,12 +102,12 @@ class Shattering:
 
     def normal(self) -> NormalModel:
         """The normal form over the classes that rules and evidence tell apart."""
-        return self.over(self.classes, self.homes, self.observations, self.soft)
+        return self.over(self.classes, self.class_index, self.observations, self.soft)
 
     def over(
         self,
         classes: tuple[ObjectClass, ...],
-        homes: Mapping[str, Homes],
+        class_index: Mapping[str, ClassIndex],
         observations: Observations,
         soft: Iterable[NormalParfactor],
     ) -> NormalModel:
@@ -133,13 +133,13 @@ class Shattering:
             model=self.model,
             sizes=self.sizes,
             classes=classes,
-            homes=homes,
+            class_index=class_index,
             observations=observations,
             predicates=tuple(self.model.predicates.values()),
             parfactors=tuple(parfactors),
             exact_constant=constant,
             table_cap=self._cap,
-            same_from=None if elastic or not homes else _most_variables(self.model),
+            same_from=None if elastic or not class_index else _most_variables(self.model),
         )
 
     def _ways(
@@ -198,10 +198,10 @@ def resize(normal: NormalModel, sizes: Mapping[str, int] | None = None) -> Norma
     ((1000000000,), True)
     """
     domain_sizes = normal.model.domain_sizes(sizes)
-    classes, homes = object_classes(normal.model, domain_sizes)
+    classes, class_index = object_classes(normal.model, domain_sizes)
     if not _only_counts_change(normal, classes):
         return shatter(normal.model, sizes, table_cap=normal.table_cap)
-    return replace(normal, sizes=domain_sizes, classes=classes, homes=homes)
+    return replace(normal, sizes=domain_sizes, classes=classes, class_index=class_index)
 
 
 def _only_counts_change(normal: NormalModel, classes: tuple[ObjectClass, ...]) -> bool:
@@ -303,16 +303,16 @@ class _RuleShatter:
                 yield self._parfactor(way)
 
     def _ways(self) -> Iterator[dict[str, Obj]]:
-        homes = {v: self._homes(self._sorts[v]) for v in self._variables}
-        return assignments(self._variables, homes, self._sizes, distinct=self._rule.distinct)
+        classes = {v: self._classes_of(self._sorts[v]) for v in self._variables}
+        return assignments(self._variables, classes, self._sizes, distinct=self._rule.distinct)
 
     def _check_widest(self) -> None:
         """Refuse a table above the cap before going through all smaller ones."""
         used: Counter[int] = Counter()
         widest: dict[str, Obj] = {}
         for variable in self._variables:
-            homes = self._homes(self._sorts[variable])
-            home = next((k for k in reversed(homes) if used[k] < self._sizes[k]), None)
+            classes = self._classes_of(self._sorts[variable])
+            home = next((k for k in reversed(classes) if used[k] < self._sizes[k]), None)
             if home is None:
                 return
             widest[variable] = (home, used[home])
@@ -328,7 +328,7 @@ class _RuleShatter:
                 self._rule.span,
             )
 
-    def _homes(self, sort: str) -> list[int]:
+    def _classes_of(self, sort: str) -> list[int]:
         return [k for k, c in enumerate(self._classes) if c.sort == sort]
 
     def _admits(self, way: Mapping[str, Obj]) -> bool:

@@ -41,12 +41,14 @@ class _Placements:
         for atom in other:
             for obj in set(atom[1]):
                 self._atoms_at[obj].append(atom)
-        homes = {home for home, _ in self._order}
+        class_index = {home for home, _ in self._order}
         self._fresh = {
-            home: class_sizes[home] - sum(1 for h, _ in self._places if h == home) for home in homes
+            home: class_sizes[home] - sum(1 for h, _ in self._places if h == home)
+            for home in class_index
         }
         self._abundant = {
-            home: self._fresh[home] >= sum(1 for h, _ in self._order if h == home) for home in homes
+            home: self._fresh[home] >= sum(1 for h, _ in self._order if h == home)
+            for home in class_index
         }
         nullary = sum(self._bit.get(atom, 0) for atom in other if not atom[1])
         self._search(0, {}, nullary)

@@ -143,7 +143,7 @@ def _status(trace: Floats, warmup: int, accepted: bool, precise: bool) -> Status
     if accepted:
         return Status.CONVERGED if precise else Status.IMPRECISE
     growing = not trace[-1] <= 10 * trace[: warmup + 1].max()
-    return Status.DIVERGED if growing else Status.ITERATIONS
+    return Status.DIVERGED if growing else Status.NOT_CONVERGED
 
 
 class _Flood:

@@ -17,7 +17,7 @@ class Status(Enum):
     """How a run ended; the text is advice for a person."""
 
     CONVERGED = "converged"
-    ITERATIONS = "not converged"
+    NOT_CONVERGED = "not converged"
     DIVERGED = "diverged"
     IMPRECISE = "precision lost"
     NO_MINIMUM = "no trustworthy minimum"
@@ -27,7 +27,7 @@ class Status(Enum):
         """What to make of the numbers, and what to try."""
         return {
             Status.CONVERGED: "neighbouring regions agree on their common marginals",
-            Status.ITERATIONS: "the messages still change: do not trust these numbers; "
+            Status.NOT_CONVERGED: "the messages still change: do not trust these numbers; "
             "try solver='descent', more iterations, or more damping such as 0.9",
             Status.DIVERGED: "the messages grow without bound: do not trust these numbers; "
             "try solver='descent', more damping such as 0.9, or other regions",
@@ -85,5 +85,17 @@ class Solution:
 
     @property
     def converged(self) -> bool:
-        """Whether the numbers can be used."""
+        """Whether the solver reached its goal."""
         return self.status is Status.CONVERGED
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the numbers can be used."""
+        return self.converged and self.verdict.plausible
+
+    @property
+    def reason(self) -> str:
+        """Why the numbers cannot be trusted, and what to try; empty if they can."""
+        if self.trusted:
+            return ""
+        return str(self.verdict) if self.converged else self.status.advice

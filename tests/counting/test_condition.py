@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 import liftgbp
 from liftgbp import reference
 from liftgbp.check import GroundObjects
-from liftgbp.conditioning import ConditionedAnswers
+from liftgbp.counting import ConditionedAnswers
 from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.evidence import Evidence, Known, Relation
 from liftgbp.model.model import Model

@@ -1,4 +1,4 @@
-"""Two roads lead from a model with evidence to a region graph; this module chooses.
+"""Two ways lead from a model with evidence to a region graph; this module chooses.
 
 `classes` keeps objects that evidence does not tell apart together and costs what the classes cost,
 whatever their sizes. `ground` writes the conditioned model out and finds afterwards what behaves
@@ -16,7 +16,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.model.scopes import free_variables
 from liftgbp.shatter.classes import object_classes
 
-ROADS = ("auto", "classes", "ground")
+VIAS = ("auto", "lifted", "ground")
 
 FEW_PARFACTORS = 200
 """So many parfactors over classes are cheap, whatever grounding would cost."""
@@ -25,16 +25,16 @@ MOST_ATOMS = 5 * 10**6
 """Domains with more atoms of open predicates than this are not worth grounding."""
 
 
-def choose_road(
+def choose_via(
     name: str, evidence: Evidence | None, sizes: Mapping[str, int] | None, regions: str
 ) -> str:
-    """The road of this name; `auto` is classes where these are few, or grounding would be huge."""
-    if not isinstance(name, str) or name not in ROADS:
-        raise InputError(f"unknown road {name!r}; choose among {', '.join(ROADS)}")
+    """How the region graph is found; `auto` is `lifted` if classes are few or atoms too many."""
+    if not isinstance(name, str) or name not in VIAS:
+        raise InputError(f"unknown via {name!r}; choose among {', '.join(VIAS)}")
     if name != "auto":
         return name
     if not evidence or regions not in ("intersections", "bethe", "subsets"):
-        return "classes"
+        return "lifted"
     domain_sizes = evidence.domain_sizes(sizes)
     try:
         classes, _ = object_classes(evidence.model, domain_sizes, evidence)
@@ -42,7 +42,7 @@ def choose_road(
         return "ground"
     per_sort = Counter(c.sort for c in classes)
     few = _ways(evidence, per_sort) <= FEW_PARFACTORS
-    return "classes" if few or _open_atoms(evidence, domain_sizes) > MOST_ATOMS else "ground"
+    return "lifted" if few or _open_atoms(evidence, domain_sizes) > MOST_ATOMS else "ground"
 
 
 def _ways(evidence: Evidence, per_sort: Mapping[str, int]) -> int:

@@ -16,7 +16,7 @@ from itertools import combinations, count, permutations, product
 
 import numpy as np
 
-from liftgbp.conditioning.space import DIGITS, Counts, Space
+from liftgbp.counting.space import DIGITS, Counts, Space
 from liftgbp.errors import CapacityError
 
 ALL = 400
@@ -85,7 +85,7 @@ def weigh(
     In spaces that are too large to be visited as a whole, it is good to some ten digits; with three
     and more free counts that are spread wide, to seven. Where weights are rough, the sum is, too.
 
-    >>> from liftgbp.conditioning.space import Block
+    >>> from liftgbp.counting.space import Block
     >>> line = Space((Block(10**6, 2),))
     >>> found = weigh(line, lambda points: [line.log_ways(point) for point in points])
     >>> round(float(found.log_total / Decimal(2).ln()), 6)

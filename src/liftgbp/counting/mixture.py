@@ -16,9 +16,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.conditioning.peaks import Weighed
-from liftgbp.conditioning.points import Base, CountedModel
-from liftgbp.conditioning.space import Counts
+from liftgbp.counting.peaks import Weighed
+from liftgbp.counting.points import Base, CountedModel
+from liftgbp.counting.space import Counts
 from liftgbp.evidence import Evidence
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import Floats

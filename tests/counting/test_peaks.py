@@ -9,8 +9,8 @@ from decimal import Decimal
 import mpmath
 import pytest
 
-from liftgbp.conditioning.peaks import MOST_VISITED, weigh
-from liftgbp.conditioning.space import Block, Counts, Space, log_factorial
+from liftgbp.counting.peaks import MOST_VISITED, weigh
+from liftgbp.counting.space import Block, Counts, Space, log_factorial
 from liftgbp.errors import CapacityError
 
 Exponent = Callable[[Counts], Decimal]

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from liftgbp.conditioning.space import DIGITS, Block, Counts, Space
+from liftgbp.counting.space import DIGITS, Block, Counts, Space
 from liftgbp.errors import ContradictionError
 from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.regions import LiftedRegionGraph, build_regions

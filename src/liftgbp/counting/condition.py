@@ -17,15 +17,15 @@ from functools import partial
 
 import numpy as np
 
-from liftgbp.conditioning.mixture import (
+from liftgbp.counting.mixture import (
     ConditionedAnswers,
     Conditioning,
     MixedReader,
     peak_texts,
 )
-from liftgbp.conditioning.peaks import Weighed, weigh
-from liftgbp.conditioning.points import Chosen, CountedModel
-from liftgbp.conditioning.space import Counts
+from liftgbp.counting.peaks import Weighed, weigh
+from liftgbp.counting.points import Chosen, CountedModel
+from liftgbp.counting.space import Counts
 from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate

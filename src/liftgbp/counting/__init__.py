@@ -3,7 +3,7 @@
 Knows counts, and the stages from a normal form to answers; knows nothing of how they are solved.
 """
 
-from liftgbp.conditioning.condition import condition, with_reason
-from liftgbp.conditioning.mixture import ConditionedAnswers, Conditioning
+from liftgbp.counting.condition import condition, with_reason
+from liftgbp.counting.mixture import ConditionedAnswers, Conditioning
 
 __all__ = ["ConditionedAnswers", "Conditioning", "condition", "with_reason"]
