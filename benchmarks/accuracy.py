@@ -111,19 +111,19 @@ def infer_with(**options: object) -> Callable[[Case, liftgbp.Model, int], Value 
     return run
 
 
-def conditioned(case: Case, model: liftgbp.Model, size: int) -> Value | None:
-    return infer_with(condition=case.counted)(case, model, size) if case.counted else None
+def summed(case: Case, model: liftgbp.Model, size: int) -> Value | None:
+    return infer_with(sum_over=case.counted)(case, model, size) if case.counted else None
 
 
 METHODS: dict[str, Callable[[Case, liftgbp.Model, int], Value | None]] = {
     "bethe": infer_with(regions="bethe", solver="flooding"),
     "paper": infer_with(solver="flooding"),
     "default": infer_with(),
-    "counts": conditioned,
+    "counts": summed,
     "objects:3": infer_with(regions="objects:3"),
     "objects:4": infer_with(regions="objects:4"),
     "auto": infer_with(regions="auto", table_cap=2**12),
-    "sharpest": infer_with(condition="auto", regions="auto", table_cap=2**12),
+    "sharpest": infer_with(sum_over="auto", regions="auto", table_cap=2**12),
 }
 
 

@@ -20,7 +20,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "liftgbp.api": ("check_queries", "export_network", "infer", "infer_network", "prepare"),
     "liftgbp.check": ("CheckReport", "check"),
-    "liftgbp.counting": ("ConditionedAnswers",),
+    "liftgbp.counting": ("SummedAnswers",),
     "liftgbp.errors": (
         "CapacityError",
         "ContradictionError",

@@ -3,7 +3,7 @@
 
 from liftgbp.api import check_queries, export_network, infer, infer_network, prepare
 from liftgbp.check import CheckReport, check
-from liftgbp.counting import ConditionedAnswers
+from liftgbp.counting import SummedAnswers
 from liftgbp.errors import (
     CapacityError,
     ContradictionError,
@@ -39,7 +39,6 @@ __all__ = [
     "Answers",
     "CapacityError",
     "CheckReport",
-    "ConditionedAnswers",
     "ContradictionError",
     "Evidence",
     "EvidenceError",
@@ -54,6 +53,7 @@ __all__ = [
     "SizeError",
     "Solution",
     "Status",
+    "SummedAnswers",
     "Sweep",
     "SweepPoint",
     "SweepRow",

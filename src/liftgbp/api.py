@@ -49,7 +49,7 @@ def infer(
     *,
     evidence: Evidence | None = None,
     via: str = "auto",
-    condition: str | Iterable[str] | None = None,
+    sum_over: str | Iterable[str] | None = None,
     regions: str = "intersections",
     solver: str = "auto",
     damping: float = 0.5,
@@ -67,7 +67,7 @@ def infer(
     (message passing), `descent` (all minima of the free energy, mixed) or `auto`, which is descent
     where that can be afforded. With evidence, `via` is `classes` (objects that evidence does not
     tell apart stay together), `ground` (the model is written out and then compressed) or `auto`,
-    the cheaper one. `condition` names unary predicates, or one of them, over whose counts the
+    the cheaper one. `sum_over` names unary predicates, or one of them, over whose counts the
     answers are summed; `auto` takes the one that changes log Z most.
 
     >>> import liftgbp
@@ -84,15 +84,17 @@ def infer(
     0.441985
     """
     _check_types(model, evidence, regions, table_cap, progress)
-    counted = () if condition is None else checked_texts("condition", condition)
+    counted = () if sum_over is None else checked_texts("sum_over", sum_over)
     check_solver(solver)
     if counted and via == "ground":
-        raise InputError("conditioning sums over classes of objects; use via='lifted'")
+        raise InputError(
+            "counts are summed over classes of objects; use via='lifted' with sum_over"
+        )
     options = SolverOptions(damping, adaptive, iterations, tol, seed)
 
     def answer(family: str, way: str, counted: Sequence[str] = counted) -> Answers:
         if counted:
-            from liftgbp.counting import condition as sum_over_counts
+            from liftgbp.counting import sum_over_counts
 
             return sum_over_counts(
                 model,
@@ -122,12 +124,12 @@ def infer(
     way = via_of_growth(via)
     if AUTO not in counted:
         return grow(lambda family: answer(family, way))
-    from liftgbp.counting import ConditionedAnswers, with_reason
+    from liftgbp.counting import SummedAnswers, with_reason
 
     # What counts gain is found out once, over the scopes of factors.
     first = answer("intersections", way)
-    assert isinstance(first, ConditionedAnswers)
-    chosen = first.conditioning
+    assert isinstance(first, SummedAnswers)
+    chosen = first.sum_over
     grown = grow(lambda family: answer(family, way, chosen.predicates))
     return with_reason(grown, chosen.reason)
 

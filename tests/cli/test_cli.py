@@ -245,7 +245,7 @@ BAD_CALLS = {
         f"cannot write {LONG}.csv",
     ),
     "auto and a predicate": (
-        ("query", SMOKERS, "-n", "person=3", "--condition", "auto", "--condition", "smokes"),
+        ("query", SMOKERS, "-n", "person=3", "--sum-over", "auto", "--sum-over", "smokes"),
         "auto alone",
     ),
     "far too many points": (
@@ -427,7 +427,7 @@ def test_wrong_queries_of_networks_are_refused_before_the_run(
 
 @pytest.mark.parametrize(
     ("options", "reason"),
-    [(("--solver", "flooding"), "--solver descent"), (("--condition", "smokes"), "each count")],
+    [(("--solver", "flooding"), "--solver descent"), (("--sum-over", "smokes"), "each count")],
 )
 def test_where_there_are_no_minima_to_show(
     shell: Shell, options: tuple[str, ...], reason: str

@@ -91,7 +91,7 @@ def test_things_that_differ_in_pairs_are_trusted_only_near_the_truth(
     else:
         assert not answers.verdict.plausible
         assert answers.log_z > truth.log_z + 0.1
-    counted = infer(model, {"thing": things}, condition="s")
+    counted = infer(model, {"thing": things}, sum_over="s")
     assert counted.log_z == pytest.approx(truth.log_z, rel=1e-12)
 
 

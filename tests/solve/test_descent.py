@@ -170,7 +170,7 @@ def test_a_flat_valley_is_no_answer() -> None:
     answers = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3})
     assert answers.status is Status.NO_MINIMUM
     assert answers.verdict.kind is Kind.VALLEY
-    exact = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3}, condition="p")
+    exact = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3}, sum_over="p")
     assert exact.log_z == pytest.approx(math.log(2), rel=1e-12)
     assert exact.marginal("p(x)") == pytest.approx(0.5, rel=1e-12)
 

@@ -211,7 +211,7 @@ def cli() -> None:
 @_evidence_options
 @_via
 @click.option(
-    "--condition",
+    "--sum-over",
     multiple=True,
     metavar="PREDICATE",
     help="Sum over how many objects have this unary predicate; auto takes the one that matters "

@@ -112,10 +112,10 @@ def network_options(
     """The options that make sense for a Markov random field; others are refused."""
     sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
     via, table_cap = options.pop("via"), options.pop("table_cap")
-    if sizes or weights or closed or known or options.pop("condition"):
+    if sizes or weights or closed or known or options.pop("sum_over"):
         raise click.UsageError(
             "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known and "
-            "--condition do not apply"
+            "--sum-over do not apply"
         )
     if via != VIA or table_cap != TABLE_CAP:
         raise click.UsageError(

@@ -70,7 +70,7 @@ def _growth_table(growth: dict[str, Any], rows: list[dict[str, Any]]) -> Table:
 
 
 def _why_no_minima(result: dict[str, Any]) -> str:
-    if "conditioning" in result:
+    if "sum_over" in result:
         return "each count has its own"
     if result["solver"]["name"] == "flooding":
         return "flooding finds one stationary point at most; --solver descent looks for all"
@@ -127,8 +127,8 @@ def _show_run(console: Console, result: dict[str, Any]) -> None:
     console.print(f"log Z = {log_z}   {_regions_text(regions)}")
     if result["evidence"] is not None:
         console.print(_evidence_text(result["evidence"]))
-    if "conditioning" in result:
-        console.print(_conditioning_text(result["conditioning"]))
+    if "sum_over" in result:
+        console.print(_sum_text(result["sum_over"]))
     good = solver["status"] == "converged"
     residual = "undefined" if solver["residual"] is None else f"{solver['residual']:.1e}"
     console.print(
@@ -171,21 +171,21 @@ def _evidence_text(evidence: dict[str, Any]) -> str:
     return f"evidence: {', '.join(parts)}; {ways[evidence['via']]}"
 
 
-def _conditioning_text(conditioning: dict[str, Any]) -> str:
-    """What was conditioned on, and which counts are most likely."""
-    if not conditioning["predicates"]:
-        return str(conditioning["reason"])
-    peaks = [peak for peak in conditioning["most_likely"] if peak["share"] >= SMALLEST_SHARE]
+def _sum_text(summed: dict[str, Any]) -> str:
+    """The counts that were summed, and which counts are most likely."""
+    if not summed["predicates"]:
+        return str(summed["reason"])
+    peaks = [peak for peak in summed["most_likely"] if peak["share"] >= SMALLEST_SHARE]
     listed = [f"{peak['counts']} ({peak['share']:.3g})" for peak in peaks[:MOST_PEAKS]]
     if len(peaks) > MOST_PEAKS:
         listed.append(f"{len(peaks) - MOST_PEAKS} more")
     text = (
-        f"conditioned on {', '.join(conditioning['predicates'])}: {conditioning['counts_visited']} "
+        f"summed over {', '.join(summed['predicates'])}: {summed['counts_visited']} "
         f"counts visited, peaks (share around each) {', '.join(listed)}"
     )
-    if conditioning["untrusted_share"] > 0:
-        text += f"\nshare of counts that are not trustworthy: {conditioning['untrusted_share']:.2g}"
-    return f"{text}\n{conditioning['reason']}" if conditioning["reason"] else text
+    if summed["untrusted_share"] > 0:
+        text += f"\nshare of counts that are not trustworthy: {summed['untrusted_share']:.2g}"
+    return f"{text}\n{summed['reason']}" if summed["reason"] else text
 
 
 def show_graph(result: dict[str, Any]) -> None:

@@ -1,9 +1,9 @@
-"""The conditioning room: sums over how many objects have a property.
+"""The counting room: sums over how many objects have a property.
 
 Knows counts, and the stages from a normal form to answers; knows nothing of how they are solved.
 """
 
-from liftgbp.counting.condition import condition, with_reason
-from liftgbp.counting.mixture import ConditionedAnswers, Conditioning
+from liftgbp.counting.mixture import CountSum, SummedAnswers
+from liftgbp.counting.sums import sum_over_counts, with_reason
 
-__all__ = ["ConditionedAnswers", "Conditioning", "condition", "with_reason"]
+__all__ = ["CountSum", "SummedAnswers", "sum_over_counts", "with_reason"]

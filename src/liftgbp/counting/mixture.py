@@ -32,8 +32,8 @@ from liftgbp.signature import objects_of
 
 
 @dataclass(frozen=True, slots=True)
-class Conditioning:
-    """What an answer was conditioned on.
+class CountSum:
+    """Over which counts an answer was summed.
 
     `visited` is how many counts were solved; `peaks` are the most likely ones in words, each with
     the share of the counts around it; `untrusted` is the share of counts whose solution should not
@@ -47,7 +47,7 @@ class Conditioning:
     reason: str = ""
 
     def as_dict(self) -> dict[str, object]:
-        """The conditioning for JSON."""
+        """The sum for JSON."""
         return {
             "predicates": list(self.predicates),
             "counts_visited": self.visited,
@@ -57,21 +57,21 @@ class Conditioning:
         }
 
     def __str__(self) -> str:
-        return f"conditioned on {', '.join(self.predicates)}, {self.visited} counts"
+        return f"summed over {', '.join(self.predicates)}, {self.visited} counts"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConditionedAnswers(Answers):
+class SummedAnswers(Answers):
     """Answers that sum over how many objects have some properties.
 
     `graph`, `plan` and the verdict are those of the most likely counts.
     """
 
-    conditioning: Conditioning = field(kw_only=True)
+    sum_over: CountSum = field(kw_only=True)
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
-        return {**super().as_dict(queries), "conditioning": self.conditioning.as_dict()}
+        return {**super().as_dict(queries), "sum_over": self.sum_over.as_dict()}
 
 
 @dataclass(frozen=True, eq=False, slots=True)

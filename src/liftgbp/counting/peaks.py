@@ -496,6 +496,6 @@ def _even(step: int) -> int:
 
 def _too_many_counts() -> CapacityError:
     return CapacityError(
-        f"the sum needs more than {MOST_VISITED} counts; condition on fewer predicates, or tell "
+        f"the sum needs more than {MOST_VISITED} counts; sum over fewer predicates, or tell "
         "fewer objects apart by rules and evidence"
     )

@@ -34,7 +34,7 @@ class Status(Enum):
             Status.IMPRECISE: "the counts of this domain exceed double precision: do not trust "
             "these numbers; try solver='descent', or a smaller domain",
             Status.NO_MINIMUM: "no plausible minimum of the free energy was found: do not trust "
-            "these numbers; try other regions, a sum over counts (condition), or smaller weights",
+            "these numbers; try other regions, a sum over counts (sum_over), or smaller weights",
         }[self]
 
 

@@ -1,4 +1,4 @@
-"""Conditioning on counts against closed forms, exact inference, and ground message passing."""
+"""Sums over counts against closed forms, exact inference, and ground message passing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings
 import liftgbp
 from liftgbp import reference
 from liftgbp.check import GroundObjects
-from liftgbp.counting import ConditionedAnswers
+from liftgbp.counting import SummedAnswers
 from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.evidence import Evidence, Known, Relation
 from liftgbp.model.model import Model
@@ -35,9 +35,9 @@ rich(person)
 """
 
 
-def conditioned(*arguments: object, **options: object) -> ConditionedAnswers:
+def summed(*arguments: object, **options: object) -> SummedAnswers:
     answers = liftgbp.infer(*arguments, **options)  # type: ignore[arg-type]
-    assert isinstance(answers, ConditionedAnswers)
+    assert isinstance(answers, SummedAnswers)
     return answers
 
 
@@ -92,7 +92,7 @@ def test_the_closed_form_is_that_of_enumeration(weight: float) -> None:
 @pytest.mark.parametrize("size", [2, 3, 4, 7, 30, 200])
 def test_friends_and_smokers_are_exact(size: int, weight: float) -> None:
     model = liftgbp.parse(SMOKERS).with_weights({"w": weight})
-    answers = conditioned(model, {"person": size}, condition="smokes")
+    answers = summed(model, {"person": size}, sum_over="smokes")
     log_z, smokes, friends = closed_form(size, weight)
     assert answers.log_z == pytest.approx(float(log_z), abs=1e-9)
     assert answers.marginal("smokes(x)") == pytest.approx(float(smokes), abs=1e-9)
@@ -103,20 +103,20 @@ def test_friends_and_smokers_are_exact(size: int, weight: float) -> None:
 @pytest.mark.parametrize("weight", [0.3, 1.4])
 def test_friends_and_smokers_are_exact_in_a_million(weight: float) -> None:
     model = liftgbp.parse(SMOKERS).with_weights({"w": weight})
-    answers = conditioned(model, {"person": 10**6}, condition="smokes")
+    answers = summed(model, {"person": 10**6}, sum_over="smokes")
     log_z, smokes, friends = closed_form(10**6, weight)
     assert answers.log_z == pytest.approx(float(log_z), rel=1e-14)
     assert answers.marginal("smokes(x)") == pytest.approx(float(smokes), abs=1e-6)
     assert answers.marginal("friends(x,y)") == pytest.approx(float(friends), abs=1e-6)
-    assert {text for text, _ in answers.conditioning.peaks} == {"smokes: 0", "smokes: 1000000"}
-    assert answers.conditioning.visited < 500
+    assert {text for text, _ in answers.sum_over.peaks} == {"smokes: 0", "smokes: 1000000"}
+    assert answers.sum_over.visited < 500
 
 
 def test_a_wide_maximum_in_a_million() -> None:
     """People who smoke independently, and agree a little: the sum against 50 digits."""
     size = 10**6
     model = liftgbp.parse("s(thing)\n-0.4 s(x)\n$w = 0.5\n$w/|thing| s(x) <=> s(y) | x != y")
-    answers = conditioned(model, {"thing": size}, condition="s")
+    answers = summed(model, {"thing": size}, sum_over="s")
     mpmath.mp.dps = 50
     w, odds = mpmath.mpf(0.5 / size), mpmath.mpf(-0.4)
 
@@ -140,7 +140,7 @@ def test_a_wide_maximum_in_a_million() -> None:
 def test_transitive_friends_come_nearer_to_exact() -> None:
     model = liftgbp.parse(SMOKERS + TRANSITIVE)
     plain = liftgbp.infer(model, {"person": 4})
-    answers = conditioned(model, {"person": 4}, condition="smokes")
+    answers = summed(model, {"person": 4}, sum_over="smokes")
     diagonal = 4 * math.log(2)
     exact = reference.exact(reference.ground(model, {"person": 4}))
     truth = exact.marginals[reference.GroundAtom("friends", (0, 1))][1]
@@ -154,7 +154,7 @@ def test_transitive_friends_come_nearer_to_exact() -> None:
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_two_predicates_are_exact(size: int) -> None:
     model = liftgbp.parse(TWO)
-    answers = conditioned(model, {"person": size}, condition=("smokes", "rich"))
+    answers = summed(model, {"person": size}, sum_over=("smokes", "rich"))
     exact = reference.exact(reference.ground(model, {"person": size}))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-10)
     for row, atom in answers.all_with_examples:
@@ -166,7 +166,7 @@ def test_two_predicates_are_exact(size: int) -> None:
 def test_two_predicates_among_many(size: int) -> None:
     """The plain sum over how many people smoke, are rich, both or neither."""
     model = liftgbp.parse(TWO)
-    answers = conditioned(model, {"person": size}, condition=("smokes", "rich"))
+    answers = summed(model, {"person": size}, sum_over=("smokes", "rich"))
     w, v = 1.4, 0.7
     logs, rich = [], []
     for both in range(size + 1):
@@ -193,7 +193,7 @@ def test_two_predicates_among_many(size: int) -> None:
 
 def test_joints_and_conditionals() -> None:
     model = liftgbp.parse(SMOKERS)
-    answers = conditioned(model, {"person": 3}, condition="smokes")
+    answers = summed(model, {"person": 3}, sum_over="smokes")
     exact = {True: 0.0, False: 0.0}
     worlds = itertools.product((0, 1), repeat=3 + 6)
     pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
@@ -214,7 +214,7 @@ def test_joints_and_conditionals() -> None:
     )
 
 
-def conditioned_ground(
+def summed_ground(
     model: Model, domain: dict[str, int], evidence: Evidence, predicate: str, iterations: int
 ) -> tuple[float, dict[reference.GroundAtom, np.ndarray]]:
     """log Z and marginals by ground message passing given each assignment of a predicate."""
@@ -266,14 +266,14 @@ def test_counts_stand_for_all_assignments(case: tuple[Model, dict[str, int], Evi
     try:
         free = reference.ground(model, domain, evidence)
         assume(any(atom.predicate == "p" for atom in free.atoms))
-        log_z, marginals = conditioned_ground(model, domain, evidence, "p", iterations)
+        log_z, marginals = summed_ground(model, domain, evidence, "p", iterations)
     except (ContradictionError, CapacityError):
         assume(False)
-    answers = conditioned(
+    answers = summed(
         model,
         domain,
         evidence=evidence,
-        condition="p",
+        sum_over="p",
         solver="flooding",
         iterations=iterations,
         tol=1e-300,
@@ -295,7 +295,7 @@ def test_observed_objects_are_not_split() -> None:
         "friends": Relation(np.array([[0, 2], [2, 1]]), np.array([1, 0])),
     }
     evidence = Evidence(model, facts)
-    answers = conditioned(model, {"person": 4}, evidence=evidence, condition="smokes")
+    answers = summed(model, {"person": 4}, evidence=evidence, sum_over="smokes")
     exact = reference.exact(reference.ground(model, {"person": 4}, evidence))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-10)
     for name, number in (("Anna", 0), ("Carl", 2)):
@@ -311,7 +311,7 @@ def test_observed_objects_are_not_split() -> None:
 
 def test_hard_formulas_rule_out_counts() -> None:
     model = liftgbp.parse("s(thing)\nt(thing)\ns(x) => s(y).\n0.5 s(x) ^ t(y)")
-    answers = conditioned(model, {"thing": 5}, condition="s")
+    answers = summed(model, {"thing": 5}, sum_over="s")
     exact = reference.exact(reference.ground(model, {"thing": 5}))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-10)
     assert answers.marginal("t(x)") == pytest.approx(
@@ -319,30 +319,30 @@ def test_hard_formulas_rule_out_counts() -> None:
     )
     nothing = liftgbp.parse("s(thing)\ns(x).\n!s(x).")
     with pytest.raises(ContradictionError):
-        liftgbp.infer(nothing, {"thing": 5}, condition="s")
+        liftgbp.infer(nothing, {"thing": 5}, sum_over="s")
 
 
 def test_auto_takes_what_changes_most() -> None:
     model = liftgbp.parse(TWO)
-    answers = conditioned(model, {"person": 5}, condition="auto")
+    answers = summed(model, {"person": 5}, sum_over="auto")
     changes = {
-        name: conditioned(model, {"person": 5}, condition=name).log_z
+        name: summed(model, {"person": 5}, sum_over=name).log_z
         - liftgbp.infer(model, {"person": 5}).log_z
         for name in ("smokes", "rich")
     }
-    (chosen,) = answers.conditioning.predicates
+    (chosen,) = answers.sum_over.predicates
     assert chosen == max(changes, key=lambda name: abs(changes[name]))
-    assert "smokes +" in answers.conditioning.reason
+    assert "smokes +" in answers.sum_over.reason
 
 
 @pytest.mark.parametrize("leaf", ["0.8 smokes(x) => cancer(x)", "cancer(x) <=> !smokes(x)."])
 def test_auto_leaves_out_what_another_count_settles(leaf: str) -> None:
     model = liftgbp.parse(f"cancer(person)\n{SMOKERS}{TRANSITIVE}{leaf}")
-    answers = conditioned(model, {"person": 4}, condition="auto")
-    assert answers.conditioning.predicates == ("smokes",)
-    assert "cancer" not in answers.conditioning.reason
+    answers = summed(model, {"person": 4}, sum_over="auto")
+    assert answers.sum_over.predicates == ("smokes",)
+    assert "cancer" not in answers.sum_over.reason
     # The count of the one that is left out would add nothing.
-    both = conditioned(model, {"person": 4}, condition=["smokes", "cancer"])
+    both = summed(model, {"person": 4}, sum_over=["smokes", "cancer"])
     assert answers.log_z == pytest.approx(both.log_z, abs=1e-9)
     cancer = both.marginal("cancer(x)")
     assert answers.marginal("cancer(x)") == pytest.approx(cancer, abs=1e-9)
@@ -350,7 +350,7 @@ def test_auto_leaves_out_what_another_count_settles(leaf: str) -> None:
 
 def test_auto_tries_one_of_two_that_settle_each_other() -> None:
     model = liftgbp.parse("s(thing)\nc(thing)\n0.5 s(x) <=> c(y)\n1 c(x)")
-    answers = conditioned(model, {"thing": 5}, condition="auto")
+    answers = summed(model, {"thing": 5}, sum_over="auto")
     # Pairs meet with weight 0.5 where both are true or both are false; c has a weight of its own.
     terms = [
         math.comb(5, s) * math.comb(5, c) * math.exp(0.5 * (s * c + (5 - s) * (5 - c)) + c)
@@ -358,37 +358,35 @@ def test_auto_tries_one_of_two_that_settle_each_other() -> None:
         for c in range(6)
     ]
     assert answers.log_z == pytest.approx(math.log(math.fsum(terms)), abs=1e-9)
-    assert len(answers.conditioning.predicates) == 1
+    assert len(answers.sum_over.predicates) == 1
 
 
 def test_auto_keeps_what_is_linked_across_objects() -> None:
     model = liftgbp.parse(f"cancer(person)\n{SMOKERS}0.3 cancer(x) ^ cancer(y) | x != y")
-    answers = conditioned(model, {"person": 4}, condition="auto")
-    assert "cancer" in answers.conditioning.reason
+    answers = summed(model, {"person": 4}, sum_over="auto")
+    assert "cancer" in answers.sum_over.reason
 
 
 def test_auto_takes_none_where_nothing_is_gained() -> None:
     model = liftgbp.parse("s(thing)\nt(thing)\n0.5 s(x) ^ t(x)")
-    answers = conditioned(model, {"thing": 100}, condition="auto")
-    assert answers.conditioning.predicates == ()
-    assert "none changes log Z" in answers.conditioning.reason
+    answers = summed(model, {"thing": 100}, sum_over="auto")
+    assert answers.sum_over.predicates == ()
+    assert "none changes log Z" in answers.sum_over.reason
     assert answers.log_z == liftgbp.infer(model, {"thing": 100}).log_z
     binary = liftgbp.parse("r(thing, thing)\n0.5 r(x,y)")
-    answers = conditioned(binary, {"thing": 100}, condition="auto")
-    assert "no unary Boolean one" in answers.conditioning.reason
+    answers = summed(binary, {"thing": 100}, sum_over="auto")
+    assert "no unary Boolean one" in answers.sum_over.reason
 
 
 def test_doubtful_counts_show_in_the_status() -> None:
     model = liftgbp.parse(SMOKERS + "1.4 friends(x,y) ^ friends(y,z) => friends(z,u) | distinct\n")
-    answers = conditioned(
-        model, {"person": 8}, condition="smokes", solver="flooding", iterations=40
-    )
+    answers = summed(model, {"person": 8}, sum_over="smokes", solver="flooding", iterations=40)
     assert answers.status is not liftgbp.Status.CONVERGED
-    assert answers.conditioning.untrusted > 0.1
+    assert answers.sum_over.untrusted > 0.1
 
 
 @pytest.mark.parametrize(
-    ("condition", "message"),
+    ("sum_over", "message"),
     [
         ("drinks", "no such predicate; possible here: smokes"),
         ("friends", "it takes 2 arguments.*possible here: smokes"),
@@ -396,10 +394,10 @@ def test_doubtful_counts_show_in_the_status() -> None:
         (("smokes", "friends"), "it takes 2 arguments"),
     ],
 )
-def test_what_cannot_be_counted(condition: str, message: str) -> None:
+def test_what_cannot_be_counted(sum_over: str, message: str) -> None:
     model = liftgbp.parse(f"{SMOKERS}\nmood(person) : {{low, high}}")
     with pytest.raises(InputError, match=message):
-        liftgbp.infer(model, {"person": 5}, condition=condition)
+        liftgbp.infer(model, {"person": 5}, sum_over=sum_over)
 
 
 def test_what_is_known_need_not_be_counted() -> None:
@@ -408,15 +406,15 @@ def test_what_is_known_need_not_be_counted() -> None:
     counted = Evidence(model, known=(Known("person", (("smokes", 1),), 5),))
     for evidence in (closed, counted):
         with pytest.raises(InputError, match="all atoms of smokes are observed"):
-            liftgbp.infer(model, {"person": 5}, evidence=evidence, condition="smokes")
+            liftgbp.infer(model, {"person": 5}, evidence=evidence, sum_over="smokes")
 
 
 def test_too_many_classes_to_count() -> None:
     names = ", ".join(f"P{k}" for k in range(12))
     facts = "\n".join(f"{0.1 * k} smokes(P{k})" for k in range(12))
     model = liftgbp.parse(f"person = {{{names}}}\n{SMOKERS}{facts}\n")
-    with pytest.raises(CapacityError, match="conditioning on smokes"):
-        liftgbp.infer(model, {"person": 100}, condition="smokes")
+    with pytest.raises(CapacityError, match="the sum over smokes"):
+        liftgbp.infer(model, {"person": 100}, sum_over="smokes")
 
 
 @pytest.mark.parametrize("weight", [1e6, 1e10, 1e14])
@@ -424,7 +422,7 @@ def test_weights_that_leave_no_choice(weight: float) -> None:
     """Only worlds without a smoker whose friend does not smoke are left: count them."""
     rule = f"{weight} friends(x,y) ^ smokes(x) => smokes(y) | x != y"
     model = liftgbp.parse(f"friends(person,person)\nsmokes(person)\n{rule}")
-    answers = liftgbp.infer(model, {"person": 4}, condition="smokes")
+    answers = liftgbp.infer(model, {"person": 4}, sum_over="smokes")
     worlds = {k: math.comb(4, k) * 2 ** (12 - k * (4 - k)) for k in range(5)}
     share = sum(w * (12 - k * (4 - k)) / 24 for k, w in worlds.items()) / sum(worlds.values())
     assert answers.marginal("friends(x,y)") == pytest.approx(share, rel=1e-12)
@@ -434,10 +432,10 @@ def test_predicates_are_chosen_once_while_regions_grow() -> None:
     model = liftgbp.parse(
         "friends(person,person)\nsmokes(person)\n1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y"
     )
-    answers = liftgbp.infer(model, {"person": 4}, condition="auto", regions="auto")
-    assert isinstance(answers, ConditionedAnswers)
-    assert answers.conditioning.predicates == ("smokes",)
-    assert "smokes was chosen" in answers.conditioning.reason
+    answers = liftgbp.infer(model, {"person": 4}, sum_over="auto", regions="auto")
+    assert isinstance(answers, SummedAnswers)
+    assert answers.sum_over.predicates == ("smokes",)
+    assert "smokes was chosen" in answers.sum_over.reason
     assert len(answers.growth) >= 1
     exact = reference.exact(reference.ground(model, {"person": 4}))
     assert answers.log_z == pytest.approx(exact.log_z, rel=1e-12)
@@ -445,9 +443,9 @@ def test_predicates_are_chosen_once_while_regions_grow() -> None:
 
 def test_regions_grow_where_no_predicate_can_be_chosen() -> None:
     model = liftgbp.parse("r(person,person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct")
-    answers = liftgbp.infer(model, {"person": 4}, condition="auto", regions="auto")
-    assert isinstance(answers, ConditionedAnswers)
-    assert "no predicate was chosen" in answers.conditioning.reason
+    answers = liftgbp.infer(model, {"person": 4}, sum_over="auto", regions="auto")
+    assert isinstance(answers, SummedAnswers)
+    assert "no predicate was chosen" in answers.sum_over.reason
     exact = reference.exact(reference.ground(model, {"person": 4}))
     assert answers.log_z == pytest.approx(exact.log_z, rel=1e-9)
     assert len(answers.growth) >= 3

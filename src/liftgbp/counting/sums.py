@@ -1,4 +1,4 @@
-"""Conditioning on how many objects have a property: the sum over all counts.
+"""The sum over how many objects have a property.
 
 A unary Boolean predicate may carry fluctuations of the whole domain that no small region sees: how
 many people smoke? For each count the objects split into classes of those that have the property
@@ -18,9 +18,9 @@ from functools import partial
 import numpy as np
 
 from liftgbp.counting.mixture import (
-    ConditionedAnswers,
-    Conditioning,
+    CountSum,
     MixedReader,
+    SummedAnswers,
     peak_texts,
 )
 from liftgbp.counting.peaks import Weighed, weigh
@@ -47,7 +47,7 @@ UNTRUSTED = 1e-6
 Progress = Callable[[str, int, int], None]
 
 
-def condition(
+def sum_over_counts(
     model: Model,
     sizes: Mapping[str, int] | None,
     predicates: str | Sequence[str],
@@ -58,14 +58,14 @@ def condition(
     options: SolverOptions = DEFAULT,
     table_cap: int = TABLE_CAP,
     progress: Progress = lambda stage, done, total: None,
-) -> ConditionedAnswers:
+) -> SummedAnswers:
     """Answers by summing over how many objects have these unary predicates.
 
     `auto` takes the predicate that changes log Z most, or none if all leave it as it is.
 
     >>> from liftgbp.model.parser import parse
     >>> model = parse("s(thing)\\n0.5 s(x) <=> s(y) | x != y")
-    >>> answers = condition(model, {"thing": 3}, "s")
+    >>> answers = sum_over_counts(model, {"thing": 3}, "s")
     >>> import math  # 2 worlds in which all 6 pairs agree, 6 worlds in which 2 of them do
     >>> answers.log_z - math.log(2 * math.exp(3) + 6 * math.exp(1)) < 1e-12
     True
@@ -74,15 +74,15 @@ def condition(
     check_solver(solver)
     choose = partial(choose_solver, solver, options=options)
     shattering = Shattering(model, sizes, evidence=evidence, table_cap=table_cap)
-    names = tuple(dict.fromkeys(checked_texts("condition", predicates)))
+    names = tuple(dict.fromkeys(checked_texts("sum_over", predicates)))
     if AUTO in names and len(names) > 1:
-        raise InputError("condition on auto alone, or on predicates that you name")
-    asked = _Conditioner(shattering, regions, choose, progress)
+        raise InputError("sum over auto alone, or over predicates that you name")
+    asked = _Summer(shattering, regions, choose, progress)
     answers = asked.auto() if AUTO in names else asked.on(names)
     return replace(answers, seconds=time.perf_counter() - started)
 
 
-class _Conditioner:
+class _Summer:
     def __init__(
         self, shattering: Shattering, regions: str, choose: Chosen, progress: Progress
     ) -> None:
@@ -91,8 +91,8 @@ class _Conditioner:
         self._choose = choose
         self._progress = progress
 
-    def on(self, names: Sequence[str]) -> ConditionedAnswers:
-        """The answers conditioned on these predicates."""
+    def on(self, names: Sequence[str]) -> SummedAnswers:
+        """The answers summed over the counts of these predicates."""
         for name in names:
             _check(self._shattering.model, name)
         counted = CountedShattering(self._shattering, tuple(names))
@@ -109,7 +109,7 @@ class _Conditioner:
         try:
             weighed = weigh(model.space, exponents, model.is_rough)
         except CapacityError as error:
-            raise CapacityError(f"conditioning on {', '.join(names)}: {error.message}") from None
+            raise CapacityError(f"the sum over {', '.join(names)}: {error.message}") from None
         if weighed is None:
             raise model.impossible or ContradictionError("no count was found that is possible")
         return _answers(names, model, weighed, self._shattering.evidence)
@@ -118,15 +118,15 @@ class _Conditioner:
         number = list(self._shattering.model.predicates).index(name)
         if not any(p == number for split in counted.splits for p, _ in split.cells[0]):
             raise InputError(
-                f"all atoms of {name} are observed, so their count is known; condition on another "
-                "predicate, or leave the condition out"
+                f"all atoms of {name} are observed, so their count is known; sum over another "
+                "predicate, or leave sum_over out"
             )
 
-    def auto(self) -> ConditionedAnswers:
-        """The answers conditioned on the predicate that changes log Z most."""
+    def auto(self) -> SummedAnswers:
+        """The answers summed over the counts of the predicate that changes log Z most."""
         plain = self._plain()
         changes: dict[str, float] = {}
-        found: dict[str, ConditionedAnswers] = {}
+        found: dict[str, SummedAnswers] = {}
         for name in self._candidates():
             try:
                 found[name] = self.on((name,))
@@ -144,7 +144,7 @@ class _Conditioner:
                 "counts could be summed"
             )
             return with_reason(plain, reason)
-        reason = f"{best} was chosen: conditioning on it changes log Z most ({listed})"
+        reason = f"{best} was chosen: summing over its counts changes log Z most ({listed})"
         return with_reason(found[best], reason)
 
     def _plain(self) -> Answers:
@@ -195,22 +195,22 @@ def _check(model: Model, name: str) -> None:
     possible = [p.name for p in model.predicates.values() if _is_unary(p) and _is_boolean(p)]
     others = f"; possible here: {', '.join(possible)}" if possible else ""
     if predicate is None:
-        raise InputError(f"cannot condition on {name}: the model has no such predicate{others}")
+        raise InputError(f"cannot sum over {name}: the model has no such predicate{others}")
     if not _is_unary(predicate):
         raise InputError(
-            f"cannot condition on {name}: it takes {len(predicate.sorts)} arguments, and counts "
+            f"cannot sum over {name}: it takes {len(predicate.sorts)} arguments, and counts "
             f"are for predicates of one{others}"
         )
     if not _is_boolean(predicate):
         raise InputError(
-            f"cannot condition on {name}: its values are {', '.join(predicate.values)}, and counts "
+            f"cannot sum over {name}: its values are {', '.join(predicate.values)}, and counts "
             f"are for true and false{others}"
         )
 
 
 def _answers(
     names: Sequence[str], model: CountedModel, weighed: Weighed, evidence: Evidence | None
-) -> ConditionedAnswers:
+) -> SummedAnswers:
     best = max(weighed.shares, key=weighed.shares.__getitem__)
     top, base = model.solved[best].solution, model.at(best)
     doubtful = {c: s for c, s in weighed.shares.items() if not model.solved[c].trusted}
@@ -224,11 +224,9 @@ def _answers(
         trace=np.zeros(0),
         points=(),
     )
-    conditioning = Conditioning(
-        tuple(names), weighed.visited, peak_texts(model, weighed), untrusted
-    )
+    sum_over = CountSum(tuple(names), weighed.visited, peak_texts(model, weighed), untrusted)
     reader = MixedReader(base.graph, base.plan, evidence, model, weighed)
-    return ConditionedAnswers(reader, solution, 0.0, conditioning=conditioning)
+    return SummedAnswers(reader, solution, 0.0, sum_over=sum_over)
 
 
 def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
@@ -253,15 +251,15 @@ def _status(model: CountedModel, doubtful: Mapping[Counts, float], untrusted: fl
     return Status.NO_MINIMUM if status is Status.CONVERGED else status
 
 
-def with_reason(answers: Answers, reason: str) -> ConditionedAnswers:
+def with_reason(answers: Answers, reason: str) -> SummedAnswers:
     """Answers with what is to be said about the choice of predicates, or that there is none."""
-    if isinstance(answers, ConditionedAnswers):
-        return replace(answers, conditioning=replace(answers.conditioning, reason=reason))
-    return ConditionedAnswers(
+    if isinstance(answers, SummedAnswers):
+        return replace(answers, sum_over=replace(answers.sum_over, reason=reason))
+    return SummedAnswers(
         answers.reader,
         answers.solution,
         answers.seconds,
         growth=answers.growth,
         growth_end=answers.growth_end,
-        conditioning=Conditioning((), 0, (), 0.0, reason),
+        sum_over=CountSum((), 0, (), 0.0, reason),
     )

@@ -1,4 +1,4 @@
-"""Conditioning on counts from the command line."""
+"""Sums over counts from the command line."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ def run(*arguments: str) -> str:
 
 
 def test_json_says_which_counts() -> None:
-    output = run(SMOKERS, "-n", "person=10", "--condition", "smokes", "--json")
-    conditioning = json.loads(output)["conditioning"]
-    assert conditioning["predicates"] == ["smokes"]
-    assert conditioning["counts_visited"] == 11
-    counts = {peak["counts"]: peak["share"] for peak in conditioning["most_likely"]}
+    output = run(SMOKERS, "-n", "person=10", "--sum-over", "smokes", "--json")
+    summed = json.loads(output)["sum_over"]
+    assert summed["predicates"] == ["smokes"]
+    assert summed["counts_visited"] == 11
+    counts = {peak["counts"]: peak["share"] for peak in summed["most_likely"]}
     assert counts == pytest.approx({"smokes: 0": 0.5, "smokes: 10": 0.5})
-    assert conditioning["untrusted_share"] == 0
+    assert summed["untrusted_share"] == 0
 
 
 def test_text_says_which_counts() -> None:
-    output = run(SMOKERS, "-n", "person=10", "--condition", "smokes", "-q", "friends(x,y)")
+    output = run(SMOKERS, "-n", "person=10", "--sum-over", "smokes", "-q", "friends(x,y)")
     assert "0.494691" in output
-    assert "conditioned on smokes: 11 counts visited" in output
+    assert "summed over smokes: 11 counts visited" in output
     assert "smokes: 0 (0.5)" in output
 
 
 def test_auto_says_why() -> None:
-    output = run(SMOKERS, "-n", "person=10", "--condition", "auto")
-    assert "conditioned on smokes" in output
+    output = run(SMOKERS, "-n", "person=10", "--sum-over", "auto")
+    assert "summed over smokes" in output
     assert "changes log Z most" in output
-    transitive = run(str(MODELS / "transitive.mln"), "-n", "person=4", "--condition", "auto")
+    transitive = run(str(MODELS / "transitive.mln"), "-n", "person=4", "--sum-over", "auto")
     assert "no predicate was chosen" in transitive
 
 
 def test_all_atoms_are_written(tmp_path: Path) -> None:
     path = tmp_path / "all.csv"
-    run(SMOKERS, "-n", "person=3", "--condition", "smokes", "--all", str(path))
+    run(SMOKERS, "-n", "person=3", "--sum-over", "smokes", "--all", str(path))
     rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
     assert len(rows) == 9 + 3
     smokes = [float(row[-1]) for row in rows if row[0] == "smokes"]
@@ -58,10 +58,10 @@ def test_all_atoms_are_written(tmp_path: Path) -> None:
 def test_graphs_of_other_tools_have_no_predicates(tmp_path: Path) -> None:
     path = tmp_path / "one.uai"
     path.write_text("MARKOV\n1\n2\n1\n1 0\n2\n1 2\n", encoding="utf-8")
-    with pytest.raises(Exception, match="--condition do not apply"):
-        run(str(path), "--condition", "smokes")
+    with pytest.raises(Exception, match="--sum-over do not apply"):
+        run(str(path), "--sum-over", "smokes")
 
 
 def test_ground_road_has_no_classes_to_count() -> None:
     with pytest.raises(Exception, match="use via='lifted'"):
-        run(SMOKERS, "-n", "person=4", "--condition", "smokes", "--via", "ground")
+        run(SMOKERS, "-n", "person=4", "--sum-over", "smokes", "--via", "ground")
