@@ -5,17 +5,31 @@ from __future__ import annotations
 import contextlib
 import csv
 import importlib.util
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from liftgbp.errors import InputError
+
+Schema: TypeAlias = Mapping[str, type[str] | type[float] | type[int] | type[bool]]
+"""The columns of a table in their order, each with the type of its cells."""
+
+SQL_TYPES = {str: "VARCHAR", float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN"}
+NUMPY_TYPES = {str: object, float: np.float64, int: np.int64, bool: np.bool_}
+
+ROWS_AT_ONCE = 10**5
+"""Rows that are handed to DuckDB together: enough to be fast, few enough to fit in memory."""
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A place to write to; what is there when all went well becomes the file.
+    """A temporary path to write to, which replaces the file once everything is written.
 
-    A file that was there before stays whole until the new one is complete.
+    A file that existed before stays intact until then.
     """
     unfinished = path.with_name(f"{path.stem}.unfinished{path.suffix}")
     try:
@@ -28,11 +42,11 @@ def whole_file(path: Path) -> Iterator[Path]:
             unfinished.unlink(missing_ok=True)
 
 
-def check_writable(path: Path, endings: Iterable[str]) -> None:
-    """Refuse what could not be written, before anything is computed."""
-    if path.suffix not in endings:
+def check_writable(path: Path, extensions: Iterable[str]) -> None:
+    """Refuse a file that could not be written, before anything is computed."""
+    if path.suffix not in extensions:
         raise InputError(
-            f"cannot write {path}: the ending must be one of {', '.join(sorted(endings))}"
+            f"cannot write {path}: the extension must be one of {', '.join(sorted(extensions))}"
         )
     if path.suffix == ".parquet":
         need_module("duckdb", "data", "writing .parquet")
@@ -40,7 +54,7 @@ def check_writable(path: Path, endings: Iterable[str]) -> None:
 
 
 def check_place(path: Path) -> None:
-    """Refuse a place where no file can be."""
+    """Refuse a path at which no file can be created."""
     try:
         reason = "it is a directory" if path.is_dir() else ""
         if not path.parent.is_dir():
@@ -57,23 +71,61 @@ def need_module(module: str, extra: str, what: str) -> None:
         raise InputError(f"{what} needs {module}; install it with pip install 'liftgbp[{extra}]'")
 
 
-def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a table; the ending of the path, .csv or .parquet, says how."""
-    if path.suffix == ".csv":
-        _write_csv(path, header, rows)
+def write_table(path: Path, schema: Schema, rows: Iterable[Sequence[object]]) -> None:
+    """Write a table; the extension of the path, .csv or .parquet, says in which format."""
+    if path.suffix == ".parquet":
+        _write_parquet(path, schema, rows)
         return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        write_csv(file, schema, rows)
+
+
+def write_csv(file: IO[str], schema: Schema, rows: Iterable[Sequence[object]]) -> None:
+    r"""Write a table as CSV; truth values are written in lower case, as in models.
+
+    >>> import sys
+    >>> write_csv(sys.stdout, {"atom": str, "observed": bool}, [["friends(Anna,Bob)", True]])
+    atom,observed
+    "friends(Anna,Bob)",true
+    """
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(schema)
+    truth = [k for k, kind in enumerate(schema.values()) if kind is bool]
+    if not truth:
+        writer.writerows(rows)
+        return
+    for row in rows:
+        cells = list(row)
+        for k in truth:
+            cells[k] = "true" if cells[k] else "false"
+        writer.writerow(cells)
+
+
+def _write_parquet(path: Path, schema: Schema, rows: Iterable[Sequence[object]]) -> None:
+    """Write typed columns, so that no type is ever guessed from the first rows."""
     import duckdb
 
-    table = path.with_suffix(".csv")
-    try:
-        _write_csv(table, header, rows)
-        duckdb.read_csv(str(table)).write_parquet(str(path))
-    finally:
-        table.unlink(missing_ok=True)
+    if len({name.lower() for name in schema}) < len(schema):
+        raise InputError(
+            f"cannot write {path.suffix}: some columns differ only in case; write .csv instead"
+        )
+    remaining = iter(rows)
+    with duckdb.connect() as connection:
+        columns = ", ".join(f"{_quoted(name)} {SQL_TYPES[kind]}" for name, kind in schema.items())
+        connection.execute(f"CREATE TABLE written ({columns})")
+        while chunk := list(islice(remaining, ROWS_AT_ONCE)):
+            # Numbered columns, since DuckDB does not tell `a` from `A`.
+            arrays: dict[str, NDArray[Any]] = {
+                f"c{k}": np.array(cells, dtype=NUMPY_TYPES[kind])
+                for k, (cells, kind) in enumerate(
+                    zip(zip(*chunk, strict=True), schema.values(), strict=True)
+                )
+            }
+            connection.register("chunk", arrays)
+            connection.execute("INSERT INTO written SELECT * FROM chunk")
+            connection.unregister("chunk")
+        connection.table("written").write_parquet(str(path))
 
 
-def _write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(header)
-        writer.writerows(rows)
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -100,14 +100,14 @@ def test_counts_without_names(model: Path) -> None:
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_every_atom(model: Path, facts: Path, tmp_path: Path, via: str, ending: str) -> None:
     output = tmp_path / f"all.{ending}"
-    options = ("--closed", "friends", "--via", via, "-n", "person=4")
+    options = ("--closed", "friends", "--via", via, "-n", "person=4", "--observed")
     run("query", model, "-e", facts, *options, "--all", output)
     if ending == "csv":
         with output.open(encoding="utf-8") as file:
             rows = {row["atom"]: float(row["probability"]) for row in csv.DictReader(file)}
     else:
         found = duckdb.read_parquet(str(output)).fetchall()
-        rows = {atom: probability for _, atom, _, probability in found}
+        rows = {atom: probability for _, atom, _, probability, _ in found}
     assert len(rows) == 16 + 4
     assert rows["friends(Anna,Bob)"] == 1.0
     assert rows["friends(Bob,Anna)"] == rows["friends(#4,#4)"] == 0.0
@@ -115,6 +115,46 @@ def test_every_atom(model: Path, facts: Path, tmp_path: Path, via: str, ending: 
     for number, name in enumerate(("Bob", "Carl", "#4"), start=1):
         marginal = wanted.marginals[reference.GroundAtom("smokes", (number,))]
         assert rows[f"smokes({name})"] == pytest.approx(float(marginal[1]))
+
+
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+@pytest.mark.parametrize("closed", [(), ("--closed", "friends")])
+def test_observed_atoms(model: Path, tmp_path: Path, via: str, closed: tuple[str, ...]) -> None:
+    facts = tmp_path / "facts.db"
+    facts.write_text("friends(Anna,Bob)\nfriends(Bob,Carl)\n!smokes(Anna)\n0.7 smokes(Bob)\n")
+    command = ("query", model, "-e", facts, *closed, "--known", "smokes(x)=2", "-n", "person=6")
+
+    def written(*options: str) -> dict[str, str]:
+        output = tmp_path / "all.csv"
+        run(*command, "--via", via, "--all", output, *options)
+        with output.open(encoding="utf-8") as file:
+            return {row["atom"]: row["observed"] for row in csv.DictReader(file)}
+
+    names = ("Anna", "Bob", "Carl", "#4", "#5", "#6")
+    friends = {f"friends({a},{b})" for a in names for b in names}
+    # An uncertain fact is no observation; two unnamed objects are known to smoke.
+    observed = {"smokes(Anna)", "smokes(#4)", "smokes(#5)", "friends(Anna,Bob)"}
+    observed |= friends if closed else {"friends(Bob,Carl)"}
+    every = friends | {f"smokes({name})" for name in names}
+    assert written() == dict.fromkeys(every - observed, "false")
+    assert written("--observed") == {a: str(a in observed).lower() for a in every}
+
+
+def test_all_atoms_of_a_network_but_the_observed(tmp_path: Path) -> None:
+    network, evidence = tmp_path / "net.uai", tmp_path / "net.uai.evid"
+    network.write_text("MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n", encoding="utf-8")
+    evidence.write_text("1 0 1\n", encoding="utf-8")
+    output = tmp_path / "all.csv"
+    run("query", network, "-e", evidence, "--all", output)
+    assert [line.split(",")[1] for line in output.read_text().splitlines()[1:]] == ["x1", "x1"]
+
+
+def test_large_closed_predicates_do_not_count_among_all_atoms(model: Path, tmp_path: Path) -> None:
+    facts, output = tmp_path / "facts.db", tmp_path / "all.csv"
+    facts.write_text("friends(Anna,Bob)\n", encoding="utf-8")
+    options = ("--closed", "friends", "-n", "person=10000", "--all", output)
+    run("query", model, "-e", facts, *options)
+    assert len(output.read_text(encoding="utf-8").splitlines()) == 1 + 10_000
 
 
 @pytest.mark.parametrize("ending", ["uai", "fg", "uai.gz", "FG.GZ"])
@@ -163,7 +203,7 @@ def test_mistakes_are_explained(model: Path, facts: Path, tmp_path: Path) -> Non
     assert f"{bad}:2:" in refused("query", model, "-e", bad)
     assert "unknown via" in refused("query", model, "-e", facts, "--via", "rail")
     assert "-n person=8" in refused("query", model, "-n", "person=5", "--known", "smokes(x)=8")
-    assert "ending" in refused("query", model, "-e", facts, "--all", tmp_path / "all.txt")
+    assert "extension" in refused("query", model, "-e", facts, "--all", tmp_path / "all.txt")
     assert "too many" in refused(
         "query", model, "-n", "person=1e6", "--known", "smokes(x)=8", "--all", tmp_path / "a.csv"
     )

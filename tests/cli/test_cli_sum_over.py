@@ -51,7 +51,7 @@ def test_all_atoms_are_written(tmp_path: Path) -> None:
     run(SMOKERS, "-n", "person=3", "--sum-over", "smokes", "--all", str(path))
     rows = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
     assert len(rows) == 9 + 3
-    smokes = [float(row[-1]) for row in rows if row[0] == "smokes"]
+    smokes = [float(row[-2]) for row in rows if row[0] == "smokes"]
     assert smokes == pytest.approx([0.5, 0.5, 0.5])
 
 

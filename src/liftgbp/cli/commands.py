@@ -208,6 +208,7 @@ def cli() -> None:
     callback=table_file,
     help="Write the marginal of every ground atom to a .csv or .parquet file.",
 )
+@click.option("--observed", is_flag=True, help="With --all, also write observed atoms.")
 @_evidence_options
 @_via
 @click.option(
@@ -231,7 +232,9 @@ def query(
     called x0, x1 and so on, and -e takes a .uai.evid file.
     """
     as_json, minima = options.pop("as_json"), options.pop("minima")
-    everything = options.pop("everything")
+    everything, observed = options.pop("everything"), options.pop("observed")
+    if observed and everything is None:
+        raise click.UsageError("--observed applies to --all only")
     with progress_bar() as progress:
         if is_network(model):
             options = network_options(sizes, weights, options)
@@ -245,7 +248,7 @@ def query(
             )
         if everything is not None:
             progress("writing all atoms", 0, 1)
-            answers.write_all(everything)
+            answers.write_all(everything, observed=observed)
     result = answers.as_dict(queries)
     if as_json:
         click.echo(json.dumps(result, indent=2))

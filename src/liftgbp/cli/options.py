@@ -68,7 +68,7 @@ def table_file(
     """The name of a table to write, refused before the work is done that fills it."""
     if value is not None:
         if not value.endswith((".csv", ".parquet")):
-            raise click.BadParameter(f"the ending of {value} must be .csv or .parquet")
+            raise click.BadParameter(f"the extension of {value} must be .csv or .parquet")
         if not Path(value).parent.is_dir():
             raise click.BadParameter(f"there is no directory {Path(value).parent}")
     return value

@@ -226,13 +226,15 @@ class Answers:
             "closed": sorted(known.closed),
         }
 
-    def write_all(self, path: str | os.PathLike[str]) -> None:
+    def write_all(self, path: str | os.PathLike[str], *, observed: bool = False) -> None:
         """Write the marginal of every ground atom to a `.csv` or `.parquet` file.
 
-        The columns are predicate, atom, value and probability, with one row per value; Boolean
-        atoms have one row, for true.
+        The columns are predicate, atom, value, probability and observed, with one row per value;
+        Boolean atoms have one row, for true. Atoms whose value evidence states (facts, known
+        counts, all atoms of closed predicates) are left out unless `observed` is true.
         """
-        write_every_atom(self.reader, self.solution.log_beliefs, checked_path("path", path))
+        file = checked_path("path", path)
+        write_every_atom(self.reader, self.solution.log_beliefs, file, observed=observed)
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""

@@ -6,10 +6,24 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from liftgbp.files import check_writable, need_module, whole_file, write_table
+from liftgbp.files import Schema, check_writable, need_module, whole_file, write_table
 from liftgbp.sweeps.figure import draw
 
 Record = dict[str, object]
+
+ANSWER_TYPES: Schema = {
+    "query": str,
+    "atom": str,
+    "where": str,
+    "value": str,
+    "probability": float,
+    "log_z": float,
+    "status": str,
+    "minima": int,
+}
+"""The types of columns; what else a record has is a size or, with a dollar sign, a weight."""
+
+LARGEST_BIGINT = 2**63 - 1
 
 
 def check_output(path: Path) -> None:
@@ -26,8 +40,19 @@ def write_records(records: Sequence[Record], path: Path) -> None:
 
 
 def _write_table(records: Sequence[Record], path: Path) -> None:
-    header = list(records[0]) if records else []
-    write_table(path, header, (list(record.values()) for record in records))
+    write_table(path, record_types(records), (list(record.values()) for record in records))
+
+
+def record_types(records: Sequence[Record]) -> Schema:
+    """The columns of a sweep with their types; sizes beyond 64 bits are floating-point numbers."""
+
+    def column_type(name: str) -> type:
+        if name in ANSWER_TYPES or name.startswith("$"):
+            return ANSWER_TYPES.get(name, float)
+        largest = max(int(str(record[name])) for record in records)
+        return int if largest <= LARGEST_BIGINT else float
+
+    return {name: column_type(name) for name in (records[0] if records else ())}
 
 
 def _write_json(records: Sequence[Record], path: Path) -> None:

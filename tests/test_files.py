@@ -1,0 +1,105 @@
+"""Tables keep the types that are stated, whatever their first rows hold."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import liftgbp
+from liftgbp.errors import InputError
+from liftgbp.files import ROWS_AT_ONCE, Schema, write_table
+
+SCHEMA: Schema = {"name": str, "p": float, "size": int, "known": bool}
+ROWS = [("true", 1.0, 3, True), ('a "b", c', 0.1 + 0.2, 2**63 - 1, False), ("17", 1e-300, -1, True)]
+
+
+def test_types_and_values_of_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    write_table(path, SCHEMA, ROWS)
+    found = duckdb.read_parquet(str(path))
+    assert [str(kind) for kind in found.types] == ["VARCHAR", "DOUBLE", "BIGINT", "BOOLEAN"]
+    assert found.columns == list(SCHEMA)
+    assert found.fetchall() == ROWS
+
+
+def test_values_of_csv(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    write_table(path, SCHEMA, ROWS)
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header == list(SCHEMA)
+    assert [(n, float(p), int(s), k == "true") for n, p, s, k in rows] == ROWS
+
+
+def test_a_table_without_rows_has_its_types(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    write_table(path, SCHEMA, [])
+    found = duckdb.read_parquet(str(path))
+    assert [str(kind) for kind in found.types] == ["VARCHAR", "DOUBLE", "BIGINT", "BOOLEAN"]
+    assert found.fetchall() == []
+
+
+def test_rows_beyond_one_batch(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    count = ROWS_AT_ONCE + 7
+    write_table(path, {"k": int}, ([k] for k in range(count)))
+    (found,) = duckdb.sql(f"SELECT count(*), sum(k) FROM '{path}'").fetchall()
+    assert found == (count, count * (count - 1) // 2)
+
+
+def test_columns_that_differ_in_case_only_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="differ only in case"):
+        write_table(tmp_path / "table.parquet", {"a": int, "A": int}, [(1, 2)])
+
+
+def test_parquet_needs_neither_pandas_nor_pyarrow(tmp_path: Path) -> None:
+    script = f"""
+import sys
+sys.modules["pandas"] = sys.modules["pyarrow"] = None
+from pathlib import Path
+from liftgbp.files import write_table
+write_table(Path({str(tmp_path / "t.parquet")!r}), {{"a": str, "b": float}}, [("x", 1.5)])
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    assert duckdb.read_parquet(str(tmp_path / "t.parquet")).fetchall() == [("x", 1.5)]
+
+
+@pytest.mark.parametrize("atoms", [30_000, 5])
+def test_many_values_after_many_boolean_atoms(tmp_path: Path, atoms: int) -> None:
+    """DuckDB would guess that a column is Boolean if it saw the first rows alone."""
+    text = "smokes(person)\nmood(place) : {calm, angry, 7}\n1 smokes(x)"
+    answers = liftgbp.infer(liftgbp.parse(text), {"person": atoms, "place": 2})
+    path = tmp_path / "all.parquet"
+    answers.write_all(path)
+    found = duckdb.read_parquet(str(path))
+    assert [str(kind) for kind in found.types] == ["VARCHAR"] * 3 + ["DOUBLE", "BOOLEAN"]
+    rows = found.fetchall()
+    assert len(rows) == atoms + 2 * 3
+    assert {row[2] for row in rows[:atoms]} == {"true"}
+    assert [row[2] for row in rows[atoms:]] == ["calm", "angry", "7"] * 2
+
+
+def test_values_of_boolean_models_are_texts(tmp_path: Path) -> None:
+    answers = liftgbp.infer(liftgbp.parse("smokes(person)\n1 smokes(x)"), {"person": 3})
+    path = tmp_path / "all.parquet"
+    answers.write_all(path)
+    found = duckdb.read_parquet(str(path))
+    assert str(found.types[2]) == "VARCHAR"
+    assert [row[2] for row in found.fetchall()] == ["true"] * 3
+
+
+def test_types_of_sweeps(tmp_path: Path) -> None:
+    model = liftgbp.parse("smokes(person)\n$w = 1\n$w smokes(x)")
+    path = tmp_path / "sweep.parquet"
+    for sizes, kind in (([2, 9], "BIGINT"), ([2, 10**30], "DOUBLE")):
+        liftgbp.sweep_to_file(model, path, {"person": sizes}, weights={"w": [0, 1]})
+        found = duckdb.read_parquet(str(path))
+        types = dict(zip(found.columns, map(str, found.types), strict=True))
+        assert types["person"] == kind
+        assert types["$w"] == types["probability"] == types["log_z"] == "DOUBLE"
+        assert {types[name] for name in ("query", "atom", "where", "value")} == {"VARCHAR"}
