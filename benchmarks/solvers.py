@@ -10,6 +10,7 @@ from rich.table import Table
 
 import liftgbp
 from benchmarks.timing import MODELS, PAPER_MODELS, milliseconds
+from liftgbp.cli.ranges import size_range
 
 SIZES = (10, 10**3, 10**6, 10**9)
 POINTS = 200
@@ -44,7 +45,7 @@ def sweeps() -> Table:
     table.add_column("solver")
     for heading in ("points", "sweep, ms", "single, ms", "ratio"):
         table.add_column(heading, justify="right")
-    sizes = liftgbp.size_range("person", "2..1e9", POINTS)
+    sizes = size_range("person", "2..1e9", POINTS)
     for name in PAPER_MODELS:
         model = liftgbp.load(MODELS / f"{name}.mln")
         queries = [QUERY.get(name, "r(x,y)")]

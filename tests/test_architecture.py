@@ -118,10 +118,8 @@ def test_public_surface() -> None:
         "prepare",
         "reproduce",
         "shatter",
-        "size_range",
         "sweep",
         "sweep_to_file",
-        "weight_range",
     ]
     assert all(hasattr(liftgbp, name) for name in liftgbp.__all__)
 

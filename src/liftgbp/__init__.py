@@ -43,10 +43,8 @@ _ROOMS = {
         "Sweep",
         "SweepPoint",
         "SweepRow",
-        "size_range",
         "sweep",
         "sweep_to_file",
-        "weight_range",
     ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}

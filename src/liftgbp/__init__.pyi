@@ -26,10 +26,8 @@ from liftgbp.sweeps import (
     Sweep,
     SweepPoint,
     SweepRow,
-    size_range,
     sweep,
     sweep_to_file,
-    weight_range,
 )
 
 __version__: str
@@ -71,8 +69,6 @@ __all__ = [
     "prepare",
     "reproduce",
     "shatter",
-    "size_range",
     "sweep",
     "sweep_to_file",
-    "weight_range",
 ]

@@ -13,9 +13,8 @@ import pytest
 
 import liftgbp
 from liftgbp.reproduce import Cell, Claim, Reproduction, Run
-from liftgbp.reproduce.claims import judge, paper_kappa
-from liftgbp.reproduce.closed_form import friends_of_smokers
-from liftgbp.reproduce.experiments import CHAIN, EXPERIMENTS
+from liftgbp.reproduce.claims import judge_claims, paper_kappa
+from liftgbp.reproduce.experiments import CHAIN, EXPERIMENTS, friends_of_smokers
 
 MODELS = Path(__file__).parents[2] / "models"
 FILES = {"times.png", "probability.png", "results.csv", "report.md"}
@@ -143,7 +142,7 @@ def made_up_runs(model: str) -> list[Run]:
 
 
 def verdicts(runs: list[Run]) -> dict[str, str]:
-    return {claim.title: claim.verdict for claim in judge(runs, chain_graph())}
+    return {claim.title: claim.verdict for claim in judge_claims(runs, chain_graph())}
 
 
 def test_claims_hold_where_they_should() -> None:
@@ -183,7 +182,7 @@ def test_claims_fail_where_they_should(
 ) -> None:
     runs = changed(made_up_runs("chain"), method, 10**9, **change)
     assert verdicts(runs)[title] == expected
-    claim = claims_by_title(judge(runs, chain_graph()))[title]
+    claim = claims_by_title(judge_claims(runs, chain_graph()))[title]
     assert claim.exceptions == ("chain, w = 1.4: N = 1,000,000,000",)
 
 

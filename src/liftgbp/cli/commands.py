@@ -30,6 +30,7 @@ from liftgbp.cli.options import (
     table_file,
 )
 from liftgbp.cli.progress import progress_bar
+from liftgbp.cli.ranges import size_range, weight_range
 
 NUMERICAL_FAILURE = 1
 BAD_INPUT = 2
@@ -353,8 +354,8 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
         records = liftgbp.sweep_to_file(
             read_model(model, {}),
             output,
-            {name: liftgbp.size_range(name, text, points) for name, text in sizes.items()},
-            weights={n: liftgbp.weight_range(n, text, points) for n, text in weights.items()},
+            {name: size_range(name, text, points) for name, text in sizes.items()},
+            weights={n: weight_range(n, text, points) for n, text in weights.items()},
             progress=progress,
             **options,
         )

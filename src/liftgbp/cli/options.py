@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import liftgbp
+from liftgbp.cli.ranges import size_range, weight_range
 
 VIA, TABLE_CAP = "auto", 2**20
 """What options are when nobody states them."""
@@ -24,7 +25,7 @@ def parse_sizes(
     """
     sizes: dict[str, int] = {}
     for sort, text in split_assignments(values, "SORT=SIZE, such as person=1000").items():
-        listed = liftgbp.size_range(sort, text, 1)
+        listed = size_range(sort, text, 1)
         if len(listed) != 1 or ".." in text:
             raise click.BadParameter(f"{sort}={text}: give one size; ranges are for liftgbp sweep")
         sizes[sort] = listed[0]
@@ -41,7 +42,7 @@ def parse_weights(
     """
     weights: dict[str, float] = {}
     for name, text in split_assignments(values, "NAME=VALUE, such as alpha=0.5").items():
-        listed = liftgbp.weight_range(name, text, 1)
+        listed = weight_range(name, text, 1)
         if len(listed) != 1 or ".." in text:
             raise click.BadParameter(f"{name}={text}: give one value; ranges are for liftgbp sweep")
         weights[name] = listed[0]

@@ -5,7 +5,7 @@ engine, the reference and their comparison; judges the claims of the paper by th
 """
 
 from liftgbp.reproduce.claims import Cell, Claim
+from liftgbp.reproduce.evaluation import Reproduction, reproduce
 from liftgbp.reproduce.measure import Run
-from liftgbp.reproduce.run import Reproduction, reproduce
 
 __all__ = ["Cell", "Claim", "Reproduction", "Run", "reproduce"]

@@ -1,4 +1,4 @@
-"""What the paper claims, judged by the numbers: each claim is a list of cases that hold or fail."""
+"""The claims of the paper, judged by measurements: each is a list of cases that hold or fail."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from liftgbp.reproduce.measure import (
 )
 
 SAME_TIME = 2.0
-"""Times count as independent of the domain size within this factor."""
+"""Times that differ by less than this factor count as independent of the domain size."""
 
 TENS_OF_MILLISECONDS = 0.1
 CLOSE = 0.03
-"""Probabilities this near each other count as very similar."""
+"""Probabilities that differ by less than this count as very similar."""
 
 REGIONS_OF_THE_FIGURE = 4
 EDGES_OF_THE_FIGURE = 7
@@ -69,7 +69,7 @@ class Claim:
         return tuple(f"{series}: {', '.join(cases)}" for series, cases in failing.items())
 
 
-def judge(runs: Sequence[Run], chain: LiftedRegionGraph) -> tuple[Claim, ...]:
+def judge_claims(runs: Sequence[Run], chain: LiftedRegionGraph) -> tuple[Claim, ...]:
     """All claims, judged by these runs and by the lifted region graph of the chain."""
     return (
         _size_independence(runs),

@@ -1,4 +1,4 @@
-"""Running one model with one weight at one size by all methods, and the time each takes."""
+"""Runs one model at one weight and one size with every method, and measures the time."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ EXACT = "exact"
 CONVERGED = "converged"
 SYMMETRY_LOST = "symmetry lost"
 SPREAD = 1e-6
-"""Where equal atoms differ by more than this, rounding has grown until it tells them apart."""
+"""If atoms that are alike differ by more than this, accumulated rounding has told them apart."""
 
 REPETITIONS = 3
-"""Short runs are timed so often, after a warm-up, and the best counts."""
+"""How often a short run is timed after a warm-up; the shortest time counts."""
 
 Result = TypeVar("Result")
 
@@ -118,7 +118,7 @@ def _lifted(
     )
 
     def graph() -> LiftedRegionGraph:
-        # A graph that is built again must not profit from the first time.
+        # Otherwise the second graph would be built from cached names.
         canonise.cache_clear()
         return build_regions(shatter(model, sizes), regions)
 
@@ -177,7 +177,7 @@ def _ground(
 
     beliefs, seconds = _timed(last_beliefs)
     chances = _chances(experiment, graph, beliefs)
-    # Ground messages are the lifted ones, and settle when those do, unless rounding breaks in.
+    # Ground messages equal the lifted ones and converge with them, unless rounding intervenes.
     status = report.answers.status.value if np.ptp(chances) <= SPREAD else SYMMETRY_LOST
     return Run(
         experiment.name,

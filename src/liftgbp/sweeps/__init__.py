@@ -4,7 +4,6 @@ Composes the stages like the façade; the region graph and its layout are built 
 that share them, and points are solved as stacks.
 """
 
-from liftgbp.sweeps.ranges import size_range, weight_range
 from liftgbp.sweeps.run import Sweep, SweepPoint, SweepRow, sweep
 from liftgbp.sweeps.to_file import sweep_to_file
 
@@ -12,8 +11,6 @@ __all__ = [
     "Sweep",
     "SweepPoint",
     "SweepRow",
-    "size_range",
     "sweep",
     "sweep_to_file",
-    "weight_range",
 ]

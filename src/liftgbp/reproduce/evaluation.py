@@ -1,4 +1,4 @@
-"""Running everything, and writing it once it is complete."""
+"""The evaluation as a whole: run every case, judge the claims, then write all files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from liftgbp.api import Progress, silent
 from liftgbp.errors import InputError, check_function, checked_number, checked_path, wrong_type
 from liftgbp.model.model import finite_value
 from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.reproduce.claims import Claim, judge
+from liftgbp.reproduce.claims import Claim, judge_claims
 from liftgbp.reproduce.experiments import CHAIN, EXPERIMENTS, PERSON
-from liftgbp.reproduce.figures import probabilities, running_times
 from liftgbp.reproduce.measure import Run, Settings, measure
-from liftgbp.reproduce.report import report, table
+from liftgbp.reproduce.report import probabilities, report, running_times, table
 from liftgbp.shatter import shatter
 
 WEIGHTS = (1.4, 0.5)
@@ -72,7 +71,7 @@ def reproduce(
         runs += measure(experiment, weight, people, settings)
     progress("writing", len(cases), len(cases))
     chain = _chain_graph(weights[0])
-    claims = judge(runs, chain)
+    claims = judge_claims(runs, chain)
     figures = _figures(runs, weights)
     note = "" if figures else NO_FIGURES
     text = report(runs, claims, chain, settings, list(figures), note)
@@ -95,7 +94,7 @@ def _check_settings(weights: Sequence[float], sizes: Sequence[int]) -> None:
     for size in sizes:
         checked_number("a size", size, least=1)
     if min(sizes) < CHAIN.ground_sizes[0]:
-        raise InputError(f"the chain takes 4 people at least, got the size {min(sizes)}")
+        raise InputError(f"the chain model needs at least 4 people, got the size {min(sizes)}")
 
 
 def _chain_graph(weight: float) -> LiftedRegionGraph:
@@ -112,7 +111,7 @@ def _figures(runs: Sequence[Run], weights: Sequence[float]) -> dict[str, Callabl
 
 
 def _check_writable(directory: Path) -> None:
-    """Refuse a directory now rather than after all runs; nothing is left behind by trying."""
+    """Refuse an unwritable directory before the runs start; the test leaves nothing behind."""
     made = [path for path in (directory, *directory.parents) if not path.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -127,7 +126,7 @@ def _check_writable(directory: Path) -> None:
 
 
 def _written(directory: Path, contents: dict[str, bytes]) -> tuple[Path, ...]:
-    """Write all files under other names first, so that none is ever half-written."""
+    """Write all files under temporary names first, so that none is ever half-written."""
     unfinished = {directory / f"{name}.unfinished": directory / name for name in contents}
     try:
         directory.mkdir(parents=True, exist_ok=True)
