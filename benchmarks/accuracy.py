@@ -116,8 +116,8 @@ def summed(case: Case, model: liftgbp.Model, size: int) -> Value | None:
 
 
 METHODS: dict[str, Callable[[Case, liftgbp.Model, int], Value | None]] = {
-    "bethe": infer_with(regions="bethe", solver="flooding"),
-    "paper": infer_with(solver="flooding"),
+    "bethe": infer_with(regions="bethe", solver=liftgbp.Flooding()),
+    "paper": infer_with(solver=liftgbp.Flooding()),
     "default": infer_with(),
     "counts": summed,
     "objects:3": infer_with(regions="objects:3"),

@@ -111,8 +111,7 @@ def _compressed(data: Data, people: int) -> dict[str, float]:
         {"person": people},
         evidence=evidence,
         via="ground",
-        solver="flooding",
-        iterations=ITERATIONS,
+        solver=Flooding(iterations=ITERATIONS),
     )
     names = evidence.model.constants("person")
     return {

@@ -33,8 +33,8 @@ def whole_answers() -> Table:
     table.add_column("flooding, N = 10", justify="right")
     for name in PAPER_MODELS:
         model = liftgbp.load(MODELS / f"{name}.mln")
-        auto = [milliseconds(lambda m=model, n=n: _infer(m, n, "auto")) for n in SIZES]
-        flooding = milliseconds(lambda m=model: _infer(m, 10, "flooding"))
+        auto = [milliseconds(lambda m=model, n=n: _infer(m, n, liftgbp.Auto())) for n in SIZES]
+        flooding = milliseconds(lambda m=model: _infer(m, 10, liftgbp.Flooding()))
         table.add_row(name, *(f"{t:.1f}" for t in (*auto, flooding)))
     return table
 
@@ -49,7 +49,7 @@ def sweeps() -> Table:
     for name in PAPER_MODELS:
         model = liftgbp.load(MODELS / f"{name}.mln")
         queries = [QUERY.get(name, "r(x,y)")]
-        for solver in ("auto", "flooding"):
+        for solver in (liftgbp.Auto(), liftgbp.Flooding()):
             whole = milliseconds(
                 lambda m=model, q=queries, s=solver: liftgbp.sweep(
                     m, {"person": sizes}, queries=q, solver=s
@@ -62,7 +62,7 @@ def sweeps() -> Table:
             )
             table.add_row(
                 name,
-                solver,
+                type(solver).__name__.lower(),
                 str(len(sizes)),
                 f"{whole:.0f}",
                 f"{single:.1f}",
@@ -71,7 +71,7 @@ def sweeps() -> Table:
     return table
 
 
-def _infer(model: liftgbp.Model, people: int, solver: str) -> None:
+def _infer(model: liftgbp.Model, people: int, solver: liftgbp.Auto | liftgbp.Flooding) -> None:
     liftgbp.infer(model, {"person": people}, solver=solver)
 
 

@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from liftgbp import Answers, Status, infer, parse, reference
+from liftgbp import Answers, Flooding, Status, infer, parse, reference
 from liftgbp.reference import GroundAtom
 
 FRIENDS_SMOKERS = """
@@ -40,7 +40,7 @@ def diagonal(people: int) -> float:
 @cache
 def fixed_point(template: str, weight: str, people: int, damping: float) -> Answers:
     model = parse(template.format(weight))
-    return infer(model, {"person": people}, damping=damping, iterations=20_000, solver="flooding")
+    return infer(model, {"person": people}, solver=Flooding(damping, 20_000))
 
 
 @cache
@@ -97,7 +97,7 @@ def test_friends_smokers_does_not_depend_on_the_size(people: int) -> None:
 def test_belief_propagation(people: int) -> None:
     # From eight people on the flat fixed point repels: rounding grows if the run goes on for long.
     model = parse(FRIENDS_SMOKERS.format("1.4"))
-    answers = infer(model, {"person": people}, regions="bethe", tol=1e-11, solver="flooding")
+    answers = infer(model, {"person": people}, regions="bethe", solver=Flooding(tol=1e-11))
     assert answers.status is Status.CONVERGED
     assert close(answers.marginal("friends(x,y)"), "0.4333408993")
     if people == 4:
@@ -106,6 +106,6 @@ def test_belief_propagation(people: int) -> None:
 
 @pytest.mark.parametrize("weight", ["0.5", "1.4"])
 def test_flooding_diverges_on_the_chain(weight: str) -> None:
-    answers = infer(parse(CHAIN.format(weight)), {"person": 5}, damping=0.5, solver="flooding")
+    answers = infer(parse(CHAIN.format(weight)), {"person": 5}, solver=Flooding())
     assert answers.status is Status.DIVERGED
     assert "damping" in answers.status.advice

@@ -39,9 +39,7 @@ def test_log_z_and_marginals_are_those_of_ground_message_passing(
             domain,
             evidence=evidence,
             via=via,
-            solver="flooding",
-            iterations=20,
-            tol=1e-300,
+            solver=liftgbp.Flooding(iterations=20, tol=1e-300),
         )
     except (ContradictionError, CapacityError):
         assume(False)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from liftgbp import Answers, infer, parse, reference
+from liftgbp import Answers, Flooding, infer, parse, reference
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import parse_evidence
 from liftgbp.growth import grow, is_trustworthy
@@ -77,7 +77,7 @@ def test_every_step_is_the_answer_of_its_family() -> None:
 def test_without_a_trustworthy_answer_the_last_one_is_given() -> None:
     def run(family: str) -> Answers:
         return infer(
-            parse(FRIENDS_SMOKERS), {"person": 10}, regions=family, solver="flooding", iterations=1
+            parse(FRIENDS_SMOKERS), {"person": 10}, regions=family, solver=Flooding(iterations=1)
         )
 
     answers = grow(run)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from liftgbp import Answers, Model, Status, infer, load, reference
+from liftgbp import Answers, Flooding, Model, Status, infer, load, reference
 from liftgbp.check import GroundObjects
 from liftgbp.shatter import shatter
 
@@ -66,9 +66,7 @@ def lifted(method: str) -> Callable[[Model, Block], dict[Key, float]]:
             model,
             block.sizes,
             regions=FAMILY[method],
-            solver="flooding",
-            damping=block.damping,
-            iterations=50_000,
+            solver=Flooding(block.damping, iterations=50_000),
         )
         assert answers.status is Status.CONVERGED
         rows = {(r.atom, r.where, v): p for r in answers.all for v, p in r.values.items()}
@@ -81,7 +79,7 @@ def exactly(model: Model, block: Block) -> dict[Key, float]:
     truth = reference.exact(reference.ground(model, block.sizes))
     objects = GroundObjects(shatter(model, block.sizes))
     # One iteration is enough to know the rows; their probabilities come from the reference.
-    rows: Answers = infer(model, block.sizes, solver="flooding", iterations=1)
+    rows: Answers = infer(model, block.sizes, solver=Flooding(iterations=1))
     return {
         LOG_Z: truth.log_z,
         **{

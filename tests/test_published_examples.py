@@ -311,9 +311,7 @@ def test_messages_are_those_of_the_conditioned_ground_model(name: str, via: str)
         evidence.model,
         evidence=evidence,
         via=via,
-        solver="flooding",
-        iterations=ITERATIONS,
-        tol=1e-300,
+        solver=liftgbp.Flooding(iterations=ITERATIONS, tol=1e-300),
     )
     assert answers.log_z == pytest.approx(reference.log_z(graph, beliefs), rel=1e-9, abs=1e-9)
     for atom, table in marginals(answers):

@@ -38,7 +38,16 @@ _ROOMS = {
     "liftgbp.regions": ("LiftedRegionGraph", "build_regions"),
     "liftgbp.reproduce": ("Reproduction", "reproduce"),
     "liftgbp.shatter": ("shatter",),
-    "liftgbp.solve": ("Point", "Solution", "Status", "Verdict"),
+    "liftgbp.solve": (
+        "Auto",
+        "Descent",
+        "Flooding",
+        "Kind",
+        "Point",
+        "Solution",
+        "Status",
+        "Verdict",
+    ),
     "liftgbp.sweeps": (
         "Sweep",
         "SweepPoint",

@@ -21,7 +21,7 @@ from liftgbp.query import Answer, Answers
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.reproduce import Reproduction, reproduce
 from liftgbp.shatter import shatter
-from liftgbp.solve import Point, Solution, Status, Verdict
+from liftgbp.solve import Auto, Descent, Flooding, Kind, Point, Solution, Status, Verdict
 from liftgbp.sweeps import (
     Sweep,
     SweepPoint,
@@ -35,12 +35,16 @@ __version__: str
 __all__ = [
     "Answer",
     "Answers",
+    "Auto",
     "CapacityError",
     "CheckReport",
     "ContradictionError",
+    "Descent",
     "Evidence",
     "EvidenceError",
+    "Flooding",
     "InputError",
+    "Kind",
     "LiftedRegionGraph",
     "Model",
     "ModelBuilder",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from liftgbp.errors import (
@@ -24,23 +24,17 @@ from liftgbp.growth import AUTO, grow, via_of_growth
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.plan import compile_plan
+from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, LiftedReader, Reader
 from liftgbp.query.rows import query_rows
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, shatter
-from liftgbp.solve import SolverOptions, check_solver, choose_solver
+from liftgbp.solve import Solver, SolverChoice, as_solver
 from liftgbp.via import choose_via
 
 if TYPE_CHECKING:
     from liftgbp.compress import QuotientGraph
     from liftgbp.grounding import GroundNetwork
-
-Progress = Callable[[str, int, int], None]
-"""Called with a stage and how much of it is done."""
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """Report no progress."""
 
 
 def infer(
@@ -51,23 +45,19 @@ def infer(
     via: str = "auto",
     sum_over: str | Iterable[str] | None = None,
     regions: str = "intersections",
-    solver: str = "auto",
-    damping: float = 0.5,
-    adaptive: bool = False,
-    iterations: int = 500,
-    tol: float = 1e-12,
-    seed: int = 0,
+    solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
 ) -> Answers:
     """Lifted generalized belief propagation on a model over domains of these sizes.
 
     `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as the
-    answer can be trusted, and the answers tell of each step in `growth`. `solver` is `flooding`
-    (message passing), `descent` (all minima of the free energy, mixed) or `auto`, which is descent
-    where that can be afforded. With evidence, `via` is `classes` (objects that evidence does not
-    tell apart stay together), `ground` (the model is written out and then compressed) or `auto`,
-    the cheaper one. `sum_over` names unary predicates, or one of them, over whose counts the
+    answer can be trusted, and the answers tell of each step in `growth`. `solver` is a
+    `Flooding(...)` (message passing), a `Descent(...)` (all minima of the free energy, mixed), or
+    `"auto"`, which is descent where that is affordable. With evidence, `via` is
+    `lifted` (objects that evidence does not tell apart stay together), `ground` (the model is
+    written out and then compressed) or `auto`, the cheaper one.
+    `sum_over` names unary predicates, or one of them, over whose counts the
     answers are summed; `auto` takes the one that changes log Z most.
 
     >>> import liftgbp
@@ -79,18 +69,17 @@ def infer(
     >>> answers = liftgbp.infer(model, sizes={"person": 20})
     >>> round(answers.marginal("friends(x,y)"), 6)
     0.499962
-    >>> flooding = liftgbp.infer(model, sizes={"person": 20}, solver="flooding")
+    >>> flooding = liftgbp.infer(model, sizes={"person": 20}, solver=liftgbp.Flooding())
     >>> round(flooding.marginal("friends(x,y)"), 6)
     0.441985
     """
     _check_types(model, evidence, regions, table_cap, progress)
     counted = () if sum_over is None else checked_texts("sum_over", sum_over)
-    check_solver(solver)
+    chosen_solver = as_solver(solver)
     if counted and via == "ground":
         raise InputError(
             "counts are summed over classes of objects; use via='lifted' with sum_over"
         )
-    options = SolverOptions(damping, adaptive, iterations, tol, seed)
 
     def answer(family: str, way: str, counted: Sequence[str] = counted) -> Answers:
         if counted:
@@ -102,8 +91,7 @@ def infer(
                 counted,
                 evidence=_with_closed(model, evidence),
                 regions=family,
-                solver=solver,
-                options=options,
+                solver=chosen_solver,
                 table_cap=table_cap,
                 progress=progress,
             )
@@ -117,7 +105,7 @@ def infer(
             table_cap=table_cap,
             progress=progress,
         )
-        return _solved(reader, solver, options, started, progress)
+        return _solved(reader, chosen_solver, started, progress)
 
     if regions != AUTO:
         return answer(regions, via)
@@ -134,11 +122,8 @@ def infer(
     return with_reason(grown, chosen.reason)
 
 
-def _solved(
-    reader: Reader, solver: str, options: SolverOptions, started: float, progress: Progress
-) -> Answers:
-    solve = choose_solver(solver, reader.plan, options)
-    solution = solve(reader.plan, lambda done, total: progress("solving", done, total))
+def _solved(reader: Reader, solver: Solver, started: float, progress: Progress) -> Answers:
+    solution = solver(reader.plan, lambda done, total: progress("solving", done, total))
     return Answers(reader, solution, time.perf_counter() - started)
 
 
@@ -253,12 +238,7 @@ def infer_network(
     evidence: str | os.PathLike[str] | Mapping[int, int] | None = None,
     queries: str | Iterable[str] = (),
     regions: str = "intersections",
-    solver: str = "auto",
-    damping: float = 0.5,
-    adaptive: bool = False,
-    iterations: int = 500,
-    tol: float = 1e-12,
-    seed: int = 0,
+    solver: SolverChoice = "auto",
     progress: Progress = silent,
 ) -> Answers:
     """Generalized belief propagation on a Markov random field in a `.uai` or `.fg` file.
@@ -270,9 +250,8 @@ def infer_network(
     from liftgbp.formats import as_propositions, conditioned, read_network, read_uai_evidence
     from liftgbp.query.ground_reader import GroundReader
 
-    check_solver(solver)
+    chosen_solver = as_solver(solver)
     check_function("progress", progress)
-    options = SolverOptions(damping, adaptive, iterations, tol, seed)
     file = checked_path("the network", path)
     started = time.perf_counter()
     progress("reading", 0, 1)
@@ -287,7 +266,7 @@ def infer_network(
         check_queries(known.model, queries)
     graph = _quotient(given, regions, progress)
     reader = GroundReader(graph, compile_plan(graph), known, {}, atoms)
-    return _solved(reader, solver, options, started, progress)
+    return _solved(reader, chosen_solver, started, progress)
 
 
 def export_network(

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp import reference
-from liftgbp.api import Progress, infer, silent
+from liftgbp.api import infer
 from liftgbp.errors import CapacityError, checked_number
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model, check_model
+from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
 from liftgbp.query.ground_reader import GroundReader
 from liftgbp.reference import GroundAtom
@@ -121,8 +122,7 @@ def check(
         evidence=evidence,
         via=via,
         regions=regions,
-        solver="flooding",
-        damping=damping,
+        solver=Flooding(damping=damping),
         progress=progress,
     )
     progress("grounding", 0, 1)

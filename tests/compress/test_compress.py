@@ -24,8 +24,7 @@ from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.solve import Descent, Flooding, Solution, choose_solver
-from liftgbp.solve.choose import FloodingFirst, SolverOptions
+from liftgbp.solve import Auto, Descent, Flooding, Solution, solver_for
 from liftgbp.solve.verdict import atom_marginal
 from random_models import models, sizes
 
@@ -412,12 +411,8 @@ def test_auto_descends_on_small_quotients_and_floods_on_large_ones() -> None:
     generator = np.random.default_rng(4)
     tables = [COUPLING * weight for weight in generator.uniform(0.1, 0.5, size=400)]
     uneven = compile_plan(quotient(pairwise(around, tables, ends)))
-    assert isinstance(auto(ring), Descent)
-    assert isinstance(auto(uneven), FloodingFirst)
-
-
-def auto(plan: Plan) -> Descent | Flooding:
-    return choose_solver("auto", plan, SolverOptions())
+    assert solver_for(Auto(), ring.layout) == Descent()
+    assert solver_for(Auto(), uneven.layout) == Auto()
 
 
 def test_factored_plans_flood_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

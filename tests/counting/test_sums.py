@@ -274,9 +274,7 @@ def test_counts_stand_for_all_assignments(case: tuple[Model, dict[str, int], Evi
         domain,
         evidence=evidence,
         sum_over="p",
-        solver="flooding",
-        iterations=iterations,
-        tol=1e-300,
+        solver=liftgbp.Flooding(iterations=iterations, tol=1e-300),
     )
     assert answers.log_z == pytest.approx(log_z, rel=1e-9, abs=1e-8)
     objects = GroundObjects(answers.reader.normal)  # type: ignore[attr-defined]
@@ -380,7 +378,9 @@ def test_auto_takes_none_where_nothing_is_gained() -> None:
 
 def test_doubtful_counts_show_in_the_status() -> None:
     model = liftgbp.parse(SMOKERS + "1.4 friends(x,y) ^ friends(y,z) => friends(z,u) | distinct\n")
-    answers = summed(model, {"person": 8}, sum_over="smokes", solver="flooding", iterations=40)
+    answers = summed(
+        model, {"person": 8}, sum_over="smokes", solver=liftgbp.Flooding(iterations=40)
+    )
     assert answers.status is not liftgbp.Status.CONVERGED
     assert answers.sum_over.untrusted > 0.1
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from liftgbp import Answer, Answers, infer, parse, reference
+from liftgbp import Answer, Answers, Descent, infer, parse, reference
 from liftgbp.check import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.model.model import Model
@@ -199,7 +199,7 @@ TREES = {
 @pytest.mark.parametrize("regions", ["intersections", "subsets"])
 @pytest.mark.parametrize(("text", "domain"), TREES.values(), ids=TREES)
 def test_trees_are_exact(text: str, domain: dict[str, int], regions: str) -> None:
-    answers = infer(parse(text), domain, regions=regions, iterations=3000)
+    answers = infer(parse(text), domain, regions=regions, solver=Descent(iterations=3000))
     exact = reference.exact(reference.ground(answers.model, domain))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
     objects = GroundObjects(answers.graph.normal)
@@ -225,7 +225,7 @@ def test_trees_are_exact(text: str, domain: dict[str, int], regions: str) -> Non
 )
 def test_joints_are_exact_on_trees(case: str, query: str) -> None:
     text, domain = TREES[case]
-    assert_joint(infer(parse(text), domain, iterations=3000), query)
+    assert_joint(infer(parse(text), domain, solver=Descent(iterations=3000)), query)
 
 
 ANY_JOINT = [
@@ -288,7 +288,7 @@ def test_conditionals() -> None:
 
 def test_conditionals_given_several_atoms() -> None:
     text, domain = TREES["two people"]
-    answers = infer(parse(text), domain, iterations=3000)
+    answers = infer(parse(text), domain, solver=Descent(iterations=3000))
     values = only(answers.query("smokes(y) | smokes(x), friends(x,y), x != y"))
     joint = exact_joint(
         answers.model,
@@ -351,7 +351,7 @@ def test_a_refusal_names_regions_that_would_do(text: str, query: str, needed: in
     with pytest.raises(QueryError, match=f"--regions objects:{needed} would") as caught:
         infer(model, {"person": 4}).query(query)
     assert "no region holds" in caught.value.message
-    wider = infer(model, {"person": 4}, regions=f"objects:{needed}", iterations=3)
+    wider = infer(model, {"person": 4}, regions=f"objects:{needed}", solver=Descent(iterations=3))
     answers = wider.query(query)
     assert answers
     assert all(0 <= p <= 1 for row in answers for p in row.values.values())
@@ -366,7 +366,7 @@ def test_a_refusal_of_atoms_without_arguments() -> None:
 
 
 def test_belief_propagation_holds_single_formulas_only() -> None:
-    answers = infer(parse(PEOPLE), {"person": 5}, regions="bethe", iterations=5)
+    answers = infer(parse(PEOPLE), {"person": 5}, regions="bethe", solver=Descent(iterations=5))
     assert answers.query("friends(x,y), smokes(x) | x != y")
     with pytest.raises(
         QueryError, match=r"no region holds friends\(x,y\) \^ friends\(y,x\) where x != y"

@@ -20,7 +20,7 @@ from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve import Descent, Flooding, Kind, Point, Solution, Status
+from liftgbp.solve import Auto, Descent, Flooding, Kind, Point, Solution, Status
 from liftgbp.solve.minima import End, solutions_of
 from random_models import models, sizes
 
@@ -47,7 +47,7 @@ parfactor m(x), m(y) | x != y : [1.6, 1, 1, 1, 1.6, 1, 1, 1, 1.6]
 
 
 def descend(text: str, people: int, **options: object) -> Answers:
-    options = {"solver": "descent", **options}
+    options = {"solver": Descent(), **options}
     return infer(parse(text), {"person": people}, **options)  # type: ignore[arg-type]
 
 
@@ -123,14 +123,14 @@ def test_published_mixtures_of_friends_and_smokers(
 @pytest.mark.parametrize("name", ["chain", "friends-smokers", "transitive", "married", "moods"])
 def test_auto_is_descent_on_small_models(name: str) -> None:
     model = load(MODELS / f"{name}.mln")
-    auto, descent = (infer(model, {"person": 5}, solver=s) for s in ("auto", "descent"))
+    auto, descent = (infer(model, {"person": 5}, solver=s) for s in (Auto(), Descent()))
     assert auto.solution.solver == "descent"
     assert auto.log_z == descent.log_z
 
 
 def test_the_mixture_is_nearer_to_the_truth_than_flooding() -> None:
     exact = 0.4844365200  # friends and smokers over eight people, by enumeration
-    mixed, flat = (descend(FRIENDS_SMOKERS, 8, solver=s) for s in ("descent", "flooding"))
+    mixed, flat = (descend(FRIENDS_SMOKERS, 8, solver=s) for s in (Descent(), Flooding()))
     errors = [abs(a.marginal("friends(x,y)") - exact) for a in (mixed, flat)]
     assert errors[0] < errors[1] / 5
 
@@ -218,10 +218,17 @@ def test_bad_options(options: dict[str, float]) -> None:
         Descent(**options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("solver", ["", "Descent", "newton"])
+@pytest.mark.parametrize("solver", ["", "Auto", "newton"])
 def test_unknown_solvers(solver: str) -> None:
-    with pytest.raises(InputError, match=r"unknown solver.*choose among auto, descent, flooding"):
+    with pytest.raises(InputError, match=r"unknown solver.*use \"auto\", liftgbp.Descent"):
         descend(FRIENDS_SMOKERS, 5, solver=solver)
+
+
+@pytest.mark.parametrize("name", ["Flooding", "Descent"])
+def test_solvers_are_values(name: str) -> None:
+    for text in (name, name.lower()):
+        with pytest.raises(InputError, match=rf"write solver=liftgbp\.{name}\(\)"):
+            descend(FRIENDS_SMOKERS, 5, solver=text)
 
 
 # --- an independent look at stationary points
@@ -422,14 +429,14 @@ t(person, person, thing)
 
 def test_supports_leave_two_minima() -> None:
     """States that are ruled out have no entry; the rest has two minima, both with a share."""
-    answers = infer(parse(THREE_ATOMS), {"person": 3, "thing": 3}, solver="descent")
+    answers = infer(parse(THREE_ATOMS), {"person": 3, "thing": 3}, solver=Descent())
     assert [p.weight for p in answers.minima] == pytest.approx([0.6212, 0.3788], abs=1e-4)
 
 
 def test_a_part_of_a_model_does_not_change_the_others() -> None:
     domain = {"person": 3, "thing": 3}
-    alone = infer(parse(THREE_ATOMS), domain, solver="descent")
-    beside = infer(parse(APART + THREE_ATOMS), domain, solver="descent")
+    alone = infer(parse(THREE_ATOMS), domain, solver=Descent())
+    beside = infer(parse(APART + THREE_ATOMS), domain, solver=Descent())
     assert beside.marginal("p(x)") == pytest.approx(alone.marginal("p(x)"), abs=1e-8)
 
 
@@ -625,7 +632,10 @@ def test_answers_at_a_point() -> None:
 
 @pytest.mark.parametrize(("text", "people"), [(FRIENDS_SMOKERS, 10), (CHAIN, 5), (PARTIES, 8)])
 def test_seeds_are_reproducible(text: str, people: int) -> None:
-    one, again = descend(text, people, seed=7), descend(text, people, seed=7)
+    one, again = (
+        descend(text, people, solver=Descent(seed=7)),
+        descend(text, people, solver=Descent(seed=7)),
+    )
     assert one.log_z == again.log_z
     np.testing.assert_array_equal(one.solution.log_beliefs, again.solution.log_beliefs)
     np.testing.assert_array_equal(one.solution.trace, again.solution.trace)
@@ -645,7 +655,7 @@ def test_seeds_are_reproducible(text: str, people: int) -> None:
     ],
 )
 def test_seeds_do_not_change_the_answer(text: str, people: int) -> None:
-    found = [descend(text, people, seed=seed) for seed in range(4)]
+    found = [descend(text, people, solver=Descent(seed=seed)) for seed in range(4)]
     found.append(Answers.lifted(found[0].graph, found[0].plan, Descent(random=0)(found[0].plan)))
     for other in found[1:]:
         assert other.log_z == pytest.approx(found[0].log_z, abs=1e-7)
@@ -668,7 +678,7 @@ def test_seeds_do_not_change_the_answer(text: str, people: int) -> None:
     ],
 )
 def test_models_without_interaction(text: str, domain: dict[str, int], wanted: float) -> None:
-    answers = infer(parse(text), domain, solver="descent")
+    answers = infer(parse(text), domain, solver=Descent())
     assert answers.status is Status.CONVERGED
     assert len(answers.minima) == 1
     assert answers.minima[0].weight == 1
@@ -677,7 +687,7 @@ def test_models_without_interaction(text: str, domain: dict[str, int], wanted: f
 
 
 def test_a_single_region() -> None:
-    answers = infer(parse("rain\nwet\n1 rain => wet"), solver="descent")
+    answers = infer(parse("rain\nwet\n1 rain => wet"), solver=Descent())
     total = 3 * math.e + 1
     assert answers.status is Status.CONVERGED
     assert answers.log_z == pytest.approx(math.log(total), abs=1e-12)
@@ -714,7 +724,7 @@ def test_constants_break_the_tie() -> None:
     answers = infer(
         parse("person = {Anna}\n" + FRIENDS_SMOKERS + "1 smokes(Anna)"),
         {"person": 10},
-        solver="descent",
+        solver=Descent(),
     )
     anna, others = answers.query("smokes(x)")
     good = [p for p in answers.minima if p.weight > 0]

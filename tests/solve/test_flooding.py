@@ -151,9 +151,9 @@ POLARISED = "p(person)\n2 p(a) ^ p(b) | a != b\n"
 def test_a_large_part_does_not_excuse_another_part(people: int) -> None:
     """The log beliefs of people are huge and coarse; those of five things are neither."""
     things = TRANSITIVE.replace("person", "thing")
-    alone = infer(parse(things), {"thing": 5}, damping=0.8, solver="flooding")
+    alone = infer(parse(things), {"thing": 5}, solver=Flooding(damping=0.8))
     beside = infer(
-        parse(POLARISED + things), {"thing": 5, "person": people}, damping=0.8, solver="flooding"
+        parse(POLARISED + things), {"thing": 5, "person": people}, solver=Flooding(damping=0.8)
     )
     # With more people, digits of their own messages are lost, and the status says so.
     assert beside.status is (Status.CONVERGED if people <= 10**9 else Status.IMPRECISE)
@@ -191,7 +191,7 @@ def test_small_differences_that_act_together_are_no_agreement(
     text: str, atom: str, log_odds: Callable[[float], float], people: int, tolerance: float
 ) -> None:
     """Messages differ by one part in `people` at first, and so many of them act on each atom."""
-    answers = infer(parse(text), {"person": people}, solver="flooding")
+    answers = infer(parse(text), {"person": people}, solver=Flooding())
     assert answers.solution.iterations > 20
     assert answers.marginal(atom) == pytest.approx(mean_field(log_odds), abs=tolerance)
     # Rounding may keep such a run from settling, but nothing grows.
@@ -236,7 +236,7 @@ def test_free_energy_of_every_iterate(regions: str, model: Model, domain: dict[s
 )
 def test_fixed_points_of_the_reference(text: str, people: int, regions: str) -> None:
     model = parse(text)
-    answers = infer(model, {"person": people}, regions=regions, iterations=2000, solver="flooding")
+    answers = infer(model, {"person": people}, regions=regions, solver=Flooding(iterations=2000))
     graph = reference.ground_regions(reference.ground(model, {"person": people}), regions)
     run = reference.run(graph, iterations=300, tol=1e-11)
     assert run.residual < 1e-10
@@ -263,7 +263,7 @@ def test_fixed_points_of_the_reference(text: str, people: int, regions: str) -> 
     ],
 )
 def test_no_factor_at_all(text: str, domain: dict[str, int], wanted: float) -> None:
-    answers = infer(parse(text), domain, solver="flooding")
+    answers = infer(parse(text), domain, solver=Flooding())
     assert answers.status is Status.CONVERGED
     assert answers.solution.iterations == 1
     assert answers.log_z == pytest.approx(wanted, abs=1e-12)
@@ -273,7 +273,7 @@ def test_no_factor_at_all(text: str, domain: dict[str, int], wanted: float) -> N
 @pytest.mark.parametrize("damping", [0.0, 0.5, 0.99])
 def test_a_single_region_without_messages(damping: float) -> None:
     """Two atoms and one formula: three worlds of weight e, one of weight 1."""
-    answers = infer(parse("rain\nwet\n1 rain => wet"), damping=damping, solver="flooding")
+    answers = infer(parse("rain\nwet\n1 rain => wet"), solver=Flooding(damping=damping))
     assert answers.status is Status.CONVERGED
     assert (answers.solution.iterations, answers.solution.residual) == (1, 0.0)
     total = 3 * math.e + 1
@@ -284,7 +284,7 @@ def test_a_single_region_without_messages(damping: float) -> None:
 def test_regions_alone_beside_regions_with_messages() -> None:
     """Rows without exponents among rows with some."""
     answers = infer(
-        parse("p(thing)\nrain\n1 p(x) ^ p(y) | x != y\n1 rain"), {"thing": 5}, solver="flooding"
+        parse("p(thing)\nrain\n1 p(x) ^ p(y) | x != y\n1 rain"), {"thing": 5}, solver=Flooding()
     )
     assert answers.status is Status.CONVERGED
     assert answers.marginal("rain") == pytest.approx(math.e / (1 + math.e), abs=1e-12)

@@ -32,9 +32,11 @@ def model() -> Model:
 # --- the same answers as one by one
 
 
-@pytest.mark.parametrize("solver", ["auto", "flooding"])
+@pytest.mark.parametrize("solver", [liftgbp.Auto(), liftgbp.Flooding()], ids=["auto", "flooding"])
 @pytest.mark.parametrize("name", ["friends-smokers", "transitive", "friends-knows", "married"])
-def test_a_sweep_gives_the_answers_of_single_runs(name: str, solver: str) -> None:
+def test_a_sweep_gives_the_answers_of_single_runs(
+    name: str, solver: liftgbp.Auto | liftgbp.Flooding
+) -> None:
     model = liftgbp.load(MODELS / f"{name}.mln")
     # Sizes below and above the threshold from which on the region graph stays the same.
     sizes = [1, 2, 3, 4, 5, 6, 7, 12, 1000]

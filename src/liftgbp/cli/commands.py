@@ -28,6 +28,7 @@ from liftgbp.cli.options import (
     read_model,
     split_assignments,
     table_file,
+    take_solver,
 )
 from liftgbp.cli.progress import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
@@ -236,16 +237,19 @@ def query(
     everything, observed = options.pop("everything"), options.pop("observed")
     if observed and everything is None:
         raise click.UsageError("--observed applies to --all only")
+    solver = take_solver(options)
     with progress_bar() as progress:
         if is_network(model):
             options = network_options(sizes, weights, options)
-            answers = liftgbp.infer_network(model, queries=queries, progress=progress, **options)
+            answers = liftgbp.infer_network(
+                model, queries=queries, solver=solver, progress=progress, **options
+            )
         else:
             relational = read_model(model, weights)
             evidence = read_evidence(relational, options)
             liftgbp.check_queries(relational, queries, sizes, evidence=evidence)
             answers = liftgbp.infer(
-                relational, sizes, evidence=evidence, progress=progress, **options
+                relational, sizes, evidence=evidence, solver=solver, progress=progress, **options
             )
         if everything is not None:
             progress("writing all atoms", 0, 1)
@@ -348,6 +352,7 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
     """
     from liftgbp.cli.tables import show_sweep
 
+    solver = take_solver(options)
     sizes = split_assignments(options.pop("sizes"), "SORT=RANGE, such as person=2..1000")
     weights = split_assignments(options.pop("weights"), "NAME=RANGE, such as alpha=0..2")
     with progress_bar() as progress:
@@ -356,6 +361,7 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
             output,
             {name: size_range(name, text, points) for name, text in sizes.items()},
             weights={n: weight_range(n, text, points) for n, text in weights.items()},
+            solver=solver,
             progress=progress,
             **options,
         )

@@ -83,6 +83,20 @@ def read_evidence(model: liftgbp.Model, options: dict[str, Any]) -> liftgbp.Evid
     return liftgbp.load_evidence(model, *sources, closed=closed, known=known)
 
 
+def take_solver(options: dict[str, Any]) -> liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding:
+    """The solver that options describe, taken out of them."""
+    name, adaptive = options.pop("solver"), options.pop("adaptive")
+    damping, seed = options.pop("damping"), options.pop("seed")
+    iterations, tol = options.pop("iterations"), options.pop("tol")
+    flooding = liftgbp.Flooding(damping, iterations, tol, adaptive or name == "auto")
+    descent = liftgbp.Descent(iterations, tol, seed=seed)
+    solvers: dict[str, liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding]
+    solvers = {"auto": liftgbp.Auto(flooding, descent), "descent": descent, "flooding": flooding}
+    if name not in solvers:
+        raise liftgbp.InputError(f"unknown solver {name!r}; choose among {', '.join(solvers)}")
+    return solvers[name]
+
+
 def is_network(path: str) -> bool:
     """Whether a file holds a Markov random field of other tools."""
     return path.lower().removesuffix(".gz").endswith((".uai", ".fg"))

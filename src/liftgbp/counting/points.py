@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -17,12 +17,14 @@ from liftgbp.shatter import CountedNormal, CountedShattering
 from liftgbp.shatter.counted import Cell
 from liftgbp.solve import (
     Descent,
-    Flooding,
     Solution,
+    Solver,
     Status,
     logs_z_of_regions,
     solve_along,
     solve_independent,
+    solver_for,
+    with_random_starts,
 )
 
 STRIDE = 8
@@ -30,9 +32,6 @@ STRIDE = 8
 
 SMALL = 6
 """Classes that are larger than this hardly ever differ in their region graph."""
-
-Chosen = Callable[..., Descent | Flooding]
-"""Which solver a plan gets; the option `random` says how many random starts."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -78,12 +77,12 @@ class SolvedPoint:
 class CountedModel:
     """A model at all counts of some predicates, solved where it is asked for."""
 
-    def __init__(self, counted: CountedShattering, regions: str, choose: Chosen) -> None:
+    def __init__(self, counted: CountedShattering, regions: str, solver: Solver) -> None:
         self.counted = counted
         self.space = Space(tuple(Block(s.size, len(s.cells)) for s in counted.splits))
         self.solved: dict[Counts, SolvedPoint] = {}
         self._regions = regions
-        self._choose = choose
+        self._solver = with_random_starts(solver, 0)
         self._bases: list[Base] = []
         self._likely: dict[tuple[int, ...], Base] = {}
         self.impossible: ContradictionError | None = None
@@ -101,7 +100,7 @@ class CountedModel:
                 by_layout.setdefault(id(base), []).append((point, base, own))
         for group in by_layout.values():
             plans = [own.plan for _, _, own in group]
-            solutions = _solve(self._choose(plans[0], random=0), plans)
+            solutions = _solve(solver_for(self._solver, plans[0].layout), plans)
             logs = logs_z_of_regions(plans, solutions)
             for (point, base, own), solution, log_z in zip(group, solutions, logs, strict=True):
                 if np.isfinite(solution.log_z):
@@ -145,11 +144,11 @@ def _refit(base: Base, normal: CountedNormal) -> Base:
     return Base(graph, refill(base.plan, graph), normal.class_of)
 
 
-def _solve(method: Descent | Flooding, plans: Sequence[Plan]) -> list[Solution]:
+def _solve(method: Solver, plans: Sequence[Plan]) -> list[Solution]:
     """All solutions; descent follows those of every few points to the points between."""
     if not plans[0].layout.message_entries:
         return [solve_independent(plan) for plan in plans]
-    if isinstance(method, Flooding) or len(plans) < 2 * STRIDE:
+    if not isinstance(method, Descent) or len(plans) < 2 * STRIDE:
         return method.solve_all(plans)
     return solve_along(method, plans, STRIDE)
 

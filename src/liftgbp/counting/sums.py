@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from functools import partial
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from liftgbp.counting.mixture import (
     peak_texts,
 )
 from liftgbp.counting.peaks import Weighed, weigh
-from liftgbp.counting.points import Chosen, CountedModel
+from liftgbp.counting.points import CountedModel
 from liftgbp.counting.space import Counts
 from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
 from liftgbp.evidence import Evidence
@@ -34,10 +33,9 @@ from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, LiftedReader
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, CountedShattering, NormalModel, Shattering
-from liftgbp.solve import SolverOptions, Status, check_solver, choose_solver
+from liftgbp.solve import Solver, SolverChoice, Status, as_solver
 
 AUTO = "auto"
-DEFAULT = SolverOptions()
 GAIN = 1e-9
 """A change of log Z in proportion that is worth a sum over counts."""
 
@@ -54,8 +52,7 @@ def sum_over_counts(
     *,
     evidence: Evidence | None = None,
     regions: str = "intersections",
-    solver: str = "auto",
-    options: SolverOptions = DEFAULT,
+    solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     progress: Progress = lambda stage, done, total: None,
 ) -> SummedAnswers:
@@ -71,24 +68,23 @@ def sum_over_counts(
     True
     """
     started = time.perf_counter()
-    check_solver(solver)
-    choose = partial(choose_solver, solver, options=options)
+    chosen = as_solver(solver)
     shattering = Shattering(model, sizes, evidence=evidence, table_cap=table_cap)
     names = tuple(dict.fromkeys(checked_texts("sum_over", predicates)))
     if AUTO in names and len(names) > 1:
         raise InputError("sum over auto alone, or over predicates that you name")
-    asked = _Summer(shattering, regions, choose, progress)
+    asked = _Summer(shattering, regions, chosen, progress)
     answers = asked.auto() if AUTO in names else asked.on(names)
     return replace(answers, seconds=time.perf_counter() - started)
 
 
 class _Summer:
     def __init__(
-        self, shattering: Shattering, regions: str, choose: Chosen, progress: Progress
+        self, shattering: Shattering, regions: str, solver: Solver, progress: Progress
     ) -> None:
         self._shattering = shattering
         self._regions = regions
-        self._choose = choose
+        self._solver = solver
         self._progress = progress
 
     def on(self, names: Sequence[str]) -> SummedAnswers:
@@ -98,7 +94,7 @@ class _Summer:
         counted = CountedShattering(self._shattering, tuple(names))
         for name in names:
             self._check_unobserved(counted, name)
-        model = CountedModel(counted, self._regions, self._choose)
+        model = CountedModel(counted, self._regions, self._solver)
 
         def exponents(points: Sequence[Counts]) -> list[Decimal]:
             self._progress(
@@ -151,7 +147,7 @@ class _Summer:
         graph = build_regions(self._shattering.normal(), self._regions)
         plan = compile_plan(graph)
         reader = LiftedReader(graph, plan, self._shattering.evidence)
-        return Answers(reader, self._choose(plan)(plan), 0.0)
+        return Answers(reader, self._solver(plan), 0.0)
 
     def _candidates(self) -> list[str]:
         """Unary Boolean predicates in the factors, without those that another one settles."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from liftgbp.api import Progress, silent
 from liftgbp.errors import InputError, check_function, checked_number, checked_path, wrong_type
 from liftgbp.model.model import finite_value
+from liftgbp.progress import Progress, silent
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.reproduce.claims import Claim, judge_claims
 from liftgbp.reproduce.experiments import CHAIN, EXPERIMENTS, PERSON

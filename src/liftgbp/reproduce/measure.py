@@ -21,7 +21,7 @@ from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.reproduce.experiments import PERSON, Experiment
 from liftgbp.shatter import shatter
 from liftgbp.signature import canonise
-from liftgbp.solve import Flooding
+from liftgbp.solve import Descent, Flooding
 
 LIFTED_GBP = "lifted GBP"
 LIFTED_BP = "lifted BP"
@@ -112,9 +112,7 @@ def _lifted(
         model,
         sizes,
         regions=regions,
-        solver="flooding",
-        damping=settings.damping,
-        iterations=settings.iterations,
+        solver=settings.flooding,
     )
 
     def graph() -> LiftedRegionGraph:
@@ -146,7 +144,7 @@ def _descent(
     experiment: Experiment, model: Model, weight: float, people: int, method: str, regions: str
 ) -> Run:
     def solve() -> Answers:
-        return infer(model, {PERSON: people}, regions=regions, solver="descent")
+        return infer(model, {PERSON: people}, regions=regions, solver=Descent())
 
     answers, seconds = _timed(solve)
     return Run(

@@ -4,7 +4,14 @@ Knows flat arrays; knows nothing of logic and regions.
 """
 
 from liftgbp.solve.along import solve_along
-from liftgbp.solve.choose import SolverOptions, check_solver, choose_solver
+from liftgbp.solve.auto import (
+    Auto,
+    Solver,
+    SolverChoice,
+    as_solver,
+    solver_for,
+    with_random_starts,
+)
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.digits import logs_z_of_regions
 from liftgbp.solve.flooding import Flooding
@@ -14,18 +21,21 @@ from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.verdict import Kind, Verdict
 
 __all__ = [
+    "Auto",
     "Descent",
     "Flooding",
     "Kind",
     "Point",
     "Solution",
-    "SolverOptions",
+    "Solver",
+    "SolverChoice",
     "Status",
     "Verdict",
-    "check_solver",
-    "choose_solver",
+    "as_solver",
     "log_z",
     "logs_z_of_regions",
     "solve_along",
     "solve_independent",
+    "solver_for",
+    "with_random_starts",
 ]

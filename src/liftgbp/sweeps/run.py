@@ -24,12 +24,13 @@ from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import TABLE_CAP, NormalModel, resize, shatter
 from liftgbp.solve import (
     Descent,
-    Flooding,
     Solution,
-    SolverOptions,
-    check_solver,
-    choose_solver,
+    Solver,
+    SolverChoice,
+    as_solver,
     solve_along,
+    solver_for,
+    with_random_starts,
 )
 
 STRIDE = 10
@@ -109,12 +110,7 @@ def sweep(
     weights: Mapping[str, float | Sequence[float]] | None = None,
     queries: str | Iterable[str] = (),
     regions: str = "intersections",
-    solver: str = "auto",
-    damping: float = 0.5,
-    adaptive: bool = False,
-    iterations: int = 500,
-    tol: float = 1e-12,
-    seed: int = 0,
+    solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     skip: Collection[SweepPoint] = (),
     save: Save = lambda rows: None,
@@ -142,8 +138,7 @@ def sweep(
     asked = checked_texts("queries", queries) or every
     if not asked:
         raise InputError("the model has no predicates, so there is nothing to ask")
-    check_solver(solver)
-    options = SolverOptions(damping, adaptive, iterations, tol, seed)
+    chosen = with_random_starts(as_solver(solver), RANDOM)
     workshop = _Workshop(model, regions, checked_number("table_cap", table_cap, least=1))
     rows: list[SweepRow] = []
     for first in range(0, len(points), BATCH):
@@ -153,8 +148,7 @@ def sweep(
         found: dict[int, list[SweepRow]] = {}
         for members in _by_layout(prepared):
             plans = [prepared[k].plan for k in members]
-            method = choose_solver(solver, plans[0], options, random=RANDOM)
-            solutions = _solve(method, plans)
+            solutions = _solve(solver_for(chosen, plans[0].layout), plans)
             readers = [LiftedReader(prepared[k].graph, prepared[k].plan) for k in members]
             own = _rows([batch[k] for k in members], readers, solutions, asked)
             found |= zip(members, own, strict=True)
@@ -258,9 +252,9 @@ def _same_supports(one: NormalModel, other: NormalModel) -> bool:
     )
 
 
-def _solve(method: Descent | Flooding, plans: Sequence[Plan]) -> list[Solution]:
+def _solve(method: Solver, plans: Sequence[Plan]) -> list[Solution]:
     """All solutions; descent follows those of every few points to the points between."""
-    if isinstance(method, Flooding) or len(plans) < 2 * STRIDE:
+    if not isinstance(method, Descent) or len(plans) < 2 * STRIDE:
         return method.solve_all(plans)
     # The smallest domains come first, and differ most from each other.
     return _mended(method, plans, solve_along(method, plans, STRIDE, afresh=range(STRIDE)))

@@ -1,0 +1,126 @@
+"""What `solver="auto"` means, and what all solvers have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Literal, TypeAlias
+
+from liftgbp.errors import InputError, wrong_type
+from liftgbp.plan import Layout, Plan
+from liftgbp.solve.descent import Descent
+from liftgbp.solve.flooding import Flooding
+from liftgbp.solve.judge import is_small
+from liftgbp.solve.progress import Progress, silent
+from liftgbp.solve.solution import Solution
+from liftgbp.solve.starts import number_of_starts
+
+MOST_WORK, MOST_PATIENCE = 10**8, 4 * 10**10
+"""The most work, as starts times the cube of the number of equations, that `Auto` spends on
+descent: a second or two right away, about a minute if flooding has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """Descent where it is affordable; elsewhere flooding, and descent only if that fails.
+
+    Descent factorises dense matrices. Where that would take more than a second or two, flooding
+    comes first; where it would take more than a minute or so, descent is not tried at all.
+    """
+
+    flooding: Flooding = field(default_factory=partial(Flooding, adaptive=True))
+    descent: Descent = field(default_factory=Descent)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.flooding, Flooding):
+            raise wrong_type("flooding", "a Flooding(...)", self.flooding)
+        if not isinstance(self.descent, Descent):
+            raise wrong_type("descent", "a Descent(...)", self.descent)
+
+    def __call__(self, plan: Plan, progress: Progress = silent) -> Solution:
+        """Solve one plan."""
+        return self.solve_all([plan], progress)[0]
+
+    def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
+        """The solutions of plans with one layout, processed as a batch."""
+        layout = plans[0].layout
+        if self.descends_first(layout):
+            return self.descent.solve_all(plans, progress)
+        flooded = self.flooding.solve_all(plans, progress)
+        if _work(layout, self.descent.random) > MOST_PATIENCE:
+            return flooded
+        return [
+            solution if solution.converged else self.descent(plan, progress)
+            for plan, solution in zip(plans, flooded, strict=True)
+        ]
+
+    def descends_first(self, layout: Layout) -> bool:
+        """Whether descent is cheap enough to come first."""
+        return _work(layout, self.descent.random) <= MOST_WORK
+
+
+Solver: TypeAlias = Auto | Descent | Flooding
+SolverChoice: TypeAlias = Literal["auto"] | Solver
+"""What a caller may ask for."""
+
+
+def as_solver(given: SolverChoice) -> Solver:
+    """The solver that a caller asks for; `"auto"` is `Auto()`.
+
+    >>> as_solver("auto") == Auto()
+    True
+    >>> as_solver("newton")
+    Traceback (most recent call last):
+    liftgbp.errors.InputError: unknown solver 'newton'; use "auto", liftgbp.Descent(), \
+liftgbp.Flooding() or liftgbp.Auto()
+    """
+    if isinstance(given, Solver):
+        _check_goal(given)
+        return given
+    if isinstance(given, str) and given == "auto":
+        return Auto()
+    named = {"flooding": "Flooding", "descent": "Descent"}.get(str(given).lower())
+    if named is not None:
+        raise InputError(f"solvers are values: write solver=liftgbp.{named}()")
+    raise InputError(
+        f'unknown solver {given!r}; use "auto", liftgbp.Descent(), liftgbp.Flooding() or '
+        "liftgbp.Auto()"
+    )
+
+
+def _check_goal(solver: Solver) -> None:
+    parts = (solver.flooding, solver.descent) if isinstance(solver, Auto) else (solver,)
+    for part in parts:
+        if not part.tol < 1:
+            raise InputError(f"tol must be below 1, or any start would do; got {part.tol}")
+
+
+def solver_for(solver: Solver, layout: Layout) -> Solver:
+    """The solver that plans of one layout get: `Auto` gives way to its descent where that is cheap.
+
+    Unlike `Auto`, a `Descent` can follow its points from plan to plan.
+    """
+    return solver.descent if isinstance(solver, Auto) and solver.descends_first(layout) else solver
+
+
+def with_random_starts(solver: Solver, random: int) -> Solver:
+    """The same solver, but with this many random starts where it uses any.
+
+    >>> with_random_starts(Auto(), 2).descent.random
+    2
+    """
+    match solver:
+        case Auto():
+            return replace(solver, descent=replace(solver.descent, random=random))
+        case Descent():
+            return replace(solver, random=random)
+        case Flooding():
+            return solver
+
+
+def _work(layout: Layout, random: int) -> float:
+    """What descent costs: each start factorises matrices over and over."""
+    starts = 1 + number_of_starts(layout, random)
+    return starts * float(layout.message_entries) ** 3 if is_small(layout) else math.inf
