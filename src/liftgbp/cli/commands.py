@@ -30,10 +30,10 @@ from liftgbp.cli.options import (
     table_file,
     take_solver,
 )
-from liftgbp.cli.progress import progress_bar
+from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
 
-NUMERICAL_FAILURE = 1
+NOT_TRUSTED = 1
 BAD_INPUT = 2
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -202,6 +202,7 @@ def cli() -> None:
     "'friends(x,y) ^ smokes(x)', or a conditional 'smokes(y) | friends(x,y), smokes(x)'. "
     "May be repeated; without any, every predicate is answered.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="Show how the answer was found and checked.")
 @click.option("--minima", is_flag=True, help="Show all stationary points that descent found.")
 @click.option(
     "--all",
@@ -234,6 +235,7 @@ def query(
     called x0, x1 and so on, and -e takes a .uai.evid file.
     """
     as_json, minima = options.pop("as_json"), options.pop("minima")
+    verbose = options.pop("verbose")
     everything, observed = options.pop("everything"), options.pop("observed")
     if observed and everything is None:
         raise click.UsageError("--observed applies to --all only")
@@ -254,14 +256,15 @@ def query(
         if everything is not None:
             progress("writing all atoms", 0, 1)
             answers.write_all(everything, observed=observed)
-    result = answers.as_dict(queries)
+    trust = {"trusted": answers.solution.trusted, "reason": answers.solution.reason}
+    result = {**trust, **answers.as_dict(queries)}
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
-        from liftgbp.cli.tables import show_answers
+        from liftgbp.cli.answer_view import show_answers
 
-        show_answers(result, minima)
-    return 0 if answers.solution.converged else NUMERICAL_FAILURE
+        show_answers(result, minima=minima, verbose=verbose)
+    return 0 if result["trusted"] else NOT_TRUSTED
 
 
 @cli.command()
@@ -285,7 +288,7 @@ def graph(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
-        from liftgbp.cli.tables import show_graph
+        from liftgbp.cli.report_views import show_graph
 
         show_graph(result)
 
@@ -312,10 +315,10 @@ def check(
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
-        from liftgbp.cli.tables import show_check
+        from liftgbp.cli.report_views import show_check
 
         show_check(result)
-    return 0 if report.agrees else NUMERICAL_FAILURE
+    return 0 if report.agrees else NOT_TRUSTED
 
 
 @cli.command()
@@ -350,8 +353,6 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
 
     An interrupted sweep goes on where it was when it is started again.
     """
-    from liftgbp.cli.tables import show_sweep
-
     solver = take_solver(options)
     sizes = split_assignments(options.pop("sizes"), "SORT=RANGE, such as person=2..1000")
     weights = split_assignments(options.pop("weights"), "NAME=RANGE, such as alpha=0..2")
@@ -366,7 +367,12 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
             **options,
         )
     swept = [*sizes, *(f"${name}" for name in weights)]
-    return show_sweep(records, swept, output)
+    status = {tuple(record[name] for name in swept): record["status"] for record in records}
+    failed = sum(1 for one in status.values() if one != "converged")
+    click.echo(f"{len(status)} points, {len(records)} rows, written to {output}", err=True)
+    if failed:
+        click.echo(f"{failed} points did not converge; see the column status", err=True)
+    return NOT_TRUSTED if failed == len(status) else 0
 
 
 @cli.command()
@@ -405,7 +411,7 @@ def reproduce(directory: str) -> None:
     Writes times.png, probability.png, results.csv and report.md. It takes a minute or two, most of
     it for ground message passing. Nothing is written before all is computed.
     """
-    from liftgbp.cli.tables import show_reproduction
+    from liftgbp.cli.report_views import show_reproduction
 
     with progress_bar() as progress:
         reproduction = liftgbp.reproduce(directory, progress=progress)

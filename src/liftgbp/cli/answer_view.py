@@ -1,0 +1,221 @@
+"""The view of answers: trust first, then probabilities, then what else is known."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from liftgbp.cli.terminal import (
+    Column,
+    Entry,
+    Sheet,
+    Terminal,
+    count_text,
+    counted,
+    log_text,
+    probability_text,
+)
+
+MOST_ROWS = 50
+"""At most this many rows of one answer are printed."""
+
+MOST_PEAKS = 4
+SMALLEST_SHARE = 1e-4
+"""At most this many of the most likely counts are listed, and none with a smaller share."""
+
+MOST_VALUE_COLUMNS = 4
+"""More values than this go below each other."""
+
+Result = dict[str, Any]
+Row = dict[str, Any]
+
+
+def show_answers(result: Result, *, minima: bool = False, verbose: bool = False) -> None:
+    """Print whether the answers can be trusted, the answers, and how they were found."""
+    terminal = Terminal()
+    _show_trust(terminal, result)
+    for query, group in groupby(result["answers"], key=lambda row: row["query"]):
+        rows = list(group)
+        terminal.show(*_answer_sheets(query, rows[:MOST_ROWS], result["evidence"] is not None))
+        if len(rows) > MOST_ROWS:
+            terminal.say(f"... and {len(rows) - MOST_ROWS:,} more rows; --json prints all of them")
+    if minima and result["minima"]:
+        terminal.show(_minima_sheet(result["minima"]))
+    elif minima:
+        terminal.say("no minima to show: " + _why_no_minima(result))
+    if "growth" in result:
+        terminal.show(_growth_sheet(result["growth"], result["answers"]))
+        terminal.say(f"no larger regions: {result['growth']['end']}")
+    _show_run(terminal, result, verbose)
+
+
+# --- trust
+
+
+def _show_trust(terminal: Terminal, result: Result) -> None:
+    if result["trusted"]:
+        terminal.say("trusted: the solver converged, and the answer passed every check", "green")
+    else:
+        terminal.say(f"NOT TRUSTED: {result['reason']}", "bold red")
+
+
+# --- tables
+
+
+def _answer_sheets(query: str, rows: list[Row], with_evidence: bool) -> list[Sheet]:
+    """Values beside each other if they are few, and below each other, which is narrower."""
+    few = len(rows[0]["values"]) <= MOST_VALUE_COLUMNS
+    examples = with_evidence and any(row["example"] not in ("", row["atom"]) for row in rows)
+    forms = (False, True) if few else (True,)
+    return [_answer_sheet(query, rows, examples, below) for below in forms]
+
+
+def _answer_sheet(query: str, rows: list[Row], examples: bool, below: bool) -> Sheet:
+    values = [text for text, _ in _values(rows[0])]
+    columns = [Column("atom", prose=True), Column("where", prose=True)]
+    columns += [Column("example", prose=True)] * examples
+    columns.append(Column("count", right=True))
+    probabilities = ["P"] if below else [f"P({value})" for value in values]
+    columns_of_values = [Column(heading, right=True) for heading in probabilities]
+    sheet = Sheet(query, columns + [Column("values")] * below + columns_of_values)
+    for row in rows:
+        lead = [row["atom"], row["where"], *([row["example"]] * examples), count_text(row["count"])]
+        cells = [(value, probability_text(p)) for value, p in _values(row)]
+        named = zip([column.heading for column in columns[1:]], lead[1:], strict=True)
+        fields = [(name, text) for name, text in named if text]
+        entry = Entry(row["atom"], fields + [(f"P({value})", text) for value, text in cells])
+        if below:
+            blank = [""] * len(lead)
+            block = [
+                [*(blank if k else lead), value, text] for k, (value, text) in enumerate(cells)
+            ]
+        else:
+            block = [[*lead, *(text for _, text in cells)]]
+        sheet.add_block(block, entry)
+    return sheet
+
+
+def _values(row: Row) -> list[tuple[str, float | None]]:
+    """The assignments of a row as text, with their probabilities."""
+    return [(_assignment(row["query"], key), p) for key, p in row["values"].items()]
+
+
+def _assignment(query: str, values: str) -> str:
+    """Values as in the query: those of given atoms stand after a bar."""
+    queried, bar, _ = query.partition("|")
+    if not bar or "," not in values:
+        return values
+    count = queried.count("(") or 1 + queried.count("^") + queried.count(",")
+    parts = values.split(",")
+    given = ",".join(parts[count:])
+    return ",".join(parts[:count]) + (f" | {given}" if given else "")
+
+
+def _growth_sheet(growth: dict[str, Any], rows: list[Row]) -> Sheet:
+    """One line per family of regions, the chosen one marked."""
+    shown = rows[:MOST_VALUE_COLUMNS]
+    last = [_values(row)[-1][0] for row in shown]
+    columns = [
+        Column("regions"),
+        Column("log Z", right=True),
+        *(Column(f"P({row['atom']} {v})", right=True) for row, v in zip(shown, last, strict=True)),
+        Column(""),
+    ]
+    sheet = Sheet("growing regions", columns)
+    for step in growth["steps"]:
+        answers = step["answers"][: len(shown)] or [None] * len(shown)
+        texts = ["" if row is None else probability_text(_values(row)[-1][1]) for row in answers]
+        remark = "chosen" if step["chosen"] else "" if _step_trusted(step) else "not trusted"
+        sheet.add(step["family"], log_text(step["log_z"]), *texts, remark)
+    return sheet
+
+
+def _step_trusted(step: dict[str, Any]) -> bool:
+    return bool(step["status"] == "converged" and step["plausible"])
+
+
+def _minima_sheet(minima: list[dict[str, Any]]) -> Sheet:
+    columns = [Column("log Z", right=True), Column("share", right=True), Column("what", prose=True)]
+    sheet = Sheet("stationary points of the free energy", columns, lead="log Z {}")
+    for point in minima:
+        share = f"{point['weight']:.4f}" if point["weight"] else ""
+        sheet.add(log_text(point["log_z"]), share, point["text"])
+    return sheet
+
+
+def _why_no_minima(result: Result) -> str:
+    if "sum_over" in result:
+        return "each count has its own"
+    if result["solver"]["name"] == "flooding":
+        return "flooding finds one stationary point at most; --solver descent looks for all"
+    return "the regions share no atoms, so there is one solution"
+
+
+# --- the run
+
+
+def _show_run(terminal: Terminal, result: Result, verbose: bool) -> None:
+    terminal.say(f"log Z = {log_text(result['log_z'])}")
+    if result["evidence"] is not None:
+        terminal.say(_evidence_text(result["evidence"]))
+    if "sum_over" in result:
+        terminal.say(_sum_over_text(result["sum_over"]))
+    shares = [point for point in result["minima"] if point["weight"] > 0]
+    if len(shares) > 1:
+        terminal.say(f"the answer mixes {len(shares)} minima; --minima shows them")
+    if verbose:
+        _show_details(terminal, result)
+    for note in result["notes"]:
+        terminal.say(f"note: {note}", "yellow")
+
+
+def _show_details(terminal: Terminal, result: Result) -> None:
+    solver, verdict = result["solver"], result["verdict"]
+    residual = "undefined" if solver["residual"] is None else f"{solver['residual']:.1e}"
+    terminal.say(f"regions: {_regions_text(result['regions'])}")
+    terminal.say(
+        f"solver: {solver['name']}, {solver['status']} after "
+        f"{counted(solver['iterations'], 'iteration')}, residual {residual}, "
+        f"{solver['seconds']:.3f} s"
+    )
+    terminal.say(f"verdict: {verdict['text']}")
+    if verdict["entropy"] is not None and verdict["entropy_bound"] is not None:
+        terminal.say(
+            f"entropy: {verdict['entropy']:.6g}, at most {verdict['entropy_bound']:.6g} is possible"
+        )
+
+
+def _regions_text(regions: dict[str, Any]) -> str:
+    if not regions["canonical"]:
+        return "none is left, since the remaining atoms are independent"
+    return (
+        f"{counted(regions['canonical'], 'canonical region')} for "
+        f"{count_text(regions['ground_regions'])} ground ones ({regions['family']}), "
+        f"{counted(regions['edges'], 'lifted edge')}"
+    )
+
+
+def _evidence_text(evidence: dict[str, Any]) -> str:
+    kinds = {"facts": "fact", "uncertain": "uncertain fact", "counted": "counted object"}
+    parts = [counted(evidence[key], word) for key, word in kinds.items() if evidence[key]]
+    if evidence["closed"]:
+        parts.append(f"closed world for {', '.join(evidence['closed'])}")
+    ways = {"lifted": "by classes of objects", "ground": "grounded, then compressed"}
+    return f"evidence: {', '.join(parts)}; {ways[evidence['via']]}"
+
+
+def _sum_over_text(summed: dict[str, Any]) -> str:
+    """Which counts were summed over, and which are most likely."""
+    if not summed["predicates"]:
+        return str(summed["reason"])
+    peaks = [peak for peak in summed["most_likely"] if peak["share"] >= SMALLEST_SHARE]
+    listed = [f"{peak['counts']} ({peak['share']:.3g})" for peak in peaks[:MOST_PEAKS]]
+    if len(peaks) > MOST_PEAKS:
+        listed.append(f"{len(peaks) - MOST_PEAKS} more")
+    text = (
+        f"summed over {', '.join(summed['predicates'])}: {summed['counts_visited']} counts "
+        f"visited, peaks (share around each) {', '.join(listed)}"
+    )
+    if summed["untrusted_share"] > 0:
+        text += f"\nshare of counts that are not trusted: {summed['untrusted_share']:.2g}"
+    return f"{text}\n{summed['reason']}" if summed["reason"] else text

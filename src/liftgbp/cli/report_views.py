@@ -1,0 +1,117 @@
+"""The views of graphs, checks, sweeps and reproductions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import liftgbp
+from liftgbp.cli.terminal import (
+    Column,
+    Sheet,
+    Terminal,
+    count_text,
+    counted,
+    log_text,
+    probability_text,
+)
+
+
+def show_graph(result: dict[str, Any]) -> None:
+    """Print the canonical regions and the lifted edges of a graph."""
+    terminal = Terminal()
+    sizes = "".join(f", {sort} = {count_text(n)}" for sort, n in result["domains"].items())
+    terminal.say(f"lifted region graph, {result['family']}{sizes}")
+    numbers = [Column(heading, right=True) for heading in ("n", "c")]
+    columns = [Column(""), Column("atoms", prose=True), *numbers, Column("")]
+    regions = Sheet("canonical regions", columns, lead="region {}")
+    for region in result["regions"]:
+        regions.add(
+            str(region["region"]),
+            " ".join(region["atoms"]),
+            count_text(region["n"]),
+            count_text(region["c"]),
+            "outer" if region["outer"] else "",
+        )
+    terminal.show(regions)
+    columns = [Column(""), Column("parent → child"), Column("mapping", prose=True)]
+    columns += [Column("κ", right=True), Column("as a formula", prose=True)]
+    edges = Sheet("lifted edges", columns, lead="edge {}")
+    for edge in result["edges"]:
+        edges.add(
+            str(edge["edge"]),
+            f"{edge['parent']} → {edge['child']}",
+            edge["mapping"],
+            count_text(edge["kappa"]),
+            edge["kappa_formula"],
+        )
+    terminal.show(edges)
+    terminal.say(
+        f"{counted(len(result['regions']), 'canonical region')} for "
+        f"{counted(result['ground_regions'], 'ground region')}"
+    )
+
+
+def show_check(result: dict[str, Any]) -> None:
+    """Print how lifted GBP compares with ground GBP and with exact inference."""
+    terminal = Terminal()
+    if result["agrees"]:
+        terminal.say("lifted equals ground at every iteration", "green")
+    else:
+        terminal.say("lifted DIFFERS from ground", "bold red")
+    differences = result["differences"]
+    columns = [Column("iteration", right=True), Column("difference", right=True)]
+    compared = Sheet("largest difference between lifted and ground beliefs", columns)
+    worst = max(range(result["judged"]), key=differences.__getitem__)
+    for iteration in sorted({*range(0, len(differences), 5), 1, 2, worst, len(differences) - 1}):
+        if iteration < len(differences):
+            compared.add(str(iteration), f"{differences[iteration]:.1e}")
+    terminal.show(compared)
+    columns = [Column("atom", prose=True), Column("where", prose=True), Column("value")]
+    columns += [Column(heading, right=True) for heading in ("lifted GBP", "exact", "error")]
+    marginals = Sheet("marginals", columns)
+    for row in result["rows"]:
+        for value, lifted, exact in _compared_values(row):
+            marginals.add(
+                row["atom"],
+                row["where"],
+                value,
+                probability_text(lifted),
+                "" if exact is None else probability_text(exact),
+                "" if exact is None else f"{lifted - exact:+.1e}",
+            )
+    terminal.show(marginals)
+    exact_log_z = result["exact_log_z"]
+    exact_text = "" if exact_log_z is None else f", exact {exact_log_z:.10g}"
+    terminal.say(f"log Z = {log_text(result['log_z'])}{exact_text}")
+    terminal.say(
+        f"{counted(result['lifted_regions'], 'canonical region')} for "
+        f"{counted(result['ground_regions'], 'ground region')}"
+    )
+    if result["status"] != "converged":
+        terminal.say(f"{result['status']}: {result['advice']}", "bold red")
+    if result["note"]:
+        terminal.say(f"note: {result['note']}", "yellow")
+
+
+def _compared_values(row: dict[str, Any]) -> Iterable[tuple[str, float, float | None]]:
+    values = row["lifted"]
+    # The probability of true says everything about a Boolean atom.
+    shown = ["true"] if list(values) == ["false", "true"] else list(values)
+    for value in shown:
+        yield value, values[value], None if row["exact"] is None else row["exact"][value]
+
+
+def show_reproduction(reproduction: liftgbp.Reproduction) -> None:
+    """Print the claims of the paper with their verdicts, and which files were written."""
+    terminal = Terminal()
+    claims = Sheet(
+        "claims of the paper", [Column("claim", prose=True), Column("verdict", prose=True)]
+    )
+    for claim in reproduction.claims:
+        claims.add(claim.title, claim.verdict)
+    terminal.show(claims)
+    for path in reproduction.files:
+        terminal.say(f"written: {path}")
+    if reproduction.note:
+        terminal.say(f"note: {reproduction.note}", "yellow")
