@@ -11,8 +11,8 @@ import pytest
 import liftgbp
 
 SOURCE = Path(liftgbp.__file__).parent
-NORMAL = {"errors", "model", "evidence", "shatter"}
-ENGINE = NORMAL | {"arrays", "signature", "regions", "plan", "solve", "query"}
+NORMAL = {"errors", "arrays", "model", "evidence", "shatter"}
+ENGINE = NORMAL | {"signature", "regions", "plan", "solve", "query"}
 GROUND = {"grounding", "compress"}
 ALLOWED = {
     "errors": set(),
@@ -20,17 +20,17 @@ ALLOWED = {
     "progress": set(),
     "files": {"errors"},
     "model": {"errors"},
-    "evidence": {"errors", "model"},
-    "shatter": {"errors", "model", "evidence"},
+    "evidence": {"errors", "arrays", "model"},
+    "shatter": {"errors", "arrays", "model", "evidence"},
     "grounding": NORMAL,
-    "formats": {"errors", "files", "model", "evidence", "grounding"},
+    "formats": {"errors", "arrays", "files", "model", "evidence", "grounding"},
     "signature": {"errors"},
     "regions": {"errors", "arrays", "model", "shatter", "signature"},
     "compress": {"errors", "arrays", "grounding", "regions", "signature"},
     "plan": {"errors", "arrays", "model", "regions"},
-    "solve": {"errors", "plan"},
+    "solve": {"errors", "arrays", "plan"},
     "query": ENGINE | GROUND | {"files"},
-    "reference": {"errors", "model", "evidence"},
+    "reference": {"errors", "arrays", "model", "evidence"},
     "via": NORMAL,
     "counting": ENGINE,
     "growth": {"errors", "query"},

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import assume
 
 from liftgbp import reference
+from liftgbp.arrays import Floats
 from liftgbp.check import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.plan.plan import Floats
 from liftgbp.reference import GroundAtom
 from liftgbp.reference.tables import expand
 from liftgbp.regions import LiftedRegionGraph, build_regions

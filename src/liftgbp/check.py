@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from liftgbp import reference
 from liftgbp.api import infer
+from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, checked_number
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model, check_model
@@ -267,7 +267,7 @@ class _Alignment:
             else _in_lifted_graph(_lifted(answers), ground_regions)
         )
 
-    def largest_difference(self, lifted: NDArray[np.float64], ground: reference.Beliefs) -> float:
+    def largest_difference(self, lifted: Floats, ground: reference.Beliefs) -> float:
         probabilities = np.exp(lifted)
         return max(
             (
@@ -277,7 +277,5 @@ class _Alignment:
             default=0.0,
         )
 
-    def _table(
-        self, region: int, axes: list[int], probabilities: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _table(self, region: int, axes: list[int], probabilities: Floats) -> Floats:
         return self._layout.full_table(region, probabilities, missing=0.0).transpose(axes)

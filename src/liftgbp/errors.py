@@ -97,6 +97,10 @@ class ContradictionError(InputError):
     """The hard formulas leave no possible world."""
 
 
+class InternalError(AssertionError):
+    """An invariant of liftgbp itself does not hold. This is a bug, whatever the input was."""
+
+
 # --- what a caller hands over
 
 LONGEST_SHOWN = 40

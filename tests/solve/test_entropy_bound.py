@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from liftgbp import Answers, infer, parse, reference
+from liftgbp.arrays import Floats
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
-from liftgbp.plan.plan import Floats
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Status

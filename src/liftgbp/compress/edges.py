@@ -7,6 +7,7 @@ import numpy as np
 from liftgbp.arrays import Bools, Hashes, Ints, group_rows, hash_rows
 from liftgbp.compress.partition import AROUND, Partition, Relation, code_weights
 from liftgbp.compress.potentials import stabilisers
+from liftgbp.errors import InternalError
 from liftgbp.regions.arrays import Axes, Interner, numbers_of_rows
 
 
@@ -36,7 +37,8 @@ class EdgeTable:
         every_key = np.concatenate(keys)
         self._by_key = np.argsort(every_key)
         self._keys = every_key[self._by_key]
-        assert (self._keys[1:] != self._keys[:-1]).all(), "two edges have one hash"
+        if (self._keys[1:] == self._keys[:-1]).any():
+            raise InternalError("two edges have one hash")
 
     def find(self, child: Ints, parent: Ints, code: Hashes) -> Ints:
         """The numbers of edges by kind of child and parent, and the code of the embedding."""

@@ -10,11 +10,10 @@ from itertools import pairwise
 from typing import TypeVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from liftgbp.arrays import Ints, group_rows, starts_of
+from liftgbp.arrays import Floats, Ints, group_rows, starts_of
 from liftgbp.compress.ground import GroundRegions
-from liftgbp.errors import ContradictionError
+from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.grounding import GroundNetwork
 from liftgbp.regions.arrays import GraphArrays
 from liftgbp.regions.counts import Count
@@ -190,7 +189,8 @@ class QuotientGraph(RegionGraph):
         # From large to small, so that a number is final before it is used.
         for size in np.unique(sizes)[::-1]:
             own = sizes == size
-            assert not (around[own] % self._counts[own]).any(), "regions of a kind are alike"
+            if (around[own] % self._counts[own]).any():
+                raise InternalError("regions of one kind lie in different numbers of larger ones")
             numbers[own] -= around[own] // self._counts[own]
             pairs = np.flatnonzero(own[owner])
             weight = (numbers * self._counts)[owner[pairs]]
@@ -248,7 +248,7 @@ class QuotientGraph(RegionGraph):
         """Per region, the number of values of each of its axes."""
         return tuple(self.arrays.shapes[k] for k in self.arrays.region_shape.tolist())
 
-    def log_table(self, parfactor: int) -> NDArray[np.float64]:
+    def log_table(self, parfactor: int) -> Floats:
         """A table of the network."""
         return self.network.tables[parfactor]
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from liftgbp.arrays import Ints, expand, group_rows, starts_of
 from liftgbp.compress.partition import AROUND, INSIDE, Partition
+from liftgbp.errors import InternalError
 
 
 def verify(partition: Partition, representative: Ints) -> None:
@@ -38,6 +39,8 @@ def _compare(partition: Partition, representative: Ints, role: int) -> None:
     name = name[order]
     counts = np.bincount(owner, minlength=len(representative))
     starts = starts_of(counts)
-    assert (counts == counts[representative]).all(), "regions of a kind have equally many"
+    if (counts != counts[representative]).any():
+        raise InternalError("regions of one kind have different numbers of neighbours")
     twins = name[expand(starts[representative], counts)]
-    assert (name == twins).all(), "regions of one kind have neighbours of the same names"
+    if (name != twins).any():
+        raise InternalError("regions of one kind have neighbours of different names")

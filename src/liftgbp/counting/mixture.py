@@ -14,14 +14,13 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats
 from liftgbp.counting.peaks import Weighed
 from liftgbp.counting.points import Base, CountedModel
 from liftgbp.counting.space import Counts
 from liftgbp.evidence import Evidence
 from liftgbp.plan import Plan
-from liftgbp.plan.plan import Floats
 from liftgbp.query import Answers, ClassReader
 from liftgbp.query.lookup import joint_table
 from liftgbp.regions import LiftedRegionGraph
@@ -106,9 +105,7 @@ class MixedReader(ClassReader):
         """The region graph of the most likely counts for JSON."""
         return self.graph.as_dict()
 
-    def joint(
-        self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def joint(self, atoms: Sequence[ObjAtom], log_beliefs: Floats) -> Floats:
         """The joint distribution of atoms: the mean over counts, and over where objects lie."""
         objects = sorted(objects_of(atoms))
         table = np.zeros([self.normal.ranges[predicate] for predicate, _ in atoms])
@@ -123,9 +120,7 @@ class MixedReader(ClassReader):
         split = next((s for s in self.counted.counted.splits if s.home == home), None)
         return [(home, k) for k in range(1 if split is None else len(split.cells))]
 
-    def _part(
-        self, atoms: Sequence[ObjAtom], cells: Mapping[Obj, Cell], group: _Group
-    ) -> NDArray[np.float64]:
+    def _part(self, atoms: Sequence[ObjAtom], cells: Mapping[Obj, Cell], group: _Group) -> Floats:
         """What the points of one layout contribute where the objects lie in these cells."""
         ways = np.array([self._proportion(Counter(cells.values()), c) for c in group.counts])
         shares = group.shares * ways

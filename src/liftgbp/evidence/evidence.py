@@ -6,16 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError, EvidenceError, SizeError, Span, wrong_type
 from liftgbp.model.model import Model
-
-Ints: TypeAlias = NDArray[np.int64]
-Floats: TypeAlias = NDArray[np.float64]
 
 WRITE_OUT_CAP = 10**8
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import EvidenceError
-from liftgbp.evidence.evidence import Floats, Ints
 from liftgbp.evidence.statements import Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
@@ -32,9 +31,9 @@ class Joined:
     rows: Ints
 
     @property
-    def certain(self) -> NDArray[np.bool_]:
+    def certain(self) -> Bools:
         """Which statements leave no doubt."""
-        result: NDArray[np.bool_] = self.chances == 1
+        result: Bools = self.chances == 1
         return result
 
     def __getitem__(self, kept: Ints) -> Joined:

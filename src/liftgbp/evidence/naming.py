@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from liftgbp.evidence.evidence import Ints
+from liftgbp.arrays import Ints
 from liftgbp.evidence.statements import ListedObjects, Origin, Statements
 from liftgbp.model.model import Model
 

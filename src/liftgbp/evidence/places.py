@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from liftgbp.arrays import Ints
 from liftgbp.errors import Span
-from liftgbp.evidence.evidence import Ints
 from liftgbp.evidence.statements import FactFile, Origin
 
 

@@ -9,8 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import EvidenceError, Source, Span
-from liftgbp.evidence.evidence import Floats, Ints
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 from liftgbp.model.writer import constant_text

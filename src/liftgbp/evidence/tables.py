@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import EvidenceError
-from liftgbp.evidence.evidence import Floats, Ints
 from liftgbp.evidence.statements import Statements, TableFile, unknown_predicate, wrong_arity
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model

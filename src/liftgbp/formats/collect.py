@@ -7,11 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import ContradictionError
 from liftgbp.formats.conditioning import OPEN, simplified
 from liftgbp.formats.words import Words
 from liftgbp.grounding import FactorBlock, GroundNetwork
-from liftgbp.grounding.network import Floats, Ints, distinct_rows
+from liftgbp.grounding.network import distinct_rows
 
 Shape: TypeAlias = tuple[int, ...]
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import ContradictionError, QueryError, wrong_type
 from liftgbp.formats.numbers import equal_rows
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
-from liftgbp.grounding.network import Floats, Ints, distinct_rows
+from liftgbp.grounding.network import distinct_rows
 
 OPEN = -1  # in the place of a value: the variable is not observed
 
@@ -132,7 +132,7 @@ def _contradiction(scope: Ints, pattern: Sequence[int]) -> ContradictionError:
     )
 
 
-def needed_axes(tables: Floats) -> NDArray[np.bool_]:
+def needed_axes(tables: Floats) -> Bools:
     """For each of the stacked tables the axes along which it is not constant.
 
     >>> needed_axes(np.array([[[1.0, 2.0], [1.0, 2.0]]])).tolist()

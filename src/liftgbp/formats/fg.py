@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError
 from liftgbp.formats.collect import Factors, check_possible, check_scope
 from liftgbp.formats.numbers import (
@@ -28,7 +29,6 @@ from liftgbp.formats.numbers import (
 from liftgbp.formats.words import Words
 from liftgbp.formats.written import WrittenFactors, replace_files, table_of_names
 from liftgbp.grounding import GroundNetwork
-from liftgbp.grounding.network import Floats, Ints
 
 COMMENTS = re.compile(r"#.*")
 MAX_LABEL = 10**7

@@ -11,8 +11,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.formats.words import MOST_DIGITS
-from liftgbp.grounding.network import Floats, Ints, distinct_rows
+from liftgbp.grounding.network import distinct_rows
 
 Bytes: TypeAlias = NDArray[np.uint8]
 

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
 from liftgbp.formats.packed import in_bytes, name_unpacked
 from liftgbp.grounding import GroundNetwork
-from liftgbp.grounding.network import Floats
 
 # Doubles reach from exp(-708) to exp(709) without loss of digits.
 LARGEST_LOG = 700.0

@@ -8,8 +8,8 @@ from itertools import combinations
 
 import numpy as np
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.grounding.facts import Facts
-from liftgbp.grounding.network import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.grounding.facts import Facts, row_keys
-from liftgbp.grounding.network import (
-    AtomTable,
-    FactorBlock,
-    Floats,
-    GroundNetwork,
-    Ints,
-    merged,
-)
+from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.model.model import Model
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from liftgbp.arrays import Ints
 from liftgbp.evidence import Evidence, Relation
-from liftgbp.grounding.network import Ints
 from liftgbp.model.ast import Predicate
 
 

@@ -8,12 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import ContradictionError
 from liftgbp.evidence import Evidence
 from liftgbp.grounding.factors import AtomFactors, network_of
 from liftgbp.grounding.facts import all_facts, row_keys
 from liftgbp.grounding.join import Database
-from liftgbp.grounding.network import Floats, GroundNetwork, Ints
+from liftgbp.grounding.network import GroundNetwork
 from liftgbp.grounding.rules import Grounded, RuleGrounder
 from liftgbp.grounding.setting import Setting
 from liftgbp.model.model import Model

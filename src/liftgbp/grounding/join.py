@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from liftgbp.arrays import Ints
 from liftgbp.errors import InputError
 from liftgbp.grounding.facts import Facts
-from liftgbp.grounding.network import Ints
 from liftgbp.grounding.patterns import Column, Fixed, Pattern, Place
 
 

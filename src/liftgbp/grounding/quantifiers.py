@@ -9,10 +9,9 @@ from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError
-from liftgbp.grounding.network import Floats
 from liftgbp.grounding.setting import Setting
 from liftgbp.model.ast import (
     And,
@@ -312,7 +311,7 @@ class Expansion:
     def _shape(self, atoms: Sequence[GroundAtom]) -> tuple[int, ...]:
         return tuple(self._facts[predicate].range for predicate, _ in atoms)
 
-    def _axes(self, atoms: Sequence[GroundAtom]) -> dict[GroundAtom, NDArray[np.int64]]:
+    def _axes(self, atoms: Sequence[GroundAtom]) -> dict[GroundAtom, Ints]:
         """Per atom its values, as arrays that broadcast against each other."""
         return dict(zip(atoms, np.ix_(*map(np.arange, self._shape(atoms))), strict=True))
 
@@ -341,7 +340,7 @@ def _atoms(rest: _Rest) -> Iterator[GroundAtom]:
             yield from _atoms(right)
 
 
-def _truth(rest: _Rest, axes: Mapping[GroundAtom, NDArray[np.int64]]) -> NDArray[np.bool_]:
+def _truth(rest: _Rest, axes: Mapping[GroundAtom, Ints]) -> Bools:
     match rest:
         case bool():
             return np.asarray(rest)
@@ -349,7 +348,7 @@ def _truth(rest: _Rest, axes: Mapping[GroundAtom, NDArray[np.int64]]) -> NDArray
             return np.asarray(axes[atom] == value)
         case _Joined(some, parts):
             operation = np.logical_or if some else np.logical_and
-            result: NDArray[np.bool_] = reduce(operation, (_truth(part, axes) for part in parts))
+            result: Bools = reduce(operation, (_truth(part, axes) for part in parts))
             return result
         case _Negated(body):
             return np.logical_not(_truth(body, axes))

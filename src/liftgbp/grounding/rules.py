@@ -10,13 +10,13 @@ from itertools import product
 
 import numpy as np
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence.contradictions import contradiction
 from liftgbp.grounding.drivers import drivers_of
 from liftgbp.grounding.factors import AtomFactors
 from liftgbp.grounding.facts import open_facts
 from liftgbp.grounding.join import Database, PlacedAtom, Selection, states_of
-from liftgbp.grounding.network import Floats, Ints
 from liftgbp.grounding.patterns import Column, Pattern, Patterns, Place
 from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
 from liftgbp.grounding.setting import Setting

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.arrays import equal_rows, expand, starts_of
+from liftgbp.arrays import Bools, Floats, Ints, equal_rows, expand, starts_of
 from liftgbp.errors import SizeError
 from liftgbp.plan.orbits import Orbits, find_orbits
-from liftgbp.plan.plan import Exponents, Factored, Floats, Ints, Layout, Plan, Potentials, Terms
+from liftgbp.plan.plan import Exponents, Factored, Layout, Plan, Potentials, Terms
 from liftgbp.plan.projection import project_states, projection
-from liftgbp.plan.supports import Alive, alive_states
+from liftgbp.plan.supports import alive_states
 from liftgbp.regions import RegionGraph
 from liftgbp.regions.arrays import Axes, GraphArrays
 
@@ -378,7 +378,7 @@ class _Compiler:
         return Terms(starts, entries, reads.what[order], reads.inside[order])
 
 
-def _equal_masks(masks: Alive | None, places: Ints) -> list[Ints]:
+def _equal_masks(masks: Bools | None, places: Ints) -> list[Ints]:
     """The places whose masks are equal; all if there are none."""
     if masks is None:
         return [places]

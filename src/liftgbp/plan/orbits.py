@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from liftgbp.plan.plan import Ints
+from liftgbp.arrays import Bools, Ints
 from liftgbp.plan.projection import projection
 
 
@@ -33,7 +32,7 @@ class Orbits:
 def find_orbits(
     shape: Sequence[int],
     symmetries: Sequence[Sequence[int]],
-    alive: NDArray[np.bool_] | None = None,
+    alive: Bools | None = None,
 ) -> Orbits:
     """The orbits of states under permutations of the axes; dead states must be symmetric, too.
 

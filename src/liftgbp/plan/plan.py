@@ -7,18 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from liftgbp.arrays import expand, starts_of
+from liftgbp.arrays import Floats, Ints, expand, starts_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 LARGE = 10**5
 """From this many exponents on, SciPy's compiled product pays for its import."""

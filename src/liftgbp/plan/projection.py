@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from liftgbp.plan.plan import Ints
+from liftgbp.arrays import Ints
 
 
 def projection(shape: Sequence[int], axes: Sequence[int]) -> Ints:

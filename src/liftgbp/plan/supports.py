@@ -8,19 +8,15 @@ states until nothing changes; dropping the dead states keeps infinities out of a
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from liftgbp.arrays import equal_rows
+from liftgbp.arrays import Bools, equal_rows
 from liftgbp.plan.projection import projection
 from liftgbp.regions import RegionGraph
 
-Alive: TypeAlias = NDArray[np.bool_]
 
-
-def alive_states(graph: RegionGraph) -> list[Alive] | None:
+def alive_states(graph: RegionGraph) -> list[Bools] | None:
     """The alive states of all regions: one table per shape, whose rows are the regions of it.
 
     `None` if all states of all regions are alive, which is the case without hard formulas.
@@ -38,14 +34,14 @@ class _Supports:
         self.any_hard = bool(hard)
         self._hard = np.array(hard, dtype=np.int64)
         self._row = np.empty(len(arrays.region_shape), dtype=np.int64)
-        self._alive: list[Alive] = []
+        self._alive: list[Bools] = []
         for number, shape in enumerate(arrays.shapes):
             own = np.flatnonzero(arrays.region_shape == number)
             self._row[own] = np.arange(len(own))
             if hard:
                 self._alive.append(np.ones((len(own), math.prod(shape)), dtype=bool))
 
-    def shrunk(self) -> list[Alive]:
+    def shrunk(self) -> list[Bools]:
         self._apply_tables()
         before = -1
         while before != (before := sum(int(mask.sum()) for mask in self._alive)):

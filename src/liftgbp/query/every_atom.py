@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError
 from liftgbp.evidence import Relation
 from liftgbp.files import Schema, check_writable, whole_file, write_table
@@ -32,7 +32,7 @@ AT_ONCE = 10**5
 
 
 def write_every_atom(
-    reader: Reader, log_beliefs: NDArray[np.float64], path: Path, *, observed: bool = False
+    reader: Reader, log_beliefs: Floats, path: Path, *, observed: bool = False
 ) -> None:
     """Write the marginal of each ground atom: one row per value, of Boolean ones only for true.
 
@@ -70,7 +70,7 @@ class _Atoms:
                 f"{MOST_ATOMS:.0e}); ask for single ones with a query"
             )
 
-    def rows(self, log_beliefs: NDArray[np.float64]) -> Iterator[tuple[str, str, str, float, bool]]:
+    def rows(self, log_beliefs: Floats) -> Iterator[tuple[str, str, str, float, bool]]:
         """The rows of the table."""
         for number, predicate in self._predicates:
             shape = self._shape(predicate)
@@ -93,16 +93,14 @@ class _Atoms:
                         yield predicate.name, atom, value, table[k], known
 
     @staticmethod
-    def _batches(count: int) -> Iterator[NDArray[np.int64]]:
+    def _batches(count: int) -> Iterator[Ints]:
         for start in range(0, count, AT_ONCE):
             yield np.arange(start, min(start + AT_ONCE, count))
 
     def _shape(self, predicate: Predicate) -> list[int]:
         return [self._reader.sizes[sort] for sort in predicate.sorts]
 
-    def _is_observed(
-        self, predicate: Predicate, flat: NDArray[np.int64], shape: Sequence[int]
-    ) -> NDArray[np.bool_]:
+    def _is_observed(self, predicate: Predicate, flat: Ints, shape: Sequence[int]) -> Bools:
         if predicate.name in self._closed:
             return np.ones(len(flat), dtype=bool)
         relation = self._facts.get(predicate.name)
@@ -118,7 +116,7 @@ class _Atoms:
         evidence = self._reader.evidence
         return {} if evidence is None else evidence.facts(self._reader.sizes)
 
-    def _texts(self, predicate: Predicate, objects: Sequence[NDArray[np.int64]]) -> Iterator[str]:
+    def _texts(self, predicate: Predicate, objects: Sequence[Ints]) -> Iterator[str]:
         if not predicate.sorts:
             yield predicate.name
             return

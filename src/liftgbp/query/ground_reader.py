@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.compress import QuotientGraph
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence, Relation
@@ -18,7 +18,6 @@ from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.writer import object_text
 from liftgbp.plan import Plan
-from liftgbp.plan.plan import Floats, Ints
 from liftgbp.query.lookup import repeat_axes
 from liftgbp.query.reader import pattern_text
 from liftgbp.query.rows import Row, query_rows
@@ -184,7 +183,7 @@ class GroundReader:
 
     # --- distributions
 
-    def joint(self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]) -> Floats:
+    def joint(self, atoms: Sequence[ObjAtom], log_beliefs: Floats) -> Floats:
         """The joint distribution by the belief of a region that holds the atoms."""
         different = list(dict.fromkeys(atoms))
         ground = [(predicate, [o for _, o in args]) for predicate, args in different]
@@ -254,7 +253,7 @@ def _keys(columns: Sequence[Ints] | Ints, sizes: Sequence[int]) -> Ints:
     return keys
 
 
-def _places(keys: Ints, listed: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+def _places(keys: Ints, listed: Ints) -> tuple[Ints, Bools]:
     """Where each key is listed, and whether it is."""
     order = np.argsort(listed, kind="stable")
     at = np.searchsorted(listed, keys, sorter=order).clip(max=len(listed) - 1)
@@ -265,7 +264,7 @@ def _surely(value: int, size: int) -> Floats:
     return np.where(np.arange(size) == value, 1.0, 0.0)
 
 
-def _matches(pattern: Row, args: Ints) -> NDArray[np.bool_]:
+def _matches(pattern: Row, args: Ints) -> Bools:
     """Which ground atoms a row over placeholders covers."""
     placeholders = pattern.atoms[0][1]
     number = dict(pattern.constants)

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError
 from liftgbp.plan import Layout
 from liftgbp.regions import LiftedRegionGraph
@@ -19,8 +19,8 @@ def joint_table(
     atoms: Sequence[ObjAtom],
     graph: LiftedRegionGraph,
     layout: Layout,
-    beliefs: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    beliefs: Floats,
+) -> Floats:
     """The joint distribution of atoms, one axis per listed atom; repeated atoms agree surely.
 
     Beliefs are a stack with one row per setting of sizes and weights; so is the table.
@@ -36,7 +36,7 @@ def joint_table(
     return repeat_axes(table, [different.index(atom) for atom in atoms])
 
 
-def _distribution_alone(atom: ObjAtom, graph: LiftedRegionGraph) -> NDArray[np.float64]:
+def _distribution_alone(atom: ObjAtom, graph: LiftedRegionGraph) -> Floats:
     """The values of an atom outside all regions: observed, or uniform since no factor touches it.
 
     Either way it is independent of everything.
@@ -52,8 +52,8 @@ def _region_table(
     atoms: Sequence[ObjAtom],
     graph: LiftedRegionGraph,
     layout: Layout,
-    beliefs: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    beliefs: Floats,
+) -> Floats:
     if not atoms:
         return np.ones(len(beliefs))
     wanted = Counter(canonise((atom,)).cluster[0] for atom in atoms)
@@ -68,7 +68,7 @@ def _region_table(
             belief = layout.full_table(number, beliefs, missing=0.0)
             others = tuple(k for k in range(1, belief.ndim) if k not in axes)
             kept = [0, *sorted(axes)]
-            table: NDArray[np.float64] = belief.sum(axis=others)
+            table: Floats = belief.sum(axis=others)
             return table.transpose([kept.index(axis) for axis in (0, *axes)])
     raise QueryError(_not_held(atoms, graph))
 
@@ -79,7 +79,7 @@ def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
     return f"the regions are {graph.family}; --regions objects:{needed} would hold it"
 
 
-def repeat_axes(table: NDArray[np.float64], axes: Sequence[int]) -> NDArray[np.float64]:
+def repeat_axes(table: Floats, axes: Sequence[int]) -> Floats:
     """The tables of a stack with axis `axes[k]` at place k; equal axes form a diagonal."""
     if list(axes) == list(range(table.ndim - 1)):
         return table
@@ -90,9 +90,9 @@ def repeat_axes(table: NDArray[np.float64], axes: Sequence[int]) -> NDArray[np.f
     return result
 
 
-def conditional_table(joint: NDArray[np.float64], given: int) -> NDArray[np.float64]:
+def conditional_table(joint: Floats, given: int) -> Floats:
     """Joint tables divided by the marginal of their last `given` axes; impossible ones are NaN."""
     total = joint.sum(axis=tuple(range(1, joint.ndim - given)), keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
-        result: NDArray[np.float64] = joint / total
+        result: Floats = joint / total
     return result

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate, applied
@@ -57,17 +57,13 @@ class Reader(Protocol):
     def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
         """The rows of a query for each predicate, with its text."""
 
-    def joint(
-        self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def joint(self, atoms: Sequence[ObjAtom], log_beliefs: Floats) -> Floats:
         """The joint distribution of atoms of a row, one axis per atom."""
 
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values that an atom takes."""
 
-    def marginals(
-        self, predicate: int, objects: Sequence[NDArray[np.int64]], log_beliefs: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def marginals(self, predicate: int, objects: Sequence[Ints], log_beliefs: Floats) -> Floats:
         """For ground atoms of a predicate, one array of objects per argument, their marginals."""
 
     def graph_as_dict(self) -> dict[str, object]:
@@ -85,9 +81,7 @@ class ClassReader(ABC):
         """The normal form whose classes the rows of queries are about."""
 
     @abstractmethod
-    def joint(
-        self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def joint(self, atoms: Sequence[ObjAtom], log_beliefs: Floats) -> Floats:
         """The joint distribution of atoms over objects of the classes, one axis per atom."""
 
     @property
@@ -122,9 +116,7 @@ class ClassReader(ABC):
         """The values of the atom's predicate."""
         return self.normal.predicates[atom[0]].values
 
-    def marginals(
-        self, predicate: int, objects: Sequence[NDArray[np.int64]], log_beliefs: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def marginals(self, predicate: int, objects: Sequence[Ints], log_beliefs: Floats) -> Floats:
         """One marginal per pattern of classes and equalities, for all atoms that have it."""
         sorts = self.normal.predicates[predicate].sorts
         columns = [
@@ -164,9 +156,7 @@ class LiftedReader(ClassReader):
         """The normal form that the graph was built from."""
         return self.graph.normal
 
-    def joint(
-        self, atoms: Sequence[ObjAtom], log_beliefs: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def joint(self, atoms: Sequence[ObjAtom], log_beliefs: Floats) -> Floats:
         """The joint distribution by the belief of a region that holds the atoms."""
         beliefs = np.exp(log_beliefs)[None]
         return np.asarray(joint_table(atoms, self.graph, self.plan.layout, beliefs)[0])

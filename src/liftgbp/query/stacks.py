@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError
 from liftgbp.model.parser import parse_query
 from liftgbp.query.answers import Answer
@@ -18,7 +18,7 @@ from liftgbp.signature import objects_of
 
 
 def query_all(
-    text: str, readers: Sequence[LiftedReader], log_beliefs: Sequence[NDArray[np.float64]]
+    text: str, readers: Sequence[LiftedReader], log_beliefs: Sequence[Floats]
 ) -> list[tuple[Answer, ...]]:
     """The rows that answer a query, for each of many runs with one layout.
 
@@ -37,9 +37,7 @@ def query_all(
     return [found[k] for k in range(len(readers))]
 
 
-def _read(
-    text: str, row: Row, readers: Sequence[LiftedReader], beliefs: NDArray[np.float64]
-) -> list[Answer]:
+def _read(text: str, row: Row, readers: Sequence[LiftedReader], beliefs: Floats) -> list[Answer]:
     """One row of a query, read off the beliefs of all."""
     graph, layout = readers[0].graph, readers[0].plan.layout
     atoms = (*row.atoms, *row.given)

@@ -13,12 +13,12 @@ from types import MappingProxyType
 
 import numpy as np
 
+from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.reference.atoms import GroundAtom
 from liftgbp.reference.ground import GroundModel
 from liftgbp.reference.tables import (
     MAX_ENTRIES,
-    FloatArray,
     axes_outside,
     expand,
     log_sum_exp,
@@ -32,7 +32,7 @@ class Exact:
     """The logarithm of the partition function and the marginal of every ground atom."""
 
     log_z: float
-    marginals: Mapping[GroundAtom, FloatArray]
+    marginals: Mapping[GroundAtom, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _check_possible(log_total: float) -> None:
 
 
 def _with_free_atoms(
-    ground: GroundModel, log_total: float, known: Mapping[GroundAtom, FloatArray]
+    ground: GroundModel, log_total: float, known: Mapping[GroundAtom, Floats]
 ) -> Exact:
     """Atoms that are not known yet are in no factor: uniform, and free to take any value."""
     marginals = {}
@@ -149,7 +149,7 @@ def _elimination(ground: GroundModel, cap: int) -> list[_Clique]:
 
 def _clique_tables(
     ground: GroundModel, cliques: list[_Clique], step_of: Mapping[GroundAtom, int]
-) -> list[FloatArray]:
+) -> list[Floats]:
     tables = [np.zeros(table_shape(clique.atoms, ground.ranges)) for clique in cliques]
     for factor in ground.factors:
         step = min(step_of[atom] for atom in factor.scope)
@@ -158,10 +158,10 @@ def _clique_tables(
 
 
 def _collect(
-    cliques: list[_Clique], parent: list[int | None], tables: list[FloatArray]
-) -> list[FloatArray]:
+    cliques: list[_Clique], parent: list[int | None], tables: list[Floats]
+) -> list[Floats]:
     """Add to each table what the cliques below it say; return what each clique says upwards."""
-    messages: list[FloatArray] = []
+    messages: list[Floats] = []
     for clique, above, table in zip(cliques, parent, tables, strict=True):
         # Parents come later, so a clique has heard all cliques below it.
         message = log_sum_exp(table, axes_outside(clique.atoms, clique.separator))
@@ -174,8 +174,8 @@ def _collect(
 def _distribute(
     cliques: list[_Clique],
     parent: list[int | None],
-    tables: list[FloatArray],
-    messages: list[FloatArray],
+    tables: list[Floats],
+    messages: list[Floats],
 ) -> None:
     """Add to each table what its parent knows from elsewhere; then tables are beliefs."""
     for step in reversed(range(len(cliques))):
@@ -186,14 +186,14 @@ def _distribute(
             tables[step] += expand(news, separator, cliques[step].atoms)
 
 
-def _quotient(log_whole: FloatArray, log_part: FloatArray) -> FloatArray:
+def _quotient(log_whole: Floats, log_part: Floats) -> Floats:
     """Divide in log space; where the part is impossible the whole is too, and 0 / 0 counts as 0."""
     quotient = np.full_like(log_whole, -np.inf)
     np.subtract(log_whole, log_part, out=quotient, where=~np.isneginf(log_part))
     return quotient
 
 
-def _marginals(cliques: list[_Clique], tables: list[FloatArray]) -> dict[GroundAtom, FloatArray]:
+def _marginals(cliques: list[_Clique], tables: list[Floats]) -> dict[GroundAtom, Floats]:
     marginals = {}
     for clique, table in zip(cliques, tables, strict=True):
         belief = np.exp(table - log_sum_exp(table))

@@ -14,12 +14,13 @@ from typing import TypeAlias
 
 import numpy as np
 
+from liftgbp.arrays import Floats
 from liftgbp.reference.atoms import GroundAtom
 from liftgbp.reference.regions import Edge, GroundRegionGraph, Region
-from liftgbp.reference.tables import FloatArray, axes_outside, expand, log_sum_exp, read_only
+from liftgbp.reference.tables import axes_outside, expand, log_sum_exp, read_only
 
-Beliefs: TypeAlias = Mapping[Region, FloatArray]
-Messages: TypeAlias = dict[Edge, FloatArray]
+Beliefs: TypeAlias = Mapping[Region, Floats]
+Messages: TypeAlias = dict[Edge, Floats]
 Inflow: TypeAlias = dict[Region, list[tuple[Region, list[Edge]]]]
 
 
@@ -110,7 +111,7 @@ def log_z(graph: GroundRegionGraph, beliefs: Beliefs) -> float:
     return total + sum(math.log(graph.ground.ranges[atom]) for atom in free_atoms)
 
 
-def marginal(graph: GroundRegionGraph, beliefs: Beliefs, atom: GroundAtom) -> FloatArray:
+def marginal(graph: GroundRegionGraph, beliefs: Beliefs, atom: GroundAtom) -> Floats:
     """The probabilities of an atom's values, read from the smallest region that holds it."""
     holders = [region for region in graph.regions if atom in region]
     if not holders:
@@ -163,10 +164,10 @@ def _updated(
     return updated
 
 
-def _marginalised(beliefs: Beliefs, edge: Edge) -> FloatArray:
+def _marginalised(beliefs: Beliefs, edge: Edge) -> Floats:
     parent, child = edge
     return log_sum_exp(beliefs[parent], axes_outside(sorted(parent), child))
 
 
-def _normalised(log_table: FloatArray) -> FloatArray:
+def _normalised(log_table: Floats) -> Floats:
     return np.asarray(log_table - log_sum_exp(log_table))

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError, ModelError
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import (
@@ -39,18 +39,9 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.reference.atoms import GroundAtom, observed_values
-from liftgbp.reference.tables import (
-    MAX_ENTRIES,
-    BoolArray,
-    FloatArray,
-    axes_outside,
-    expand,
-    read_only,
-    table_shape,
-)
+from liftgbp.reference.tables import MAX_ENTRIES, axes_outside, expand, read_only, table_shape
 
 Binding: TypeAlias = Mapping[str, int]
-IntArray: TypeAlias = npt.NDArray[np.int_]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -58,7 +49,7 @@ class GroundFactor:
     """A log table with one axis per atom of its sorted scope."""
 
     scope: tuple[GroundAtom, ...]
-    log_table: FloatArray
+    log_table: Floats
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -127,7 +118,7 @@ class _Product:
 
     def __init__(self) -> None:
         self.log_constant = 0.0
-        self._tables: dict[tuple[GroundAtom, ...], FloatArray] = {}
+        self._tables: dict[tuple[GroundAtom, ...], Floats] = {}
 
     def multiply(self, whole: GroundFactor) -> None:
         factor = _without_idle_atoms(whole)
@@ -307,7 +298,7 @@ class _RuleGrounder:
 
     def _states(
         self, atoms: set[GroundAtom], scope: tuple[GroundAtom, ...]
-    ) -> dict[GroundAtom, IntArray]:
+    ) -> dict[GroundAtom, Ints]:
         """Per atom its state in every joint state, as arrays that broadcast against each other.
 
         An observed atom has one state in all of them, so that tables are born sliced.
@@ -327,8 +318,8 @@ class _RuleGrounder:
             yield {**binding, variable.name: value}
 
     def _truth(
-        self, formula: Formula, binding: Binding, states: Mapping[GroundAtom, IntArray]
-    ) -> BoolArray:
+        self, formula: Formula, binding: Binding, states: Mapping[GroundAtom, Ints]
+    ) -> Bools:
         """Whether a formula holds, in every joint state at once."""
         match formula:
             case Is(atom, value):
@@ -369,7 +360,7 @@ class _RuleGrounder:
             return 0.0, -math.inf
         return self._number(rule.weight), 0.0
 
-    def _log_potentials(self, rule: TableParfactor) -> FloatArray:
+    def _log_potentials(self, rule: TableParfactor) -> Floats:
         potentials = [self._number(potential) for potential in rule.potentials]
         if min(potentials) < 0:
             raise ModelError(f"{min(potentials)} is negative; potentials are 0 or more", rule.span)
@@ -389,9 +380,9 @@ class _RuleGrounder:
         return value
 
 
-def _all(parts: Iterator[BoolArray]) -> BoolArray:
+def _all(parts: Iterator[Bools]) -> Bools:
     return reduce(np.logical_and, parts, np.asarray(True))
 
 
-def _any(parts: Iterator[BoolArray]) -> BoolArray:
+def _any(parts: Iterator[Bools]) -> Bools:
     return reduce(np.logical_or, parts, np.asarray(False))

@@ -12,18 +12,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp.arrays import Bools, Floats
+from liftgbp.errors import CapacityError, ContradictionError, InputError, InternalError
 from liftgbp.reference.atoms import GroundAtom
 from liftgbp.reference.ground import GroundFactor, GroundModel
-from liftgbp.reference.tables import (
-    MAX_ENTRIES,
-    BoolArray,
-    FloatArray,
-    axes_outside,
-    expand,
-    read_only,
-    table_shape,
-)
+from liftgbp.reference.tables import MAX_ENTRIES, axes_outside, expand, read_only, table_shape
 
 Region: TypeAlias = frozenset[GroundAtom]
 Edge: TypeAlias = tuple[Region, Region]
@@ -47,8 +40,8 @@ class GroundRegionGraph:
     below: Mapping[Region, frozenset[Region]]
     counting: Mapping[Region, int]
     held: Mapping[Region, tuple[GroundFactor, ...]]
-    theta: Mapping[Region, FloatArray]
-    alive: Mapping[Region, BoolArray]
+    theta: Mapping[Region, Floats]
+    alive: Mapping[Region, Bools]
 
     def __post_init__(self) -> None:
         _check_counted_once(self)
@@ -294,12 +287,12 @@ def _check_counted_once(graph: GroundRegionGraph) -> None:
     for factor in graph.ground.factors:
         if factor_counts[factor.scope] != 1 or any(atom_counts[a] != 1 for a in factor.scope):
             names = ", ".join(map(str, factor.scope))
-            raise AssertionError(f"the factor over {names} or one of its atoms is not counted once")
+            raise InternalError(f"the factor over {names} or one of its atoms is not counted once")
 
 
 def _sum_of_tables(
     ground: GroundModel, region: Region, factors: tuple[GroundFactor, ...]
-) -> FloatArray:
+) -> Floats:
     entries = math.prod(ground.ranges[atom] for atom in region)
     if entries > MAX_ENTRIES:
         raise CapacityError(
@@ -313,8 +306,8 @@ def _sum_of_tables(
 
 
 def _supports(
-    parents: Mapping[Region, tuple[Region, ...]], theta: Mapping[Region, FloatArray]
-) -> dict[Region, BoolArray]:
+    parents: Mapping[Region, tuple[Region, ...]], theta: Mapping[Region, Floats]
+) -> dict[Region, Bools]:
     """The largest sets of states that agree along all edges, upwards and downwards."""
     alive = {region: ~np.isneginf(table) for region, table in theta.items()}
     edges = [(parent, child) for child in parents for parent in parents[child]]

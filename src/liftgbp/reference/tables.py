@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
+from liftgbp.arrays import Floats
+
 Key = TypeVar("Key")
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -45,7 +45,7 @@ def axes_outside(scope: Sequence[Key], inner: Collection[Key]) -> tuple[int, ...
     return tuple(axis for axis, key in enumerate(scope) if key not in inner)
 
 
-def log_sum_exp(table: FloatArray, axes: tuple[int, ...] | None = None) -> FloatArray:
+def log_sum_exp(table: Floats, axes: tuple[int, ...] | None = None) -> Floats:
     """The logarithm of the sum of exponentials over some axes (all by default); all −∞ gives −∞.
 
     >>> log_sum_exp(np.log([[1.0, 2.0], [3.0, 4.0]]), (1,)).round(6).tolist()

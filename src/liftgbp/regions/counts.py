@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from liftgbp.errors import InternalError
 from liftgbp.shatter.partitions import falling
 from liftgbp.signature import Obj
 
@@ -32,7 +33,7 @@ class Count:
             ways *= falling(class_sizes[home] - fixed, chosen)
         count, remainder = divmod(ways, self.divisor)
         if remainder:
-            raise AssertionError(f"{ways} substitutions are no multiple of {self.divisor}")
+            raise InternalError(f"{ways} substitutions are not a multiple of {self.divisor}")
         return count
 
     def text(self, names: Sequence[str]) -> str:

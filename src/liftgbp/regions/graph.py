@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from liftgbp.errors import ContradictionError, SizeError
+from liftgbp.arrays import Floats
+from liftgbp.errors import ContradictionError, InternalError, SizeError
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import constant_text
 from liftgbp.regions.alike import AlikeAtoms, Pair, alike_atoms
@@ -146,7 +146,8 @@ class LiftedRegionGraph(RegionGraph):
         for kinds, n, c in zip(self.kinds, self.n, self.counting_numbers, strict=True):
             for atom, copies in kinds.items():
                 counted[atom] += copies * n * c
-        assert counted == self.atom_counts, "an atom is not counted exactly once"
+        if counted != self.atom_counts:
+            raise InternalError("an atom is not counted exactly once")
 
     def _check_factors_count_once(self) -> None:
         counted: Counter[int] = Counter()
@@ -154,8 +155,8 @@ class LiftedRegionGraph(RegionGraph):
             for held in region.held:
                 counted[held.parfactor] += n * c
         for number, count in enumerate(self._factor_formulas):
-            factors = count.at(self.class_sizes)
-            assert counted[number] == factors, "a factor is not counted exactly once"
+            if counted[number] != count.at(self.class_sizes):
+                raise InternalError("a factor is not counted exactly once")
 
     @cached_property
     def _factor_formulas(self) -> tuple[Count, ...]:
@@ -177,7 +178,7 @@ class LiftedRegionGraph(RegionGraph):
         ranges = self.normal.ranges
         return tuple(tuple(ranges[predicate] for predicate, _ in r.cluster) for r in self.regions)
 
-    def log_table(self, parfactor: int) -> NDArray[np.float64]:
+    def log_table(self, parfactor: int) -> Floats:
         """The table of a parfactor."""
         return self.normal.parfactors[parfactor].log_table
 

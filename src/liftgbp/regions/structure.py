@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
-from liftgbp.errors import ContradictionError
+from liftgbp.arrays import Floats
+from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.regions.alike import Pair
 from liftgbp.regions.arrays import GraphArrays, arrays_of
 from liftgbp.regions.counts import Count
@@ -161,7 +159,10 @@ class RegionGraph(ABC):
         for larger, inside in enumerate(self._inside):
             for smaller, copies in inside.items():
                 around, remainder = divmod(self.n[larger] * copies, self.n[smaller])
-                assert not remainder, "regions of one class lie in equally many larger ones"
+                if remainder:
+                    raise InternalError(
+                        "copies of a region lie in different numbers of larger ones"
+                    )
                 numbers[smaller] -= numbers[larger] * around
         return tuple(numbers)
 
@@ -241,7 +242,7 @@ class RegionGraph(ABC):
         """Per region, the number of values of each of its atoms."""
 
     @abstractmethod
-    def log_table(self, parfactor: int) -> NDArray[np.float64]:
+    def log_table(self, parfactor: int) -> Floats:
         """The table of the factors that regions hold under this number."""
 
     @property

@@ -13,8 +13,8 @@ from itertools import chain, islice
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Ints
 from liftgbp.errors import CapacityError
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import applied
@@ -31,7 +31,6 @@ MOST_EXAMPLES = 6
 MOST_FACTS = 3
 """More facts than this are not listed in the description of a class."""
 
-Ints: TypeAlias = NDArray[np.int64]
 Profile: TypeAlias = tuple[tuple[str, int], ...]
 """Values of unary predicates; uncertain observations have negative numbers."""
 
@@ -47,7 +46,7 @@ def object_classes(
     Constants that rules mention come first, each alone; then objects that evidence tells apart,
     then all others together.
     """
-    facts = _Facts(evidence) if evidence is not None else None
+    facts = _Facts(Evidence(model) if evidence is None else evidence)
     classes: list[ObjectClass] = []
     class_index: dict[str, ClassIndex] = {}
     for sort, size in sizes.items():
@@ -174,14 +173,12 @@ class _Draft:
 class _SortClasses:
     """The classes of one sort, numbered from `first`."""
 
-    def __init__(
-        self, model: Model, sort: str, size: int, first: int, facts: _Facts | None
-    ) -> None:
+    def __init__(self, model: Model, sort: str, size: int, first: int, facts: _Facts) -> None:
         self._sort = sort
         self._facts = facts
         number = model.object_numbers(sort)
         alone = {number[name]: name for name in model.mentioned[sort]}
-        drafts = self._by_evidence(alone) if facts is not None else []
+        drafts = self._by_evidence(alone)
         told_apart = len(alone) + sum(draft.size for draft in drafts)
         self.classes = [ObjectClass(sort, 1, name, examples=(k,)) for k, name in alone.items()]
         self.classes += [ObjectClass(sort, d.size, None, d.facts, d.examples) for d in drafts]
@@ -204,7 +201,6 @@ class _SortClasses:
     # --- what evidence tells apart
 
     def _by_evidence(self, alone: Mapping[int, str]) -> list[_Draft]:
-        assert self._facts is not None
         self._check_number(self._facts.fewest_classes(self._sort))
         objects, profile_of, profiles = self._facts.profiles(self._sort)
         related = {number for sort, number in self._facts.about if sort == self._sort}
@@ -223,7 +219,6 @@ class _SortClasses:
         return found
 
     def _add_known(self, drafts: dict[Profile, _Draft]) -> None:
-        assert self._facts is not None
         for known, start in self._facts.evidence.known_blocks():
             if known.sort == self._sort:
                 profile = tuple(sorted(known.values))
@@ -232,7 +227,6 @@ class _SortClasses:
 
     def _twins(self, objects: Sequence[int], profile: Mapping[int, Profile]) -> list[_Draft]:
         """Classes of the objects that facts relate to others."""
-        assert self._facts is not None
         about = self._facts.about
         by_outline: dict[object, list[_Draft]] = {}
         drafts: list[_Draft] = []
@@ -251,7 +245,6 @@ class _SortClasses:
 
     def _swap(self, one: int, other: int) -> bool:
         """Whether exchanging two objects leaves all facts as they are."""
-        assert self._facts is not None
         a, b = (self._sort, one), (self._sort, other)
         exchange = {a: b, b: a}
         moved = {
@@ -278,7 +271,6 @@ class _SortClasses:
         )
 
     def _words(self, profile: Profile, related: Sequence[Fact] = ()) -> tuple[str, ...]:
-        assert self._facts is not None
         blank = ((self._sort, -1),)
         facts = [*((predicate, blank, value) for predicate, value in profile), *related]
         words = [self._facts.text(fact) for fact in facts[:MOST_FACTS]]

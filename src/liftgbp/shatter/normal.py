@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 
@@ -62,7 +62,7 @@ class ClassIndex:
         inside = (home for start, stop, home in self.blocks if start <= number < stop)
         return next(inside, self.others)
 
-    def of_all(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def of_all(self, numbers: Ints) -> Ints:
         """The classes of many objects."""
         classes = np.full(numbers.shape, self.others, dtype=np.int64)
         for start, stop, home in self.blocks:
@@ -124,7 +124,7 @@ class NormalParfactor:
     """
 
     atoms: tuple[ObjAtom, ...]
-    log_table: NDArray[np.float64]
+    log_table: Floats
     exchangeable: tuple[tuple[Obj, ...], ...]
     rule: int
     elastic: bool = True

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.evidence import Evidence
-from liftgbp.shatter.classes import Ints
 from liftgbp.shatter.normal import (
     SOFT,
     ClassIndex,
@@ -95,8 +94,8 @@ def _patterns(
 
 
 def sliced(
-    atoms: tuple[ObjAtom, ...], table: NDArray[np.float64], observations: Observations
-) -> tuple[tuple[ObjAtom, ...], NDArray[np.float64]]:
+    atoms: tuple[ObjAtom, ...], table: Floats, observations: Observations
+) -> tuple[tuple[ObjAtom, ...], Floats]:
     """The table at the observed values, without the atoms that it no longer depends on."""
     values = [observations.value(atom) for atom in atoms]
     if all(value is None for value in values):

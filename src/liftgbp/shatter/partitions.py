@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
+from liftgbp.errors import InternalError
 from liftgbp.model.ast import Constant, Equal, Formula, Not, Rule, Term
 from liftgbp.shatter.normal import Obj
 
@@ -84,7 +85,8 @@ def admits(restrictions: Sequence[Equal | Not], object_of: Callable[[Term, Term]
 def _holds(restriction: Formula, object_of: Callable[[Term, Term], Obj]) -> bool:
     if isinstance(restriction, Not):
         return not _holds(restriction.body, object_of)
-    assert isinstance(restriction, Equal)
+    if not isinstance(restriction, Equal):
+        raise InternalError(f"{restriction} is not an equality")
     left, right = restriction.left, restriction.right
     return object_of(left, right) == object_of(right, left)
 

@@ -11,8 +11,8 @@ from functools import cache
 from itertools import chain, islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError, checked_number
 from liftgbp.evidence import Evidence, check_evidence
 from liftgbp.evidence.contradictions import contradiction
@@ -231,7 +231,7 @@ class _Way:
     """
 
     atoms: tuple[ObjAtom, ...]
-    table: NDArray[np.float64]
+    table: Floats
     groups: tuple[tuple[Obj, ...], ...]
     rule: int
     sized: bool

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats
 from liftgbp.shatter.normal import Obj, ObjAtom
 
 
 def symmetric_groups(
-    atoms: Sequence[ObjAtom], table: NDArray[np.float64], others: Collection[Obj]
+    atoms: Sequence[ObjAtom], table: Floats, others: Collection[Obj]
 ) -> list[tuple[Obj, ...]]:
     """Groups of placeholders that can be swapped without changing the factor, but for `others`.
 
@@ -32,7 +32,7 @@ def symmetric_groups(
     return [tuple(group) for group in groups if len(group) > 1]
 
 
-def _swaps(one: Obj, other: Obj, atoms: Sequence[ObjAtom], table: NDArray[np.float64]) -> bool:
+def _swaps(one: Obj, other: Obj, atoms: Sequence[ObjAtom], table: Floats) -> bool:
     swap = {one: other, other: one}
     moved = [(p, tuple(swap.get(obj, obj) for obj in args)) for p, args in atoms]
     if set(moved) != set(atoms):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from liftgbp.arrays import Bools, Floats
 from liftgbp.errors import CapacityError, ModelError
 from liftgbp.model.ast import (
     And,
@@ -38,8 +38,7 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 
 LabelAtom: TypeAlias = tuple[int, tuple[int, ...]]
-LabelTable: TypeAlias = tuple[tuple[LabelAtom, ...], NDArray[np.float64]]
-Truth: TypeAlias = NDArray[np.bool_]
+LabelTable: TypeAlias = tuple[tuple[LabelAtom, ...], Floats]
 AnyAtom = TypeVar("AnyAtom")
 
 LARGEST_WEIGHT = 1e15
@@ -97,7 +96,7 @@ class RuleTables:
 
     def _read_table(
         self, rule: TableParfactor, labels: Labels
-    ) -> tuple[tuple[LabelAtom, ...], NDArray[np.float64]]:
+    ) -> tuple[tuple[LabelAtom, ...], Floats]:
         named = [self._label(atom, labels) for atom in rule.atoms]
         atoms = tuple(dict.fromkeys(named))
         # Atoms that became equal share an axis: einsum reads the table on its diagonal.
@@ -108,7 +107,7 @@ class RuleTables:
 
     def _read_formula(
         self, rule: WeightedFormula, labels: Labels
-    ) -> tuple[tuple[LabelAtom, ...], NDArray[np.float64]]:
+    ) -> tuple[tuple[LabelAtom, ...], Floats]:
         atoms: dict[LabelAtom, None] = {}
         self._collect(rule.formula, labels, atoms)
         self._check_capacity(atoms)
@@ -154,10 +153,10 @@ class RuleTables:
                 for inner in labels.each(variable.name, self._sorts[variable.name]):
                     self._collect(body, inner, found)
 
-    def _truth(self, formula: Formula, labels: Labels, axis: Mapping[LabelAtom, int]) -> Truth:
-        """Truth by state, as an array that broadcasts over the axes of all atoms."""
+    def _truth(self, formula: Formula, labels: Labels, axis: Mapping[LabelAtom, int]) -> Bools:
+        """Bools by state, as an array that broadcasts over the axes of all atoms."""
 
-        def truth(part: Formula) -> Truth:
+        def truth(part: Formula) -> Bools:
             return self._truth(part, labels, axis)
 
         match formula:
@@ -182,18 +181,18 @@ class RuleTables:
 
     def _each(
         self, variable: Variable, body: Formula, labels: Labels, axis: Mapping[LabelAtom, int]
-    ) -> list[Truth]:
+    ) -> list[Bools]:
         sort = self._sorts[variable.name]
         return [self._truth(body, inner, axis) for inner in labels.each(variable.name, sort)]
 
     def _value_test(
         self, atom: Atom, value: str, labels: Labels, axis: Mapping[LabelAtom, int]
-    ) -> Truth:
+    ) -> Bools:
         values = self._model.predicates[atom.predicate].values
         shape = [1] * len(axis)
         position = axis[self._label(atom, labels)]
         shape[position] = len(values)
-        truth: Truth = np.arange(len(values)) == values.index(value)
+        truth: Bools = np.arange(len(values)) == values.index(value)
         return truth.reshape(shape)
 
     def _same(self, left: Term, right: Term, labels: Labels) -> bool:
@@ -202,16 +201,16 @@ class RuleTables:
         return labels.of(left, sort) == labels.of(right, sort)
 
 
-def _fold(operation: np.ufunc, parts: list[Truth], neutral: bool) -> Truth:
-    result: Truth = np.asarray(neutral)
+def _fold(operation: np.ufunc, parts: list[Bools], neutral: bool) -> Bools:
+    result: Bools = np.asarray(neutral)
     for part in parts:
         result = operation(result, part)
     return result
 
 
 def drop_indifferent(
-    atoms: tuple[AnyAtom, ...], table: NDArray[np.float64]
-) -> tuple[tuple[AnyAtom, ...], NDArray[np.float64]]:
+    atoms: tuple[AnyAtom, ...], table: Floats
+) -> tuple[tuple[AnyAtom, ...], Floats]:
     """Leave out the atoms that the table does not depend on."""
     kept = list(atoms)
     for axis in reversed(range(table.ndim)):
@@ -247,7 +246,7 @@ def _finite_weight(
 
 def _log_potentials(
     rule: TableParfactor, sizes: Mapping[str, int], named: Mapping[str, float]
-) -> NDArray[np.float64]:
+) -> Floats:
     try:
         potentials = np.array([evaluate_weight(p, sizes, named) for p in rule.potentials])
     except (ZeroDivisionError, OverflowError):
@@ -259,7 +258,7 @@ def _log_potentials(
             rule.span,
         )
     with np.errstate(divide="ignore"):
-        logs: NDArray[np.float64] = np.log(potentials)
+        logs: Floats = np.log(potentials)
     return logs
 
 

@@ -10,9 +10,9 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
-from liftgbp.plan.plan import Floats
 from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
 from liftgbp.solve.lower_bound import Products, best_products
 from liftgbp.solve.minima import ROUNDING, SAME, End, solutions_of

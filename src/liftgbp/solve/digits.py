@@ -8,7 +8,8 @@ from decimal import Context, Decimal, localcontext
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Plan
+from liftgbp.arrays import Floats
+from liftgbp.plan.plan import Plan
 from liftgbp.solve.polytope import polytope
 from liftgbp.solve.refine import GUARD_DIGITS, refine
 from liftgbp.solve.solution import Solution

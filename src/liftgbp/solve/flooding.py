@@ -16,8 +16,9 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError, wrong_type
-from liftgbp.plan.plan import Floats, Ints, Plan, stacked
+from liftgbp.plan.plan import Plan, stacked
 from liftgbp.solve.free_energy import log_z
 from liftgbp.solve.judge import judge
 from liftgbp.solve.progress import Progress, silent

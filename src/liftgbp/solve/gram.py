@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Ints
+from liftgbp.arrays import Floats, Ints
 
 RIDGE = 1e-13
 """What is added to a unit diagonal: equations that follow from others leave the solution alone."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from liftgbp.arrays import Floats
 from liftgbp.plan import Plan
-from liftgbp.plan.plan import Floats
 from liftgbp.solve.free_energy import log_z
 from liftgbp.solve.solution import Solution, Status
 from liftgbp.solve.verdict import Kind, Verdict, entropy, entropy_bound, entropy_rounding

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Layout, Plan
+from liftgbp.arrays import Floats
+from liftgbp.plan.plan import Layout, Plan
 from liftgbp.solve.free_energy import log_z
 from liftgbp.solve.lower_bound import log_z_of_independent_atoms
 from liftgbp.solve.newton import SMALLEST, Energy, nearest_consistent, newton_step

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Ints, Layout, Plan
+from liftgbp.arrays import Floats, Ints
+from liftgbp.plan.plan import Layout, Plan
 from liftgbp.solve.starts import TILT, different, starting_distributions
 
 if TYPE_CHECKING:

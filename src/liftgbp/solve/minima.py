@@ -9,9 +9,9 @@ from decimal import Decimal
 
 import numpy as np
 
+from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
-from liftgbp.plan.plan import Floats
 from liftgbp.solve.newton import FLATTEST, SMALLEST, Energy, Step, newton_step, scale_of
 from liftgbp.solve.polytope import MOST_NUMBERS
 from liftgbp.solve.refine import Refined, refine

@@ -19,7 +19,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Ints, Plan
+from liftgbp.arrays import Floats, Ints
+from liftgbp.plan.plan import Plan
 from liftgbp.solve.gram import solve_scaled, spread
 from liftgbp.solve.polytope import Polytope
 

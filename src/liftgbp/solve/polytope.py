@@ -14,7 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Ints, Layout
+from liftgbp.arrays import Floats, Ints
+from liftgbp.plan.plan import Layout
 from liftgbp.solve.gram import Gram
 
 MOST_NUMBERS = 10**7

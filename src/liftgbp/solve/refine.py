@@ -17,7 +17,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.plan.plan import Floats, Ints, Plan
+from liftgbp.arrays import Floats, Ints
+from liftgbp.plan.plan import Plan
 from liftgbp.solve.newton import SMALLEST, Energy, Metric, scale_of
 from liftgbp.solve.polytope import MOST_NUMBERS, Polytope
 

@@ -7,7 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Layout
+from liftgbp.arrays import Floats
+from liftgbp.plan.plan import Layout
 
 TILT = 0.9
 

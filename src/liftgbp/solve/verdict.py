@@ -14,7 +14,8 @@ from enum import Enum
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Layout, Plan
+from liftgbp.arrays import Floats
+from liftgbp.plan.plan import Layout, Plan
 from liftgbp.solve.free_energy import sums_by_region
 
 ORDER_SLACK = 1e-12
