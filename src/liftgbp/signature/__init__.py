@@ -1,6 +1,6 @@
 """The signature room: clusters of atoms up to renaming of objects inside their classes.
 
-Knows atoms and automorphisms (nauty); knows nothing of weights and tables.
+Knows atoms and automorphisms (igraph, in `labelling.py` only); knows no weights and no tables.
 """
 
 from liftgbp.signature.canonical import (

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-import pynauty
+from liftgbp.signature.labelling import ColouredGraph
 
 Obj: TypeAlias = tuple[int, int]
 Atom: TypeAlias = tuple[int, tuple[Obj, ...]]
@@ -63,16 +63,20 @@ def canonise(cluster: Cluster, pinned: frozenset[Obj] = frozenset()) -> Signatur
     ((0, ((0, 4), (0, 3))), (1, ((0, 3),)))
     """
     objects = objects_of(cluster)
+    free = [obj for obj in objects if obj not in pinned]
+    if len({home for home, _ in free}) == len(free):
+        # Nothing to choose, and no symmetry: at most one free object in each class.
+        renaming = _numbered(free, objects, pinned)
+        return Signature(rename(cluster, renaming), renaming, automorphisms=1, generators=())
     graph = _signature_graph(cluster, objects, pinned)
-    renaming = _canonical_names(cluster, objects, pynauty.canon_label(graph), pinned)
-    generators, mantissa, exponent, orbits, _ = pynauty.autgrp(graph)
+    renaming = _numbered(
+        _in_reading_order(cluster, objects, graph.canonical_ranks()), objects, pinned
+    )
+    generators = graph.generators()
     return Signature(
         cluster=rename(cluster, renaming),
         renaming=renaming,
-        # nauty rescales its floating-point group size once it is large.
-        automorphisms=_count_by_stabilisers(cluster, objects, orbits, pinned)
-        if exponent
-        else round(mantissa),
+        automorphisms=graph.automorphisms(generators),
         generators=_as_object_maps(generators, objects),
     )
 
@@ -89,7 +93,7 @@ def stabiliser(cluster: Cluster, part: Cluster) -> tuple[Mapping[Obj, Obj], ...]
     """
     objects = objects_of(cluster)
     graph = _signature_graph(cluster, objects, frozenset(), frozenset(part))
-    return _as_object_maps(pynauty.autgrp(graph)[0], objects)
+    return _as_object_maps(graph.generators(), objects)
 
 
 def _as_object_maps(
@@ -103,53 +107,61 @@ def _signature_graph(
     objects: tuple[Obj, ...],
     pinned: frozenset[Obj],
     marked: frozenset[Atom] = frozenset(),
-) -> pynauty.Graph:
+) -> ColouredGraph:
     vertex = {obj: k for k, obj in enumerate(objects)}
-    colours: dict[tuple[int, int, int], set[int]] = {}
-    for obj, k in vertex.items():
-        home, index = obj
-        colours.setdefault((0, home, index) if obj in pinned else (1, home, 0), set()).add(k)
-    neighbours: dict[int, list[int]] = {}
-    count = len(objects)
+    colours = [(0, *obj) if obj in pinned else (1, obj[0], 0) for obj in objects]
+    edges: list[tuple[int, int]] = []
     for atom in cluster:
         predicate, args = atom
         kind = 3 if atom in marked else 2
         if not args:
-            colours.setdefault((kind, predicate, 0), set()).add(count)
-            count += 1
+            colours.append((kind, predicate, 0))
         for position, obj in enumerate(args):
-            colours.setdefault((kind, predicate, position), set()).add(count)
-            neighbours[count] = [vertex[obj]] + ([count - 1] if position else [])
-            count += 1
-    cells = [colours[colour] for colour in sorted(colours)]
-    return pynauty.Graph(count, adjacency_dict=neighbours, vertex_coloring=cells)
+            if position:
+                edges.append((len(colours) - 1, len(colours)))
+            edges.append((vertex[obj], len(colours)))
+            colours.append((kind, predicate, position))
+    number = {colour: k for k, colour in enumerate(sorted(set(colours)))}
+    return ColouredGraph(edges, [number[colour] for colour in colours])
 
 
-def _canonical_names(
-    cluster: Cluster, objects: tuple[Obj, ...], order: list[int], pinned: frozenset[Obj]
+def _in_reading_order(
+    cluster: Cluster, objects: tuple[Obj, ...], ranks: list[int]
+) -> Iterable[Obj]:
+    """The objects as one meets them when reading the cluster.
+
+    Any order that depends only on canonical ranks and on the shape of the cluster is canonical.
+    This one begins where chains begin and follows them, which gives r(1,2) r(2,3) r(3,4) rather
+    than r(1,2) r(3,1) r(4,3).
+    """
+    rank = dict(zip(objects, ranks, strict=False))
+    leading_to: dict[Obj, list[Obj]] = {obj: [] for obj in objects}
+    for _, args in cluster:
+        for obj in args[1:]:
+            rank[obj] += len(ranks)
+            leading_to[args[0]].append(obj)
+    met: dict[Obj, None] = {}
+    for _, args in sorted(cluster, key=lambda a: (-len(a[1]), a[0], [rank[o] for o in a[1]])):
+        waiting = list(args)
+        for obj in waiting:
+            if obj not in met:
+                met[obj] = None
+                waiting += sorted(leading_to[obj], key=rank.__getitem__)
+    return met
+
+
+def _numbered(
+    order: Iterable[Obj], objects: tuple[Obj, ...], pinned: frozenset[Obj]
 ) -> dict[Obj, Obj]:
-    rank = {objects[k]: place for place, k in enumerate(order) if k < len(objects)}
+    """The renaming that numbers free objects in this order, after the pinned of their class."""
     names = {obj: obj for obj in objects if obj in pinned}
     following: dict[int, int] = {}
     for home, index in pinned:
         following[home] = max(following.get(home, 0), index + 1)
-    # Any rule that looks at canonical ranks alone is canonical. Numbers in reading order of the
-    # larger atoms give r(1,2) r(2,3) r(3,4) rather than r(2,1) r(3,2) r(4,3).
-    reading = sorted(cluster, key=lambda a: (len(a[1]), a[0], [rank[o] for o in a[1]]))
-    for _, args in reversed(reading):
-        for obj in args:
-            if obj not in names:
-                names[obj] = (obj[0], following.get(obj[0], 0))
-                following[obj[0]] = names[obj][1] + 1
+    for obj in order:
+        if obj not in names:
+            home = obj[0]
+            index = following.get(home, 0)
+            names[obj] = (home, index)
+            following[home] = index + 1
     return names
-
-
-def _count_by_stabilisers(
-    cluster: Cluster, objects: tuple[Obj, ...], orbits: list[int], pinned: frozenset[Obj]
-) -> int:
-    """The order of a large group in exact integers: orbit of one object times its stabiliser."""
-    for k, obj in enumerate(objects):
-        orbit = orbits[: len(objects)].count(orbits[k])
-        if orbit > 1:
-            return orbit * canonise(cluster, pinned | {obj}).automorphisms
-    return 1
