@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -26,7 +27,7 @@ ALLOWED = {
     "formats": {"errors", "arrays", "files", "model", "evidence", "grounding"},
     "signature": {"errors"},
     "regions": {"errors", "arrays", "model", "shatter", "signature"},
-    "compress": {"errors", "arrays", "grounding", "regions", "signature"},
+    "compress": {"errors", "arrays", "progress", "grounding", "regions", "signature"},
     "plan": {"errors", "arrays", "model", "regions"},
     "solve": {"errors", "arrays", "plan"},
     "query": ENGINE | GROUND | {"files"},
@@ -71,6 +72,24 @@ def test_imports_go_one_way(path: Path) -> None:
     room = room_of(path)
     if room != "__init__":
         assert imported_rooms(path) <= ALLOWED[room] | {room}
+
+
+OWN_NAMES = {"shatter", "regions", "compress", "plan", "reference"}
+
+
+def test_no_two_source_files_share_a_name() -> None:
+    """So far in these rooms: a name says in which room to look."""
+    count = Counter(path.name for path in SOURCE.rglob("*.py"))
+    shared = [
+        path for path in SOURCE.rglob("*.py") if count[path.name] > 1 and room_of(path) in OWN_NAMES
+    ]
+    assert {path.name for path in shared} <= {"__init__.py"}
+
+
+@pytest.mark.parametrize("room", sorted(OWN_NAMES))
+def test_no_room_exports_a_name_of_its_modules(room: str) -> None:
+    modules = {path.stem for path in (SOURCE / room).glob("*.py")}
+    assert modules.isdisjoint(import_module(f"liftgbp.{room}").__all__)
 
 
 def test_every_room_is_on_the_architecture_page() -> None:

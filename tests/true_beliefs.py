@@ -14,7 +14,7 @@ from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.reference import GroundAtom
-from liftgbp.reference.tables import expand
+from liftgbp.reference.log_tables import expand
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
 

@@ -37,8 +37,8 @@ RUN_AWAY = 100.0
 def rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Refine region by region as far as it goes, or on arrays only."""
     most = 10**9 if request.param == "few" else -1
-    monkeypatch.setattr("liftgbp.compress.few.MOST_REGIONS", most)
-    monkeypatch.setattr("liftgbp.compress.few.MOST_NAMES", most)
+    monkeypatch.setattr("liftgbp.compress.colour_refinement.MOST_REGIONS", most)
+    monkeypatch.setattr("liftgbp.compress.colour_refinement.MOST_NAMES", most)
     return str(request.param)
 
 
@@ -155,8 +155,8 @@ def test_single_regions_part_like_many(ground: reference.GroundModel, family: st
     graphs = []
     for most in (-1, 10**9):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("liftgbp.compress.few.MOST_REGIONS", most)
-            patch.setattr("liftgbp.compress.few.MOST_NAMES", most)
+            patch.setattr("liftgbp.compress.colour_refinement.MOST_REGIONS", most)
+            patch.setattr("liftgbp.compress.colour_refinement.MOST_NAMES", most)
             graphs.append(compress(regions, network))
     many, few = graphs
     assert few.alignment.kind.tolist() == many.alignment.kind.tolist()

@@ -14,7 +14,7 @@ from liftgbp import parse
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.plan.orbits import find_orbits
+from liftgbp.plan.states import find_orbits
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Descent, Flooding, Kind, Solution, log_z

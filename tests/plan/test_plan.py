@@ -17,7 +17,7 @@ from liftgbp.model.ast import WeightedFormula
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.plan.plan import Exponents, Factored, stacked
-from liftgbp.plan.projection import projection
+from liftgbp.plan.states import projection
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
 from liftgbp.signature import canonise

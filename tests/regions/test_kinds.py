@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from liftgbp import parse
 from liftgbp.regions import build_regions
-from liftgbp.regions.kinds import ByKind, kinds
+from liftgbp.regions.clusters import ByKind, kinds
 from liftgbp.shatter import shatter
 from liftgbp.signature import Atom, Cluster
 

@@ -16,8 +16,7 @@ from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeEr
 from liftgbp.model.ast import Atom
 from liftgbp.model.model import Model
 from liftgbp.regions import Count, LiftedRegionGraph, build_regions, parse_family
-from liftgbp.regions.families import closed_under_intersection
-from liftgbp.regions.lattice import cover_parents
+from liftgbp.regions.lattice import closed_under_intersection, cover_parents
 from liftgbp.shatter import shatter
 from liftgbp.signature import Cluster, canonise, objects_of
 from random_models import PREDICATES, SORTS, models, rules, sizes

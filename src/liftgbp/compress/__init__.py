@@ -4,8 +4,8 @@ Knows ground regions in arrays, frames and groups of permutations; knows nothing
 numbers.
 """
 
-from liftgbp.compress.graph import Alignment, QuotientGraph
-from liftgbp.compress.ground import GroundRegions, ground_region_graph
+from liftgbp.compress.ground_regions import GroundRegions, ground_region_graph
 from liftgbp.compress.quotient import compress
+from liftgbp.compress.quotient_graph import Alignment, QuotientGraph
 
 __all__ = ["Alignment", "GroundRegions", "QuotientGraph", "compress", "ground_region_graph"]

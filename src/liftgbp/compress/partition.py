@@ -26,9 +26,10 @@ from liftgbp.arrays import (
     positions_of,
     starts_of,
 )
-from liftgbp.compress.ground import GroundRegions
-from liftgbp.compress.groups import Groups
+from liftgbp.compress.ground_regions import GroundRegions
+from liftgbp.compress.permutation_groups import Groups
 from liftgbp.compress.potentials import Frames
+from liftgbp.errors import InternalError
 
 _FEW = 4
 """Up to so many ways to write an embedding, looking for equal embeddings does not pay."""
@@ -252,3 +253,40 @@ def code_weights(large_size: int, small_size: int) -> Hashes:
     if large_size**small_size < 2**64:
         return np.array([large_size**k for k in range(small_size)], dtype=np.uint64)
     return mix(np.arange(small_size, dtype=np.uint64))
+
+
+def verify(partition: Partition, representative: Ints) -> None:
+    """Check that every region has the neighbours of the representative of its kind.
+
+    `representative` gives a region of the same kind for each region.
+    """
+    for role in (INSIDE, AROUND):
+        _compare(partition, representative, role)
+
+
+def _compare(partition: Partition, representative: Ints, role: int) -> None:
+    owners, labels, codes, sorts = [], [], [], []
+    for number, relation in enumerate(partition.relations):
+        pairs = np.arange(len(relation.large))
+        size = relation.large_size if role == INSIDE else relation.small_size
+        own, other = relation.large, relation.small
+        if role == AROUND:
+            own, other = other, own
+        names = partition.names(relation, pairs, role, partition.groups.trivial(size))
+        owners.append(own)
+        labels.append(partition.label[other])
+        codes.append(names[:, 0])
+        sorts.append(2 * number + relation.cover)
+    if not owners:
+        return
+    owner = np.concatenate(owners)
+    _, name = group_rows([np.concatenate(part) for part in (labels, codes, sorts)])
+    order = np.lexsort((name, owner))
+    name = name[order]
+    counts = np.bincount(owner, minlength=len(representative))
+    starts = starts_of(counts)
+    if (counts != counts[representative]).any():
+        raise InternalError("regions of one kind have different numbers of neighbours")
+    twins = name[expand(starts[representative], counts)]
+    if (name != twins).any():
+        raise InternalError("regions of one kind have neighbours of different names")

@@ -19,8 +19,8 @@ from liftgbp.arrays import (
     mix,
     starts_of,
 )
-from liftgbp.compress.ground import GroundRegions
-from liftgbp.compress.groups import Groups, block_permutations
+from liftgbp.compress.ground_regions import GroundRegions
+from liftgbp.compress.permutation_groups import Groups, block_permutations
 from liftgbp.grounding import GroundNetwork
 
 _WEIGHTS_SEED = 1848

@@ -24,9 +24,9 @@ from liftgbp.plan import Plan
 from liftgbp.query import Answers, ClassReader
 from liftgbp.query.lookup import joint_table
 from liftgbp.regions import LiftedRegionGraph
+from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.counted import Cell
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
-from liftgbp.shatter.partitions import falling
 from liftgbp.signature import objects_of
 
 

@@ -18,8 +18,8 @@ from liftgbp.grounding.network import GroundNetwork
 from liftgbp.grounding.rules import Grounded, RuleGrounder
 from liftgbp.grounding.setting import Setting
 from liftgbp.model.model import Model
-from liftgbp.shatter.shatter import TABLE_CAP
-from liftgbp.shatter.tables import drop_indifferent
+from liftgbp.shatter.rule_tables import drop_indifferent
+from liftgbp.shatter.shattering import TABLE_CAP
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Called with how many rules are grounded, and how many there are."""

@@ -12,10 +12,10 @@ from liftgbp.errors import CapacityError
 from liftgbp.model.ast import Rule
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import constant_sorts, free_variables
+from liftgbp.shatter.assignments import assignments, falling, rule_admits
 from liftgbp.shatter.normal import Obj, ObjectClass
-from liftgbp.shatter.partitions import assignments, falling, rule_admits
-from liftgbp.shatter.shatter import MOST_WAYS
-from liftgbp.shatter.tables import Labels
+from liftgbp.shatter.rule_tables import Labels
+from liftgbp.shatter.shattering import MOST_WAYS
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
-from liftgbp.shatter.tables import drop_indifferent
+from liftgbp.shatter.rule_tables import drop_indifferent
 
 GroundAtom: TypeAlias = tuple[int, tuple[int, ...]]
 """A predicate number and objects."""

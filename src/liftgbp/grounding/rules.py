@@ -21,7 +21,7 @@ from liftgbp.grounding.patterns import Column, Pattern, Patterns, Place
 from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
 from liftgbp.grounding.setting import Setting
 from liftgbp.model.ast import Rule
-from liftgbp.shatter.tables import RuleTables, drop_indifferent
+from liftgbp.shatter.rule_tables import RuleTables, drop_indifferent
 
 MOST_ROWS = 10_000_000
 """The most substitutions of one rule that may be looked at one by one, for want of memory."""

@@ -15,12 +15,11 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints, equal_rows, expand, starts_of
 from liftgbp.errors import SizeError
-from liftgbp.plan.orbits import Orbits, find_orbits
 from liftgbp.plan.plan import Exponents, Factored, Layout, Plan, Potentials, Terms
-from liftgbp.plan.projection import project_states, projection
+from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
 from liftgbp.plan.supports import alive_states
 from liftgbp.regions import RegionGraph
-from liftgbp.regions.arrays import Axes, GraphArrays
+from liftgbp.regions.graph_arrays import Axes, GraphArrays
 
 FACTORED_FROM = 10**6
 """From this many exponents on, what enters a region is summed up before larger regions read it."""

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from liftgbp.arrays import Bools, equal_rows
-from liftgbp.plan.projection import projection
+from liftgbp.plan.states import projection
 from liftgbp.regions import RegionGraph
 
 

@@ -13,8 +13,8 @@ from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
 from liftgbp.model.writer import constant_text, object_text
 from liftgbp.regions.counts import Count
 from liftgbp.shatter import NormalModel, Obj
+from liftgbp.shatter.assignments import admits, assignments
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shatter.partitions import admits, assignments
 
 ONCE = Count((), divisor=1)
 

@@ -5,11 +5,10 @@ the syntax tree, the facts of evidence and the errors: a mistake in one of them 
 other.
 """
 
-from liftgbp.reference.atoms import GroundAtom
-from liftgbp.reference.exact import Exact, enumerate_worlds, exact
+from liftgbp.reference.exact_inference import Exact, enumerate_worlds, exact
 from liftgbp.reference.gbp import Beliefs, Run, disagreement, iterates, log_z, marginal, run
-from liftgbp.reference.ground import GroundFactor, GroundModel, ground
-from liftgbp.reference.regions import GroundRegionGraph, Region, ground_regions
+from liftgbp.reference.ground_graph import GroundRegionGraph, Region, ground_regions
+from liftgbp.reference.plain_grounding import GroundAtom, GroundFactor, GroundModel, ground
 
 __all__ = [
     "Beliefs",

@@ -15,9 +15,9 @@ from typing import TypeAlias
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.reference.atoms import GroundAtom
-from liftgbp.reference.regions import Edge, GroundRegionGraph, Region
-from liftgbp.reference.tables import axes_outside, expand, log_sum_exp, read_only
+from liftgbp.reference.ground_graph import Edge, GroundRegionGraph, Region
+from liftgbp.reference.log_tables import axes_outside, expand, log_sum_exp, read_only
+from liftgbp.reference.plain_grounding import GroundAtom
 
 Beliefs: TypeAlias = Mapping[Region, Floats]
 Messages: TypeAlias = dict[Edge, Floats]

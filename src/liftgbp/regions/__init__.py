@@ -6,8 +6,8 @@ Exact integers only; knows nothing of floats and tables.
 from liftgbp.regions.build import build_regions
 from liftgbp.regions.counts import Count
 from liftgbp.regions.families import FAMILIES, Family, parse_family
-from liftgbp.regions.graph import LiftedRegionGraph
-from liftgbp.regions.structure import Edge, HeldFactor, Member, Message, Region, RegionGraph
+from liftgbp.regions.lifted_graph import LiftedRegionGraph
+from liftgbp.regions.region_graph import Edge, HeldFactor, Member, Message, Region, RegionGraph
 
 __all__ = [
     "FAMILIES",

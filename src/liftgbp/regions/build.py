@@ -7,18 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from liftgbp.errors import wrong_type
+from liftgbp.regions.clusters import ByKind, kinds
 from liftgbp.regions.counts import choose
-from liftgbp.regions.families import (
-    Family,
-    OuterRegions,
-    inner_masks,
-    outer_clusters,
-    parse_family,
-)
-from liftgbp.regions.graph import LiftedRegionGraph
-from liftgbp.regions.kinds import ByKind, kinds
-from liftgbp.regions.lattice import cover_parents
-from liftgbp.regions.structure import Edge, HeldFactor, Member, Message, Region
+from liftgbp.regions.families import Family, outer_clusters, parse_family
+from liftgbp.regions.lattice import OuterRegions, cover_parents, inner_masks
+from liftgbp.regions.lifted_graph import LiftedRegionGraph
+from liftgbp.regions.region_graph import Edge, HeldFactor, Member, Message, Region
 from liftgbp.shatter import NormalModel
 from liftgbp.signature import (
     Atom,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from liftgbp.errors import InternalError
-from liftgbp.shatter.partitions import falling
+from liftgbp.shatter.assignments import falling
 from liftgbp.signature import Obj
 
 

@@ -5,7 +5,7 @@ Knows constraints, equalities and classes; knows nothing of clusters and message
 
 from liftgbp.shatter.counted import CountedNormal, CountedShattering
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjectClass
-from liftgbp.shatter.shatter import TABLE_CAP, Shattering, resize, shatter
+from liftgbp.shatter.shattering import TABLE_CAP, Shattering, resize, shatter
 
 __all__ = [
     "TABLE_CAP",

@@ -20,7 +20,7 @@ from liftgbp.shatter.normal import (
     pattern_of,
 )
 from liftgbp.shatter.observe import atoms_of_pattern, sliced
-from liftgbp.shatter.shatter import Shattering
+from liftgbp.shatter.shattering import Shattering
 
 Cell: TypeAlias = tuple[int, int]
 """A part of a class: (class before splitting, number of the part)."""

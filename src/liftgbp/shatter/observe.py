@@ -10,6 +10,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.evidence import Evidence
+from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import (
     SOFT,
     ClassIndex,
@@ -19,8 +20,7 @@ from liftgbp.shatter.normal import (
     Observations,
     pattern_of,
 )
-from liftgbp.shatter.partitions import falling
-from liftgbp.shatter.tables import drop_indifferent
+from liftgbp.shatter.rule_tables import drop_indifferent
 
 
 def observed(

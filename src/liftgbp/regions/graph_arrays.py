@@ -12,7 +12,7 @@ import numpy as np
 from liftgbp.arrays import Ints, group_rows, starts_of
 
 if TYPE_CHECKING:
-    from liftgbp.regions.structure import Edge, Message, Region
+    from liftgbp.regions.region_graph import Edge, Message, Region
 
 Axes: TypeAlias = tuple[int, ...]
 Shape: TypeAlias = tuple[int, ...]

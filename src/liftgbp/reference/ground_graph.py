@@ -14,9 +14,8 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats
 from liftgbp.errors import CapacityError, ContradictionError, InputError, InternalError
-from liftgbp.reference.atoms import GroundAtom
-from liftgbp.reference.ground import GroundFactor, GroundModel
-from liftgbp.reference.tables import MAX_ENTRIES, axes_outside, expand, read_only, table_shape
+from liftgbp.reference.log_tables import MAX_ENTRIES, axes_outside, expand, read_only, table_shape
+from liftgbp.reference.plain_grounding import GroundAtom, GroundFactor, GroundModel
 
 Region: TypeAlias = frozenset[GroundAtom]
 Edge: TypeAlias = tuple[Region, Region]

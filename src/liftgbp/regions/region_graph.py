@@ -10,11 +10,10 @@ from functools import cached_property
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import ContradictionError, InternalError
-from liftgbp.regions.alike import Pair
-from liftgbp.regions.arrays import GraphArrays, arrays_of
+from liftgbp.regions.atom_bounds import Choice, Pair
 from liftgbp.regions.counts import Count
 from liftgbp.regions.families import Family
-from liftgbp.regions.order import Choice
+from liftgbp.regions.graph_arrays import GraphArrays, arrays_of
 from liftgbp.signature import Cluster
 
 

@@ -7,7 +7,7 @@ with small integers (labels) for objects.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
@@ -36,6 +36,7 @@ from liftgbp.model.ast import (
     evaluate_weight,
 )
 from liftgbp.model.model import Model
+from liftgbp.shatter.normal import Obj, ObjAtom
 
 LabelAtom: TypeAlias = tuple[int, tuple[int, ...]]
 LabelTable: TypeAlias = tuple[tuple[LabelAtom, ...], Floats]
@@ -266,3 +267,33 @@ def _setting_text(sizes: Mapping[str, int], named: Mapping[str, float]) -> str:
     parts = [f"|{sort}| = {size}" for sort, size in sizes.items()]
     parts += [f"${name} = {value:g}" for name, value in named.items()]
     return ", ".join(parts) or "this model"
+
+
+def symmetric_groups(
+    atoms: Sequence[ObjAtom], table: Floats, others: Collection[Obj]
+) -> list[tuple[Obj, ...]]:
+    """Groups of placeholders that can be swapped without changing the factor, but for `others`.
+
+    >>> p, q = (0, ((0, 0),)), (0, ((0, 1),))
+    >>> symmetric_groups([p, q], np.array([[1.0, 2.0], [2.0, 3.0]]), ())
+    [((0, 0), (0, 1))]
+    >>> symmetric_groups([p, q], np.array([[1.0, 2.0], [0.0, 3.0]]), ())
+    []
+    """
+    groups: list[list[Obj]] = []
+    for obj in dict.fromkeys(obj for _, args in atoms for obj in args if obj not in others):
+        for group in groups:
+            if group[0][0] == obj[0] and _swaps(group[0], obj, atoms, table):
+                group.append(obj)
+                break
+        else:
+            groups.append([obj])
+    return [tuple(group) for group in groups if len(group) > 1]
+
+
+def _swaps(one: Obj, other: Obj, atoms: Sequence[ObjAtom], table: Floats) -> bool:
+    swap = {one: other, other: one}
+    moved = [(p, tuple(swap.get(obj, obj) for obj in args)) for p, args in atoms]
+    if set(moved) != set(atoms):
+        return False
+    return np.array_equal(table, table.transpose([moved.index(atom) for atom in atoms]))

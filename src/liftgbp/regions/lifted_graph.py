@@ -15,10 +15,16 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import ContradictionError, InternalError, SizeError
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import constant_text
-from liftgbp.regions.alike import AlikeAtoms, Pair, alike_atoms
+from liftgbp.regions.atom_bounds import (
+    AlikeAtoms,
+    Choice,
+    OrderStep,
+    Pair,
+    alike_atoms,
+    order_steps,
+)
 from liftgbp.regions.counts import Count, choose
-from liftgbp.regions.order import Choice, OrderStep, order_steps
-from liftgbp.regions.structure import RegionGraph
+from liftgbp.regions.region_graph import RegionGraph
 from liftgbp.shatter import NormalModel
 from liftgbp.shatter.normal import SOFT
 from liftgbp.signature import Atom, Obj, canonise, objects_of

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.errors import CapacityError, ContradictionError, ModelError
+from liftgbp.errors import CapacityError, ContradictionError, ModelError, SizeError
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import (
     And,
@@ -38,10 +38,23 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
-from liftgbp.reference.atoms import GroundAtom, observed_values
-from liftgbp.reference.tables import MAX_ENTRIES, axes_outside, expand, read_only, table_shape
+from liftgbp.reference.log_tables import MAX_ENTRIES, axes_outside, expand, read_only, table_shape
 
 Binding: TypeAlias = Mapping[str, int]
+
+
+class GroundAtom(NamedTuple):
+    """A predicate applied to objects, which are numbered from 0 within their sorts.
+
+    >>> print(GroundAtom("friends", (0, 1)))
+    friends(0,1)
+    """
+
+    predicate: str
+    objects: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.predicate}({','.join(map(str, self.objects))})"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -147,6 +160,37 @@ def _soft_factors(evidence: Evidence, observed: Mapping[GroundAtom, int]) -> Ite
                     evidence.places.get(atom),
                 )
             yield GroundFactor(() if is_observed else (atom,), table)
+
+
+def observed_values(evidence: Evidence, sizes: Mapping[str, int]) -> dict[GroundAtom, int]:
+    """The value number of every atom that evidence observes, over domains of these sizes."""
+    observed = {atom: 0 for name in evidence.closed for atom in _all_of(evidence, name, sizes)}
+    for name, relation in evidence.hard.items():
+        for objects, value in zip(relation.args.tolist(), relation.values.tolist(), strict=True):
+            observed[GroundAtom(name, tuple(objects))] = value
+    observed.update(_known_values(evidence, sizes))
+    return observed
+
+
+def _all_of(evidence: Evidence, name: str, sizes: Mapping[str, int]) -> Iterator[GroundAtom]:
+    domains = (range(sizes[sort]) for sort in evidence.model.predicates[name].sorts)
+    return (GroundAtom(name, objects) for objects in itertools.product(*domains))
+
+
+def _known_values(evidence: Evidence, sizes: Mapping[str, int]) -> Iterator[tuple[GroundAtom, int]]:
+    """The values of objects without names, which follow the named ones as they are stated."""
+    first = {sort: len(evidence.model.constants(sort)) for sort in sizes}
+    for known in evidence.known:
+        last = first[known.sort] + known.count
+        if last > sizes[known.sort]:
+            raise SizeError(
+                f"size {sizes[known.sort]} is too small for sort {known.sort}: the evidence "
+                f"speaks of {last} objects"
+            )
+        for number in range(first[known.sort], last):
+            for name, value in known.values:
+                yield GroundAtom(name, (number,)), value
+        first[known.sort] = last
 
 
 def _all_atoms(model: Model, sizes: Mapping[str, int]) -> dict[GroundAtom, int]:

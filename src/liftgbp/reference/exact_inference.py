@@ -15,9 +15,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.reference.atoms import GroundAtom
-from liftgbp.reference.ground import GroundModel
-from liftgbp.reference.tables import (
+from liftgbp.reference.log_tables import (
     MAX_ENTRIES,
     axes_outside,
     expand,
@@ -25,6 +23,7 @@ from liftgbp.reference.tables import (
     read_only,
     table_shape,
 )
+from liftgbp.reference.plain_grounding import GroundAtom, GroundModel
 
 
 @dataclass(frozen=True, eq=False, slots=True)

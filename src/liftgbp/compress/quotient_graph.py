@@ -12,12 +12,12 @@ from typing import TypeVar, overload
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints, group_rows, starts_of
-from liftgbp.compress.ground import GroundRegions
+from liftgbp.compress.ground_regions import GroundRegions
 from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.grounding import GroundNetwork
-from liftgbp.regions.arrays import GraphArrays
 from liftgbp.regions.counts import Count
-from liftgbp.regions.structure import Edge, HeldFactor, Member, Message, Region, RegionGraph
+from liftgbp.regions.graph_arrays import GraphArrays
+from liftgbp.regions.region_graph import Edge, HeldFactor, Member, Message, Region, RegionGraph
 
 MOST_ROWS, MOST_PARENTS = 40, 12
 """How many regions a graph prints, and how many parents of each."""

@@ -19,6 +19,7 @@ from liftgbp.evidence.contradictions import contradiction
 from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.scopes import free_variables, quantified_variables
+from liftgbp.shatter.assignments import assignments, falling, rule_admits
 from liftgbp.shatter.classes import object_classes
 from liftgbp.shatter.normal import (
     SOFT,
@@ -31,9 +32,7 @@ from liftgbp.shatter.normal import (
     Observations,
 )
 from liftgbp.shatter.observe import observed, sliced, soft_parfactors
-from liftgbp.shatter.partitions import assignments, falling, rule_admits
-from liftgbp.shatter.symmetry import symmetric_groups
-from liftgbp.shatter.tables import Labels, LabelTable, RuleTables
+from liftgbp.shatter.rule_tables import Labels, LabelTable, RuleTables, symmetric_groups
 
 TABLE_CAP = 2**20
 FEW_VARIABLES = 4

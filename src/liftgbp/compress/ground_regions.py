@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 
@@ -13,17 +12,11 @@ from liftgbp.arrays import Bools, Ints, group_rows, starts_of
 from liftgbp.compress.subsets import Inside, common_subsets, containments, maximal
 from liftgbp.errors import InputError
 from liftgbp.grounding import FactorBlock, GroundNetwork
+from liftgbp.progress import Progress, silent
 from liftgbp.regions.families import Family, parse_family
 from liftgbp.regions.lattice import cover_parents
 
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Called with a stage, how much of it is done, and how much there is."""
-
 FAMILIES = ("intersections", "subsets", "bethe")
-
-
-def silent(stage: str, done: int, total: int) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
