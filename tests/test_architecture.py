@@ -39,7 +39,7 @@ ALLOWED = {
     "sweeps": ENGINE | {"files"},
     "check": ENGINE | GROUND | {"progress", "api", "reference"},
     "reproduce": ENGINE | {"progress", "api", "reference", "check", "files"},
-    "cli": {"the public surface"},
+    "cli": {"the public surface", "files"},
     "__main__": {"cli"},
 }
 

@@ -44,9 +44,10 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_version(shell: Shell) -> None:
-    code, out, _ = shell("--version")
-    assert code == 0
-    assert out.split() == ["liftgbp", liftgbp.__version__]
+    for name in ("--version", "-V"):
+        code, out, _ = shell(name)
+        assert code == 0
+        assert out.split() == ["liftgbp", liftgbp.__version__]
 
 
 @pytest.mark.parametrize("command", [(), ("query",), ("graph",), ("check",), ("reproduce",)])
@@ -247,7 +248,7 @@ def test_bad_models(shell: Shell, text: str, message: str) -> None:
 
 LONG = 300 * "x"
 BAD_CALLS = {
-    "a network as a model": (("graph", "net.uai"), "net.uai is no model"),
+    "a network as a model": (("graph", "net.uai"), "net.uai is a ground network"),
     "a via for a network": (("query", "net.uai", "--via", "lifted"), "--via"),
     "a cap for a network": (("query", "net.uai", "--table-cap", "9"), "--table-cap"),
     "long name of evidence": (

@@ -201,7 +201,7 @@ def test_mistakes_are_explained(model: Path, facts: Path, tmp_path: Path) -> Non
     assert f"{bad}:2:1: unknown predicate smoks" in refused("query", model, "-e", bad)
     bad.write_text("smokes(Anna)\n!smokes(Anna)\n", encoding="utf-8")
     assert f"{bad}:2:" in refused("query", model, "-e", bad)
-    assert "unknown via" in refused("query", model, "-e", facts, "--via", "rail")
+    assert "'lifted', 'ground'" in refused("query", model, "-e", facts, "--via", "rail")
     assert "-n person=8" in refused("query", model, "-n", "person=5", "--known", "smokes(x)=8")
     assert "extension" in refused("query", model, "-e", facts, "--all", tmp_path / "all.txt")
     assert "too many" in refused(

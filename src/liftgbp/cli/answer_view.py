@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
+from liftgbp.cli.selection import Row, assignment_text, assignments
 from liftgbp.cli.terminal import (
     Column,
     Entry,
@@ -27,18 +28,23 @@ MOST_VALUE_COLUMNS = 4
 """More values than this go below each other."""
 
 Result = dict[str, Any]
-Row = dict[str, Any]
 
 
-def show_answers(result: Result, *, minima: bool = False, verbose: bool = False) -> None:
+def show_answers(
+    result: Result, *, minima: bool = False, verbose: bool = False, top: int | None = None
+) -> None:
     """Print whether the answers can be trusted, the answers, and how they were found."""
     terminal = Terminal()
+    most_rows = MOST_ROWS if top is None else top
     _show_trust(terminal, result)
     for query, group in groupby(result["answers"], key=lambda row: row["query"]):
         rows = list(group)
-        terminal.show(*_answer_sheets(query, rows[:MOST_ROWS], result["evidence"] is not None))
-        if len(rows) > MOST_ROWS:
-            terminal.say(f"... and {len(rows) - MOST_ROWS:,} more rows; --json prints all of them")
+        terminal.show(*_answer_sheets(query, rows[:most_rows], result["evidence"] is not None))
+        if len(rows) > most_rows:
+            left = len(rows) - most_rows
+            terminal.say(f"... and {left:,} more rows; --top {len(rows)} or --json shows them all")
+    if not result["answers"]:
+        terminal.say("no rows: none has a probability of at least --min")
     if minima and result["minima"]:
         terminal.show(_minima_sheet(result["minima"]))
     elif minima:
@@ -97,18 +103,7 @@ def _answer_sheet(query: str, rows: list[Row], examples: bool, below: bool) -> S
 
 def _values(row: Row) -> list[tuple[str, float | None]]:
     """The assignments of a row as text, with their probabilities."""
-    return [(_assignment(row["query"], key), p) for key, p in row["values"].items()]
-
-
-def _assignment(query: str, values: str) -> str:
-    """Values as in the query: those of given atoms stand after a bar."""
-    queried, bar, _ = query.partition("|")
-    if not bar or "," not in values:
-        return values
-    count = queried.count("(") or 1 + queried.count("^") + queried.count(",")
-    parts = values.split(",")
-    given = ",".join(parts[count:])
-    return ",".join(parts[:count]) + (f" | {given}" if given else "")
+    return [(assignment_text(row, values), p) for values, p in assignments(row)]
 
 
 def _growth_sheet(growth: dict[str, Any], rows: list[Row]) -> Sheet:
@@ -123,11 +118,15 @@ def _growth_sheet(growth: dict[str, Any], rows: list[Row]) -> Sheet:
     ]
     sheet = Sheet("growing regions", columns)
     for step in growth["steps"]:
-        answers = step["answers"][: len(shown)] or [None] * len(shown)
-        texts = ["" if row is None else probability_text(_values(row)[-1][1]) for row in answers]
+        found = {_key(row): probability_text(_values(row)[-1][1]) for row in step["answers"]}
+        texts = [found.get(_key(row), "") for row in shown]
         remark = "chosen" if step["chosen"] else "" if _step_trusted(step) else "not trusted"
         sheet.add(step["family"], log_text(step["log_z"]), *texts, remark)
     return sheet
+
+
+def _key(row: Row) -> tuple[str, str, str]:
+    return row["query"], row["atom"], row["where"]
 
 
 def _step_trusted(step: dict[str, Any]) -> bool:

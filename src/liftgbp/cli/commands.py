@@ -1,7 +1,8 @@
-"""Commands, options and exit codes.
+"""The commands.
 
-0 when all went well, 1 for a numerical failure, 2 for bad input; the entry adds 130 for Ctrl-C.
-Tables are imported by commands that print one: they take longer to import than all of this.
+Exit codes: 0 when all went well, 1 when the answer is not trusted, 2 for bad input; the entry adds
+130 for Ctrl-C. Views are imported by the commands that print something: they take longer to import
+than all of this.
 """
 
 from __future__ import annotations
@@ -10,33 +11,30 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 import liftgbp
-from liftgbp.cli.options import (
-    TABLE_CAP,
-    VIA,
+from liftgbp.cli import options as declared
+from liftgbp.cli.arguments import (
+    ANSWER_FILES,
+    SWEEP_FILES,
     is_network,
     network_options,
-    parse_sizes,
-    parse_weights,
+    output_file,
     read_evidence,
     read_model,
     split_assignments,
-    table_file,
     take_solver,
 )
+from liftgbp.cli.help_pages import CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
 
 NOT_TRUSTED = 1
 BAD_INPUT = 2
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def run() -> int:
@@ -76,169 +74,88 @@ def _prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _options(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    def decorate(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-_regions = click.option(
-    "--regions",
-    default="intersections",
-    show_default=True,
-    metavar="FAMILY",
-    help="Which regions pass messages: intersections, subsets, bethe, objects:K (or "
-    "objects:SORT=K,...), clusters:S; for queries also auto, which grows them.",
+@click.group(
+    cls=CommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-_sizes_and_weights = _options(
-    click.argument("model"),
-    click.option(
-        "-n",
-        "sizes",
-        multiple=True,
-        metavar="SORT=SIZE",
-        callback=parse_sizes,
-        help="The number of objects of a sort, such as person=1000 or person=1e6.",
-    ),
-    click.option(
-        "-w",
-        "weights",
-        multiple=True,
-        metavar="NAME=VALUE",
-        callback=parse_weights,
-        help="The value of a named weight, such as alpha=0.5 for $alpha.",
-    ),
-)
-_model_options = _options(
-    _sizes_and_weights,
-    _regions,
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-)
-_evidence_options = _options(
-    click.option(
-        "-e",
-        "evidence",
-        multiple=True,
-        metavar="FILE",
-        help="Evidence: a .db file of facts, or PREDICATE=FILE for a table (.csv, .parquet, "
-        "data.duckdb:table) whose columns are arguments. May be repeated.",
-    ),
-    click.option(
-        "--closed",
-        multiple=True,
-        metavar="PREDICATE",
-        help="Atoms of this predicate that evidence does not list are false.",
-    ),
-    click.option(
-        "--known",
-        multiple=True,
-        metavar="FACTS=COUNT",
-        help="So many unnamed objects with these facts, such as 'smokes(x)=3e5'.",
-    ),
-)
-_via = click.option(
-    "--via",
-    default=VIA,
-    show_default=True,
-    metavar="NAME",
-    help="With evidence: classes (objects it does not tell apart stay together), ground (write the "
-    "model out, then compress it), or auto, the cheaper one.",
-)
-_damping = click.option(
-    "--damping", default=0.5, show_default=True, help="How much of each old message flooding keeps."
-)
-_table_cap = click.option(
-    "--table-cap",
-    default=TABLE_CAP,
-    show_default=True,
-    help="The most entries that one table may have.",
-)
-
-
-_solver_options = _options(
-    click.option(
-        "--solver",
-        default="auto",
-        show_default=True,
-        metavar="NAME",
-        help="flooding (message passing), descent (all minima of the free energy), or auto.",
-    ),
-    _damping,
-    click.option(
-        "--adaptive", is_flag=True, help="Let flooding raise and lower its damping as it goes."
-    ),
-    click.option(
-        "--iterations", default=500, show_default=True, help="The most iterations to run."
-    ),
-    click.option("--tol", default=1e-12, show_default=True, help="The residual to stop at."),
-    click.option(
-        "--seed", default=0, show_default=True, help="The seed of random starts of descent."
-    ),
-    _table_cap,
-)
-
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(liftgbp.__version__, message="%(prog)s %(version)s")
+@click.version_option(liftgbp.__version__, "-V", "--version", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Lifted generalized belief propagation.
+    """Lifted generalized belief propagation: probabilities in relational models.
 
-    Probabilities in relational worlds: the time depends on the model, not on how many objects
-    there are.
+    The cost depends on the model, not on the number of objects.
     """
 
 
-@cli.command()
-@_model_options
-@click.option(
-    "-q",
-    "queries",
-    multiple=True,
-    metavar="QUERY",
-    help="An atom such as 'friends(x,y)' or 'friends(Anna,y)', a conjunction "
-    "'friends(x,y) ^ smokes(x)', or a conditional 'smokes(y) | friends(x,y), smokes(x)'. "
-    "May be repeated; without any, every predicate is answered.",
+@cli.command(
+    examples="""\
+liftgbp query models/friends-smokers.mln -n person=1000000 -q 'friends(x,y)'
+liftgbp query models/friends-smokers.mln -n person=10 --sum-over smokes
+liftgbp query models/smoking-network.mln -e models/smoking-network.db --closed friends \\
+    -q 'smokes(x)' --top 3
+liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marginals.csv
+"""
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show how the answer was found and checked.")
-@click.option("--minima", is_flag=True, help="Show all stationary points that descent found.")
-@click.option(
+@declared.sizes_and_weights
+@declared.queries
+@declared.evidence
+@declared.via
+@declared.regions_or_auto
+@declared.sum_over
+@declared.solver
+@declared.selection
+@option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    group=declared.OUTPUT,
+    help="Also write the answers to a .csv, .json or .parquet file; - prints CSV instead of "
+    "tables.",
+)
+@option(
     "--all",
     "everything",
     metavar="FILE",
-    callback=table_file,
-    help="Write the marginal of every ground atom to a .csv or .parquet file.",
+    group=declared.OUTPUT,
+    help="Write the marginal of every ground atom that is not observed to a .csv or .parquet file.",
 )
-@click.option("--observed", is_flag=True, help="With --all, also write observed atoms.")
-@_evidence_options
-@_via
-@click.option(
-    "--sum-over",
-    multiple=True,
-    metavar="PREDICATE",
-    help="Sum over how many objects have this unary predicate; auto takes the one that matters "
-    "most. May be repeated.",
+@option(
+    "--observed", is_flag=True, group=declared.OUTPUT, help="With --all, also write observed atoms."
 )
-@_solver_options
+@declared.as_json
+@option(
+    "--minima",
+    is_flag=True,
+    group=declared.OUTPUT,
+    help="Show all stationary points that descent found.",
+)
+@declared.verbose
 def query(
     model: str,
     sizes: dict[str, int],
     weights: dict[str, float],
     queries: tuple[str, ...],
+    output: str | None,
+    everything: str | None,
+    observed: bool,
+    as_json: bool,
     **options: Any,
 ) -> int:
-    """Answer queries about MODEL, an .mln file or - for standard input.
+    """Answer queries about MODEL.
 
-    MODEL may also be a Markov random field of other tools, a .uai or .fg file; its variables are
-    called x0, x1 and so on, and -e takes a .uai.evid file.
+    MODEL is an .mln file, or - for standard input. It may also be a ground network of another tool,
+    a .uai or .fg file (.gz too): its variables are called x0, x1 and so on, and -e takes a
+    .uai.evid file.
+
+    The first line of the output says whether the answer is trusted; the exit code follows it.
     """
-    as_json, minima = options.pop("as_json"), options.pop("minima")
-    verbose = options.pop("verbose")
-    everything, observed = options.pop("everything"), options.pop("observed")
     if observed and everything is None:
-        raise click.UsageError("--observed applies to --all only")
+        raise click.UsageError("--observed has an effect with --all only")
+    if as_json and output == "-":
+        raise click.UsageError("--json and -o - both write to standard output")
+    output_file(output, ANSWER_FILES)
+    output_file(everything, (".csv", ".parquet"))
+    sort, top, least = (options.pop(name) for name in ("sort", "top", "least"))
+    minima, verbose = options.pop("minima"), options.pop("verbose")
     solver = take_solver(options)
     with progress_bar() as progress:
         if is_network(model):
@@ -256,22 +173,40 @@ def query(
         if everything is not None:
             progress("writing all atoms", 0, 1)
             answers.write_all(everything, observed=observed)
+    from liftgbp.cli.selection import select_rows, write_result, write_rows
+
     trust = {"trusted": answers.solution.trusted, "reason": answers.solution.reason}
-    result = {**trust, **answers.as_dict(queries)}
+    result: dict[str, Any] = {**trust, **answers.as_dict(queries)}
+    result["answers"] = select_rows(result["answers"], sort=sort, top=top, least=least)
+    if output is not None and output.endswith(".json"):
+        write_result(result, output)
+    elif output is not None:
+        write_rows(result["answers"], output)
     if as_json:
         click.echo(json.dumps(result, indent=2))
+    elif output == "-":
+        if not result["trusted"]:
+            click.echo(f"NOT TRUSTED: {result['reason']}", err=True)
     else:
         from liftgbp.cli.answer_view import show_answers
 
-        show_answers(result, minima=minima, verbose=verbose)
+        show_answers(result, minima=minima, verbose=verbose, top=top)
     return 0 if result["trusted"] else NOT_TRUSTED
 
 
-@cli.command()
-@_model_options
-@_evidence_options
-@_via
-@_table_cap
+@cli.command(
+    short_help="Show the lifted region graph of MODEL.",
+    examples="""\
+liftgbp graph models/friends-smokers.mln -n person=1000
+liftgbp graph models/chain.mln -n person=1000 --regions objects:4 --json
+""",
+)
+@declared.sizes_and_weights
+@declared.evidence
+@declared.via
+@declared.regions
+@declared.table_cap
+@declared.as_json
 def graph(
     model: str,
     sizes: dict[str, int],
@@ -279,7 +214,7 @@ def graph(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Show the lifted region graph of MODEL: canonical regions and lifted edges."""
+    """Show the lifted region graph of MODEL: its canonical regions and lifted edges."""
     relational = read_model(model, weights)
     evidence = read_evidence(relational, options)
     with progress_bar() as progress:
@@ -293,12 +228,29 @@ def graph(
         show_graph(result)
 
 
-@cli.command()
-@_model_options
-@_evidence_options
-@_via
-@_damping
-@click.option("--iterations", default=30, show_default=True, help="How many iterations to compare.")
+@cli.command(
+    short_help="Compare lifted with ground message passing.",
+    examples="liftgbp check models/friends-smokers.mln -n person=3\n",
+)
+@declared.sizes_and_weights
+@declared.evidence
+@declared.via
+@declared.regions
+@option(
+    "--damping",
+    default=0.5,
+    show_default=True,
+    group=declared.METHOD,
+    help="The share of each old message that is kept.",
+)
+@option(
+    "--iterations",
+    default=30,
+    show_default=True,
+    group=declared.METHOD,
+    help="The number of iterations to compare.",
+)
+@declared.as_json
 def check(
     model: str,
     sizes: dict[str, int],
@@ -306,7 +258,10 @@ def check(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Compare lifted with ground GBP on MODEL, iterate by iterate, and with exact marginals."""
+    """Compare lifted with ground message passing on MODEL, and both with exact marginals.
+
+    The domains must be small, since the model is grounded without any cleverness.
+    """
     relational = read_model(model, weights)
     evidence = read_evidence(relational, options)
     with progress_bar() as progress:
@@ -321,71 +276,75 @@ def check(
     return 0 if report.agrees else NOT_TRUSTED
 
 
-@cli.command()
-@click.argument("model")
-@click.option(
-    "-n",
-    "sizes",
-    multiple=True,
-    metavar="SORT=RANGE",
-    help="Sizes of a sort: one (100), some (2,5,10), or a range (2..1e9).",
+@cli.command(
+    examples="""\
+liftgbp sweep models/friends-smokers.mln -n person=2..1e9 -q 'friends(x,y)' -o sweep.png
+liftgbp sweep models/friends-smokers.mln -n person=10,100,1000 | head
+"""
 )
-@click.option(
-    "-w",
-    "weights",
-    multiple=True,
-    metavar="NAME=RANGE",
-    help="Values of a named weight: one, some, or a range (0..2).",
-)
-@click.option("--points", default=50, show_default=True, help="How many points a range has.")
-@click.option("-q", "queries", multiple=True, metavar="QUERY", help="As for liftgbp query.")
-@click.option(
+@declared.size_and_weight_ranges
+@declared.queries
+@declared.regions
+@declared.solver
+@option(
     "-o",
-    "output",
-    required=True,
+    "--output",
+    default="-",
     metavar="FILE",
-    help="Where to write the table (.csv, .json, .parquet) or a plot (.png, .svg).",
+    group=declared.OUTPUT,
+    help="Write a table (.csv, .json, .parquet) or a plot (.png, .svg); without it, or with -, "
+    "CSV goes to standard output.",
 )
-@_regions
-@_solver_options
 def sweep(model: str, points: int, output: str, **options: Any) -> int:
-    """Answer queries about MODEL for many domain sizes and weights, and write a table or a plot.
+    """Answer queries about MODEL for many domain sizes and weights.
 
-    An interrupted sweep goes on where it was when it is started again.
+    A sweep to a file can be interrupted: the same command continues where it stopped.
     """
+    output_file(output, SWEEP_FILES)
     solver = take_solver(options)
     sizes = split_assignments(options.pop("sizes"), "SORT=RANGE, such as person=2..1000")
     weights = split_assignments(options.pop("weights"), "NAME=RANGE, such as alpha=0..2")
+    swept: dict[str, Any] = {
+        "sizes": {name: size_range(name, text, points) for name, text in sizes.items()},
+        "weights": {name: weight_range(name, text, points) for name, text in weights.items()},
+    }
+    relational = read_model(model, {})
     with progress_bar() as progress:
-        records = liftgbp.sweep_to_file(
-            read_model(model, {}),
-            output,
-            {name: size_range(name, text, points) for name, text in sizes.items()},
-            weights={n: weight_range(n, text, points) for n, text in weights.items()},
-            solver=solver,
-            progress=progress,
-            **options,
-        )
-    swept = [*sizes, *(f"${name}" for name in weights)]
-    status = {tuple(record[name] for name in swept): record["status"] for record in records}
+        options |= {"solver": solver, "progress": progress, **swept}
+        if output == "-":
+            records = liftgbp.sweep(relational, **options).records()
+        else:
+            records = liftgbp.sweep_to_file(relational, output, **options)
+    if output == "-":
+        from liftgbp.cli.selection import print_records
+
+        print_records(records)
+    names = [*sizes, *(f"${name}" for name in weights)]
+    status = {tuple(record[name] for name in names): record["status"] for record in records}
     failed = sum(1 for one in status.values() if one != "converged")
-    click.echo(f"{len(status)} points, {len(records)} rows, written to {output}", err=True)
+    if output != "-":
+        click.echo(f"{len(status)} points, {len(records)} rows, written to {output}", err=True)
     if failed:
         click.echo(f"{failed} points did not converge; see the column status", err=True)
     return NOT_TRUSTED if failed == len(status) else 0
 
 
-@cli.command()
-@_sizes_and_weights
-@_evidence_options
-@_table_cap
-@click.option(
-    "-o", "output", required=True, metavar="FILE", help="Where to write: a .uai or .fg file."
+@cli.command(examples="liftgbp export models/friends-smokers.mln -n person=20 -o smokers.uai\n")
+@declared.sizes_and_weights
+@declared.evidence
+@declared.table_cap
+@option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    group=declared.OUTPUT,
+    help="The file to write: .uai or .fg, with .gz to compress it.",
 )
 def export(
     model: str, sizes: dict[str, int], weights: dict[str, float], output: str, **options: Any
 ) -> None:
-    """Write the ground model of MODEL as a Markov random field for other tools.
+    """Write the ground network of MODEL for other tools.
 
     A file .atoms.csv beside it says which variable is which ground atom.
     """
@@ -397,19 +356,21 @@ def export(
         )
 
 
-@cli.command()
-@click.option(
+@cli.command(examples="liftgbp reproduce -o reproduction\n")
+@option(
     "-o",
+    "--output",
     "directory",
     required=True,
     metavar="DIRECTORY",
-    help="Where to write the figures, the table and the report; made if need be.",
+    group=declared.OUTPUT,
+    help="The directory for the figures, the table and the report; created if it is missing.",
 )
 def reproduce(directory: str) -> None:
-    """Run the evaluation of the paper again, and judge its claims.
+    """Repeat the evaluation of the paper, and judge its claims.
 
-    Writes times.png, probability.png, results.csv and report.md. It takes a minute or two, most of
-    it for ground message passing. Nothing is written before all is computed.
+    Writes times.png, probability.png, results.csv and report.md. This takes a minute or two, most
+    of it for ground message passing. Nothing is written before everything is computed.
     """
     from liftgbp.cli.report_views import show_reproduction
 

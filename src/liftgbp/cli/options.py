@@ -1,142 +1,241 @@
-"""Reading option values."""
+"""The options that several commands share."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
-import liftgbp
-from liftgbp.cli.ranges import size_range, weight_range
+from liftgbp.cli.arguments import SORTS, TABLE_CAP, parse_sizes, parse_weights
+from liftgbp.cli.help_pages import option
 
-VIA, TABLE_CAP = "auto", 2**20
-"""What options are when nobody states them."""
+Command = TypeVar("Command", bound=Callable[..., Any])
 
-
-def parse_sizes(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> dict[str, int]:
-    """Domain sizes from `SORT=SIZE` texts.
-
-    >>> parse_sizes(None, None, ("person=1e6", "movie=20"))
-    {'person': 1000000, 'movie': 20}
-    """
-    sizes: dict[str, int] = {}
-    for sort, text in split_assignments(values, "SORT=SIZE, such as person=1000").items():
-        listed = size_range(sort, text, 1)
-        if len(listed) != 1 or ".." in text:
-            raise click.BadParameter(f"{sort}={text}: give one size; ranges are for liftgbp sweep")
-        sizes[sort] = listed[0]
-    return sizes
+MODEL, EVIDENCE, METHOD, OUTPUT = "Model", "Evidence", "Method", "Output"
 
 
-def parse_weights(
-    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
-) -> dict[str, float]:
-    """Named weights from `NAME=VALUE` texts.
+def all_of(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in this order on the help page."""
 
-    >>> parse_weights(None, None, ("alpha=0.5", "$beta=-1"))
-    {'alpha': 0.5, 'beta': -1.0}
-    """
-    weights: dict[str, float] = {}
-    for name, text in split_assignments(values, "NAME=VALUE, such as alpha=0.5").items():
-        listed = weight_range(name, text, 1)
-        if len(listed) != 1 or ".." in text:
-            raise click.BadParameter(f"{name}={text}: give one value; ranges are for liftgbp sweep")
-        weights[name] = listed[0]
-    return weights
+    def decorate(command: Command) -> Command:
+        for one in reversed(options):
+            command = one(command)
+        return command
+
+    return decorate
 
 
-def split_assignments(values: tuple[str, ...], form: str) -> dict[str, str]:
-    """Texts such as `person=10` as a mapping; names may carry a dollar sign."""
-    found: dict[str, str] = {}
-    for value in values:
-        name, equals, text = (part.strip() for part in value.partition("="))
-        name = name.removeprefix("$")
-        if not equals or not name or not text:
-            raise click.BadParameter(f"{value!r} is not of the form {form}")
-        if name in found:
-            raise click.BadParameter(f"{name} is given twice")
-        found[name] = text
-    return found
-
-
-def table_file(
-    _context: click.Context, _parameter: click.Parameter, value: str | None
-) -> str | None:
-    """The name of a table to write, refused before the work is done that fills it."""
-    if value is not None:
-        if not value.endswith((".csv", ".parquet")):
-            raise click.BadParameter(f"the extension of {value} must be .csv or .parquet")
-        if not Path(value).parent.is_dir():
-            raise click.BadParameter(f"there is no directory {Path(value).parent}")
-    return value
-
-
-def read_evidence(model: liftgbp.Model, options: dict[str, Any]) -> liftgbp.Evidence | None:
-    """The evidence that options state, taken out of them; `None` if they state none."""
-    sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
-    if not (sources or closed or known):
-        return None
-    return liftgbp.load_evidence(model, *sources, closed=closed, known=known)
-
-
-def take_solver(options: dict[str, Any]) -> liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding:
-    """The solver that options describe, taken out of them."""
-    name, adaptive = options.pop("solver"), options.pop("adaptive")
-    damping, seed = options.pop("damping"), options.pop("seed")
-    iterations, tol = options.pop("iterations"), options.pop("tol")
-    flooding = liftgbp.Flooding(damping, iterations, tol, adaptive or name == "auto")
-    descent = liftgbp.Descent(iterations, tol, seed=seed)
-    solvers: dict[str, liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding]
-    solvers = {"auto": liftgbp.Auto(flooding, descent), "descent": descent, "flooding": flooding}
-    if name not in solvers:
-        raise liftgbp.InputError(f"unknown solver {name!r}; choose among {', '.join(solvers)}")
-    return solvers[name]
-
-
-def is_network(path: str) -> bool:
-    """Whether a file holds a Markov random field of other tools."""
-    return path.lower().removesuffix(".gz").endswith((".uai", ".fg"))
-
-
-def read_model(path: str, weights: dict[str, float]) -> liftgbp.Model:
-    """The model in a file, or on standard input."""
-    if is_network(path):
-        raise click.UsageError(f"{path} is no model; of networks, liftgbp query alone is asked")
-    if path != "-":
-        return liftgbp.load(path).with_weights(weights)
-    return liftgbp.parse(_standard_input(), name="<stdin>").with_weights(weights)
-
-
-def _standard_input() -> str:
-    try:
-        # Bytes, since the locale may let undecodable ones pass.
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError:
-        raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
-    except AttributeError:
-        raise liftgbp.InputError("cannot read <stdin>: it is closed") from None
-
-
-def network_options(
-    sizes: dict[str, int], weights: dict[str, float], options: dict[str, Any]
-) -> dict[str, Any]:
-    """The options that make sense for a Markov random field; others are refused."""
-    sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
-    via, table_cap = options.pop("via"), options.pop("table_cap")
-    if sizes or weights or closed or known or options.pop("sum_over"):
-        raise click.UsageError(
-            "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known and "
-            "--sum-over do not apply"
-        )
-    if via != VIA or table_cap != TABLE_CAP:
-        raise click.UsageError(
-            "a .uai or .fg file is on the ground and has its tables: --via and --table-cap do not "
-            "apply"
-        )
-    if len(sources) > 1:
-        raise click.UsageError("give one .uai.evid file with -e")
-    return {**options, "evidence": sources[0] if sources else None}
+sizes_and_weights = all_of(
+    click.argument("model"),
+    option(
+        "-n",
+        "--size",
+        "sizes",
+        multiple=True,
+        metavar="SORT=SIZE",
+        callback=parse_sizes,
+        group=MODEL,
+        help="The number of objects of a sort: person=1000 or person=1e6. May be repeated.",
+    ),
+    option(
+        "-w",
+        "--weight",
+        "weights",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=parse_weights,
+        group=MODEL,
+        help="The value of a named weight: alpha=0.5 sets $alpha. May be repeated.",
+    ),
+)
+size_and_weight_ranges = all_of(
+    click.argument("model"),
+    option(
+        "-n",
+        "--size",
+        "sizes",
+        multiple=True,
+        metavar="SORT=RANGE",
+        group=MODEL,
+        help="Sizes of a sort: one (100), several (2,5,10), or a range (2..1e9), which is spaced "
+        "evenly on a logarithmic scale. May be repeated.",
+    ),
+    option(
+        "-w",
+        "--weight",
+        "weights",
+        multiple=True,
+        metavar="NAME=RANGE",
+        group=MODEL,
+        help="Values of a named weight: one, several, or a range (0..2), which is spaced evenly. "
+        "May be repeated.",
+    ),
+    option(
+        "--points",
+        default=50,
+        show_default=True,
+        group=MODEL,
+        help="The number of points in a range.",
+    ),
+)
+queries = option(
+    "-q",
+    "--query",
+    "queries",
+    multiple=True,
+    metavar="QUERY",
+    group=MODEL,
+    help="An atom 'friends(x,y)' or 'friends(Anna,y)', a conjunction 'friends(x,y) ^ smokes(x)', "
+    "or a conditional 'smokes(y) | friends(x,y), smokes(x)'. May be repeated; without any, every "
+    "predicate is answered.",
+)
+evidence = all_of(
+    option(
+        "-e",
+        "--evidence",
+        "evidence",
+        multiple=True,
+        metavar="FILE",
+        group=EVIDENCE,
+        help="A .db file of facts, or PREDICATE=FILE for a table whose columns are the arguments "
+        "(.csv, .parquet, data.duckdb:table). May be repeated.",
+    ),
+    option(
+        "--closed",
+        multiple=True,
+        metavar="PREDICATE",
+        group=EVIDENCE,
+        help="Atoms of this predicate that the evidence does not list are false. May be repeated.",
+    ),
+    option(
+        "--known",
+        multiple=True,
+        metavar="FACTS=COUNT",
+        group=EVIDENCE,
+        help="The number of unnamed objects with these facts: 'smokes(x)=3e5'. May be repeated.",
+    ),
+)
+via = option(
+    "--via",
+    type=click.Choice(["auto", "lifted", "ground"]),
+    default="auto",
+    show_default=True,
+    group=EVIDENCE,
+    help="How to treat evidence: lifted groups the objects that it does not tell apart, ground "
+    "grounds the model and compresses it, auto takes the cheaper one.",
+)
+regions = option(
+    "--regions",
+    default="intersections",
+    show_default=True,
+    metavar="FAMILY",
+    group=METHOD,
+    help="The regions that pass messages: intersections, subsets, bethe, objects:K (or "
+    "objects:SORT=K,...), clusters:S. Larger ones are more accurate and cost more.",
+)
+regions_or_auto = option(
+    "--regions",
+    default="intersections",
+    show_default=True,
+    metavar="FAMILY",
+    group=METHOD,
+    help="The regions that pass messages: intersections, subsets, bethe, objects:K (or "
+    "objects:SORT=K,...), clusters:S. Larger ones are more accurate and cost more; auto enlarges "
+    "them as long as the answer is trusted.",
+)
+sum_over = option(
+    "--sum-over",
+    multiple=True,
+    metavar="PREDICATE",
+    group=METHOD,
+    help="Sum over the number of objects that satisfy this unary predicate; auto picks the one "
+    "that matters most. Often more accurate. May be repeated.",
+)
+damping = option(
+    "--damping",
+    type=float,
+    metavar="SHARE",
+    group=METHOD,
+    help="The share of each old message that flooding keeps.  [default: 0.5]",
+)
+table_cap = option(
+    "--table-cap",
+    default=TABLE_CAP,
+    show_default=True,
+    group=METHOD,
+    help="The maximal number of entries in one table.",
+)
+# Solvers have their own defaults, so these options have none.
+solver = all_of(
+    option(
+        "--solver",
+        type=click.Choice(["auto", "flooding", "descent"]),
+        default="auto",
+        show_default=True,
+        group=METHOD,
+        help="flooding passes messages, descent looks for all minima of the free energy, auto "
+        "prefers descent where it is affordable.",
+    ),
+    damping,
+    option(
+        "--adaptive",
+        is_flag=True,
+        group=METHOD,
+        help="Let flooding adapt its damping as it runs; auto always does.",
+    ),
+    option(
+        "--iterations",
+        type=int,
+        metavar="COUNT",
+        group=METHOD,
+        help="The maximal number of iterations.  [default: 500 flooding, 200 descent]",
+    ),
+    option(
+        "--tol",
+        type=float,
+        metavar="RESIDUAL",
+        group=METHOD,
+        help="The residual to stop at.  [default: 1e-12 flooding, 1e-11 descent]",
+    ),
+    option(
+        "--seed",
+        type=int,
+        metavar="NUMBER",
+        group=METHOD,
+        help="The seed of descent's random starts.  [default: 0]",
+    ),
+    table_cap,
+)
+selection = all_of(
+    option(
+        "--sort",
+        type=click.Choice(SORTS),
+        group=OUTPUT,
+        help="Order the rows of each answer by probability, highest first, or by atom. The "
+        "probability of a row is that of true; of other values, that of the most probable one.",
+    ),
+    option(
+        "--top",
+        type=click.IntRange(min=1),
+        metavar="K",
+        group=OUTPUT,
+        help="Keep the first K rows of each answer; sorts by probability unless --sort says else.",
+    ),
+    option(
+        "--min",
+        "least",
+        type=click.FloatRange(0, 1),
+        metavar="P",
+        group=OUTPUT,
+        help="Keep the rows whose probability is at least P.",
+    ),
+)
+as_json = option("--json", "as_json", is_flag=True, group=OUTPUT, help="Print one JSON object.")
+verbose = option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    group=OUTPUT,
+    help="Also show how the answer was found and checked.",
+)

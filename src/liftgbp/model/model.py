@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
@@ -222,18 +222,17 @@ class Model:
         for sort in given:
             if sort not in self.sorts:
                 raise SizeError(f"unknown sort {sort}; the model has {_listed(self.sorts)}")
-        return {name: self._size(sort, given.get(name)) for name, sort in self.sorts.items()}
+        found = {name: self._size(sort, given.get(name)) for name, sort in self.sorts.items()}
+        missing = [sort for name, sort in self.sorts.items() if not found[name]]
+        if missing:
+            raise _missing_sizes(missing)
+        return found
 
     def _size(self, sort: Sort, given: int | None) -> int:
+        """The size of a sort, or 0 where nothing states it."""
         named = len(self.constants(sort.name))
         size = sort.size if given is None else _whole_number(sort.name, given)
         if size is None:
-            if named == 0:
-                raise SizeError(
-                    f"sort {sort.name} has no size; give one with -n {sort.name}=1000 "
-                    f'(sizes={{"{sort.name}": 1000}} in Python) or declare {sort.name} = 1000',
-                    sort.span,
-                )
             return named
         if size < max(1, named):
             reason = f"the model names {named} of its objects" if named else "it must be at least 1"
@@ -358,6 +357,22 @@ def _whole_number(sort: str, size: object) -> int:
     if whole is None or whole != size or isinstance(size, bool):
         raise SizeError(f"the size of {sort} must be a whole number, got {size!r}")
     return int(whole)
+
+
+def _missing_sizes(sorts: Sequence[Sort]) -> SizeError:
+    names = [sort.name for sort in sorts]
+    options = " ".join(f"-n {name}=1000" for name in names)
+    mapping = ", ".join(f'"{name}": 1000' for name in names)
+    declared = " and ".join(f"{name} = 1000" for name in names)
+    what = (
+        f"sort {names[0]} has no size; give one"
+        if len(names) == 1
+        else (f"sorts {', '.join(names)} have no sizes; give them")
+    )
+    return SizeError(
+        f"{what} with {options} (sizes={{{mapping}}} in Python) or declare {declared}",
+        sorts[0].span,
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

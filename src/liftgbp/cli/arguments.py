@@ -1,0 +1,153 @@
+"""Reading the values of options, and the files that they name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+import liftgbp
+from liftgbp.cli.ranges import size_range, weight_range
+
+VIA, TABLE_CAP = "auto", 2**20
+"""The defaults of options."""
+
+SORTS = ("p", "atom")
+"""How rows of answers can be ordered."""
+
+ANSWER_FILES = (".csv", ".json", ".parquet")
+SWEEP_FILES = (".csv", ".json", ".parquet", ".png", ".svg")
+
+
+def parse_sizes(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, int]:
+    """Domain sizes from `SORT=SIZE` texts.
+
+    >>> parse_sizes(None, None, ("person=1e6", "movie=20"))
+    {'person': 1000000, 'movie': 20}
+    """
+    sizes: dict[str, int] = {}
+    for sort, text in split_assignments(values, "SORT=SIZE, such as person=1000").items():
+        listed = size_range(sort, text, 1)
+        if len(listed) != 1 or ".." in text:
+            raise click.BadParameter(f"{sort}={text}: give one size; ranges are for liftgbp sweep")
+        sizes[sort] = listed[0]
+    return sizes
+
+
+def parse_weights(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, float]:
+    """Named weights from `NAME=VALUE` texts.
+
+    >>> parse_weights(None, None, ("alpha=0.5", "$beta=-1"))
+    {'alpha': 0.5, 'beta': -1.0}
+    """
+    weights: dict[str, float] = {}
+    for name, text in split_assignments(values, "NAME=VALUE, such as alpha=0.5").items():
+        listed = weight_range(name, text, 1)
+        if len(listed) != 1 or ".." in text:
+            raise click.BadParameter(f"{name}={text}: give one value; ranges are for liftgbp sweep")
+        weights[name] = listed[0]
+    return weights
+
+
+def split_assignments(values: tuple[str, ...], form: str) -> dict[str, str]:
+    """Texts such as `person=10` as a mapping; names may carry a dollar sign."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, equals, text = (part.strip() for part in value.partition("="))
+        name = name.removeprefix("$")
+        if not equals or not name or not text:
+            raise click.BadParameter(f"{value!r} is not of the form {form}")
+        if name in found:
+            raise click.BadParameter(f"{name} is given twice")
+        found[name] = text
+    return found
+
+
+def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
+    """Refuse a file that could not be written, before the work that fills it."""
+    from liftgbp.files import check_writable
+
+    if path is not None and path != "-":
+        check_writable(Path(path), extensions)
+
+
+def read_evidence(model: liftgbp.Model, options: dict[str, Any]) -> liftgbp.Evidence | None:
+    """The evidence that options state, taken out of them; `None` if they state none."""
+    sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
+    if not (sources or closed or known):
+        return None
+    return liftgbp.load_evidence(model, *sources, closed=closed, known=known)
+
+
+def take_solver(options: dict[str, Any]) -> liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding:
+    """The solver that options describe, taken out of them.
+
+    Options that nobody states are left to the defaults of the solver; options that the solver
+    does not have are refused.
+    """
+    name, adaptive = options.pop("solver"), options.pop("adaptive") or None
+    values = {key: options.pop(key) for key in ("damping", "iterations", "tol", "seed")}
+    stated = {k: v for k, v in {**values, "adaptive": adaptive}.items() if v is not None}
+    flooding = {k: v for k, v in stated.items() if k != "seed"}
+    descent = {k: v for k, v in stated.items() if k not in {"damping", "adaptive"}}
+    if name == "auto":
+        return liftgbp.Auto(
+            liftgbp.Flooding(**{**flooding, "adaptive": True}), liftgbp.Descent(**descent)
+        )
+    own = flooding if name == "flooding" else descent
+    for key in stated.keys() - own.keys():
+        raise click.UsageError(f"--{key} does not apply to --solver {name}")
+    return liftgbp.Flooding(**own) if name == "flooding" else liftgbp.Descent(**own)
+
+
+def is_network(path: str) -> bool:
+    """Whether a file holds a Markov random field of other tools."""
+    return path.lower().removesuffix(".gz").endswith((".uai", ".fg"))
+
+
+def read_model(path: str, weights: dict[str, float]) -> liftgbp.Model:
+    """The model in a file, or on standard input."""
+    if is_network(path):
+        raise click.UsageError(
+            f"{path} is a ground network, not a model; only liftgbp query reads networks"
+        )
+    if path != "-":
+        return liftgbp.load(path).with_weights(weights)
+    return liftgbp.parse(_standard_input(), name="<stdin>").with_weights(weights)
+
+
+def _standard_input() -> str:
+    try:
+        # Bytes, since the locale may let undecodable ones pass.
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
+    except AttributeError:
+        raise liftgbp.InputError("cannot read <stdin>: it is closed") from None
+
+
+def network_options(
+    sizes: dict[str, int], weights: dict[str, float], options: dict[str, Any]
+) -> dict[str, Any]:
+    """The options that make sense for a Markov random field; others are refused."""
+    sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
+    via, table_cap = options.pop("via"), options.pop("table_cap")
+    if sizes or weights or closed or known or options.pop("sum_over"):
+        raise click.UsageError(
+            "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known and "
+            "--sum-over do not apply"
+        )
+    if via != VIA or table_cap != TABLE_CAP:
+        raise click.UsageError(
+            "a .uai or .fg file is ground already and has its own tables: --via and --table-cap do "
+            "not apply"
+        )
+    if len(sources) > 1:
+        raise click.UsageError("give one .uai.evid file with -e")
+    return {**options, "evidence": sources[0] if sources else None}

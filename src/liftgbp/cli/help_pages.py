@@ -1,0 +1,78 @@
+"""Help as on a manual page: options in groups, examples, exit codes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+EXIT_CODES = """\
+0    the answer is trusted, or the work is done
+1    the answer is not trusted (check: lifted differs from ground)
+2    bad input: an option, a file, a model, a query
+130  interrupted
+"""
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class GroupedOption(click.Option):
+    """An option that belongs to a group on the help page."""
+
+    def __init__(self, *names: Any, group: str = "", **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.group = group
+
+
+def option(*names: str, group: str = "", **settings: Any) -> Callable[[Decorated], Decorated]:
+    """Like `click.option`, for a group on the help page."""
+    return click.option(*names, cls=GroupedOption, group=group, **settings)
+
+
+class Command(click.Command):
+    """A command with groups of options and examples on its help page."""
+
+    def __init__(self, *arguments: Any, examples: str = "", **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._examples = examples
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options group by group, in the order of declaration."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                groups.setdefault(getattr(parameter, "group", ""), []).append(record)
+        # Options without a group, such as --help, come last.
+        for title, records in sorted(groups.items(), key=lambda item: not item[0]):
+            with formatter.section(title or "Other"):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples and exit codes as they are."""
+        write_verbatim(formatter, "Examples", self._examples)
+        write_verbatim(formatter, "Exit codes", EXIT_CODES)
+
+
+class CommandGroup(click.Group):
+    """The command line itself, with examples and exit codes on its help page."""
+
+    command_class = Command
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write an example and the exit codes as they are."""
+        example = "liftgbp query models/friends-smokers.mln -n person=1000 -q 'friends(x,y)'\n"
+        write_verbatim(formatter, "Example", example)
+        write_verbatim(formatter, "Exit codes", EXIT_CODES)
+        formatter.write_paragraph()
+        formatter.write_text("liftgbp COMMAND --help explains a command.")
+
+
+def write_verbatim(formatter: click.HelpFormatter, title: str, text: str) -> None:
+    """Write a section whose lines are not wrapped."""
+    if text:
+        formatter.write_paragraph()
+        formatter.write_heading(title)
+        for line in text.splitlines():
+            formatter.write(f"  {line}\n")

@@ -1,0 +1,120 @@
+"""Which rows of answers are kept, in which order, and how they become records of a file."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+LARGEST_BIGINT = 2**63 - 1
+
+Row = dict[str, Any]
+
+
+def select_rows(
+    rows: Sequence[Row], *, sort: str | None, top: int | None, least: float | None
+) -> list[Row]:
+    """The rows of each query that are kept, in the order that is asked for."""
+    kept: list[Row] = []
+    for _, group in groupby(rows, key=lambda row: row["query"]):
+        own = [row for row in group if least is None or probability(row) >= least]
+        if sort == "p" or (sort is None and top is not None):
+            # A stable sort: rows of equal probability stay in their order.
+            own.sort(key=probability, reverse=True)
+        elif sort == "atom":
+            own.sort(key=lambda row: (row["atom"], row["where"]))
+        kept += own[:top]
+    return kept
+
+
+def probability(row: Row) -> float:
+    """The probability that all atoms are true; of other values, that of the most probable ones.
+
+    Undefined probabilities count as -1, so that they come last.
+    """
+    of_true = [p for values, p in assignments(row) if set(values) == {"true"}]
+    defined = [p for p in of_true or [p for _, p in assignments(row)] if p is not None]
+    return max(defined, default=-1.0)
+
+
+def assignments(row: Row) -> list[tuple[list[str], float | None]]:
+    """The values of the atoms of a row, those of given atoms last, with their probabilities."""
+    return [(key.split(","), p) for key, p in row["values"].items()]
+
+
+def assignment_text(row: Row, values: Sequence[str]) -> str:
+    """Values as in the query: those of given atoms follow a bar."""
+    count = _queried(row)
+    queried, given = (",".join(map(_quoted, part)) for part in (values[:count], values[count:]))
+    return f"{queried} | {given}" if given else queried
+
+
+def _queried(row: Row) -> int:
+    queried, bar, _ = row["query"].partition("|")
+    if not bar:
+        return len(assignments(row)[0][0])
+    return int(queried.count("(") or 1 + queried.count("^") + queried.count(","))
+
+
+def _quoted(value: str) -> str:
+    """A value as it is or, where it could be taken for several, in quotes.
+
+    >>> _quoted("low"), _quoted("a,b")
+    ('low', '"a,b"')
+    """
+    return value if re.fullmatch(r"[^\s,|\"]+", value) else json.dumps(value, ensure_ascii=False)
+
+
+# --- files
+
+
+def write_rows(rows: Sequence[Row], path: str) -> None:
+    """Write rows in long form to a .csv or .parquet file, or as CSV to standard output (-)."""
+    from liftgbp.files import Schema, whole_file, write_csv, write_table
+
+    largest = max((row["count"] for row in rows), default=0)
+    schema: Schema = {
+        "query": str,
+        "atom": str,
+        "where": str,
+        "example": str,
+        "count": int if largest <= LARGEST_BIGINT else float,
+        "value": str,
+        "probability": float,
+    }
+    if path == "-":
+        write_csv(sys.stdout, schema, _records(rows))
+        return
+    with whole_file(Path(path)) as unfinished:
+        write_table(unfinished, schema, _records(rows))
+
+
+def _records(rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
+    """One record per assignment; a single Boolean atom has one record, for true."""
+    for row in rows:
+        every = assignments(row)
+        boolean = [values for values, _ in every] == [["false"], ["true"]]
+        for values, p in every[boolean:]:
+            lead = (row[name] for name in ("query", "atom", "where", "example", "count"))
+            yield *lead, assignment_text(row, values), p
+
+
+def print_records(records: Sequence[dict[str, Any]]) -> None:
+    """Print records as CSV."""
+    from liftgbp.files import write_csv
+
+    if records:
+        schema = {name: bool if isinstance(v, bool) else str for name, v in records[0].items()}
+        write_csv(sys.stdout, schema, (list(record.values()) for record in records))
+
+
+def write_result(result: dict[str, Any], path: str) -> None:
+    """Write the whole result to a .json file."""
+    from liftgbp.files import whole_file
+
+    with whole_file(Path(path)) as unfinished:
+        unfinished.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

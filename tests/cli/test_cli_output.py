@@ -1,0 +1,163 @@
+"""Rows that are selected and ordered, and files of answers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from click.testing import CliRunner, Result
+
+from liftgbp.cli.commands import cli
+
+MODELS = Path(__file__).parent.parent.parent / "models"
+SMOKERS = str(MODELS / "friends-smokers.mln")
+NETWORK = (
+    *("query", str(MODELS / "smoking-network.mln")),
+    *("-e", str(MODELS / "smoking-network.db"), "--closed", "friends"),
+)
+CANCER = (*NETWORK, "-q", "cancer(x)")
+
+
+def call(*arguments: object) -> Result:
+    result = CliRunner().invoke(cli, [str(a) for a in arguments], standalone_mode=False)
+    assert result.exception is None, result.exception
+    return result
+
+
+def rows(*arguments: object) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(call(*arguments, "--json").stdout)["answers"]
+    return found
+
+
+def records(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def p(record: dict[str, str]) -> float:
+    return float(record["probability"])
+
+
+def test_order_by_probability() -> None:
+    plain = records(call(*CANCER, "-o", "-").stdout)
+    ordered = records(call(*CANCER, "--sort", "p", "-o", "-").stdout)
+    assert ordered == sorted(plain, key=p, reverse=True)
+    assert ordered != plain
+
+
+def test_order_by_atom() -> None:
+    arguments = ("query", SMOKERS, "-n", "person=5", "-q", "friends(x,y)", "--sort", "atom")
+    assert [row["atom"] for row in rows(*arguments)] == ["friends(x,x)", "friends(x,y)"]
+
+
+def test_the_most_probable_rows_of_each_query() -> None:
+    found = rows(*NETWORK, "-q", "cancer(x)", "-q", "smokes(x)", "--top", "2")
+    assert [row["query"] for row in found] == ["cancer(x)"] * 2 + ["smokes(x)"] * 2
+    every = records(call(*CANCER, "-o", "-").stdout)
+    best = sorted(map(p, every), reverse=True)[:2]
+    assert [p(one) for one in records(call(*CANCER, "--top", 2, "-o", "-").stdout)] == best
+
+
+def test_rows_that_are_probable_enough() -> None:
+    every = records(call(*CANCER, "-o", "-").stdout)
+    kept = records(call(*CANCER, "--min", 0.33, "-o", "-").stdout)
+    assert kept == [record for record in every if p(record) >= 0.33]
+    assert 0 < len(kept) < len(every)
+    assert "no rows" in call(*CANCER, "--min", 0.999).stdout
+
+
+def test_more_rows_than_fit(tmp_path: Path) -> None:
+    facts = tmp_path / "facts.db"
+    facts.write_text("".join(f"{k / 100} s(P{k})\n" for k in range(1, 61)), encoding="utf-8")
+    model = tmp_path / "many.mln"
+    model.write_text("s(person)\n0.1 s(x)\n", encoding="utf-8")
+    assert "more rows; --top 60" in call("query", model, "-e", facts).stdout
+    assert "more rows" not in call("query", model, "-e", facts, "--top", "60").stdout
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "json"])
+def test_files_of_answers(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"answers.{extension}"
+    result = call(*CANCER, "--top", "3", "-o", path)
+    assert "cancer(x)" in result.stdout
+    wanted = records(call(*CANCER, "--top", "3", "-o", "-").stdout)
+    if extension == "json":
+        content = json.loads(path.read_text(encoding="utf-8"))
+        assert content["trusted"] is True
+        assert content["answers"] == rows(*CANCER, "--top", "3")
+    elif extension == "csv":
+        assert records(path.read_text(encoding="utf-8")) == wanted
+    else:
+        found = duckdb.read_parquet(str(path))
+        assert [str(kind) for kind in found.types] == [
+            *("VARCHAR", "VARCHAR", "VARCHAR", "VARCHAR", "BIGINT", "VARCHAR", "DOUBLE")
+        ]
+        assert [list(map(str, row)) for row in found.fetchall()] == [
+            list(record.values()) for record in wanted
+        ]
+
+
+def test_files_of_joint_answers(tmp_path: Path) -> None:
+    path = tmp_path / "answers.parquet"
+    call("query", SMOKERS, "-n", "person=1e12", "-q", "smokes(y) | friends(x,y)", "-o", path)
+    found = duckdb.read_parquet(str(path))
+    assert {row[5] for row in found.fetchall()} == {
+        *("false | false", "true | false", "false | true", "true | true")
+    }
+    # 10^24 pairs are beyond 64 bits.
+    assert str(found.types[4]) == "DOUBLE"
+
+
+def test_sweeps_to_standard_output(tmp_path: Path) -> None:
+    arguments = ("sweep", SMOKERS, "--size", "person=3,4", "--query", "smokes(x)")
+    path = tmp_path / "sweep.csv"
+    call(*arguments, "-o", path)
+    written = records(path.read_text(encoding="utf-8"))
+    assert [record["person"] for record in written] == ["3", "3", "4", "4"]
+    for output in ((), ("-o", "-")):
+        result = call(*arguments, *output)
+        assert records(result.stdout) == written
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--json", "-o", "-"), "both write to standard output"),
+        (("--observed",), "with --all only"),
+        (("-o", "answers.xls"), ".csv, .json, .parquet"),
+        (("-o", "no/such/place.csv"), "no directory"),
+        (("--solver", "descent", "--damping", "0.3"), "--damping does not apply"),
+        (("--solver", "descent", "--adaptive"), "--adaptive does not apply"),
+        (("--solver", "flooding", "--seed", "3"), "--seed does not apply"),
+        (("--top", "0"), "0 is not in the range"),
+        (("--min", "2"), "2.0 is not in the range"),
+        (("--sort", "size"), "'p', 'atom'"),
+    ],
+)
+def test_options_that_make_no_sense(arguments: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(
+        cli, ["query", SMOKERS, "-n", "person=4", *arguments], standalone_mode=False
+    )
+    assert message in str(getattr(result.exception, "message", result.exception))
+
+
+def test_long_names_of_options() -> None:
+    long = call("query", SMOKERS, "--size", "person=4", "--query", "smokes(x)", "-o", "-")
+    short = call("query", SMOKERS, "-n", "person=4", "-q", "smokes(x)", "--output", "-")
+    assert long.stdout == short.stdout
+
+
+def test_all_missing_sizes_in_one_message() -> None:
+    result = CliRunner().invoke(cli, ["query", str(MODELS / "movies.mln")], standalone_mode=False)
+    assert "-n person=1000 -n movie=1000" in str(result.exception)
+
+
+@pytest.mark.parametrize("command", ["query", "graph", "check", "sweep", "export", "reproduce"])
+def test_help_has_an_example_and_exit_codes(command: str) -> None:
+    page = call(command, "--help").stdout
+    assert f"Examples:\n  liftgbp {command} " in page
+    assert "Exit codes:" in page
