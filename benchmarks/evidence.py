@@ -123,8 +123,8 @@ def _compressed(data: Data, people: int) -> dict[str, float]:
 
 def _uncompressed(data: Data, people: int) -> Solution:
     """The same message passing with a region for each ground region."""
-    model, evidence = _evidence(data)
-    network = ground_network(model, {"person": people}, evidence)
+    _, evidence = _evidence(data)
+    network = ground_network(evidence, {"person": people})
     all_different = np.arange(len(network.ranges))
     graph = compress(ground_region_graph(network), network, colours=all_different)
     return Flooding(iterations=ITERATIONS)(compile_plan(graph))

@@ -23,7 +23,7 @@ ALLOWED = {
     "model": {"errors"},
     "evidence": {"errors", "arrays", "model"},
     "shatter": {"errors", "arrays", "model", "evidence"},
-    "grounding": NORMAL,
+    "grounding": NORMAL | {"arrays", "progress"},
     "formats": {"errors", "arrays", "files", "model", "evidence", "grounding"},
     "signature": {"errors"},
     "regions": {"errors", "arrays", "model", "shatter", "signature"},

@@ -19,7 +19,7 @@ from liftgbp.errors import (
     checked_texts,
     wrong_type,
 )
-from liftgbp.evidence import Evidence, check_evidence
+from liftgbp.evidence import Evidence
 from liftgbp.growth import AUTO, grow, via_of_growth
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
@@ -73,7 +73,7 @@ def infer(
     >>> round(flooding.marginal("friends(x,y)"), 6)
     0.441985
     """
-    _check_types(model, evidence, regions, table_cap, progress)
+    known = _checked(model, evidence, regions, table_cap, progress)
     counted = () if sum_over is None else checked_texts("sum_over", sum_over)
     chosen_solver = as_solver(solver)
     if counted and via == "ground":
@@ -89,7 +89,7 @@ def infer(
                 model,
                 sizes,
                 counted,
-                evidence=_with_closed(model, evidence),
+                evidence=known,
                 regions=family,
                 solver=chosen_solver,
                 table_cap=table_cap,
@@ -99,7 +99,7 @@ def infer(
         reader = prepare(
             model,
             sizes,
-            evidence=evidence,
+            evidence=known,
             via=way,
             regions=family,
             table_cap=table_cap,
@@ -127,27 +127,21 @@ def _solved(reader: Reader, solver: Solver, started: float, progress: Progress) 
     return Answers(reader, solution, time.perf_counter() - started)
 
 
-def _check_types(
+def _checked(
     model: Model,
-    evidence: object = None,
+    evidence: Evidence | None = None,
     regions: object = "intersections",
     table_cap: object = TABLE_CAP,
     progress: object = silent,
-) -> None:
-    """Refuse here what would only fail deep inside, with a message about something else."""
+) -> Evidence:
+    """The evidence about the model; refuses what would only fail deep inside."""
     check_model(model)
-    check_evidence(evidence, model)
+    known = Evidence.of(model, evidence)
     if not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     checked_number("table_cap", table_cap, least=1)
     check_function("progress", progress)
-
-
-def _with_closed(model: Model, evidence: Evidence | None) -> Evidence | None:
-    """The evidence, which a model with closed predicates has even if none is stated."""
-    if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
-        return Evidence.of(model)
-    return evidence
+    return known
 
 
 def prepare(
@@ -161,16 +155,15 @@ def prepare(
     progress: Progress = silent,
 ) -> Reader:
     """All stages before solving: the region graph and the plan, with a reader for queries."""
-    _check_types(model, evidence, regions, table_cap, progress)
-    evidence = _with_closed(model, evidence)
-    if choose_via(via, evidence, sizes, regions) == "ground":
-        return _ground(evidence or Evidence.of(model), sizes, regions, table_cap, progress)
+    known = _checked(model, evidence, regions, table_cap, progress)
+    if choose_via(via, known, sizes, regions) == "ground":
+        return _ground(known, sizes, regions, table_cap, progress)
     progress("shattering", 0, 1)
-    normal = shatter(model, sizes, evidence=evidence, table_cap=table_cap)
+    normal = shatter(model, sizes, evidence=known, table_cap=table_cap)
     progress("building regions", 0, 1)
     graph = build_regions(normal, regions)
     progress("compiling", 0, 1)
-    return LiftedReader(graph, compile_plan(graph), evidence)
+    return LiftedReader(graph, compile_plan(graph))
 
 
 def _ground(
@@ -185,11 +178,10 @@ def _ground(
     from liftgbp.query.ground_reader import GroundReader
 
     network = ground_network(
-        evidence.model,
-        sizes,
         evidence,
+        sizes,
         table_cap=table_cap,
-        progress=lambda done, total: progress("grounding", done, total),
+        progress=progress,
     )
     assert network.atoms is not None
     graph = _quotient(network, regions, progress)
@@ -222,8 +214,7 @@ def check_queries(
       smokes(x,y)
       ^~~~~~~~~~~
     """
-    _check_types(model, evidence)
-    known = Evidence.of(model) if evidence is None else evidence
+    known = _checked(model, evidence)
     objects = shatter(known.model.without_rules(), known.domain_sizes(sizes))
     for query in checked_texts("queries", queries):
         query_rows(parse_query(query), objects)
@@ -286,17 +277,15 @@ def export_network(
     from liftgbp.formats import check_target, write_network
     from liftgbp.grounding import atom_names, ground_network
 
-    _check_types(model, evidence, table_cap=table_cap, progress=progress)
+    known = _checked(model, evidence, table_cap=table_cap, progress=progress)
     file = checked_path("path", path)
     check_target(file)
-    evidence = Evidence.of(model) if evidence is None else evidence
     network = ground_network(
-        evidence.model,
+        known,
         sizes,
-        evidence,
         table_cap=table_cap,
-        progress=lambda done, total: progress("grounding", done, total),
+        progress=progress,
     )
     progress("writing", 0, 1)
     assert network.atoms is not None
-    write_network(network, file, atom_names(network.atoms, evidence.model))
+    write_network(network, file, atom_names(network.atoms, known.model))

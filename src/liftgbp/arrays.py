@@ -90,6 +90,25 @@ def equal_rows(columns: Sequence[NDArray[np.integer]]) -> list[Ints]:
     return [places[bounds[k] : bounds[k + 1]] for k in np.argsort(first)]
 
 
+def row_keys(rows: Ints, sizes: Sequence[int]) -> Ints:
+    """One number per row, in the order of the rows; equal rows have equal numbers.
+
+    >>> row_keys(np.array([[0, 4], [2, 1], [0, 4]]), [3, 5]).tolist()
+    [4, 11, 4]
+    """
+    keys = np.zeros(len(rows), np.int64)
+    below = 1
+    for column, size in zip(rows.T, sizes, strict=True):
+        if below * size >= 2**63:
+            # Ranks keep the order and are no more than the rows.
+            keys = np.unique(keys, return_inverse=True)[1].ravel()
+            column = np.unique(column, return_inverse=True)[1].ravel()  # noqa: PLW2901
+            below, size = len(rows), len(rows)  # noqa: PLW2901
+        keys = keys * size + column
+        below *= size
+    return keys
+
+
 def starts_of(lengths: Ints) -> Ints:
     """Where segments of these lengths start, with the total length at the end."""
     starts = np.zeros(len(lengths) + 1, dtype=np.int64)

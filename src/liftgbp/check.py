@@ -114,19 +114,18 @@ def check(
     """
     check_model(model)
     checked_number("iterations", iterations, least=1)
-    if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
-        evidence = Evidence.of(model)
+    known = Evidence.of(model, evidence)
     answers = infer(
         model,
         sizes,
-        evidence=evidence,
+        evidence=known,
         via=via,
         regions=regions,
         solver=Flooding(damping=damping),
         progress=progress,
     )
     progress("grounding", 0, 1)
-    ground_model = reference.ground(model, sizes, evidence)
+    ground_model = reference.ground(model, sizes, known)
     progress("building ground regions", 0, 1)
     ground_graph = reference.ground_regions(ground_model, regions)
     alignment = _Alignment(answers, ground_graph.regions)

@@ -25,9 +25,7 @@ MOST_ATOMS = 5 * 10**6
 """Domains with more atoms of open predicates than this are not worth grounding."""
 
 
-def choose_via(
-    name: str, evidence: Evidence | None, sizes: Mapping[str, int] | None, regions: str
-) -> str:
+def choose_via(name: str, evidence: Evidence, sizes: Mapping[str, int] | None, regions: str) -> str:
     """How the region graph is found; `auto` is `lifted` if classes are few or atoms too many."""
     if not isinstance(name, str) or name not in VIAS:
         raise InputError(f"unknown via {name!r}; choose among {', '.join(VIAS)}")
@@ -37,7 +35,7 @@ def choose_via(
         return "lifted"
     domain_sizes = evidence.domain_sizes(sizes)
     try:
-        classes, _ = object_classes(evidence.model, domain_sizes, evidence)
+        classes, _ = object_classes(evidence, domain_sizes)
     except CapacityError:
         return "ground"
     per_sort = Counter(c.sort for c in classes)

@@ -512,7 +512,7 @@ def test_files_of_models_with_evidence_keep_the_exact_answers(
     model, domain, evidence = drawn
     try:
         expected = reference.exact(reference.ground(model, domain, evidence), cap=2**12)
-        network = ground_network(evidence.model, domain, evidence)
+        network = ground_network(evidence, domain)
     except (ContradictionError, CapacityError):
         assume(False)
     path = tmp_path_factory.mktemp("nets") / f"net.{ending}"

@@ -13,8 +13,7 @@ from random_networks import networks
 
 from liftgbp.errors import InputError
 from liftgbp.formats import fg, read_network, uai, write_network
-from liftgbp.formats.numbers import Numbers, StrangeTextError, logarithms
-from liftgbp.formats.words import Words
+from liftgbp.formats.text_numbers import Numbers, StrangeTextError, Words, logarithms
 from liftgbp.grounding import GroundNetwork
 from liftgbp.grounding.network import distinct_rows
 

@@ -117,9 +117,9 @@ def check_network(evidence: Evidence, sizes: dict[str, int]) -> None:
         plain = grounder.ground()
     except ViolatedError:
         with pytest.raises(ContradictionError):
-            ground_network(evidence.model, sizes, evidence)
+            ground_network(evidence, sizes)
         return
-    network = ground_network(evidence.model, sizes, evidence)
+    network = ground_network(evidence, sizes)
     found, wanted = scopes_of(network, evidence.model), in_order(plain.tables, evidence.model)
     check_tables(found, wanted)
     assert network.log_constant == pytest.approx(plain.log_constant, rel=0, abs=1e-12)
@@ -143,7 +143,7 @@ def test_weights_of_worlds(given: tuple[Evidence, dict[str, int]], chance: rando
     evidence, sizes = given
     grounder = PlainGrounder(evidence, sizes)
     try:
-        network = ground_network(evidence.model, sizes, evidence)
+        network = ground_network(evidence, sizes)
     except ContradictionError:
         assume(False)
     tables = scopes_of(network, evidence.model)
@@ -168,9 +168,9 @@ def test_factors_are_those_of_the_reference(
         plain = ground(model, sizes, evidence)
     except ContradictionError:
         with pytest.raises(ContradictionError):
-            ground_network(model, sizes, evidence)
+            ground_network(evidence, sizes)
         return
-    network = ground_network(model, sizes, evidence)
+    network = ground_network(evidence, sizes)
     wanted = in_order({factor.scope: factor.log_table for factor in plain.factors}, model)
     check_tables(scopes_of(network, model), wanted)
     assert network.log_constant == pytest.approx(plain.log_constant, rel=0, abs=1e-12)
@@ -248,7 +248,7 @@ def test_numbers_of_constants_are_those_of_the_whole_model() -> None:
     # A rule that mentions the last constant alone must not take it for the first.
     model = parse("smokes(person)\n0.3 smokes(Anna)\n0.7 smokes(Bob)")
     evidence = Evidence(model, {"smokes": Relation(np.array([[0]]), np.array([1]))})
-    network = ground_network(model, {"person": 2}, evidence)
+    network = ground_network(evidence, {"person": 2})
     assert network.atoms is not None
     assert network.atoms.args.tolist() == [[1]]
     assert network.tables[0].tolist() == [0.0, 0.7]
@@ -263,7 +263,7 @@ def test_closed_worlds_of_any_size() -> None:
         closed=frozenset({"friends", "works"}),
     )
     people = 10**12
-    network = ground_network(evidence.model, {"person": people}, evidence)
+    network = ground_network(evidence, {"person": people})
     assert network.factors == 2
     # Two pairs of friends remain; a friend of oneself fulfils the formula like all others.
     assert network.log_constant == 1.5 * (people**2 - 2)
@@ -272,15 +272,15 @@ def test_closed_worlds_of_any_size() -> None:
 
 def test_weights_follow_sizes_and_names() -> None:
     model = parse("$alpha = 2\nsmokes(person)\n$alpha/|person| smokes(x)")
-    network = ground_network(model.with_weights({"alpha": 6.0}), {"person": 3})
+    network = ground_network(Evidence.of(model.with_weights({"alpha": 6.0})), {"person": 3})
     assert [table.tolist() for table in network.tables] == [[0.0, 2.0]]
 
 
 def test_progress_counts_rules() -> None:
     evidence = social("0.5 smokes(x)\n0.2 friends(x,y)")
-    seen: list[tuple[int, int]] = []
-    ground_network(evidence.model, {}, evidence, progress=lambda *step: seen.append(step))
-    assert seen == [(0, 2), (1, 2), (2, 2)]
+    seen: list[tuple[str, int, int]] = []
+    ground_network(evidence, {}, progress=lambda *step: seen.append(step))
+    assert seen == [("grounding", done, 2) for done in range(3)]
 
 
 # --- errors
@@ -298,7 +298,7 @@ def test_violated_hard_formula_names_an_example_and_a_fact() -> None:
         places={("friends", (1, 0)): Span(source, 13, 30)},
     )
     with pytest.raises(ContradictionError) as error:
-        ground_network(evidence.model, {}, evidence)
+        ground_network(evidence, {})
     assert error.value.span is not None
     assert error.value.span.source.name == "social.mln"
     assert error.value.message == (
@@ -314,7 +314,7 @@ def test_violation_where_nothing_is_listed() -> None:
         closed=frozenset({"friends"}),
     )
     with pytest.raises(ContradictionError, match="x = Anna, y = #4"):
-        ground_network(evidence.model, {"person": 10**6}, evidence)
+        ground_network(evidence, {"person": 10**6})
 
 
 def test_violation_below_a_quantifier() -> None:
@@ -324,13 +324,13 @@ def test_violation_below_a_quantifier() -> None:
         closed=frozenset({"friends"}),
     )
     with pytest.raises(ContradictionError, match=r"x = Chris: smokes\(Chris\) is true"):
-        ground_network(evidence.model, {}, evidence)
+        ground_network(evidence, {})
 
 
 def test_contradiction_without_evidence() -> None:
     model = parse("smokes(person)\nsmokes(x) ^ !smokes(x).")
     with pytest.raises(ContradictionError, match="no world satisfies this hard formula"):
-        ground_network(model, {"person": 2})
+        ground_network(Evidence.of(model), {"person": 2})
 
 
 def test_soft_evidence_that_rules_out_an_observed_value() -> None:
@@ -340,13 +340,13 @@ def test_soft_evidence_that_rules_out_an_observed_value() -> None:
         soft={"smokes": SoftRelation(np.array([[1]]), np.array([[0.0, -np.inf]]))},
     )
     with pytest.raises(ContradictionError, match=r"every value that smokes\(Bob\) can have"):
-        ground_network(evidence.model, {}, evidence)
+        ground_network(evidence, {})
 
 
 def test_too_many_substitutions() -> None:
     evidence = social("0.5 friends(x,y) ^ smokes(x) => smokes(y)")
     with pytest.raises(CapacityError, match="closed-world") as error:
-        ground_network(evidence.model, {"person": 10**9}, evidence)
+        ground_network(evidence, {"person": 10**9})
     assert error.value.span is not None
     assert error.value.span.line == 7
 
@@ -359,33 +359,33 @@ def test_too_large_join(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     # In and out through the hub: 400 ways to go, and 20 to return to each of the others.
     monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 500)
-    ground_network(evidence.model, {"person": 21}, evidence)
+    ground_network(evidence, {"person": 21})
     monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 300)
     with pytest.raises(CapacityError, match="more than 300 substitutions"):
-        ground_network(evidence.model, {"person": 21}, evidence)
+        ground_network(evidence, {"person": 21})
 
 
 def test_too_many_unknown_atoms_below_a_quantifier() -> None:
     evidence = social("0.5 EXIST y (friends(x,y) ^ smokes(y))", closed=frozenset({"works"}))
     with pytest.raises(CapacityError, match=r"below the quantifier closed-world"):
-        ground_network(evidence.model, {"person": 12}, evidence)
+        ground_network(evidence, {"person": 12})
 
 
 def test_too_many_instances_of_quantifiers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("liftgbp.grounding.quantifiers.MOST_INSTANCES", 100)
     evidence = social("0.5 smokes(x) ^ (EXIST y mood(y) = low)")
     with pytest.raises(CapacityError, match="more than 100 instances"):
-        ground_network(evidence.model, {"person": 11}, evidence)
+        ground_network(evidence, {"person": 11})
 
 
 def test_more_known_objects_than_the_sort_has() -> None:
     evidence = social("0.5 smokes(x)", known=(Known("person", (("smokes", 1),), 5),))
     with pytest.raises(SizeError, match="5 unnamed objects are known"):
-        ground_network(evidence.model, {"person": 7}, evidence)
+        ground_network(evidence, {"person": 7})
 
 
 def test_without_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     evidence = social("0.5 smokes(x)")
     with pytest.raises(InputError, match=r"pip install 'liftgbp\[data\]'"):
-        ground_network(evidence.model, {}, evidence)
+        ground_network(evidence, {})

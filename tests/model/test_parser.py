@@ -10,6 +10,7 @@ import pytest
 
 from liftgbp import reference
 from liftgbp.errors import Span
+from liftgbp.evidence import Evidence
 from liftgbp.model.ast import (
     And,
     Arithmetic,
@@ -28,6 +29,7 @@ from liftgbp.model.ast import (
     Number,
     Or,
     Predicate,
+    Query,
     SizeOf,
     Sort,
     TableParfactor,
@@ -38,7 +40,6 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.parser import load, parse, parse_query
-from liftgbp.model.query_ast import Query
 from liftgbp.model.writer import rule_text
 
 DECLARATIONS = """
@@ -250,8 +251,11 @@ def test_marks_on_several_arguments() -> None:
 
 
 def worlds(model: Model, sizes: dict[str, int]) -> list[set[int]]:
-    """The worlds that hard formulas allow, each by the numbers of its true atoms."""
-    ground = reference.ground(model, sizes)
+    """The worlds that hard formulas allow, each by the numbers of its true atoms.
+
+    Nothing is observed, and no predicate is closed.
+    """
+    ground = reference.ground(model, sizes, Evidence(model))
     found = []
     for world in product(range(2), repeat=len(ground.atoms)):
         values = dict(zip(ground.atoms, world, strict=True))

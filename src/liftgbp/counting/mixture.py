@@ -19,7 +19,6 @@ from liftgbp.arrays import Floats
 from liftgbp.counting.peaks import Weighed
 from liftgbp.counting.points import Base, CountedModel
 from liftgbp.counting.space import Counts
-from liftgbp.evidence import Evidence
 from liftgbp.plan import Plan
 from liftgbp.query import Answers, ClassReader
 from liftgbp.query.lookup import joint_table
@@ -92,7 +91,6 @@ class MixedReader(ClassReader):
 
     graph: LiftedRegionGraph
     plan: Plan
-    evidence: Evidence | None
     counted: CountedModel
     weighed: Weighed
 

@@ -69,7 +69,7 @@ def sum_over_counts(
     """
     started = time.perf_counter()
     chosen = as_solver(solver)
-    shattering = Shattering(model, sizes, evidence=evidence, table_cap=table_cap)
+    shattering = Shattering(Evidence.of(model, evidence), sizes, table_cap=table_cap)
     names = tuple(dict.fromkeys(checked_texts("sum_over", predicates)))
     if AUTO in names and len(names) > 1:
         raise InputError("sum over auto alone, or over predicates that you name")
@@ -108,7 +108,7 @@ class _Summer:
             raise CapacityError(f"the sum over {', '.join(names)}: {error.message}") from None
         if weighed is None:
             raise model.impossible or ContradictionError("no count was found that is possible")
-        return _answers(names, model, weighed, self._shattering.evidence)
+        return _answers(names, model, weighed)
 
     def _check_unobserved(self, counted: CountedShattering, name: str) -> None:
         number = list(self._shattering.model.predicates).index(name)
@@ -146,7 +146,7 @@ class _Summer:
     def _plain(self) -> Answers:
         graph = build_regions(self._shattering.normal(), self._regions)
         plan = compile_plan(graph)
-        reader = LiftedReader(graph, plan, self._shattering.evidence)
+        reader = LiftedReader(graph, plan)
         return Answers(reader, self._solver(plan), 0.0)
 
     def _candidates(self) -> list[str]:
@@ -204,9 +204,7 @@ def _check(model: Model, name: str) -> None:
         )
 
 
-def _answers(
-    names: Sequence[str], model: CountedModel, weighed: Weighed, evidence: Evidence | None
-) -> SummedAnswers:
+def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> SummedAnswers:
     best = max(weighed.shares, key=weighed.shares.__getitem__)
     top, base = model.solved[best].solution, model.at(best)
     doubtful = {c: s for c, s in weighed.shares.items() if not model.solved[c].trusted}
@@ -221,7 +219,7 @@ def _answers(
         points=(),
     )
     sum_over = CountSum(tuple(names), weighed.visited, peak_texts(model, weighed), untrusted)
-    reader = MixedReader(base.graph, base.plan, evidence, model, weighed)
+    reader = MixedReader(base.graph, base.plan, model, weighed)
     return SummedAnswers(reader, solution, 0.0, sum_over=sum_over)
 
 

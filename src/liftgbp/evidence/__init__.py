@@ -3,16 +3,14 @@
 Knows names, files and values of atoms; knows nothing of classes and tables of factors.
 """
 
-from liftgbp.evidence.evidence import Evidence, Known, Relation, SoftRelation, check_evidence
-from liftgbp.evidence.known import parse_known
-from liftgbp.evidence.read import load_evidence, parse_evidence
+from liftgbp.evidence.evidence import Evidence, Known, Relation, SoftRelation
+from liftgbp.evidence.read import load_evidence, parse_evidence, parse_known
 
 __all__ = [
     "Evidence",
     "Known",
     "Relation",
     "SoftRelation",
-    "check_evidence",
     "load_evidence",
     "parse_evidence",
     "parse_known",

@@ -1,4 +1,4 @@
-"""Evidence as frozen values: objects are numbers, the facts about a predicate are one array."""
+"""Evidence as frozen values: objects are numbers, and the facts about a predicate are one array."""
 
 from __future__ import annotations
 
@@ -6,12 +6,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import cast
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import CapacityError, EvidenceError, SizeError, Span, wrong_type
+from liftgbp.errors import (
+    CapacityError,
+    ContradictionError,
+    EvidenceError,
+    SizeError,
+    Span,
+    wrong_type,
+)
+from liftgbp.model.ast import Atom, Constant, Rule, TableParfactor, rule_atoms
 from liftgbp.model.model import Model
+from liftgbp.model.writer import ground_atom_text, object_text
 
 WRITE_OUT_CAP = 10**8
 
@@ -86,14 +96,26 @@ class Evidence:
         return bool(self.hard or self.soft or self.closed or self.known)
 
     @classmethod
-    def of(cls, model: Model) -> Evidence:
-        """What a model itself says: nothing is observed, and its closed predicates are closed.
+    def of(cls, model: Model, given: Evidence | None = None) -> Evidence:
+        """The evidence that is given about a model; without any, what the model itself says.
+
+        In that case nothing is observed, and the predicates that the model declares closed are
+        closed. Public functions call this first, so that evidence is never `None` further inside.
 
         >>> from liftgbp.model.parser import parse
         >>> sorted(Evidence.of(parse("*friends(person,person) \\n smokes(person)")).closed)
         ['friends']
         """
-        return cls(model, closed=closed_in(model))
+        if given is None:
+            return cls(model, closed=closed_in(model))
+        if not isinstance(given, Evidence):
+            raise wrong_type("evidence", "Evidence (load_evidence makes it)", given)
+        if given.model is not model and _statements(given.model) != _statements(model):
+            raise EvidenceError(
+                "the evidence was read for another model, or for other weights; read it again with "
+                "this model"
+            )
+        return given
 
     def domain_sizes(self, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
         """The size of every sort, large enough for the objects that have names or are known."""
@@ -141,6 +163,10 @@ class Evidence:
         return {name: _joined(relations) for name, relations in parts.items()}
 
 
+def _statements(model: Model) -> tuple[object, ...]:
+    return model.rules, model.predicates, model.weights
+
+
 def closed_in(model: Model) -> frozenset[str]:
     """The predicates that a model declares to be closed."""
     return frozenset(name for name, predicate in model.predicates.items() if predicate.closed)
@@ -155,15 +181,88 @@ def _joined(relations: Sequence[Relation]) -> Relation:
     )
 
 
-def check_evidence(given: object, model: Model) -> None:
-    """Refuse what is no evidence about a model: its text or its path, or what is about another."""
-    if given is None:
-        return
-    if not isinstance(given, Evidence):
-        raise wrong_type("evidence", "Evidence (load_evidence makes it)", given)
-    own = given.model
-    if (own.rules, own.predicates, own.weights) != (model.rules, model.predicates, model.weights):
-        raise EvidenceError(
-            "the evidence was read for another model, or for other weights; read it again with the "
-            "model that is asked"
-        )
+# --- messages about evidence that leaves no possible world
+
+
+_FACTS_BELOW_QUANTIFIERS = 3
+
+
+def contradiction(
+    evidence: Evidence, rule: Rule, substitution: Mapping[str, int]
+) -> ContradictionError:
+    """The error for a rule that no state of the unknown atoms fulfils under a substitution."""
+    sorts = evidence.model.variable_sorts(rule)
+    example = ", ".join(
+        f"{name} = {object_text(evidence.model, sorts[name], number)}"
+        for name, number in substitution.items()
+    )
+    known = list(dict.fromkeys(_known_atoms(evidence, rule, substitution)))
+    what = "table" if isinstance(rule, TableParfactor) else "hard formula"
+    blamed = known or not evidence.closed.isdisjoint(atom.predicate for atom in rule_atoms(rule))
+    start = f"the evidence violates this {what}" if blamed else f"no world satisfies this {what}"
+    return ContradictionError(
+        start + (f" for {example}" if example else "") + (f": {', '.join(known)}" if known else ""),
+        rule.span,
+    )
+
+
+def _known_atoms(evidence: Evidence, rule: Rule, substitution: Mapping[str, int]) -> Iterator[str]:
+    """The observed atoms of a rule, with where they are stated; few below quantifiers."""
+    for atom in rule_atoms(rule):
+        objects = _objects(evidence, atom, substitution)
+        if None in objects:
+            for row in _matching_facts(evidence, atom.predicate, objects)[
+                :_FACTS_BELOW_QUANTIFIERS
+            ]:
+                yield from _fact(evidence, atom.predicate, tuple(row))
+        else:
+            yield from _fact(evidence, atom.predicate, cast("tuple[int, ...]", objects))
+
+
+def _objects(
+    evidence: Evidence, atom: Atom, substitution: Mapping[str, int]
+) -> tuple[int | None, ...]:
+    """The objects that an atom is about; that of a quantified variable is open."""
+    sorts = evidence.model.predicates[atom.predicate].sorts
+    return tuple(
+        evidence.model.object_numbers(sort)[term.name]
+        if isinstance(term, Constant)
+        else substitution.get(term.name)
+        for term, sort in zip(atom.args, sorts, strict=True)
+    )
+
+
+def _matching_facts(
+    evidence: Evidence, predicate: str, objects: tuple[int | None, ...]
+) -> list[list[int]]:
+    relation = evidence.hard.get(predicate)
+    if relation is None:
+        return []
+    fits = np.ones(len(relation.args), np.bool_)
+    for column, number in zip(relation.args.T, objects, strict=True):
+        if number is not None:
+            fits &= column == number
+    rows: list[list[int]] = relation.args[fits].tolist()
+    return rows
+
+
+def _fact(evidence: Evidence, name: str, objects: tuple[int, ...]) -> Iterator[str]:
+    value = _observed(evidence, name, objects)
+    if value is not None:
+        atom = ground_atom_text(evidence.model, name, objects)
+        place = evidence.places.get((name, objects))
+        where = f" ({place.source.name}:{place.line}:{place.column})" if place else ""
+        yield f"{atom} is {evidence.model.predicates[name].values[value]}{where}"
+
+
+def _observed(evidence: Evidence, predicate: str, objects: tuple[int, ...]) -> int | None:
+    """The number of the value that an atom is known to have."""
+    relation = evidence.hard.get(predicate)
+    if relation is not None:
+        rows = np.flatnonzero((relation.args == objects).all(axis=1))
+        if len(rows):
+            return int(relation.values[rows[0]])
+    for known, first in evidence.known_blocks():
+        if predicate in dict(known.values) and first <= objects[0] < first + known.count:
+            return dict(known.values)[predicate]
+    return 0 if predicate in evidence.closed else None

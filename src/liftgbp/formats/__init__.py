@@ -3,10 +3,9 @@
 Knows words, numbers and the order of table entries in files; knows nothing of logic and regions.
 """
 
-from liftgbp.formats.conditioning import conditioned
 from liftgbp.formats.fg import read_fg, write_fg
-from liftgbp.formats.files import check_target, read_network, write_network
-from liftgbp.formats.propositions import as_propositions
+from liftgbp.formats.network_files import as_propositions, check_target, read_network, write_network
+from liftgbp.formats.simplify import conditioned
 from liftgbp.formats.uai import read_uai, read_uai_evidence, write_uai
 
 __all__ = [

@@ -17,17 +17,17 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError
-from liftgbp.formats.collect import Factors, check_possible, check_scope
-from liftgbp.formats.numbers import (
+from liftgbp.formats.simplify import Factors, check_possible, check_scope
+from liftgbp.formats.text_numbers import (
     Numbers,
     StrangeTextError,
+    Words,
     all_different,
     equal_rows,
     logarithms,
     require,
 )
-from liftgbp.formats.words import Words
-from liftgbp.formats.written import WrittenFactors, replace_files, table_of_names
+from liftgbp.formats.writing import WrittenFactors, replace_files, table_of_names
 from liftgbp.grounding import GroundNetwork
 
 COMMENTS = re.compile(r"#.*")

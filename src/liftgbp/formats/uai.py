@@ -13,18 +13,17 @@ from pathlib import Path
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.formats.collect import Factors, check_possible, check_scope
-from liftgbp.formats.conditioning import described
-from liftgbp.formats.numbers import (
+from liftgbp.formats.simplify import Factors, check_possible, check_scope, described
+from liftgbp.formats.text_numbers import (
     Numbers,
     StrangeTextError,
+    Words,
     all_different,
     equal_rows,
     logarithms,
     require,
 )
-from liftgbp.formats.words import Words
-from liftgbp.formats.written import WrittenFactors, replace_files, table_of_names
+from liftgbp.formats.writing import WrittenFactors, replace_files, table_of_names
 from liftgbp.grounding import GroundNetwork
 
 COMMENTS = re.compile(r"^[ \t]*c(?=\s|$).*$", re.MULTILINE)

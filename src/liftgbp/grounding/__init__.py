@@ -3,7 +3,7 @@
 Knows joins, scopes and shared tables; knows nothing of regions and messages.
 """
 
-from liftgbp.grounding.ground import ground_network
+from liftgbp.grounding.grounder import ground_network
 from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, atom_names, merged
 
 __all__ = ["AtomTable", "FactorBlock", "GroundNetwork", "atom_names", "ground_network", "merged"]

@@ -11,13 +11,13 @@ import numpy as np
 
 from liftgbp.arrays import Ints
 from liftgbp.errors import InputError
-from liftgbp.grounding.facts import Facts
+from liftgbp.grounding.atom_states import Facts
 from liftgbp.grounding.patterns import Column, Fixed, Pattern, Place
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedAtom:
-    """An atom of a rule under a pattern: predicate number, objects, and what is known of it."""
+    """An atom of a rule under a pattern: predicate number, objects, and what is known about it."""
 
     predicate: int
     places: tuple[Place, ...]
@@ -26,10 +26,10 @@ class PlacedAtom:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The substitutions of a pattern in which all `drivers` are listed atoms.
+    """The substitutions of a pattern for which all `drivers` are listed atoms.
 
-    Drivers are positions in `atoms`. Substitutions in which some set of `earlier` drivers is
-    listed as a whole are left out, so that selections of one pattern do not overlap.
+    Drivers are positions in `atoms`. Substitutions for which all atoms of some set in `earlier` are
+    listed are left out, so that the selections of a pattern do not overlap.
     """
 
     pattern: Pattern
@@ -48,7 +48,7 @@ class Database:
                 self._create(number, some)
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Release the memory."""
         self._connection.close()
 
     def _create(self, number: int, facts: Facts) -> None:
@@ -58,7 +58,7 @@ class Database:
         self._connection.unregister("given")
 
     def bound(self, selection: Selection, cap: int) -> int:
-        """A number of rows that a selection does not exceed; counted only where it may matter."""
+        """An upper bound on the rows of a selection, which are counted only where it may matter."""
         drivers = [selection.atoms[k] for k in sorted(selection.drivers)]
         joined = math.prod(len(atom.facts.values) for atom in drivers)
         held = {place for atom in drivers for place in atom.places}
@@ -67,15 +67,15 @@ class Database:
         )
         if len(drivers) > 1 and joined * others > cap:
             inner = _Inner(selection)
-            # The limit ends the count of a join that is too large anyway.
+            # The limit stops counting a join that is too large anyway.
             query = f"SELECT COUNT(*) FROM (SELECT 1 {inner.joined()} LIMIT {cap + 1})"
             joined = int(self._connection.execute(query).fetchall()[0][0])
         return joined * others
 
     def rows(self, selection: Selection) -> tuple[Ints, Ints]:
-        """The objects of each substitution, and the states of its atoms in one number.
+        """The objects of each substitution, and the states of its atoms as one number.
 
-        The states are digits, the first atom's counts most; `states_of` reads them.
+        The states are the digits of that number, the first atom's first; `states_of` reads them.
         """
         found = self._connection.execute(_query(selection)).fetchnumpy()
         codes = np.asarray(found["code"], np.int64)
@@ -87,7 +87,7 @@ class Database:
 
 
 def states_of(atoms: Sequence[PlacedAtom], code: int) -> tuple[int, ...]:
-    """The states of atoms behind the number that came with a substitution."""
+    """The states of atoms that the number of a substitution stands for."""
     states: list[int] = []
     for atom in reversed(atoms):
         code, state = divmod(code, atom.facts.range + 1)
@@ -100,13 +100,13 @@ def _connect() -> Any:
         import duckdb
     except ImportError as error:
         raise InputError(
-            "grounding with evidence needs DuckDB; install it with: pip install 'liftgbp[data]'"
+            "grounding needs duckdb; install it with pip install 'liftgbp[data]'"
         ) from error
     return duckdb.connect(":memory:")
 
 
 class _Inner:
-    """The join of the drivers with the domains of the columns that no driver holds."""
+    """The join of the drivers with the domains of the columns that occur in no driver."""
 
     def __init__(self, selection: Selection) -> None:
         self._pattern = selection.pattern

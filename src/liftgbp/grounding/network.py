@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.model.ast import applied
 from liftgbp.model.model import Model
-from liftgbp.model.writer import object_text
+from liftgbp.model.writer import ground_atom_text
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -28,10 +27,10 @@ class FactorBlock:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AtomTable:
-    """Which ground atom each variable is.
+    """Which ground atom each variable stands for.
 
-    Variable k is an atom of predicate number `predicate[k]` over the objects `args[k]`, which has
-    as many columns as the largest arity; unused ones hold -1.
+    Variable k is the atom of predicate number `predicate[k]` over the objects `args[k]`, which has
+    as many columns as the largest arity; unused columns hold -1.
     """
 
     predicate: Ints
@@ -45,10 +44,10 @@ class GroundNetwork:
     ranges        the number of values of each variable
     blocks        the factors, one block per number of variables; no two factors of the network
                   have the same set of variables, and each scope is in ascending order
-    tables        log tables that factors refer to; no factor is indifferent to one of its variables
+    tables        log tables that factors refer to; each depends on all variables of its factor
     log_constant  what factors without variables add to log Z
-    free          how many further atoms there are which no factor touches, by number of values
-    atoms         the ground atoms behind the variables, where there are some
+    free          how many further atoms no factor touches, by their number of values
+    atoms         the ground atoms that the variables stand for; `None` for networks of other tools
     """
 
     ranges: Ints
@@ -73,7 +72,7 @@ def merged(
     free: Mapping[int, int] | None = None,
     atoms: AtomTable | None = None,
 ) -> GroundNetwork:
-    """The network of these factors, with scopes in order and factors of equal scopes added up.
+    """The network of these factors, with sorted scopes and one factor for each set of variables.
 
     >>> block = FactorBlock(np.array([[1, 0], [0, 1]]), np.array([0, 0]))
     >>> table = np.array([[0.0, 1.0], [2.0, 0.0]])
@@ -100,7 +99,7 @@ def merged(
 
 
 class _TablePool:
-    """Tables by number; equal tables have equal numbers."""
+    """Numbers tables; equal tables have the same number."""
 
     def __init__(self, given: Sequence[Floats]) -> None:
         self._given = given
@@ -126,7 +125,7 @@ class _TablePool:
 
     def sum(self, numbers: Sequence[int]) -> int:
         """The number of the sum of tables."""
-        # From the smallest to the largest, so that the order of factors leaves no rounding.
+        # Added from the smallest to the largest, so that rounding does not depend on the order.
         stacked = np.sort(np.array([self._tables[number] for number in numbers]), axis=0)
         return self._add(stacked.sum(axis=0)[None])[0]
 
@@ -172,7 +171,7 @@ def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
 
 
 def distinct_rows(rows: NDArray[np.generic]) -> tuple[Ints, Ints]:
-    """The first of each group of equal rows, and the group of each row.
+    """The first row of each group of equal rows, and the group of each row.
 
     >>> first, group = distinct_rows(np.array([[7, 8], [7, 9], [7, 8]]))
     >>> first.tolist(), group.tolist()
@@ -192,12 +191,10 @@ def distinct_rows(rows: NDArray[np.generic]) -> tuple[Ints, Ints]:
 
 
 def atom_names(atoms: AtomTable, model: Model) -> list[str]:
-    """The atoms behind variables, in words."""
+    """The ground atom that each variable stands for, as text."""
     predicates = list(model.predicates.values())
-    names = []
     rows = zip(atoms.predicate.tolist(), atoms.args.tolist(), strict=True)
-    for number, args in rows:
-        sorts = predicates[number].sorts
-        objects = [object_text(model, s, k) for s, k in zip(sorts, args, strict=False)]
-        names.append(applied(predicates[number].name, objects))
-    return names
+    return [
+        ground_atom_text(model, predicates[k].name, args[: len(predicates[k].sorts)])
+        for k, args in rows
+    ]

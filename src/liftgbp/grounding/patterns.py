@@ -1,14 +1,18 @@
-"""The ways in which the variables of a rule can coincide with each other and with constants."""
+"""How the variables of a rule can coincide, and which listed atoms drive its joins."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice
 
+import numpy as np
+
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError
+from liftgbp.grounding.atom_states import Facts
 from liftgbp.model.ast import Rule
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import constant_sorts, free_variables
@@ -20,14 +24,14 @@ from liftgbp.shatter.shattering import MOST_WAYS
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """An object that differs from substitution to substitution, by position in a row."""
+    """An object that varies with the substitution; its position in a row."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """An object with a number that the rule mentions by name."""
+    """An object that the rule mentions by name; its number."""
 
     number: int
 
@@ -37,14 +41,14 @@ Place = Column | Fixed
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """All substitutions whose variables coincide in one way: a row of objects for each.
+    """All substitutions whose variables coincide in one way; each is a row of objects.
 
-    variables  which column, or which named object, each variable is
-    labels     the same for tables of the rule
+    variables  the column or the named object that each variable stands for
+    labels     the same, as tables of the rule need it
     places     the column or the named object behind each label
     domains    how many objects there are for each column
     different  pairs of columns that must not be equal
-    excluded   for each column the named objects that it must not be
+    excluded   the named objects that each column must not be
     count      the number of substitutions, exactly
     """
 
@@ -58,7 +62,7 @@ class Pattern:
 
 
 class Patterns:
-    """Goes through the patterns of one rule that has no quantifiers inside."""
+    """The patterns of one rule without quantifiers."""
 
     def __init__(
         self,
@@ -88,7 +92,7 @@ class Patterns:
         if sum(1 for _ in islice(self._ways(), MOST_WAYS + 1)) > MOST_WAYS:
             raise CapacityError(
                 f"the {len(self._variables)} variables of this formula can coincide in more than "
-                f"{MOST_WAYS} ways, above the cap; add '| distinct' or use fewer variables",
+                f"{MOST_WAYS} ways, which is the cap; add '| distinct' or use fewer variables",
                 self._rule.span,
             )
         for way in self._ways():
@@ -96,12 +100,12 @@ class Patterns:
                 yield self._pattern(way)
 
     def _ways(self) -> Iterator[dict[str, Obj]]:
-        homes = {
+        classes_of = {
             variable: [k for k, c in enumerate(self._classes) if c.sort == self._sorts[variable]]
             for variable in self._variables
         }
         sizes = [c.size for c in self._classes]
-        return assignments(self._variables, homes, sizes, distinct=self._rule.distinct)
+        return assignments(self._variables, classes_of, sizes, distinct=self._rule.distinct)
 
     def _admits(self, way: Mapping[str, Obj]) -> bool:
         return rule_admits(self._rule, self._sorts, self._constants, way)
@@ -132,3 +136,64 @@ class Patterns:
             ),
             count=math.prod(falling(self._classes[k].size, n) for k, n in taken.items()),
         )
+
+
+# --- drivers
+
+
+@dataclass(frozen=True, slots=True)
+class Drivers:
+    """Sets of atoms, by position: unless all atoms of some set are listed, the table is `constant`.
+
+    No set contains another. The empty set means that every substitution matters.
+    """
+
+    sets: tuple[frozenset[int], ...]
+    constant: float
+
+
+def drivers_of(table: Floats, facts: Sequence[Facts]) -> Drivers:
+    """The smallest such sets for a log table whose axis k is an atom with `facts[k]`.
+
+    Where unlisted atoms are unknown, listing one only removes entries from the table. So a driver
+    is an atom of a predicate whose atoms all have a value, and listed ones another than most.
+    """
+    unlisted = table[np.ix_(*(_unlisted(some) for some in facts))]
+    if not np.all(unlisted == unlisted.flat[0]):
+        return Drivers((frozenset(),), 0.0)
+    constant = float(unlisted.flat[0])
+    telling = [k for k, some in enumerate(facts) if some.complete and len(some.values)]
+    # Most rules are clauses, which need all of these atoms, so that case comes first.
+    needed = frozenset(k for k in telling if np.all(_without(table, facts, k) == constant))
+    others = [k for k in telling if k not in needed]
+    found: list[frozenset[int]] = []
+    for size in range(len(others) + 1):
+        for more in combinations(others, size):
+            atoms = needed.union(more)
+            covered = any(smaller <= atoms for smaller in found)
+            if not covered and not np.all(_listing(table, facts, atoms) == constant):
+                found.append(atoms)
+    return Drivers(tuple(found), constant)
+
+
+def _listing(table: Floats, facts: Sequence[Facts], atoms: frozenset[int]) -> Floats:
+    """The entries that evidence may leave when exactly these atoms are listed."""
+    axes = [_listed(some) if k in atoms else _unlisted(some) for k, some in enumerate(facts)]
+    return table[np.ix_(*axes)]
+
+
+def _without(table: Floats, facts: Sequence[Facts], atom: int) -> Floats:
+    """The entries that evidence may leave when this atom is not listed."""
+    axes = [
+        _unlisted(some) if k == atom else np.union1d(_unlisted(some), _listed(some))
+        for k, some in enumerate(facts)
+    ]
+    return table[np.ix_(*axes)]
+
+
+def _listed(facts: Facts) -> Ints:
+    return np.unique(facts.values)
+
+
+def _unlisted(facts: Facts) -> Ints:
+    return np.array([facts.default]) if facts.complete else np.arange(facts.range)

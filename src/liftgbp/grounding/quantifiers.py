@@ -11,8 +11,8 @@ from typing import TypeAlias
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.errors import CapacityError
-from liftgbp.grounding.setting import Setting
+from liftgbp.errors import CapacityError, InternalError
+from liftgbp.grounding.atom_states import Setting
 from liftgbp.model.ast import (
     And,
     Atom,
@@ -32,6 +32,7 @@ from liftgbp.model.ast import (
     Variable,
     WeightedFormula,
     evaluate_weight,
+    map_formula,
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
@@ -41,13 +42,13 @@ GroundAtom: TypeAlias = tuple[int, tuple[int, ...]]
 """A predicate number and objects."""
 
 MOST_INSTANCES = 10_000_000
-"""The most instances of quantified formulas in one rule."""
+"""The most instances of quantified formulas that one rule may have."""
 
 
 class Skeleton:
     """A rule in which an atom stands for each quantified formula.
 
-    Such an atom is unknown. Where it does not matter, its formula need not be looked at.
+    Such an atom is unknown. Where the rule does not depend on it, its formula is never expanded.
     """
 
     def __init__(self, model: Model, rule: Rule) -> None:
@@ -60,21 +61,9 @@ class Skeleton:
         self.model = replace(model, predicates=predicates, rules=(rule,))
 
     def _outline(self, formula: Formula) -> Formula:
-        match formula:
-            case Not(body):
-                return Not(self._outline(body))
-            case And(parts):
-                return And(tuple(map(self._outline, parts)))
-            case Or(parts):
-                return Or(tuple(map(self._outline, parts)))
-            case Implies(left, right):
-                return Implies(self._outline(left), self._outline(right))
-            case Iff(left, right):
-                return Iff(self._outline(left), self._outline(right))
-            case Exists() | Forall():
-                return Is(self._stand_in(formula))
-            case _:
-                return formula
+        if isinstance(formula, Exists | Forall):
+            return Is(self._stand_in(formula))
+        return map_formula(self._outline, formula)
 
     def _stand_in(self, formula: Formula) -> Atom:
         names = free_variables(WeightedFormula(formula, None))
@@ -160,7 +149,8 @@ class Expansion:
 
     def __call__(self, substitution: Mapping[str, int]) -> tuple[tuple[GroundAtom, ...], Floats]:
         """The atoms that matter under a substitution, and the log table over them."""
-        assert isinstance(self._rule, WeightedFormula)
+        if not isinstance(self._rule, WeightedFormula):
+            raise InternalError("a table has no quantifiers")
         rest = self._rest(self._rule.formula, substitution)
         atoms = tuple(dict.fromkeys(_atoms(rest)))
         self._check_capacity(atoms)

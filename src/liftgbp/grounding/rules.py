@@ -12,31 +12,41 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.evidence.contradictions import contradiction
-from liftgbp.grounding.drivers import drivers_of
-from liftgbp.grounding.factors import AtomFactors
-from liftgbp.grounding.facts import open_facts
+from liftgbp.evidence.evidence import contradiction
+from liftgbp.grounding.atom_states import Setting, open_facts
 from liftgbp.grounding.join import Database, PlacedAtom, Selection, states_of
-from liftgbp.grounding.patterns import Column, Pattern, Patterns, Place
+from liftgbp.grounding.patterns import Column, Pattern, Patterns, Place, drivers_of
 from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
-from liftgbp.grounding.setting import Setting
 from liftgbp.model.ast import Rule
 from liftgbp.shatter.rule_tables import RuleTables, drop_indifferent
 
 MOST_ROWS = 10_000_000
-"""The most substitutions of one rule that may be looked at one by one, for want of memory."""
+"""The most substitutions of one rule that are listed one by one, which bounds the memory."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class AtomFactors:
+    """Factors with one log table, over atoms of the same predicates.
+
+    Axis k of the table of each factor is an atom of predicate number `predicates[k]`, and row i of
+    `args[k]` are the objects of this atom in factor i.
+    """
+
+    predicates: tuple[int, ...]
+    args: tuple[Ints, ...]
+    table: Floats
 
 
 @dataclass(slots=True)
 class Grounded:
-    """What rules ground to: factors, and how often factors have become which log constants."""
+    """What rules ground to: factors, and how many factors have become which log constant."""
 
     factors: list[AtomFactors] = field(default_factory=list)
     constants: Counter[float] = field(default_factory=Counter)
 
     @property
     def log_constant(self) -> float:
-        """The sum of all constants, rounded once for each that is different."""
+        """The sum of all constants, rounded once per different constant."""
         return math.fsum(value * count for value, count in self.constants.items())
 
 
@@ -90,15 +100,15 @@ class RuleGrounder:
         if self._rows > MOST_ROWS:
             raise CapacityError(
                 f"this rule has more than {MOST_ROWS} substitutions that the evidence does not "
-                "settle, above the cap; make a predicate closed-world (--closed), use fewer "
-                "objects, or give evidence about few objects, so that classes of objects suffice",
+                "settle; make a predicate closed-world (--closed), use fewer objects, or give "
+                "evidence about few objects, so that classes of objects suffice (--via lifted)",
                 self._rule.span,
             )
 
     def _slice(
         self, selection: Selection, table: Floats, rows: Ints, codes: Ints, result: Grounded
     ) -> None:
-        """Add the factors of substitutions: those whose atoms have equal states share a table."""
+        """Add the factors of substitutions; those whose atoms have equal states share a table."""
         for code, members in _groups(codes):
             states = states_of(selection.atoms, code)
             unknown = [k for k, a in enumerate(selection.atoms) if states[k] == a.facts.unknown]
@@ -138,7 +148,7 @@ class RuleGrounder:
         return contradiction(self._setting.evidence, self._rule, _substitution(pattern, row))
 
     def _other_row(self, pattern: Pattern, selections: Sequence[Selection]) -> tuple[int, ...]:
-        """The first substitution of a pattern that no selection holds."""
+        """The first substitution of a pattern that is in no selection."""
         taken = {
             tuple(row)
             for selection in selections
@@ -148,7 +158,7 @@ class RuleGrounder:
 
 
 def _rows_of(pattern: Pattern, wanted: int) -> Iterator[tuple[int, ...]]:
-    """As many substitutions as wanted, or more, or all; over the first objects of the domains."""
+    """At least as many substitutions as wanted, or all of them, over the first objects."""
     avoided = len(pattern.domains) + max(map(len, pattern.excluded), default=0)
     for row in product(*(range(min(size, wanted + avoided)) for size in pattern.domains)):
         if all(row[i] != row[j] for i, j in pattern.different) and not any(
@@ -165,7 +175,7 @@ def _substitution(pattern: Pattern, row: Sequence[int]) -> dict[str, int]:
 
 
 def _groups(codes: Ints) -> Iterator[tuple[int, Ints]]:
-    """Each code with the positions that it has."""
+    """Each code with the positions where it occurs."""
     kinds, kind_of = np.unique(codes, return_inverse=True)
     order = np.argsort(kind_of, kind="stable")
     ends = np.cumsum(np.bincount(kind_of, minlength=len(kinds)))

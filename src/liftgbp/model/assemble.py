@@ -14,20 +14,20 @@ from liftgbp.model.ast import (
     Exists,
     Forall,
     Formula,
-    Iff,
     Implies,
     Is,
     Not,
-    Or,
     Predicate,
     Rule,
     Sort,
     TableParfactor,
     Variable,
     WeightedFormula,
+    is_reserved,
+    map_formula,
+    reserved_message,
 )
 from liftgbp.model.model import Model
-from liftgbp.model.names import is_reserved, reserved_message
 from liftgbp.model.scopes import free_variables
 from liftgbp.model.statements import (
     NEEDS_WEIGHT,
@@ -171,27 +171,10 @@ def _check_restrictions(rule: Rule, propositions: frozenset[str]) -> None:
 def _resolved(formula: Formula, propositions: frozenset[str]) -> Formula:
     """The formula in which `weather = sunny` tests a value if weather is a predicate."""
 
-    def resolved(part: Formula) -> Formula:
-        return _resolved(part, propositions)
-
     match formula:
         case Equal(left, right, span) if left.name in propositions:
             return Is(Atom(left.name, span=left.span), right.name, span)
-        case Not(body):
-            return Not(resolved(body))
-        case And(parts):
-            return And(tuple(map(resolved, parts)))
-        case Or(parts):
-            return Or(tuple(map(resolved, parts)))
-        case Implies(one, other):
-            return Implies(resolved(one), resolved(other))
-        case Iff(one, other):
-            return Iff(resolved(one), resolved(other))
-        case Exists(variable, body):
-            return Exists(variable, resolved(body))
-        case Forall(variable, body):
-            return Forall(variable, resolved(body))
-    return formula
+    return map_formula(lambda part: _resolved(part, propositions), formula)
 
 
 def _without_leading_foralls(rule: WeightedFormula) -> WeightedFormula:

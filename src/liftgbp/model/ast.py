@@ -1,14 +1,14 @@
-"""The syntax tree of a relational model: frozen values without behaviour beyond printing.
+"""The syntax tree: sorts, predicates, formulas, weights, rules and queries, as frozen values.
 
-Spans point into the user's text and never take part in comparisons, so that a model built in Python
+Spans point into the user's text and take no part in comparisons, so that a model built in Python
 equals the same model read from a file.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -179,6 +179,41 @@ class Forall:
 Formula: TypeAlias = Is | Equal | Not | And | Or | Implies | Iff | Exists | Forall
 
 
+def children(formula: Formula) -> tuple[Formula, ...]:
+    """The formulas right below a formula, from left to right.
+
+    >>> rain, wet = Is(Atom("rain")), Is(Atom("wet"))
+    >>> children(Implies(Not(rain), wet)) == (Not(rain), wet), children(rain)
+    (True, ())
+    """
+    match formula:
+        case Not(body) | Exists(_, body) | Forall(_, body):
+            return (body,)
+        case And(parts) | Or(parts):
+            return parts
+        case Implies(left, right) | Iff(left, right):
+            return (left, right)
+    return ()
+
+
+def map_formula(function: Callable[[Formula], Formula], formula: Formula) -> Formula:
+    """The same formula with each of its children replaced by the function's value of it.
+
+    >>> rain, wet = Is(Atom("rain")), Is(Atom("wet"))
+    >>> map_formula(Not, Or((rain, wet))) == Or((Not(rain), Not(wet)))
+    True
+    """
+    match formula:
+        case Is() | Equal():
+            return formula
+        case And(parts) | Or(parts):
+            return replace(formula, parts=tuple(map(function, parts)))
+        case Not(body) | Exists(_, body) | Forall(_, body):
+            return replace(formula, body=function(body))
+        case Implies(left, right) | Iff(left, right):
+            return replace(formula, left=function(left), right=function(right))
+
+
 # --- weights
 
 
@@ -261,7 +296,7 @@ def weight_parts(weight: Weight) -> Iterator[Weight]:
         yield from weight_parts(weight.argument)
 
 
-# --- rules: what a model is made of
+# --- rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,15 +333,8 @@ Rule: TypeAlias = WeightedFormula | TableParfactor
 def subformulas(formula: Formula) -> Iterator[Formula]:
     """The formula and all formulas inside it, outermost first."""
     yield formula
-    match formula:
-        case Not(body) | Exists(_, body) | Forall(_, body):
-            yield from subformulas(body)
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from subformulas(part)
-        case Implies(left, right) | Iff(left, right):
-            yield from subformulas(left)
-            yield from subformulas(right)
+    for part in children(formula):
+        yield from subformulas(part)
 
 
 def rule_atoms(rule: Rule) -> Iterator[Atom]:
@@ -329,3 +357,46 @@ def rule_equalities(rule: Rule) -> Iterator[Equal]:
         for part in subformulas(restriction):
             if isinstance(part, Equal):
                 yield part
+
+
+# --- queries
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The joint distribution of some atoms, possibly given others.
+
+    The same question in other words is an equal query: the text takes no part in comparisons.
+    """
+
+    text: str = field(compare=False)
+    atoms: tuple[Atom, ...]
+    given: tuple[Atom, ...] = ()
+    restrictions: tuple[Equal | Not, ...] = ()
+    distinct: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+# --- reserved words
+
+
+_EXACT = {"v", "distinct", "parfactor"} | {
+    spelled for word in ("exist", "forall") for spelled in (word, word.title(), word.upper())
+}
+_IN_ANY_CASE = {"inf", "infinity", "nan"}
+
+
+def is_reserved(name: str) -> bool:
+    """Whether the language has its own reading of a name.
+
+    >>> is_reserved("forall"), is_reserved("NaN"), is_reserved("friends")
+    (True, True, False)
+    """
+    return name in _EXACT or name.lower() in _IN_ANY_CASE
+
+
+def reserved_message(name: str) -> str:
+    """What to say about a reserved word in the place of a name."""
+    return f"{name} is a reserved word; choose another name"

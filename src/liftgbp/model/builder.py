@@ -1,31 +1,38 @@
-"""Models built in Python, statement by statement."""
+"""Models built in Python: statements as text or as syntax trees, each checked when it is added."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar
+from numbers import Real
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar, cast
 
 from liftgbp.errors import ModelError
-from liftgbp.model import inputs
 from liftgbp.model.assemble import assemble
 from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
     Equal,
     Formula,
+    Is,
     Not,
+    Number,
     Predicate,
     Sort,
     TableParfactor,
     Weight,
     WeightedFormula,
 )
-from liftgbp.model.model import Model, finite_value
-from liftgbp.model.statements import Statement, WeightDeclaration
+from liftgbp.model.model import Model, checked_names, finite_value
+from liftgbp.model.statements import MAX_SIZE, Statement, WeightDeclaration
+from liftgbp.model.syntax import Node, ParseTree, clean_source, parse_tree
+from liftgbp.model.tree_reader import Reader, subtrees
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 Restrictions: TypeAlias = str | Equal | Not | Iterable[Equal | Not]
 
@@ -54,9 +61,9 @@ class ModelBuilder:
         self, name: str, *, size: SupportsFloat | None = None, constants: Iterable[str | int] = ()
     ) -> ModelBuilder:
         """Declares a sort by its size, by the names of its objects, by both or by neither."""
-        checked_size = None if size is None else inputs.sort_size(name, size)
-        named = inputs.names(constants, "constants")
-        return self._with(Sort(inputs.sort_name(name), named, checked_size))
+        checked_size = None if size is None else _sort_size(name, size)
+        named = checked_names(constants, "constants")
+        return self._with(Sort(_sort_name(name), named, checked_size))
 
     def predicate(
         self,
@@ -69,14 +76,14 @@ class ModelBuilder:
 
         Atoms of a `closed` predicate are false unless evidence says otherwise.
         """
-        checked_sorts = tuple(map(inputs.sort_name, sorts))
-        checked_values = inputs.names(values, "values")
-        checked_name = inputs.predicate_name(name)
+        checked_sorts = tuple(map(_sort_name, sorts))
+        checked_values = checked_names(values, "values")
+        checked_name = _predicate_name(name)
         return self._with(Predicate(checked_name, checked_sorts, checked_values, bool(closed)))
 
     def weight(self, name: str, value: SupportsFloat) -> ModelBuilder:
         """Declares a named weight, which formulas and tables refer to as `$name`."""
-        checked_name = inputs.predicate_name(name)
+        checked_name = _predicate_name(name)
         return self._with(WeightDeclaration(checked_name, finite_value(checked_name, value)))
 
     def formula(
@@ -92,8 +99,8 @@ class ModelBuilder:
         `where` restricts the groundings (`"x != y, y != Anna"`), and `distinct` says that all
         variables of one sort are different objects.
         """
-        rule = _restricted(inputs.formula(formula), where, distinct)
-        return self._with(replace(rule, weight=inputs.weight(weight)))
+        rule = _restricted(_formula(formula), where, distinct)
+        return self._with(replace(rule, weight=_weight(weight)))
 
     def hard(
         self,
@@ -103,7 +110,7 @@ class ModelBuilder:
         distinct: bool = False,
     ) -> ModelBuilder:
         """Adds a formula that holds in every possible world."""
-        return self._with(_restricted(inputs.formula(formula), where, distinct))
+        return self._with(_restricted(_formula(formula), where, distinct))
 
     def table(
         self,
@@ -119,11 +126,11 @@ class ModelBuilder:
         """
         if isinstance(atoms, str | Atom) or not isinstance(atoms, Iterable):
             raise ModelError(f"a table is over a list of atoms, got {atoms!r}")
-        listed = tuple(map(inputs.atom, atoms))
+        listed = tuple(map(_atom, atoms))
         shape = getattr(potentials, "shape", ())
         if len(shape) > 1:
             self._check_shape(listed, shape)
-        table = TableParfactor(listed, tuple(map(inputs.potential, _flat(potentials))))
+        table = TableParfactor(listed, tuple(map(_potential, _flat(potentials))))
         return self._with(_restricted(table, where, distinct))
 
     def build(self) -> Model:
@@ -148,7 +155,7 @@ _RuleT = TypeVar("_RuleT", bound=WeightedFormula | TableParfactor)
 
 
 def _restricted(rule: _RuleT, where: Restrictions, distinct: bool) -> _RuleT:
-    conditions, distinct_too = inputs.conditions(where)
+    conditions, distinct_too = _conditions(where)
     return replace(
         rule,
         restrictions=(*rule.restrictions, *conditions),
@@ -162,3 +169,130 @@ def _flat(potentials: Any) -> Iterable[SupportsFloat | str | Weight]:
     if isinstance(potentials, str) or not isinstance(potentials, Iterable):
         raise ModelError(f"potentials are a list of numbers or an array, got {potentials!r}")
     return potentials
+
+
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+
+
+# --- checking names and sizes
+
+
+def _predicate_name(given: str) -> str:
+    """A name made of letters, digits and underscores."""
+    if not isinstance(given, str) or not _IDENTIFIER.fullmatch(given):
+        raise ModelError(f"a name consists of letters, digits and underscores, got {given!r}")
+    return given
+
+
+def _sort_name(given: str) -> str:
+    """A name that starts with a lower-case letter."""
+    if _predicate_name(given)[0].isupper():
+        raise ModelError(f"the name of a sort starts with a lower-case letter, got {given}")
+    return given
+
+
+def _sort_size(sort: str, given: SupportsFloat) -> int:
+    """A whole number of at least one."""
+    value = _as_float(given)
+    if value is not None and 1 <= value <= MAX_SIZE:
+        whole = int(cast(Any, given))  # not through the float, which rounds large numbers
+        if whole == given:
+            return whole
+    raise ModelError(f"the size of {sort} must be a whole number from 1 to 1e100, got {given!r}")
+
+
+def _as_float(given: object) -> float | None:
+    """The value of a number of whatever type."""
+    if not isinstance(given, Real) or isinstance(given, bool):
+        return None
+    try:
+        return float(given)
+    except OverflowError:
+        return math.inf
+
+
+# --- checking weights
+
+
+def _weight(given: SupportsFloat | str | Weight) -> Weight:
+    """A number, a text such as `1.4/|person|` or `2*$alpha`, or a tree."""
+    if isinstance(given, str):
+        reader, node = _parsed(given, "weight", "weight")
+        return reader.weight(node)
+    if isinstance(given, Weight):
+        return given
+    value = _as_float(given)
+    if value is None:
+        raise ModelError(f"a weight is a number or a text such as '1.4/|person|', got {given!r}")
+    if not math.isfinite(value):
+        raise ModelError(f"{value} is not a finite number; state what must hold with hard(...)")
+    return Number(value)
+
+
+def _potential(given: SupportsFloat | str | Weight) -> Weight:
+    """A weight that is not negative, as far as one can tell from its literal numbers."""
+    if isinstance(given, str):
+        reader, node = _parsed(given, "potential", "weight")
+        return reader.potential(node)
+    result = _weight(given)
+    if isinstance(result, Number) and result.value < 0:
+        raise ModelError(f"a potential cannot be negative, got {given!r}")
+    return result
+
+
+# --- checking formulas
+
+
+def _atom(given: str | Atom) -> Atom:
+    """An atom from text or as it is."""
+    if isinstance(given, Atom):
+        return given
+    if not isinstance(given, str):
+        raise ModelError(f"an atom is a text such as 'smokes(x)' or an Atom, got {given!r}")
+    reader, node = _parsed(given, "atom", "call")
+    reader.refuse_expanded(cast(ParseTree, node))
+    return reader.atom(cast(ParseTree, node))
+
+
+def _formula(given: str | Formula | Atom) -> WeightedFormula:
+    """A hard formula from text, which may end in `| restrictions`, or from a tree."""
+    if isinstance(given, Atom):
+        return WeightedFormula(Is(given), None)
+    if isinstance(given, Formula):
+        return WeightedFormula(given, None)
+    if not isinstance(given, str):
+        raise ModelError(f"a formula is a text or a syntax tree, got {given!r}")
+    reader, node = _parsed(given, "formula", "formula_text")
+    tree, *conditions = subtrees(cast(ParseTree, node))
+    return WeightedFormula(
+        reader.formula(tree),
+        None,
+        *reader.restrictions(*conditions),
+        reader.expanded(tree),
+        reader.span(node),
+    )
+
+
+def _conditions(
+    given: str | Equal | Not | Iterable[Equal | Not],
+) -> tuple[tuple[Equal | Not, ...], bool]:
+    """Restrictions from text such as `x != y, distinct`, or as trees."""
+    if isinstance(given, str):
+        if not given.strip():
+            return (), False
+        reader, node = _parsed(given, "where", "conditions")
+        return reader.restrictions(cast(ParseTree, node))
+    restrictions = tuple(given) if isinstance(given, Iterable) else (given,)
+    for restriction in restrictions:
+        compared = restriction.body if isinstance(restriction, Not) else restriction
+        if not isinstance(compared, Equal):
+            raise ModelError(f"a restriction is Equal(...) or Not(Equal(...)), got {restriction!r}")
+    return restrictions, False
+
+
+def _parsed(text: str, what: str, start: str) -> tuple[Reader, Node]:
+    source = clean_source(f"<{what}>", text)
+    reader = Reader(source)
+    node = parse_tree(source, start)
+    reader.check_nesting(node)
+    return reader, node

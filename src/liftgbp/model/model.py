@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
+from numbers import Integral, Real
 
 from liftgbp.errors import InputError, ModelError, SizeError, Span, wrong_type
 from liftgbp.model.ast import (
@@ -168,10 +168,8 @@ class Model:
         return replace(self, sorts=sorts, rules=())
 
     def _joined(self, sort: Sort, names: Iterable[str]) -> Sort:
-        from liftgbp.model.inputs import names as checked  # which needs the whole grammar
-
         known = self.object_numbers(sort.name)
-        new = [name for name in checked(names, "constants") if name not in known]
+        new = [name for name in checked_names(names, "constants") if name not in known]
         size = sort.size
         if new and size is not None:
             size = max(size, len(known) + len(new))
@@ -323,6 +321,21 @@ class Model:
                     "without a weight and with a period at its end",
                     rule.span,
                 )
+
+
+def checked_names(given: Iterable[str | int], what: str) -> tuple[str, ...]:
+    """The names of constants or values; whole numbers are names, too."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise ModelError(f"{what} must be a list of names, got {given!r}")
+    listed: dict[str, None] = {}  # keeps the order
+    for item in given:
+        name = str(item) if isinstance(item, Integral) else item
+        if not isinstance(name, str) or not name or not name.isprintable():
+            raise ModelError(f"{name!r} among the {what} is not a name")
+        if name in listed:
+            raise ModelError(f"{name} is listed twice among the {what}")
+        listed[name] = None
+    return tuple(listed)
 
 
 def finite_value(name: str, value: object) -> float:

@@ -1,4 +1,4 @@
-"""Models and queries from text."""
+"""Models and queries from text and from files, which may include other files."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from liftgbp.errors import QueryError, Source, checked_path, wrong_type
+from liftgbp.errors import (
+    ModelError,
+    QueryError,
+    Source,
+    checked_path,
+    wrong_type,
+)
 from liftgbp.model.assemble import assemble
-from liftgbp.model.ast import Atom
-from liftgbp.model.includes import file_statements, text_statements
-from liftgbp.model.layout import clean_source
+from liftgbp.model.ast import Atom, Query
 from liftgbp.model.model import Model
-from liftgbp.model.query_ast import Query
-from liftgbp.model.reader import Reader, subtrees
-from liftgbp.model.syntax import ParseTree, parse_tree
+from liftgbp.model.statements import Include, Statement, read_statements
+from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
+from liftgbp.model.tree_reader import Reader, subtrees
 
 
 def parse(text: str, name: str = "<text>") -> Model:
@@ -93,3 +97,47 @@ def _atom(reader: Reader, part: ParseTree) -> Atom:
     if part.data != "truth":
         raise reader.problem("a query lists atoms, and all their values are answered", part)
     return reader.atom(subtrees(part)[0])
+
+
+# --- files and the files that they include
+
+
+MAX_LEVELS = 100
+
+
+def text_statements(source: Source, folder: Path) -> Iterator[Statement]:
+    """All statements of a text whose includes are relative to a folder."""
+    return _statements(source, folder, (), set())
+
+
+def file_statements(path: Path) -> Iterator[Statement]:
+    """All statements of a file and its includes."""
+    return _statements(read_source(path), path.parent, (path.resolve(),), set())
+
+
+def _statements(
+    source: Source, folder: Path, trail: tuple[Path, ...], finished: set[Path]
+) -> Iterator[Statement]:
+    """Statements across files; `trail` leads from the first file to this one.
+
+    A file that several others include is read once: otherwise its rules would count with twice
+    their weight, and nobody would notice.
+    """
+    for statement in read_statements(source):
+        if not isinstance(statement, Include):
+            yield statement
+            continue
+        path = folder / statement.path
+        included = read_source(path, statement.span)
+        file = path.resolve()
+        if file in trail:
+            cycle = [*trail[trail.index(file) :], file]
+            names = " -> ".join(member.name for member in cycle)
+            raise ModelError(f"these files include each other: {names}", statement.span)
+        if len(trail) > MAX_LEVELS:
+            raise ModelError(
+                f"files include each other more than {MAX_LEVELS} levels deep", statement.span
+            )
+        if file not in finished:
+            yield from _statements(included, path.parent, (*trail, file), finished)
+            finished.add(file)

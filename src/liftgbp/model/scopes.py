@@ -7,23 +7,19 @@ from dataclasses import replace
 
 from liftgbp.errors import ModelError, Span
 from liftgbp.model.ast import (
-    And,
     Constant,
     Equal,
     Exists,
     Forall,
     Formula,
-    Iff,
-    Implies,
     Is,
-    Not,
-    Or,
     Predicate,
     Rule,
     TableParfactor,
     Term,
     Variable,
     WeightedFormula,
+    children,
     rule_atoms,
     rule_equalities,
     subformulas,
@@ -44,23 +40,17 @@ def free_variables(rule: Rule) -> tuple[str, ...]:
 
 
 def _free(formula: Formula, bound: frozenset[str]) -> Iterator[str]:
+    terms: tuple[Term, ...] = ()
     match formula:
         case Is(atom):
-            terms: tuple[Term, ...] = atom.args
-            yield from (t.name for t in terms if isinstance(t, Variable) and t.name not in bound)
+            terms = atom.args
         case Equal(left, right):
             terms = (left, right)
-            yield from (t.name for t in terms if isinstance(t, Variable) and t.name not in bound)
-        case Not(body):
-            yield from _free(body, bound)
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from _free(part, bound)
-        case Implies(left_part, right_part) | Iff(left_part, right_part):
-            yield from _free(left_part, bound)
-            yield from _free(right_part, bound)
-        case Exists(variable, body) | Forall(variable, body):
-            yield from _free(body, bound | {variable.name})
+        case Exists(variable) | Forall(variable):
+            bound |= {variable.name}
+    yield from (t.name for t in terms if isinstance(t, Variable) and t.name not in bound)
+    for part in children(formula):
+        yield from _free(part, bound)
 
 
 def quantified_variables(rule: Rule) -> tuple[Variable, ...]:

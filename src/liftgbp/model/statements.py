@@ -22,7 +22,8 @@ from liftgbp.model.ast import (
     evaluate_weight,
     weight_parts,
 )
-from liftgbp.model.reader import (
+from liftgbp.model.syntax import Node, ParseTree, parse_tree
+from liftgbp.model.tree_reader import (
     Reader,
     call_arguments,
     first_token,
@@ -33,7 +34,6 @@ from liftgbp.model.reader import (
     tokens,
     weight_name,
 )
-from liftgbp.model.syntax import Node, ParseTree, parse_tree
 
 MAX_NAMED = 1_000_000
 MAX_SIZE = 1e100

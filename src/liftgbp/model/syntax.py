@@ -1,20 +1,116 @@
-"""From text to parse trees; the grammar itself is the file grammar.lark."""
+"""From text to parse trees, with errors that point at the text; the grammar is grammar.lark.
+
+Comments become blanks, and so do line breaks inside a statement. Every character keeps its offset,
+so that positions found later point into the user's text.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import cache_from_source
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias, cast
 
 from lark import Lark, Token, Tree
-from lark.exceptions import UnexpectedInput
+from lark.exceptions import UnexpectedInput, UnexpectedToken
 from lark.lexer import PatternStr
 
-from liftgbp.errors import InputError, ModelError, Source
-from liftgbp.model.layout import lay_out
-from liftgbp.model.syntax_errors import pointed_error
+from liftgbp.errors import InputError, ModelError, QueryError, Source, Span, wrong_type
+from liftgbp.model.ast import is_reserved, reserved_message
+
+_STRING = r'"(?:\\.|[^"\\\n])*"'
+_STRING_OR_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?s:.*?)\*/|/\*")
+_STRINGS = re.compile(_STRING)
+_NOT_BREAKS = re.compile(r"[^\n]")
+
+# `v` at the end of a line is an operator unless it is itself an operand, as in `x != v`; at the
+# beginning of a line it is one unless it is compared, as in `v != x`.
+_CONTINUES_BELOW = re.compile(r'(?:[\^,|:=>+\-*/]|(?:^|[\w)"])\s*(?<!\w)v)$')
+
+# `-` and `+` are missing, since a statement may begin with a negative weight; so may a statement
+# with a domain size, which is why a bar counts only when no second one closes it. A star before
+# a name marks a closed predicate, for no weight is a bare name.
+_CONTINUES_ABOVE = re.compile(
+    r"\s*(?:[\^=,:/]|\*(?!\s*[^\W\d])|!=|<=>|v(?!\w|\s*!?=)|\|(?!\s*\w+\s*\|))"
+)
+
+
+def clean_source(name: str, text: str) -> Source:
+    """The source without byte order mark and with `\\n` at the end of each line."""
+    if not isinstance(text, str):
+        raise wrong_type(name, "text", text)
+    return Source(name, text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def read_source(
+    path: Path, span: Span | None = None, error: type[InputError] = ModelError
+) -> Source:
+    """The text of a file; `span` is where the user named it."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+    except ValueError as problem:  # a null character in the path
+        reason = str(problem)
+    else:
+        if "\0" not in text:
+            return clean_source(str(path), text)
+        reason = "it is a binary file"
+    raise error(f"cannot read {path}: {reason}", span)
+
+
+def lay_out(source: Source, error: type[InputError] = ModelError) -> str:
+    r"""The text with one statement per line, comments and all other line breaks blank.
+
+    >>> lay_out(Source("<text>", "p(x) ^ // both\n  q(x)\n\nr(x)"))
+    'p(x) ^           q(x)\n r(x)'
+    """
+    lines = without_comments(source, error).split("\n")
+    breaks = [" "] * len(lines)
+    above: int | None = None
+    open_brackets = 0
+    for index, line in enumerate(lines):
+        if not line or line.isspace():
+            continue
+        if above is not None and open_brackets == 0 and _starts_statement(lines[above], line):
+            breaks[above] = "\n"
+        open_brackets = max(0, open_brackets + _bracket_balance(line))
+        above = index
+    return "".join(line + end for line, end in zip(lines, breaks, strict=True)).rstrip()
+
+
+def _starts_statement(above: str, line: str) -> bool:
+    return not (_CONTINUES_BELOW.search(above.rstrip()) or _CONTINUES_ABOVE.match(line))
+
+
+def _bracket_balance(line: str) -> int:
+    code = _STRINGS.sub("", line)
+    return sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
+
+
+def without_comments(
+    source: Source, error: type[InputError] = ModelError, *, keep_lines: bool = False
+) -> str:
+    """The text with blanks for comments, and for the line breaks in them unless they are kept."""
+
+    def blank(match: re.Match[str]) -> str:
+        found = match.group()
+        if found == "/*":
+            raise error("this comment has no end; close it with */", Span(source, *match.span()))
+        if found.startswith('"'):
+            return found
+        return _NOT_BREAKS.sub(" ", found) if keep_lines else " " * len(found)
+
+    return _STRING_OR_COMMENT.sub(blank, source.text)
+
+
+# --- parse trees
+
 
 ParseTree: TypeAlias = Tree[Token]
 Node: TypeAlias = ParseTree | Token
@@ -62,3 +158,152 @@ def _literals() -> dict[str, str]:
         for terminal in _grammar().terminals
         if isinstance(terminal.pattern, PatternStr)
     }
+
+
+# --- syntax errors
+
+
+_OPERATORS = {"AND", "_OR", "IMPLIES", "IFF"}
+_COMPARISONS = {"EQUAL", "UNEQUAL"}
+_TERMS = {"NAME", "NUMBER", "STRING"}
+_NUMBERS = {"NUMBER", "NOT_FINITE", "WEIGHT_NAME", "MINUS", "BAR", "LPAR"}
+_ENDS = {"$END": "the end of the text", "_NEWLINE": "the end of the line"}
+_FORMULAS = _TERMS | {"NOT", "LPAR", "EXIST", "FORALL"}
+_NOT_IN_QUERIES = _OPERATORS - {"AND"} | _FORMULAS - {"NAME", "LPAR"} | _COMPARISONS
+
+# Where all terminals of the first set are possible, the words stand for them and for those of the
+# second set. Words of wide meaning come first and leave nothing to the narrow ones.
+_WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
+    ({"PARFACTOR"}, _FORMULAS | _NUMBERS | {"INCLUDE", "TIMES", "$END"}, ("a statement",)),
+    ({"NOT"}, _FORMULAS | _COMPARISONS, ("a formula",)),
+    (
+        {"IFF"},
+        _OPERATORS | _COMPARISONS | {"PERIOD", "COLON", "COMMA", "BAR", "LPAR"},
+        ("an operator (^, v, =>, <=>)",),
+    ),
+    (_TERMS | {"LBRACE"}, {"MINUS"}, ("a name", "a number", "'{'")),
+    ({"NUMBER", "MINUS"}, _NUMBERS, ("a number",)),
+    ({"PLUS", "MINUS"}, {"TIMES", "DIVIDE"}, ("an arithmetic operator",)),
+    ({"ELLIPSIS"}, _TERMS, ("a name",)),
+    (_TERMS, {"PLUS", "DISTINCT"}, ("a variable", "a constant")),
+    ({"NAME"}, {"LPAR"}, ("a name",)),
+    ({"NUMBER"}, set(), ("a number",)),
+    ({"STRING"}, set(), ("a name in quotes",)),
+    ({"EQUAL"}, {"UNEQUAL"}, ("'='",)),
+)
+
+# What people write who know other notations, as a pattern at the place of the error.
+_HINTS = tuple(
+    (re.compile(pattern), hint)
+    for pattern, hint in (
+        (r"&|∧|/\\|and\b", "'and' is written ^"),
+        (r"(?<=\|)\||∨|\\/|or\b|V\b(?!\()", "'or' is written v"),
+        (r"~|¬|(?<=\bnot )", "'not' is written !"),
+        (r"->|→|⇒", "'implies' is written =>"),
+        (r"<->|↔|⇔", "equivalence is written <=>"),
+        (r"(?<==)=", "equality is written ="),
+        (r"[<>≤≥](?!=>|->)", "only = and != are known"),
+        (r"∃", "this quantifier is written EXIST"),
+        (r"∀", "this quantifier is written FORALL"),
+        (r"\$(?![^\W\d])", "a named weight is written like $alpha"),
+        (r"\+(?=\s*[\d.$])", "a positive number is written without +"),
+        (r'""', "a name in quotes cannot be empty"),
+        (r"'", 'names are quoted with "'),
+        (r'"(?![^"\n]*")', "the closing quote is missing"),
+    )
+)
+
+# A bar and the beginning of a condition after it, as far as it was read.
+_CONDITION = re.compile(r"\|(?:[^|]*,)?\s*(?:[^\W\d]\w*\s*(?:\([^()]*\)\s*)?)?$")
+_RESTRICTIONS = "; 'or' is written v, and after | stand restrictions such as x != y"
+
+# What looks like the declaration of a predicate or a sort, as a whole statement.
+_DECLARATION = re.compile(r"\s*(\w+)\s*(?:\([\w\s,]*\))?\s*(?:$|:\s*\{|=\s*[\d{])")
+
+
+def pointed_error(
+    unexpected: UnexpectedInput,
+    source: Source,
+    text: str,
+    error: type[InputError],
+    literals: Mapping[str, str],
+) -> InputError:
+    """The error for a source that was laid out as `text` and did not parse.
+
+    `literals` tells how the terminals look that are always written in the same way.
+    """
+    reserved = _reserved_name(source, text, cast(int, unexpected.pos_in_stream))
+    if reserved is not None:
+        return error(reserved_message(reserved.text), reserved)
+    token = unexpected.token if isinstance(unexpected, UnexpectedToken) else None
+    kind = token.type if token is not None else None
+    offset = len(text) if kind == "$END" else cast(int, unexpected.pos_in_stream)
+    if kind == "_NEWLINE":
+        offset = len(text[:offset].rstrip())
+    length = 1 if token is None or kind in _ENDS else len(token)
+    found = _ENDS.get(kind or "") or _quoted(text[offset : offset + length])
+    # Lark attaches its interactive parser to every error that leaves the LALR parser.
+    accepted: set[str] = cast(Any, unexpected).interactive_parser.accepts()
+    if error is QueryError:
+        accepted = accepted - _NOT_IN_QUERIES or accepted
+    message = f"expected {_in_words(accepted, literals)}, got {found}"
+    hint = _hint(text, offset)
+    if not hint and error is not QueryError and _in_condition(text[:offset], accepted):
+        hint = _RESTRICTIONS
+    message += _still_open(source, text, offset) + hint
+    return error(message, Span(source, offset, offset + length))
+
+
+def _quoted(found: str) -> str:
+    """The text in quotes, with characters that a terminal cannot show written as escapes."""
+    return f"'{found}'" if found.isprintable() else repr(found)
+
+
+def _in_words(accepted: set[str], literals: Mapping[str, str]) -> str:
+    left = set(accepted)
+    phrases: list[str] = []
+    for needed, covered, words in _WORDS:
+        if needed <= left:
+            phrases.extend(words)
+            left -= needed | covered
+    phrases.extend(sorted(f"'{literals[terminal]}'" for terminal in left & literals.keys()))
+    phrases.extend([_ENDS[end] for end in ("_NEWLINE", "$END") if end in left][:1])
+    *most, last = phrases
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def _still_open(source: Source, text: str, offset: int) -> str:
+    """Names a bracket that an earlier line opened, since the error shows far below it."""
+    open_brackets: list[int] = []
+    for position, character in enumerate(text[:offset]):
+        if character in "([{":
+            open_brackets.append(position)
+        elif character in ")]}" and open_brackets:
+            open_brackets.pop()
+    if not open_brackets:
+        return ""
+    bracket = Span(source, open_brackets[-1], open_brackets[-1] + 1)
+    if bracket.line == Span(source, offset, offset).line:
+        return ""
+    return f"; the '{bracket.text}' of line {bracket.line} is still open"
+
+
+def _reserved_name(source: Source, text: str, offset: int) -> Span | None:
+    """The first word of the statement at an offset, if it is reserved and seems to be declared."""
+    start = text.rfind("\n", 0, offset) + 1
+    statement = text[start:].split("\n", 1)[0]
+    match = _DECLARATION.match(statement)
+    if match is None or not is_reserved(match[1]):
+        return None
+    return Span(source, start + match.start(1), start + match.end(1))
+
+
+def _in_condition(before: str, accepted: set[str]) -> bool:
+    """Whether a restriction was expected or begun where only some terminals were accepted."""
+    begun = "EQUAL" in accepted and "IFF" not in accepted
+    return ("DISTINCT" in accepted or begun) and bool(_CONDITION.search(before))
+
+
+def _hint(text: str, offset: int) -> str:
+    hints = (hint for pattern, hint in _HINTS if pattern.match(text, offset))
+    return "".join(f"; {hint}" for hint in hints)

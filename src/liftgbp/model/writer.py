@@ -30,9 +30,10 @@ from liftgbp.model.ast import (
     Term,
     Variable,
     Weight,
+    applied,
+    is_reserved,
 )
 from liftgbp.model.model import Model
-from liftgbp.model.names import is_reserved
 
 # How tightly each kind of formula binds; what binds more loosely than its place gets parentheses.
 # A quantifier swallows all that follows, so inside other formulas it always gets them.
@@ -214,9 +215,22 @@ def constant_text(name: str) -> str:
 
 
 def object_text(model: Model, sort: str, number: int) -> str:
-    """The name of an object by its number in its sort; `#12` is the twelfth and has no name."""
+    """The name of an object, given its number; `#12` is the twelfth object, which has no name."""
     names = model.constants(sort)
     return constant_text(names[number]) if number < len(names) else f"#{number + 1}"
+
+
+def ground_atom_text(model: Model, predicate: str, objects: Iterable[int]) -> str:
+    """A ground atom as text, by the numbers of its objects.
+
+    >>> from liftgbp.model.parser import parse
+    >>> ground_atom_text(parse("person = {Anna}\\nfriends(person, person)"), "friends", (0, 4))
+    'friends(Anna,#5)'
+    """
+    sorts = model.predicates[predicate].sorts
+    return applied(
+        predicate, (object_text(model, s, k) for s, k in zip(sorts, objects, strict=True))
+    )
 
 
 def _value_text(name: str) -> str:

@@ -211,8 +211,7 @@ class Answers:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know about model and evidence although nothing is wrong."""
-        known = self.reader.evidence
-        return (*self.model.notes, *(known.notes if known is not None else ()))
+        return (*self.model.notes, *self.reader.evidence.notes)
 
     def _evidence_as_dict(self) -> dict[str, object] | None:
         known = self.reader.evidence

@@ -48,7 +48,7 @@ class Reader(Protocol):
         """The domain size of every sort."""
 
     @property
-    def evidence(self) -> Evidence | None:
+    def evidence(self) -> Evidence:
         """What was known."""
 
     def rows(self, query: str) -> list[Row]:
@@ -73,8 +73,6 @@ class Reader(Protocol):
 class ClassReader(ABC):
     """Reads atoms of a model in normal form, whose objects come in classes."""
 
-    evidence: Evidence | None
-
     @property
     @abstractmethod
     def normal(self) -> NormalModel:
@@ -88,6 +86,11 @@ class ClassReader(ABC):
     def via(self) -> str:
         """Over classes of objects."""
         return "lifted"
+
+    @property
+    def evidence(self) -> Evidence:
+        """What was known."""
+        return self.normal.evidence
 
     @property
     def model(self) -> Model:
@@ -149,7 +152,6 @@ class LiftedReader(ClassReader):
 
     graph: LiftedRegionGraph
     plan: Plan
-    evidence: Evidence | None = None
 
     @property
     def normal(self) -> NormalModel:

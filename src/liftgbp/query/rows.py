@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from liftgbp.errors import ModelError, QueryError, Span
-from liftgbp.model.ast import Atom, Constant, TableParfactor, Term, Variable, applied
-from liftgbp.model.query_ast import Query
+from liftgbp.model.ast import Atom, Constant, Query, TableParfactor, Term, Variable, applied
 from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
 from liftgbp.model.writer import constant_text, object_text
 from liftgbp.regions.counts import Count

@@ -34,6 +34,7 @@ from liftgbp.model.ast import (
     Variable,
     Weight,
     WeightedFormula,
+    children,
     evaluate_weight,
 )
 from liftgbp.model.model import Model
@@ -101,8 +102,7 @@ def ground(
     smokes(0) [0.  1.5]
     smokes(1) [0.  1.5]
     """
-    if evidence is None:
-        evidence = Evidence(model)
+    evidence = Evidence.of(model, evidence)
     model = evidence.model
     domain_sizes = model.domain_sizes(sizes)
     ranges = _all_atoms(model, domain_sizes)
@@ -320,19 +320,12 @@ class _RuleGrounder:
         match formula:
             case Is(atom):
                 yield self._ground_atom(atom, binding)
-            case Equal():
-                return
-            case Not(body):
-                yield from self._atoms_of(body, binding)
-            case And(parts) | Or(parts):
-                for part in parts:
-                    yield from self._atoms_of(part, binding)
-            case Implies(left, right) | Iff(left, right):
-                yield from self._atoms_of(left, binding)
-                yield from self._atoms_of(right, binding)
             case Exists(variable, body) | Forall(variable, body):
                 for inner in self._inner_bindings(variable, binding):
                     yield from self._atoms_of(body, inner)
+            case _:
+                for part in children(formula):
+                    yield from self._atoms_of(part, binding)
 
     def _scope(self, atoms: set[GroundAtom]) -> tuple[GroundAtom, ...]:
         free = sorted(atom for atom in atoms if atom not in self.observed)

@@ -18,7 +18,6 @@ from liftgbp.arrays import Ints
 from liftgbp.errors import CapacityError
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import applied
-from liftgbp.model.model import Model
 from liftgbp.model.writer import object_text
 from liftgbp.shatter.normal import ClassIndex, ObjectClass
 
@@ -39,18 +38,18 @@ Fact: TypeAlias = tuple[str, tuple[tuple[str, int], ...], int]
 
 
 def object_classes(
-    model: Model, sizes: Mapping[str, int], evidence: Evidence | None = None
+    evidence: Evidence, sizes: Mapping[str, int]
 ) -> tuple[tuple[ObjectClass, ...], dict[str, ClassIndex]]:
     """The classes of all sorts, and for each sort which objects belong where.
 
     Constants that rules mention come first, each alone; then objects that evidence tells apart,
     then all others together.
     """
-    facts = _Facts(Evidence(model) if evidence is None else evidence)
+    facts = _Facts(evidence)
     classes: list[ObjectClass] = []
     class_index: dict[str, ClassIndex] = {}
     for sort, size in sizes.items():
-        own = _SortClasses(model, sort, size, len(classes), facts)
+        own = _SortClasses(sort, size, len(classes), facts)
         classes += own.classes
         class_index[sort] = own.class_index
     return tuple(classes), class_index
@@ -173,12 +172,13 @@ class _Draft:
 class _SortClasses:
     """The classes of one sort, numbered from `first`."""
 
-    def __init__(self, model: Model, sort: str, size: int, first: int, facts: _Facts) -> None:
+    def __init__(self, sort: str, size: int, first: int, facts: _Facts) -> None:
         self._sort = sort
         self._facts = facts
+        model = facts.evidence.model
         number = model.object_numbers(sort)
         alone = {number[name]: name for name in model.mentioned[sort]}
-        drafts = self._by_evidence(alone)
+        drafts = self._by_evidence(alone) if facts.evidence else []
         told_apart = len(alone) + sum(draft.size for draft in drafts)
         self.classes = [ObjectClass(sort, 1, name, examples=(k,)) for k, name in alone.items()]
         self.classes += [ObjectClass(sort, d.size, None, d.facts, d.examples) for d in drafts]

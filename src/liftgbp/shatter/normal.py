@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
+from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 
@@ -139,11 +140,11 @@ class NormalModel:
     """A shattered model: the same ground model for the same sizes, in normal form.
 
     Other sizes change nothing but the counts if all classes have `same_from` objects or more; where
-    tables change with sizes, or evidence is there, that is `None`.
+    tables change with sizes, or there is evidence, that is `None`.
     `exact_constant` is what factors without atoms add to log Z.
     """
 
-    model: Model
+    evidence: Evidence
     sizes: dict[str, int]
     classes: tuple[ObjectClass, ...]
     class_index: Mapping[str, ClassIndex]
@@ -153,6 +154,11 @@ class NormalModel:
     exact_constant: Fraction
     table_cap: int
     same_from: int | None = None
+
+    @property
+    def model(self) -> Model:
+        """The model that was shattered, with all objects that evidence names."""
+        return self.evidence.model
 
     @property
     def log_constant(self) -> float:

@@ -33,6 +33,7 @@ from liftgbp.model.ast import (
     Term,
     Variable,
     WeightedFormula,
+    children,
     evaluate_weight,
 )
 from liftgbp.model.model import Model
@@ -140,19 +141,12 @@ class RuleTables:
         match formula:
             case Is(atom):
                 found[self._label(atom, labels)] = None
-            case Equal():
-                pass
-            case Not(body):
-                self._collect(body, labels, found)
-            case And(parts) | Or(parts):
-                for part in parts:
-                    self._collect(part, labels, found)
-            case Implies(left, right) | Iff(left, right):
-                self._collect(left, labels, found)
-                self._collect(right, labels, found)
             case Exists(variable, body) | Forall(variable, body):
                 for inner in labels.each(variable.name, self._sorts[variable.name]):
                     self._collect(body, inner, found)
+            case _:
+                for part in children(formula):
+                    self._collect(part, labels, found)
 
     def _truth(self, formula: Formula, labels: Labels, axis: Mapping[LabelAtom, int]) -> Bools:
         """Bools by state, as an array that broadcasts over the axes of all atoms."""

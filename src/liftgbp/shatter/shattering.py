@@ -14,8 +14,8 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError, checked_number
-from liftgbp.evidence import Evidence, check_evidence
-from liftgbp.evidence.contradictions import contradiction
+from liftgbp.evidence import Evidence
+from liftgbp.evidence.evidence import contradiction
 from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.scopes import free_variables, quantified_variables
@@ -58,34 +58,30 @@ def shatter(
     [[(0, ((0, 0), (0, 1))), (0, ((0, 1), (0, 0)))]]
     """
     check_model(model)
-    check_evidence(evidence, model)
+    known = Evidence.of(model, evidence)
     checked_number("table_cap", table_cap, least=1)
-    return Shattering(model, sizes, evidence=evidence, table_cap=table_cap).normal()
+    return Shattering(known, sizes, table_cap=table_cap).normal()
 
 
 class Shattering:
     """What the normal forms of a model for the same domain sizes have in common.
 
-    Its own classes are those that rules and evidence tell apart; they may be split further. Without
-    evidence, the predicates that the model declares to be closed are still closed.
+    Its own classes are those that rules and evidence tell apart; they may be split further.
     """
 
     def __init__(
         self,
-        model: Model,
+        evidence: Evidence,
         sizes: Mapping[str, int] | None = None,
         *,
-        evidence: Evidence | None = None,
         table_cap: int = TABLE_CAP,
     ) -> None:
-        if evidence is None and any(predicate.closed for predicate in model.predicates.values()):
-            evidence = Evidence.of(model)
-        self.model = model if evidence is None else evidence.model
-        self.sizes = (model if evidence is None else evidence).domain_sizes(sizes)
         self.evidence = evidence
-        self.classes, self.class_index = object_classes(self.model, self.sizes, evidence)
+        self.model = evidence.model
+        self.sizes = evidence.domain_sizes(sizes)
+        self.classes, self.class_index = object_classes(evidence, self.sizes)
         self.observations, self.soft = Observations(), tuple[NormalParfactor, ...]()
-        if evidence is not None:
+        if evidence:
             self.observations = observed(evidence, self.classes, self.class_index, self.sizes)
             self.soft = tuple(
                 soft_parfactors(evidence, self.classes, self.class_index, self.observations)
@@ -117,7 +113,7 @@ class Shattering:
         sizes = [c.size for c in classes]
         parfactors: list[NormalParfactor] = []
         constant = Fraction(0)
-        elastic = self.evidence is not None
+        elastic = bool(self.evidence)
         for parfactor in chain(
             (way.parfactor(sizes) for way in self._ways(classes, observations)), soft
         ):
@@ -129,7 +125,7 @@ class Shattering:
                     raise self._contradiction(parfactor.rule, classes, observations)
                 constant += Fraction(float(parfactor.log_table)) * parfactor.copies
         return NormalModel(
-            model=self.model,
+            evidence=self.evidence,
             sizes=self.sizes,
             classes=classes,
             class_index=class_index,
@@ -179,7 +175,7 @@ class Shattering:
             for name, (k, index) in substitution.items()
             if index < len(classes[k].examples)
         }
-        if self.evidence is None or len(example) < len(substitution):
+        if not self.evidence or len(example) < len(substitution):
             violated = "the evidence violates" if observations else "no world satisfies"
             return ContradictionError(f"{violated} this hard formula", rule.span)
         return contradiction(self.evidence, rule, example)
@@ -197,7 +193,7 @@ def resize(normal: NormalModel, sizes: Mapping[str, int] | None = None) -> Norma
     ((1000000000,), True)
     """
     domain_sizes = normal.model.domain_sizes(sizes)
-    classes, class_index = object_classes(normal.model, domain_sizes)
+    classes, class_index = object_classes(normal.evidence, domain_sizes)
     if not _only_counts_change(normal, classes):
         return shatter(normal.model, sizes, table_cap=normal.table_cap)
     return replace(normal, sizes=domain_sizes, classes=classes, class_index=class_index)

@@ -14,12 +14,13 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import EvidenceError
-from liftgbp.evidence.statements import Statements, TableFile, unknown_predicate, wrong_arity
+from liftgbp.evidence.sources import Statements, TableFile, unknown_predicate, wrong_arity
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 
 if TYPE_CHECKING:
     import duckdb
+
 
 _TRUTH_COLUMNS = {"truth", "value"}
 _TRUTHS = {"false": 0, "f": 0, "0": 0, "true": 1, "t": 1, "1": 1}

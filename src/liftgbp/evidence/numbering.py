@@ -1,14 +1,23 @@
-"""Names become numbers: first the objects of the model, then new ones in order of appearance."""
+"""Names become numbers, and all statements about a predicate become one array.
+
+The objects of the model come first, then new ones in order of appearance.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from liftgbp.arrays import Ints
-from liftgbp.evidence.statements import ListedObjects, Origin, Statements
+from liftgbp.arrays import Floats, Ints, row_keys
+from liftgbp.errors import EvidenceError
+from liftgbp.evidence.sources import ListedObjects, Origin, Statements, statement_text
+from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
+
+# --- numbering
 
 
 def number_names(
@@ -101,3 +110,92 @@ def _check_all_printable(statements: Sequence[Statements], sort: str, names: Seq
 
 def _positions(part: Statements, sort: str) -> list[int]:
     return [position for position, name in enumerate(part.predicate.sorts) if name == sort]
+
+
+# --- merging
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Joined:
+    """Statements about different atoms of one predicate, in the order of their sources.
+
+    Statement k stands in row `rows[k]` of origin number `origins[k]`.
+    """
+
+    predicate: Predicate
+    args: Ints
+    values: Ints
+    chances: Floats
+    origins: Ints
+    rows: Ints
+
+    @property
+    def certain(self) -> NDArray[np.bool_]:
+        """Which statements leave no doubt."""
+        result: NDArray[np.bool_] = self.chances == 1
+        return result
+
+    def __getitem__(self, kept: Ints) -> Joined:
+        return Joined(
+            self.predicate,
+            self.args[kept],
+            self.values[kept],
+            self.chances[kept],
+            self.origins[kept],
+            self.rows[kept],
+        )
+
+
+def join(model: Model, statements: Sequence[Statements], args: Sequence[Ints]) -> dict[str, Joined]:
+    """All statements by predicate; origins are numbered like the statements."""
+    by_predicate: dict[str, list[int]] = {}
+    for number, part in enumerate(statements):
+        by_predicate.setdefault(part.predicate.name, []).append(number)
+    joined = {}
+    for name, numbers in by_predicate.items():
+        parts = [statements[number] for number in numbers]
+        everything = Joined(
+            parts[0].predicate,
+            np.concatenate([args[number] for number in numbers]),
+            np.concatenate([part.values for part in parts]),
+            np.concatenate([part.chances for part in parts]),
+            np.repeat(numbers, [len(part.rows) for part in parts]),
+            np.concatenate([part.rows for part in parts]),
+        )
+        joined[name] = _once(model, everything, [part.origin for part in statements])
+    return joined
+
+
+def _once(model: Model, everything: Joined, origins: Sequence[Origin]) -> Joined:
+    """Each atom once, as it was stated first; all further statements about it must say the same."""
+    sizes = [len(model.constants(sort)) for sort in everything.predicate.sorts]
+    _, firsts, atom_of = np.unique(
+        row_keys(everything.args, sizes), return_index=True, return_inverse=True
+    )
+    first_of = firsts[atom_of]
+    differs = (everything.values != everything.values[first_of]) | (
+        everything.chances != everything.chances[first_of]
+    )
+    if differs.any():
+        second = int(np.flatnonzero(differs)[0])
+        raise _contradiction(model, everything, int(first_of[second]), second, origins)
+    return everything[np.sort(firsts)]
+
+
+def _contradiction(
+    model: Model, everything: Joined, first: int, second: int, origins: Sequence[Origin]
+) -> EvidenceError:
+    one, other = (_text(model, everything, k) for k in (first, second))
+    first_origin, origin = (origins[int(everything.origins[k])] for k in (first, second))
+    place = first_origin.place(int(everything.rows[first]))
+    return origin.problem(
+        int(everything.rows[second]), f"{other} contradicts {one} in {place}; drop one of them"
+    )
+
+
+def _text(model: Model, everything: Joined, statement: int) -> str:
+    predicate = everything.predicate
+    objects = everything.args[statement].tolist()
+    names = [model.constants(sort)[k] for sort, k in zip(predicate.sorts, objects, strict=True)]
+    value, chance = everything.values[statement], everything.chances[statement]
+    return statement_text(predicate, names, int(value), float(chance))

@@ -1,4 +1,4 @@
-"""What both formats write: plain potentials instead of logarithms, and whole files or none."""
+"""What both formats write: potentials instead of logarithms, and complete files or none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
-from liftgbp.formats.packed import in_bytes, name_unpacked
+from liftgbp.formats.text_numbers import in_bytes, name_unpacked
 from liftgbp.grounding import GroundNetwork
 
 # Doubles reach from exp(-708) to exp(709) without loss of digits.

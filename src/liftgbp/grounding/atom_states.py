@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,15 +11,15 @@ import numpy as np
 from liftgbp.arrays import Ints
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.model.ast import Predicate
+from liftgbp.model.model import Model
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Facts:
-    """The states of all atoms of one predicate: a value number, or `unknown`.
+    """The states of all atoms of one predicate; a state is the number of a value, or `unknown`.
 
-    The atom over the objects `args[k]` has value number `values[k]`, and every atom that is not
-    listed has the state `default`; no listed atom has that one. `unobserved` counts the atoms with
-    the state unknown.
+    The atom over the objects `args[k]` has value number `values[k]`. Every atom that is not listed
+    has the state `default`, which no listed atom has. `unobserved` counts the unknown atoms.
     """
 
     args: Ints
@@ -40,12 +40,12 @@ class Facts:
 
 
 def open_facts(values: int) -> Facts:
-    """Facts that list nothing and leave all atoms unknown, for formulas that stand for atoms."""
+    """Facts that leave all atoms unknown, for the atoms that stand for quantified formulas."""
     return Facts(np.zeros((0, 0), np.int64), np.zeros(0, np.int64), values, values, 0)
 
 
 def all_facts(evidence: Evidence, sizes: Mapping[str, int]) -> tuple[Facts, ...]:
-    """The facts about each predicate, in the order of the model."""
+    """The facts about each predicate, in the order of the model's predicates."""
     relations = evidence.facts(sizes)
     return tuple(
         _facts(predicate, relations.get(name), name in evidence.closed, sizes)
@@ -71,20 +71,20 @@ def _facts(
     return Facts(args[listed], values[listed], length, default, unobserved)
 
 
-def row_keys(rows: Ints, sizes: Sequence[int]) -> Ints:
-    """One number per row, in the order of the rows; equal rows have equal numbers.
+@dataclass(frozen=True, eq=False, slots=True)
+class Setting:
+    """What all rules of a model are grounded with; `facts` are in the order of the predicates."""
 
-    >>> row_keys(np.array([[0, 4], [2, 1], [0, 4]]), [3, 5]).tolist()
-    [4, 11, 4]
-    """
-    keys = np.zeros(len(rows), np.int64)
-    below = 1
-    for column, size in zip(rows.T, sizes, strict=True):
-        if below * size >= 2**63:
-            # Ranks keep the order and are no more than the rows.
-            keys = np.unique(keys, return_inverse=True)[1].ravel()
-            column = np.unique(column, return_inverse=True)[1].ravel()  # noqa: PLW2901
-            below, size = len(rows), len(rows)  # noqa: PLW2901
-        keys = keys * size + column
-        below *= size
-    return keys
+    evidence: Evidence
+    sizes: Mapping[str, int]
+    facts: tuple[Facts, ...]
+    table_cap: int
+
+    @property
+    def model(self) -> Model:
+        """The model, with all objects that evidence names."""
+        return self.evidence.model
+
+    def object_number(self, sort: str, name: str) -> int:
+        """The number of the object with this name."""
+        return self.model.object_numbers(sort)[name]

@@ -1,0 +1,174 @@
+"""Grounding: the Markov random field of a model, conditioned on evidence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+
+import numpy as np
+
+from liftgbp.arrays import Floats, Ints, row_keys
+from liftgbp.errors import ContradictionError
+from liftgbp.evidence import Evidence
+from liftgbp.grounding.atom_states import Facts, Setting, all_facts
+from liftgbp.grounding.join import Database
+from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, merged
+from liftgbp.grounding.rules import AtomFactors, Grounded, RuleGrounder
+from liftgbp.model.model import Model
+from liftgbp.model.writer import ground_atom_text
+from liftgbp.progress import Progress, silent
+from liftgbp.shatter import TABLE_CAP
+from liftgbp.shatter.rule_tables import drop_indifferent
+
+
+def ground_network(
+    evidence: Evidence,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    table_cap: int = TABLE_CAP,
+    progress: Progress = silent,
+) -> GroundNetwork:
+    """The ground factors that evidence leaves of its model, over the atoms it does not observe.
+
+    >>> from liftgbp.evidence import Relation
+    >>> from liftgbp.model.parser import parse
+    >>> model = parse("friends(person, person) \\n smokes(person) \\n"
+    ...               "1.4 friends(x,y) ^ smokes(x) => smokes(y)")
+    >>> friends = Relation(np.array([[0, 1], [1, 2]]), np.array([1, 1]))
+    >>> evidence = Evidence(model, {"friends": friends}, closed=frozenset({"friends"}))
+    >>> network = ground_network(evidence, {"person": 1000})
+    >>> network.atoms.args[:, 0].tolist(), network.blocks[0].scopes.tolist(), network.free
+    ([0, 1, 2], [[0, 1], [1, 2]], {2: 997})
+    """
+    model = evidence.model
+    domain_sizes = evidence.domain_sizes(sizes)
+    setting = Setting(evidence, domain_sizes, all_facts(evidence, domain_sizes), table_cap)
+    grounded = Grounded()
+    with closing(Database(setting.facts)) as database:
+        for done, rule in enumerate(model.rules):
+            progress("grounding", done, len(model.rules))
+            RuleGrounder(setting, rule, database)(grounded)
+    for number, name in enumerate(model.predicates):
+        if name in evidence.soft:
+            _SoftFactors(setting, number)(grounded)
+    progress("grounding", len(model.rules), len(model.rules))
+    return _network(model, domain_sizes, setting.facts, grounded.factors, grounded.log_constant)
+
+
+class _SoftFactors:
+    """Uncertain observations of one predicate as factors over single atoms."""
+
+    def __init__(self, setting: Setting, predicate: int) -> None:
+        self._setting = setting
+        self._number = predicate
+        self._predicate = list(setting.model.predicates.values())[predicate]
+        self._facts = setting.facts[predicate]
+
+    def __call__(self, result: Grounded) -> None:
+        """Add the factors to the result; the factor of an observed atom is a constant."""
+        soft = self._setting.evidence.soft[self._predicate.name]
+        states = self._states(soft.args)
+        for state in np.unique(states).tolist():
+            rows = np.flatnonzero(states == state)
+            tables, table_of = np.unique(soft.log_potentials[rows], axis=0, return_inverse=True)
+            for k, table in enumerate(tables):
+                members = rows[table_of.ravel() == k]
+                self._add(soft.args[members], table, state, result)
+
+    def _add(self, args: Ints, table: Floats, state: int, result: Grounded) -> None:
+        rest = table if state == self._facts.unknown else np.asarray(table[state])
+        if np.all(rest == -np.inf):
+            raise self._contradiction(args)
+        axes, left = drop_indifferent(((self._number, ()),) * rest.ndim, rest)
+        if axes:
+            result.factors.append(AtomFactors((self._number,), (args,), left))
+        else:
+            result.constants[float(left)] += len(args)
+
+    def _states(self, args: Ints) -> Ints:
+        """The states of atoms, by their objects."""
+        sizes = [self._setting.sizes[sort] for sort in self._predicate.sorts]
+        keys = row_keys(np.concatenate([args, self._facts.args]), sizes)
+        wanted, listed = keys[: len(args)], keys[len(args) :]
+        order = np.argsort(listed)
+        place = np.minimum(np.searchsorted(listed, wanted, sorter=order), len(listed) - 1)
+        states = np.full(len(args), self._facts.default)
+        if len(listed):
+            found = listed[order[place]] == wanted
+            states[found] = self._facts.values[order[place[found]]]
+        return states
+
+    def _contradiction(self, args: Ints) -> ContradictionError:
+        objects = min(map(tuple, args.tolist()))
+        name = self._predicate.name
+        atom = ground_atom_text(self._setting.model, name, objects)
+        return ContradictionError(
+            f"soft evidence rules out every value that {atom} "
+            "can have; drop one of the statements about it",
+            self._setting.evidence.places.get((name, objects)),
+        )
+
+
+# --- numbering atoms
+
+
+def _network(
+    model: Model,
+    sizes: Mapping[str, int],
+    facts: Sequence[Facts],
+    factors: Sequence[AtomFactors],
+    log_constant: float,
+) -> GroundNetwork:
+    """The network of these factors; its variables are the atoms that factors touch."""
+    atoms, numbers = _numbered(model, sizes, factors)
+    blocks = [
+        FactorBlock(np.stack(scope, axis=1), np.full(len(scope[0]), k))
+        for k, scope in enumerate(numbers)
+    ]
+    free: Counter[int] = Counter()
+    touched = np.bincount(atoms.predicate, minlength=len(facts)).tolist()
+    for some, used in zip(facts, touched, strict=True):
+        free[some.range] += some.unobserved - used
+    return merged(
+        np.array([some.range for some in facts], np.int64)[atoms.predicate],
+        blocks,
+        [some.table for some in factors],
+        log_constant=log_constant,
+        free={values: count for values, count in sorted(free.items()) if count},
+        atoms=atoms,
+    )
+
+
+def _numbered(
+    model: Model, sizes: Mapping[str, int], factors: Sequence[AtomFactors]
+) -> tuple[AtomTable, list[list[Ints]]]:
+    """The sorted atoms of all factors, and the numbers of the atoms on each axis of each factor."""
+    uses: dict[int, list[tuple[int, int]]] = {}
+    for k, some in enumerate(factors):
+        for axis, number in enumerate(some.predicates):
+            uses.setdefault(number, []).append((k, axis))
+    scopes = [[np.zeros(0, np.int64)] * len(some.predicates) for some in factors]
+    widest = max((len(p.sorts) for p in model.predicates.values()), default=0)
+    predicates, objects = [np.zeros(0, np.int64)], [np.zeros((0, widest), np.int64)]
+    total = 0
+    for number, predicate in enumerate(model.predicates.values()):
+        if number in uses:
+            parts = [factors[k].args[axis] for k, axis in uses[number]]
+            atoms, numbers = _unique_rows(parts, [sizes[sort] for sort in predicate.sorts])
+            for (k, axis), part in zip(uses[number], numbers, strict=True):
+                scopes[k][axis] = part + total
+            args = np.full((len(atoms), widest), -1)
+            args[:, : atoms.shape[1]] = atoms
+            predicates.append(np.full(len(atoms), number))
+            objects.append(args)
+            total += len(atoms)
+    return AtomTable(np.concatenate(predicates), np.concatenate(objects)), scopes
+
+
+def _unique_rows(parts: Sequence[Ints], sizes: Sequence[int]) -> tuple[Ints, list[Ints]]:
+    """The different rows of all parts, sorted, and for each part the numbers of its rows."""
+    rows = np.concatenate(parts)
+    _, first, numbers = np.unique(row_keys(rows, sizes), return_index=True, return_inverse=True)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    return rows[first], np.split(numbers.ravel(), ends)
