@@ -8,9 +8,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import find_spec, module_from_spec, spec_from_loader
+from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any
 
@@ -81,14 +80,18 @@ def _orbit(vertex: int, generators: Sequence[Sequence[int]]) -> set[int]:
     return orbit
 
 
-class _Loaded(MetaPathFinder, Loader):
-    """Hands a module that is loaded already to whoever imports it under its name."""
+class _Loaded:
+    """Finder and loader of a module that is loaded already.
+
+    Without the base classes of `importlib.abc`, which import much of the standard library.
+    """
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        return spec_from_loader(name, self) if name == self._module.__name__ else None
+        loader: Any = self
+        return ModuleSpec(name, loader) if name == self._module.__name__ else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._module
