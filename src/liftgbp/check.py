@@ -86,7 +86,7 @@ class CheckReport:
             "lifted_regions": len(self.answers.graph.regions),
             "ground_regions": self.ground_regions,
             "status": status.value,
-            "advice": status.advice,
+            "advice": self.answers.solution.reason,
             "log_z": log_z if math.isfinite(log_z) else None,
             "exact_log_z": self.exact_log_z,
             "rows": [asdict(row) for row in self.rows],

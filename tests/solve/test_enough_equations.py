@@ -12,7 +12,7 @@ from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve.polytope import polytope
+from liftgbp.solve.problem import polytope
 from liftgbp.solve.starts import starting_beliefs
 from random_models import models, sizes
 

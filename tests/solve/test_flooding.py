@@ -50,8 +50,8 @@ def test_verdicts(text: str, people: int, damping: float, wanted: Status) -> Non
     solution = Flooding(damping=damping)(plan_of(text, people))
     assert solution.status is wanted
     assert solution.converged == (wanted is Status.CONVERGED)
-    assert solution.status.advice
-    assert len(solution.trace) == solution.iterations <= 500
+    assert (not solution.trusted) == bool(solution.reason)
+    assert len(solution.trace) - 1 == solution.iterations <= 500
     assert solution.trace[-1] == solution.residual
 
 
@@ -78,17 +78,18 @@ def test_the_trace_falls_on_an_easy_model() -> None:
     assert np.all(np.diff(trace[3:]) < 0)
 
 
-def test_one_iteration_is_the_start() -> None:
+def test_one_iteration_is_one_update() -> None:
     plan = plan_of(FRIENDS_SMOKERS, 5)
     solution = Flooding(iterations=1)(plan)
-    np.testing.assert_array_equal(solution.log_beliefs, next(Flooding().iterates(plan)))
-    assert solution.iterations == len(solution.trace) == 1
+    _, after_one = islice(Flooding().iterates(plan), 2)
+    np.testing.assert_array_equal(solution.log_beliefs, after_one)
+    assert solution.iterations == len(solution.trace) - 1 == 1
 
 
 def test_iterates_are_the_iterations_of_a_run() -> None:
     plan = plan_of(TRANSITIVE, 5)
     beliefs = list(islice(Flooding(damping=0.3).iterates(plan), 8))
-    for count, wanted in enumerate(beliefs, start=1):
+    for count, wanted in list(enumerate(beliefs))[1:]:
         found = Flooding(damping=0.3, iterations=count)(plan).log_beliefs
         np.testing.assert_array_equal(found, wanted)
 
@@ -105,8 +106,8 @@ def test_iterates_are_the_iterations_of_a_run() -> None:
 def test_a_run_goes_through_all_levels_before_it_may_end(text: str, levels: int) -> None:
     plan = plan_of(text, 20)
     assert plan.layout.levels == levels
-    assert Flooding(tol=1e300)(plan).iterations == 2 * levels + 1
-    early = Flooding(tol=1e300, iterations=max(1, 2 * levels))(plan)
+    assert Flooding(tol=1e300)(plan).iterations == 2 * levels
+    early = Flooding(tol=1e300, iterations=max(1, 2 * levels - 1))(plan)
     assert early.converged == (levels == 0)
 
 
@@ -119,7 +120,7 @@ def test_results_are_read_only() -> None:
 def test_progress_is_reported_before_each_update() -> None:
     seen: list[tuple[int, int]] = []
     solution = Flooding(iterations=7)(plan_of(TRANSITIVE, 6), lambda *step: seen.append(step))
-    assert seen == [(k, 7) for k in range(1, 7)]
+    assert seen == [(k, 7) for k in range(1, 8)]
     assert solution.iterations == 7
 
 
@@ -265,7 +266,7 @@ def test_fixed_points_of_the_reference(text: str, people: int, regions: str) -> 
 def test_no_factor_at_all(text: str, domain: dict[str, int], wanted: float) -> None:
     answers = infer(parse(text), domain, solver=Flooding())
     assert answers.status is Status.CONVERGED
-    assert answers.solution.iterations == 1
+    assert answers.solution.iterations == 0
     assert answers.log_z == pytest.approx(wanted, abs=1e-12)
     assert all(len(set(row.values.values())) == 1 for row in answers.all)
 
@@ -275,7 +276,7 @@ def test_a_single_region_without_messages(damping: float) -> None:
     """Two atoms and one formula: three worlds of weight e, one of weight 1."""
     answers = infer(parse("rain\nwet\n1 rain => wet"), solver=Flooding(damping=damping))
     assert answers.status is Status.CONVERGED
-    assert (answers.solution.iterations, answers.solution.residual) == (1, 0.0)
+    assert (answers.solution.iterations, answers.solution.residual) == (0, 0.0)
     total = 3 * math.e + 1
     assert answers.log_z == pytest.approx(math.log(total), abs=1e-12)
     assert answers.marginal("wet") == pytest.approx(2 * math.e / total, abs=1e-12)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from liftgbp.solve.gram import Gram
+from liftgbp.solve.problem import Gram
 
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 8))
 MATRICES = SHAPES.flatmap(lambda shape: arrays(float, shape, elements=st.integers(-2, 2)))

@@ -13,6 +13,7 @@ from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Descent
 from liftgbp.solve.starts import number_of_starts, starting_beliefs
+from liftgbp.solve.tolerances import Tolerances
 
 FRIENDS_SMOKERS = """
 friends(person, person)
@@ -52,13 +53,10 @@ def test_many_predicates_that_agree(predicates: int) -> None:
     ("text", "people"),
     [(FRIENDS_SMOKERS, 10), (FRIENDS_SMOKERS, 1000), (TRANSITIVE, 20), (ring(4), 6)],
 )
-def test_points_that_go_together_change_nothing(
-    text: str, people: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_points_that_go_together_change_nothing(text: str, people: int) -> None:
     plan = plan_of(text, people)
     together = Descent()(plan)
-    monkeypatch.setattr("liftgbp.solve.descent.TOGETHER", -1.0)
-    alone = Descent()(plan)
+    alone = Descent(tolerances=Tolerances(together=-1.0))(plan)
     assert together.trace.shape[1] == alone.trace.shape[1]
     assert together.log_z == pytest.approx(alone.log_z, rel=1e-12)
     assert len(together.points) == len(alone.points)

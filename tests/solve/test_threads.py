@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from liftgbp.solve.threads import SMALL, few_threads
+from liftgbp.solve.newton import SMALL_MATRIX, few_threads
 
 
 def numbers_of_threads() -> set[int]:
@@ -25,7 +25,7 @@ def test_small_matrices_get_one_thread() -> None:
 
 
 def test_large_matrices_keep_their_threads() -> None:
-    with few_threads(SMALL):
+    with few_threads(SMALL_MATRIX):
         assert numbers_of_threads() <= {2}
 
 

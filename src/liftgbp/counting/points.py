@@ -17,12 +17,13 @@ from liftgbp.shatter import CountedNormal, CountedShattering
 from liftgbp.shatter.counted import Cell
 from liftgbp.solve import (
     Descent,
+    Flooding,
     Solution,
     Solver,
     Status,
-    logs_z_of_regions,
+    Tolerances,
+    exact_logs_z,
     solve_along,
-    solve_independent,
     solver_for,
     with_random_starts,
 )
@@ -101,7 +102,7 @@ class CountedModel:
         for group in by_layout.values():
             plans = [own.plan for _, _, own in group]
             solutions = _solve(solver_for(self._solver, plans[0].layout), plans)
-            logs = logs_z_of_regions(plans, solutions)
+            logs = exact_logs_z(plans, solutions, Tolerances())
             for (point, base, own), solution, log_z in zip(group, solutions, logs, strict=True):
                 if np.isfinite(solution.log_z):
                     found[point] = self._exponent(point, own.graph, log_z.value)
@@ -147,7 +148,7 @@ def _refit(base: Base, normal: CountedNormal) -> Base:
 def _solve(method: Solver, plans: Sequence[Plan]) -> list[Solution]:
     """All solutions; descent follows those of every few points to the points between."""
     if not plans[0].layout.message_entries:
-        return [solve_independent(plan) for plan in plans]
+        return Flooding().solve_all(plans)
     if not isinstance(method, Descent) or len(plans) < 2 * STRIDE:
         return method.solve_all(plans)
     return solve_along(method, plans, STRIDE)

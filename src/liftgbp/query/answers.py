@@ -253,7 +253,7 @@ class Answers:
             "solver": {
                 "name": solution.solver,
                 "status": solution.status.value,
-                "advice": solution.status.advice,
+                "advice": solution.reason,
                 "iterations": solution.iterations,
                 "residual": _finite(solution.residual),
                 "seconds": self.seconds,

@@ -13,11 +13,11 @@ from liftgbp.solve.auto import (
     with_random_starts,
 )
 from liftgbp.solve.descent import Descent
-from liftgbp.solve.digits import logs_z_of_regions
 from liftgbp.solve.flooding import Flooding
-from liftgbp.solve.free_energy import log_z
-from liftgbp.solve.independent import solve_independent
+from liftgbp.solve.precision import exact_logs_z
+from liftgbp.solve.problem import log_z
 from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Kind, Verdict
 
 __all__ = [
@@ -30,12 +30,12 @@ __all__ = [
     "Solver",
     "SolverChoice",
     "Status",
+    "Tolerances",
     "Verdict",
     "as_solver",
+    "exact_logs_z",
     "log_z",
-    "logs_z_of_regions",
     "solve_along",
-    "solve_independent",
     "solver_for",
     "with_random_starts",
 ]

@@ -12,10 +12,10 @@ from liftgbp.errors import InputError, wrong_type
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
-from liftgbp.solve.judge import is_small
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution
 from liftgbp.solve.starts import number_of_starts
+from liftgbp.solve.verdict import is_small
 
 MOST_WORK, MOST_PATIENCE = 10**8, 4 * 10**10
 """The most work, as starts times the cube of the number of equations, that `Auto` spends on
@@ -49,16 +49,16 @@ class Auto:
         if self.descends_first(layout):
             return self.descent.solve_all(plans, progress)
         flooded = self.flooding.solve_all(plans, progress)
-        if _work(layout, self.descent.random) > MOST_PATIENCE:
+        if _work(layout, self.descent) > MOST_PATIENCE:
             return flooded
         return [
-            solution if solution.converged else self.descent(plan, progress)
+            solution if solution.trusted else self.descent(plan, progress)
             for plan, solution in zip(plans, flooded, strict=True)
         ]
 
     def descends_first(self, layout: Layout) -> bool:
         """Whether descent is cheap enough to come first."""
-        return _work(layout, self.descent.random) <= MOST_WORK
+        return _work(layout, self.descent) <= MOST_WORK
 
 
 Solver: TypeAlias = Auto | Descent | Flooding
@@ -120,7 +120,8 @@ def with_random_starts(solver: Solver, random: int) -> Solver:
             return solver
 
 
-def _work(layout: Layout, random: int) -> float:
+def _work(layout: Layout, descent: Descent) -> float:
     """What descent costs: each start factorises matrices over and over."""
-    starts = 1 + number_of_starts(layout, random)
-    return starts * float(layout.message_entries) ** 3 if is_small(layout) else math.inf
+    if not is_small(layout, descent.tolerances):
+        return math.inf
+    return (1 + number_of_starts(layout, descent.random)) * float(layout.message_entries) ** 3

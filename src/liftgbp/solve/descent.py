@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 
 import numpy as np
@@ -12,60 +12,16 @@ from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
-from liftgbp.plan import Plan
+from liftgbp.plan.plan import Floats, Ints, Plan
 from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
-from liftgbp.solve.lower_bound import Products, best_products
-from liftgbp.solve.minima import ROUNDING, SAME, End, solutions_of
-from liftgbp.solve.newton import (
-    FLATTEST,
-    MOST_DECOMPOSED,
-    SMALLEST,
-    Energy,
-    nearest_consistent,
-    newton_step,
-)
-from liftgbp.solve.polytope import MOST_NUMBERS, polytope
+from liftgbp.solve.mean_field import Products, best_products
+from liftgbp.solve.mixture import End, solutions_of
+from liftgbp.solve.newton import few_threads, nearest_consistent, newton_step
+from liftgbp.solve.problem import Energy, polytope
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import different, starting_beliefs
-from liftgbp.solve.threads import few_threads
-
-FLOODED = 60
-"""How many iterations of flooding lead to one more start."""
-
-HALVINGS = 12
-LENGTHEN, FAR = 4.0, 0.1
-"""How much longer than the last one a step may be, while it would change a belief by more than the
-second, in proportion."""
-
-LONGEST_JUMP = 100.0
-"""The largest change of the log of a belief in one step."""
-
-PATIENCE, LEAST_PATIENCE = 8, 25
-"""All points must settle within so many times the iterations that the first one takes, or within
-so many iterations if that is more."""
-
-MOST_ASTRAY = 4
-"""The most iterations in a row that a point may have an impossible entropy."""
-
-STALLED, MOST_STALLED = 1e-7, 4
-"""A point whose steps must be cut short leads nowhere if its free energy has fallen by less than
-the first in so many iterations: the direction is lost in the rounding of tiny beliefs. Where steps
-cost little, such points are followed all the same: some find their way."""
-
-TOGETHER, CURVED = 0.02, 1e-8
-"""Points whose next steps lead this near to each other, in proportion, go to the same minimum, if
-their curvatures are no smaller than this; where it is flatter, rounding moves them, too."""
-
-ASTRAY = 0.1
-"""A point that a Newton step would change by more than this, in proportion, is not followed."""
-
-ACCEPTABLE = 1e-8
-"""A point that cannot be improved any more and is this close to stationary counts as such."""
-
-AT_REST, ACCEPTABLE_AT_REST = 1e-16, 1e-6
-"""A point whose free energy a step would lower by less than the first changes in tiny beliefs only,
-and need not be closer than the second."""
+from liftgbp.solve.tolerances import Tolerances
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +30,15 @@ class Descent:
 
     It starts from independent atoms, flat and tilted towards each value of each predicate, from
     `random` seeded random points, from the best that independent atoms reach, and from where a
-    little flooding leads. It stops when the next
-    step would change no belief by more than `tol` in proportion.
+    little flooding leads. It stops when the next step would change no belief by more than `tol` in
+    proportion.
     """
 
-    iterations: int = 200
-    tol: float = 1e-11
+    iterations: int = 500
+    tol: float = 1e-12
     random: int = 4
     seed: int = 0
+    tolerances: Tolerances = field(default=Tolerances(), repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.iterations, int) or self.iterations < 1:
@@ -97,14 +54,14 @@ class Descent:
         return self.solve_all([plan], progress)[0]
 
     def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
-        """The solutions of plans with one layout, worked off as a stack."""
-        layout = plans[0].layout
+        """The solutions of plans with one layout, processed as a batch."""
+        layout, own = plans[0].layout, self.tolerances
         consistent = polytope(layout)
         with few_threads(len(consistent.matrix)):
             fixed = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
-            fixed, error = nearest_consistent(consistent, fixed, rounds=100)
-            common = fixed[error < 1e-9]
-            products = best_products(plans)
+            fixed, error = nearest_consistent(consistent, fixed, own, own.start_rounds)
+            common = fixed[error < own.start_consistent]
+            products = best_products(plans, own)
             of_plans = zip(self._flooded(plans), self._independent(plans, products), strict=True)
             starts = [[*common, *flooded, *independent] for flooded, independent in of_plans]
             return self._solve(plans, starts, products, progress)
@@ -117,14 +74,14 @@ class Descent:
         outer = polytope(plans[0].layout).outer
         return [list(np.exp(log_beliefs[:, outer])) for log_beliefs in products.log_beliefs]
 
-    @staticmethod
-    def _flooded(plans: Sequence[Plan]) -> list[list[Floats]]:
+    def _flooded(self, plans: Sequence[Plan]) -> list[list[Floats]]:
         """For each plan, where message passing gets in a few iterations, unless that is nowhere."""
-        consistent = polytope(plans[0].layout)
-        beliefs = flooded_beliefs(plans, FLOODED)[:, consistent.outer]
+        consistent, own = polytope(plans[0].layout), self.tolerances
+        beliefs = flooded_beliefs(plans, own.flooded_start, own)[:, consistent.outer]
         usable = np.asarray(np.isfinite(beliefs).all(axis=1))
-        starts, error = nearest_consistent(consistent, np.where(usable[:, None], beliefs, 1.0), 100)
-        good = usable & (error < 1e-9)
+        beliefs = np.where(usable[:, None], beliefs, 1.0)
+        starts, error = nearest_consistent(consistent, beliefs, own, own.start_rounds)
+        good = usable & (error < own.start_consistent)
         return [[start] if fine else [] for start, fine in zip(starts, good, strict=True)]
 
     def follow(
@@ -134,13 +91,19 @@ class Descent:
         consistent = polytope(plans[0].layout)
         starts = [
             different(
-                [np.exp(point.log_beliefs[consistent.outer]) for point in _worth_following(own)],
-                by=SAME,
+                [np.exp(p.log_beliefs[consistent.outer]) for p in self._worth_following(own)],
+                by=self.tolerances.same,
             )
             for own in neighbours
         ]
         with few_threads(len(consistent.matrix)):
-            return self._solve(plans, starts, best_products(plans), silent)
+            return self._solve(plans, starts, best_products(plans, self.tolerances), silent)
+
+    def _worth_following(self, solutions: Sequence[Solution]) -> list[Point]:
+        """The points of solutions without those that went astray; all points if all did."""
+        points = [point for one in solutions for point in one.points]
+        most = self.tolerances.worth_following
+        return [point for point in points if point.verdict.residual <= most] or points
 
     def _solve(
         self,
@@ -152,9 +115,9 @@ class Descent:
         consistent = polytope(plans[0].layout)
         ends: list[list[End]] = [[] for _ in plans]
         rows = [(number, start) for number, own in enumerate(starts) for start in own]
-        for part in consistent.stacks(rows, MOST_NUMBERS):
+        for part in consistent.batches(rows, self.tolerances.most_numbers):
             run = _Run(
-                Energy([plans[number] for number, _ in part], consistent),
+                Energy([plans[number] for number, _ in part], consistent, self.tolerances),
                 np.array([start for _, start in part]),
                 np.array([number for number, _ in part]),
             )
@@ -162,20 +125,15 @@ class Descent:
             for (number, _), end in zip(part, run.ends(), strict=True):
                 ends[number].append(end)
         bounds = [-math.inf] * len(plans) if products is None else products.bounds
-        return solutions_of(plans, ends, bounds)
-
-
-def _worth_following(solutions: Sequence[Solution]) -> list[Point]:
-    """The points of solutions but for those that went astray; all points if all did."""
-    points = [point for one in solutions for point in one.points]
-    return [point for point in points if point.verdict.residual <= ASTRAY] or points
+        return solutions_of(plans, ends, bounds, self.tolerances)
 
 
 class _Run:
-    """A stack of points on their way down; `problem` tells which points belong together."""
+    """A batch of points on their way down; `problem` tells which points belong together."""
 
-    def __init__(self, energy: Energy, starts: Floats, problem: NDArray[np.int64]) -> None:
+    def __init__(self, energy: Energy, starts: Floats, problem: Ints) -> None:
         self.energy = energy
+        self._tolerances = energy.tolerances
         self.b = starts.copy()
         self.step = newton_step(energy, starts)
         self.value = energy.value(starts)
@@ -202,22 +160,26 @@ class _Run:
             self._join()
 
     def _settle(self, tol: float) -> None:
+        own = self._tolerances
         # Along a flat direction the gradient's rounding moves a point that much.
-        allowed = np.maximum(tol, 2e-15 / np.maximum(self.step.flattest, FLATTEST))
+        flattest = np.maximum(self.step.flattest, own.zero_curvature)
+        allowed = np.maximum(tol, own.settled_rounding / flattest)
         self.settled = self.step.residual <= allowed
-        at_rest = self.step.slope >= -AT_REST
-        near = np.where(at_rest, ACCEPTABLE_AT_REST, ACCEPTABLE)
+        at_rest = self.step.slope >= -own.at_rest
+        near = np.where(at_rest, own.acceptable_at_rest, own.acceptable)
         self.accepted = self.step.residual <= np.maximum(allowed, near)
 
-    def _advance(self, moving: NDArray[np.int64]) -> None:
+    def _advance(self, moving: Ints) -> None:
         """One step of every point that still moves, as long as its free energy falls."""
+        own = self._tolerances
         self.iterations[moving] += 1
-        longest = np.minimum(1.0, LONGEST_JUMP / np.maximum(self.step.residual, SMALLEST))
-        # Far from the end, long steps that have failed mostly fail again.
-        cautious = np.minimum(longest, LENGTHEN * self._length)
-        lengths = np.where(self.step.residual > FAR, cautious, longest)
+        longest = np.minimum(
+            1.0, own.longest_step / np.maximum(self.step.residual, own.zero_belief)
+        )
+        cautious = np.minimum(longest, own.lengthen * self._length)
+        lengths = np.where(self.step.residual > own.far, cautious, longest)
         value, left = self.value.copy(), moving
-        for _ in range(HALVINGS):
+        for _ in range(own.halvings):
             if not len(left):
                 break
             lower = self._try(left, lengths[left], value)
@@ -229,14 +191,15 @@ class _Run:
         self.trace.append(value)
         self.step = self.step.updated(moving, newton_step(self.energy[moving], self.b[moving]))
 
-    def _try(self, moving: NDArray[np.int64], lengths: Floats, value: Floats) -> NDArray[np.bool_]:
+    def _try(self, moving: Ints, lengths: Floats, value: Floats) -> NDArray[np.bool_]:
+        own = self._tolerances
         here = self.b[moving]
-        ratio = lengths[:, None] * self.step.change[moving] / np.maximum(here, SMALLEST)
-        there, error = nearest_consistent(self.energy.consistent, here * np.exp(ratio))
+        ratio = lengths[:, None] * self.step.change[moving] / np.maximum(here, own.zero_belief)
+        there, error = nearest_consistent(self.energy.consistent, here * np.exp(ratio), own)
         found = self.energy[moving].value(there)
-        wanted = value[moving] + 1e-4 * lengths * self.step.slope[moving]
-        rounding = ROUNDING * np.maximum(np.abs(value[moving]), 1)
-        lower = (error < 1e-12) & (found <= wanted + rounding)
+        wanted = value[moving] + own.armijo * lengths * self.step.slope[moving]
+        rounding = own.rounding * np.maximum(np.abs(value[moving]), 1)
+        lower = (error < own.step_consistent) & (found <= wanted + rounding)
         self.b[moving[lower]] = there[lower]
         value[moving[lower]] = found[lower]
         return np.asarray(lower)
@@ -248,32 +211,35 @@ class _Run:
         over-count there, points that no longer get lower though far from the end, and points far
         behind the first minimum of the same problem.
         """
+        limits = self._tolerances
         entropy, most = self.energy.entropy(self.b), self.energy.largest_entropy
-        slack = 1e-9 * most + 100 * ROUNDING
+        slack = limits.level * (most + 1)
         impossible = (entropy < -slack) | (entropy > most + slack)
         self._astray = np.where(impossible, self._astray + 1, 0)
         slowest = np.full(self._problem.max(initial=0) + 1, np.iinfo(np.int64).max)
         own = self._problem[self.settled]
-        first = PATIENCE * (self.iterations[self.settled] + 1)
-        np.minimum.at(slowest, own, np.maximum(first, LEAST_PATIENCE))
+        first = limits.patience * (self.iterations[self.settled] + 1)
+        np.minimum.at(slowest, own, np.maximum(first, limits.least_patience))
         late = iteration >= slowest[self._problem]
-        self._stuck |= (self._astray >= MOST_ASTRAY) | self._stalled() | late
+        self._stuck |= (self._astray >= limits.most_astray) | self._stalled() | late
 
     def _stalled(self) -> NDArray[np.bool_]:
-        cheap = len(self.energy.consistent.matrix) <= MOST_DECOMPOSED
-        if cheap or len(self.trace) <= MOST_STALLED:
+        own = self._tolerances
+        cheap = len(self.energy.consistent.matrix) <= own.decomposed_equations
+        if cheap or len(self.trace) <= own.stalled_iterations:
             return np.zeros(len(self.b), dtype=bool)
-        fallen = self.trace[-1 - MOST_STALLED] - self.value
-        least = STALLED / np.array(self.energy.scale, dtype=float)
+        fallen = self.trace[-1 - own.stalled_iterations] - self.value
+        least = own.stalled / np.array(self.energy.scale, dtype=float)
         # Over large domains rounding hides what a point still has to fall.
-        little = (fallen < least) & (least > ROUNDING)
-        return np.asarray((self.step.residual > LONGEST_JUMP) & little)
+        little = (fallen < least) & (least > own.rounding)
+        return np.asarray((self.step.residual > own.longest_step) & little)
 
     def _join(self) -> None:
         """Leave points to others that go to the same minimum and are lower."""
         own = np.arange(len(self.b))
         self.leader = np.where(self._stuck[self.leader], own, self.leader)
-        near = (self.step.residual < FAR) & (self.step.lowest > CURVED) & ~self._stuck
+        curved = self.step.lowest > self._tolerances.together_curvature
+        near = (self.step.residual < self._tolerances.far) & curved & ~self._stuck
         rows = np.flatnonzero(near & (self.leader == own))
         rows = rows[np.lexsort((self.value[rows], ~self.settled[rows], self._problem[rows]))]
         for group in np.split(rows, np.flatnonzero(np.diff(self._problem[rows])) + 1):
@@ -282,11 +248,11 @@ class _Run:
         # Those who followed a point that follows another one now follow that.
         self.leader = self.leader[self.leader]
 
-    def _join_group(self, rows: NDArray[np.int64]) -> None:
+    def _join_group(self, rows: Ints) -> None:
         """Leave points of one problem, best first, to better ones."""
-        goal = np.maximum(self.b[rows] + self.step.change[rows], SMALLEST)
+        goal = np.maximum(self.b[rows] + self.step.change[rows], self._tolerances.zero_belief)
         apart = np.abs(goal[:, None] / goal[None, :] - 1).max(axis=2, initial=0.0)
-        first = ((apart < TOGETHER) | np.eye(len(rows), dtype=bool)).argmax(axis=1)
+        first = ((apart < self._tolerances.together) | np.eye(len(rows), dtype=bool)).argmax(axis=1)
         while (first[first] != first).any():
             first = first[first]
         moving = ~self.settled[rows]

@@ -9,8 +9,7 @@ All messages start at zero and are updated at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from numbers import Real
 
 import numpy as np
@@ -18,28 +17,29 @@ from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError, wrong_type
-from liftgbp.plan.plan import Plan, stacked
-from liftgbp.solve.free_energy import log_z
-from liftgbp.solve.judge import judge
+from liftgbp.plan.plan import Floats, Ints, Plan, stacked
+from liftgbp.solve.mean_field import log_z_of_independent_atoms
+from liftgbp.solve.problem import log_z
 from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution, Status
+from liftgbp.solve.tolerances import Tolerances
+from liftgbp.solve.verdict import Verdict, classify, is_small
 
 SLOW_DOWN, SPEED_UP = 0.8, 1.1
 SLOWEST, FASTEST = 0.005, 0.9
-"""How adaptive damping changes the rate of updates, and within which bounds."""
+"""How adaptive damping changes the rate of updates, and within which limits. A rate of one
+overshoots on most models; below the smallest, 500 iterations lead nowhere."""
 
-LARGEST_EXCUSE = 1e-6
-"""Log beliefs whose rounding is larger than this are worth nothing."""
-
-ACCEPTABLE = 1e-8
-"""A run that uses up its iterations with a residual below this has converged, only slowly."""
-
-ROUNDING = 8 * float(np.finfo(float).eps)
-"""What rounding makes of a residual, relative to the log beliefs that it is computed from."""
+REMEDIES = {
+    True: "try descent (solver=liftgbp.Descent(), --solver descent)",
+    False: "try more damping and more iterations (solver=liftgbp.Flooding(damping=0.9, "
+    "iterations=5000), --solver flooding --damping 0.9 --iterations 5000)",
+}
+"""What to try where descent can be afforded, and where it cannot."""
 
 
 def check_tolerance(tol: float) -> None:
-    """Refuse a tolerance that no residual could reach."""
+    """Refuse a tolerance that no residual could reach, or that any start would meet."""
     if not isinstance(tol, Real) or not tol > 0:
         raise InputError(f"tol must be a positive number, got {tol}")
 
@@ -48,14 +48,16 @@ def check_tolerance(tol: float) -> None:
 class Flooding:
     """Configuration of a flooding run.
 
-    It stops when the residual falls below `tol`, or below what rounding allows. With `adaptive`,
-    the damping grows whenever the residual does, and shrinks slowly otherwise.
+    It stops when the residual falls below `tol`, or below what rounding allows, and after this many
+    iterations, each of which updates all messages once. With `adaptive`, the damping grows whenever
+    the residual does, and shrinks slowly otherwise.
     """
 
     damping: float = 0.5
     iterations: int = 500
     tol: float = 1e-12
     adaptive: bool = False
+    tolerances: Tolerances = field(default=Tolerances(), repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.damping, Real) or not 0 <= self.damping < 1:
@@ -71,92 +73,112 @@ class Flooding:
         return self.solve_all([plan], progress)[0]
 
     def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
-        """The solutions of plans with one layout, worked off as a stack."""
+        """The solutions of plans with one layout, processed as a batch."""
+        own = self.tolerances
         with np.errstate(over="ignore", invalid="ignore"):
-            flood = _Flood(plans, 1 - float(self.damping), self.adaptive)
+            flood = _Flood(plans, 1 - float(self.damping), self.adaptive, own)
             solutions: dict[int, Solution] = {}
             rows = np.arange(len(plans))
             history: list[Floats] = []
             # Differences of one part in N look like agreement until they have passed through all
             # levels of the graph, where N of them act together: first residuals say nothing.
             warmup = 2 * plans[0].layout.levels
-            precise = [_digits_suffice(plan) for plan in plans]
-            for iteration in range(1, self.iterations + 1):
+            for updates in range(self.iterations + 1):
                 history.append(flood.residual)
-                ready = iteration > warmup
+                ready = updates >= warmup
                 done = ready & flood.settled(self.tol) | ~np.isfinite(flood.residual)
-                if iteration == self.iterations:
+                if updates == self.iterations:
                     done[:] = True
                 if done.any():
-                    accepted = ready & flood.settled(max(self.tol, ACCEPTABLE))
+                    accepted = ready & flood.settled(max(self.tol, own.flooding_acceptable))
                     traces = np.array(history).T
                     for k in np.flatnonzero(done):
-                        trace = traces[k].copy()
-                        beliefs = flood.log_beliefs[k].copy()
-                        status = _status(trace, warmup, accepted[k], precise[rows[k]])
-                        solutions[rows[k]] = _solution(flood.plans[k], beliefs, trace, status)
+                        solutions[rows[k]] = self._solution(
+                            flood.plans[k],
+                            flood.log_beliefs[k].copy(),
+                            traces[k].copy(),
+                            self._status(flood.plans[k], traces[k], warmup, accepted[k]),
+                        )
                     if done.all():
                         break
                     flood.keep(np.flatnonzero(~done))
                     rows, history = rows[~done], [residual[~done] for residual in history]
-                progress(iteration, self.iterations)
+                progress(updates + 1, self.iterations)
                 flood.step()
             return [solutions[k] for k in range(len(plans))]
 
     def iterates(self, plan: Plan) -> Iterator[Floats]:
         """The normalised log beliefs before the first update, after it, and so on."""
-        flood = _Flood([plan], 1 - float(self.damping), self.adaptive)
+        flood = _Flood([plan], 1 - float(self.damping), self.adaptive, self.tolerances)
         while True:
             yield flood.log_beliefs[0].copy()
             flood.step()
 
+    def _status(self, plan: Plan, trace: Floats, warmup: int, accepted: bool) -> Status:
+        if accepted:
+            return Status.CONVERGED if self._digits_suffice(plan) else Status.IMPRECISE
+        growing = not trace[-1] <= self.tolerances.diverged * trace[: warmup + 1].max()
+        return Status.DIVERGED if growing else Status.NOT_CONVERGED
 
-def flooded_beliefs(plans: Sequence[Plan], iterations: int) -> Floats:
+    def _digits_suffice(self, plan: Plan) -> bool:
+        """Whether messages times their exponents still have the digits that matter."""
+        largest = float(np.abs(plan.exponents.values).max(initial=0.0))
+        return bool(largest * np.finfo(float).eps <= self.tolerances.largest_rounding)
+
+    def _solution(self, plan: Plan, log_beliefs: Floats, trace: Floats, status: Status) -> Solution:
+        residual, updates = float(trace[-1]), len(trace) - 1
+        found = log_z(plan, log_beliefs)
+        doubt = status.meaning
+        if status is Status.NOT_CONVERGED:
+            doubt += f" after {updates} iterations (residual {residual:.1e})"
+
+        def judged() -> Verdict:
+            return classify(
+                plan,
+                np.exp(log_beliefs),
+                log_z=found,
+                log_z_bound=log_z_of_independent_atoms(plan, self.tolerances),
+                residual=residual,
+                tolerances=self.tolerances,
+                unsettled="" if status is Status.CONVERGED else doubt,
+            )
+
+        return Solution(
+            solver="flooding",
+            status=status,
+            iterations=updates,
+            residual=residual,
+            log_beliefs=log_beliefs,
+            log_z=found,
+            trace=trace,
+            judged=judged,
+            doubt=doubt,
+            remedy=REMEDIES[is_small(plan.layout, self.tolerances)],
+        )
+
+
+def flooded_beliefs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances) -> Floats:
     """The beliefs after some iterations, one row per plan; diverging ones may not be finite."""
     with np.errstate(over="ignore", invalid="ignore"):
-        flood = _Flood(plans, 0.5, adaptive=True)
+        flood = _Flood(plans, 0.5, adaptive=True, tolerances=tolerances)
         for _ in range(iterations):
             flood.step()
         return np.asarray(np.exp(flood.log_beliefs))
 
 
-def _solution(plan: Plan, log_beliefs: Floats, trace: Floats, status: Status) -> Solution:
-    residual = float(trace[-1])
-    return Solution(
-        solver="flooding",
-        status=status,
-        iterations=len(trace),
-        residual=residual,
-        log_beliefs=log_beliefs,
-        log_z=log_z(plan, log_beliefs),
-        trace=trace,
-        judged=partial(judge, plan, log_beliefs, residual),
-    )
-
-
-def _digits_suffice(plan: Plan) -> bool:
-    """Whether messages times their exponents still have digits behind the point that matters."""
-    largest = float(np.abs(plan.exponents.values).max(initial=0.0))
-    return bool(largest * np.finfo(float).eps <= LARGEST_EXCUSE)
-
-
-def _status(trace: Floats, warmup: int, accepted: bool, precise: bool) -> Status:
-    if accepted:
-        return Status.CONVERGED if precise else Status.IMPRECISE
-    growing = not trace[-1] <= 10 * trace[: warmup + 1].max()
-    return Status.DIVERGED if growing else Status.NOT_CONVERGED
-
-
 class _Flood:
-    """The messages of a stack of runs, with what follows from them; all calls are vectorised.
+    """The messages of a batch of runs, with what follows from them; all calls are vectorised.
 
     The residual is measured on logarithms, since beliefs that run away to 0 and 1 look settled in
     probability: the largest difference between a parent's log marginal and its child's log belief,
     or the largest change of a log belief that the last update made, whichever is larger.
     """
 
-    def __init__(self, plans: Sequence[Plan], rate: float, adaptive: bool) -> None:
+    def __init__(
+        self, plans: Sequence[Plan], rate: float, adaptive: bool, tolerances: Tolerances
+    ) -> None:
         self.plans = list(plans)
+        self._tolerances = tolerances
         self._layout = plans[0].layout
         self._theta = np.array([plan.theta for plan in plans])
         self._exponents = stacked([plan.exponents for plan in plans])
@@ -203,11 +225,12 @@ class _Flood:
         that excuses the regions which have them, and no others.
         """
         small = self.residual <= tol
-        if small.all() or not (self.residual <= ROUNDING * _largest(self._raw)).any():
+        rounding = self._tolerances.message_rounding
+        if small.all() or not (self.residual <= rounding * _largest(self._raw)).any():
             return np.asarray(small)
         layout = self._layout
         scales = np.maximum.reduceat(np.abs(self._raw), layout.region_starts, axis=-1)
-        excuse = np.minimum(ROUNDING * scales, LARGEST_EXCUSE)
+        excuse = np.minimum(rounding * scales, self._tolerances.largest_rounding)
         allowed = np.maximum(tol, excuse).take(self._region_of, axis=-1)
         parents = layout.sources.take(layout.source_starts)
         along = np.maximum(allowed.take(parents, axis=-1), allowed.take(layout.children, axis=-1))

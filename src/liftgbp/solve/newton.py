@@ -3,125 +3,51 @@
 Beliefs b of the outer regions decide all others, and consistent ones form a polytope. There the
 free energy is the convex negative entropy of the outer regions, with a diagonal Hessian, plus terms
 of inner regions, of either sign and low rank. In coordinates where that diagonal is the identity,
-and on the directions that keep beliefs consistent, the whole Hessian is the identity but for a
+and on the directions that keep beliefs consistent, the whole Hessian is the identity except for a
 small block. The eigenvalues of the block are the curvatures. Taking their absolute values turns
 every Newton step into a direction of descent, at a saddle too.
 
-All functions work on a stack of points; the first axis numbers the points.
+`newton_step` is the step, `nearest_consistent` the retraction that brings its end back to
+consistent beliefs. Both work on a batch of points. Shapes, as in `problem`: S points, D entries of
+outer regions, I entries of inner regions, E equations.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from copy import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
-from liftgbp.arrays import Floats, Ints
-from liftgbp.plan.plan import Plan
-from liftgbp.solve.gram import solve_scaled, spread
-from liftgbp.solve.polytope import Polytope
+from liftgbp.plan.plan import Floats, Ints
+from liftgbp.solve.problem import Energy, Polytope, solve_scaled, spread
+from liftgbp.solve.tolerances import Tolerances
 
-SMALLEST = 1e-60
-"""Beliefs below this count as zero: the point lies on the boundary there."""
-
-FLATTEST = 1e-13
-"""Curvatures cannot be told from zero below this."""
-
-LAST_ROUNDS = 3.5
-"""How many rounds are needed once no belief is far too large. Before that, each round makes such
-beliefs smaller by a factor of e only, so that some are known to take too long."""
-
-MOST_DECOMPOSED = 64
-"""Up to so many equations are decomposed, which finds exactly those that follow from others; more
-are solved with a small ridge, which takes a fraction of the time."""
-
-CONSISTENT, ROUNDED = 1e-15, 1e-13
-"""Beliefs are consistent with an error below the first; if rounding allows no more, the second."""
+SMALL_MATRIX = 400
+"""Matrices with fewer rows are handled faster by one thread than by several."""
 
 
-class Energy:
-    """Free energies over the beliefs of outer regions, each scaled by its largest weight.
+@contextmanager
+def few_threads(rows: int) -> Iterator[None]:
+    """Handle matrices with this many rows in one thread if they are small.
 
-    Row k of a stack of points belongs to the plan `plans[k]`; all plans share one layout.
+    Batches of small matrices are decomposed one after the other. A library that starts all its
+    threads for each of them spends most of its time waiting, above all on a busy machine.
     """
-
-    def __init__(self, plans: Sequence[Plan], consistent: Polytope) -> None:
-        self.plans = list(plans)
-        self.consistent = consistent
-        single = {id(plan): _Scaled(plan, consistent) for plan in plans}
-        rows = [single[id(plan)] for plan in plans]
-        self.scale = [row.scale for row in rows]
-        self.largest_entropy = np.array([row.largest_entropy for row in rows])
-        self.outer_weight = _stack([row.outer_weight for row in rows], len(consistent.outer))
-        self.inner_weight = _stack([row.inner_weight for row in rows], len(consistent.inner))
-        self._outer_theta = _stack([row.outer_theta for row in rows], len(consistent.outer))
-        self._inner_theta = _stack([row.inner_theta for row in rows], len(consistent.inner))
-
-    def __getitem__(self, rows: Ints) -> Energy:
-        """The energies of some rows."""
-        part = copy(self)
-        part.plans = [self.plans[k] for k in rows]
-        part.scale = [self.scale[k] for k in rows]
-        for name in ("largest_entropy", "outer_weight", "inner_weight"):
-            setattr(part, name, getattr(self, name)[rows])
-        part._outer_theta, part._inner_theta = self._outer_theta[rows], self._inner_theta[rows]
-        return part
-
-    def value(self, b: Floats) -> Floats:
-        """The scaled free energy of each point."""
-        y = b @ self.consistent.to_inner.T
-        outer = self.outer_weight * b * (log(b) - self._outer_theta)
-        inner = self.inner_weight * y * (log(y) - self._inner_theta)
-        return np.asarray(outer.sum(axis=-1) + inner.sum(axis=-1))
-
-    def entropy(self, b: Floats) -> Floats:
-        """The scaled entropy of each point in the Kikuchi approximation."""
-        y = b @ self.consistent.to_inner.T
-        outer = self.outer_weight * b * log(b)
-        inner = self.inner_weight * y * log(y)
-        return np.asarray(-outer.sum(axis=-1) - inner.sum(axis=-1))
-
-    def gradient(self, b: Floats) -> Floats:
-        """Its derivative by the beliefs of the outer regions."""
-        y = b @ self.consistent.to_inner.T
-        inner = self.inner_weight * (log(y) - self._inner_theta + 1)
-        outer = self.outer_weight * (log(b) - self._outer_theta + 1)
-        return np.asarray(outer + inner @ self.consistent.to_inner)
+    if rows >= SMALL_MATRIX:
+        yield
+        return
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
 
 
-class _Scaled:
-    """The numbers of one plan, divided by its largest weight."""
-
-    def __init__(self, plan: Plan, consistent: Polytope) -> None:
-        layout = plan.layout
-        self.scale = scale_of(plan)
-        per_region = np.array([weight / self.scale for weight in plan.weights])
-        factor: Floats = per_region[layout.region_of] * layout.multiplicity
-        self.outer_weight, self.inner_weight = factor[consistent.outer], factor[consistent.inner]
-        self.outer_theta = plan.theta[consistent.outer]
-        self.inner_theta = plan.theta[consistent.inner]
-        # The entropy of independent atoms that are all uniform.
-        self.largest_entropy = math.fsum(
-            count / self.scale * math.log(size)
-            for count, size in zip(plan.atom_counts, layout.atom_ranges, strict=True)
-        )
-
-
-def scale_of(plan: Plan) -> int:
-    """The largest weight of a free energy, by which it is divided."""
-    return max((abs(weight) for weight in plan.weights), default=0) or 1
-
-
-def _stack(rows: list[Floats], width: int) -> Floats:
-    return np.array(rows).reshape(len(rows), width)
-
-
-def log(values: Floats) -> Floats:
-    """The logarithm, without an infinity for beliefs that have vanished."""
-    return np.log(np.maximum(values, SMALLEST))
+@cache
+def _controller() -> ThreadpoolController:
+    """Finding the libraries takes milliseconds, so they are looked for once."""
+    return ThreadpoolController()
 
 
 class Metric:
@@ -132,10 +58,11 @@ class Metric:
 
     def __init__(self, energy: Energy, b: Floats) -> None:
         self._energy = energy
-        self._alive = b > SMALLEST
+        self._tolerances = energy.tolerances
+        self._alive = b > self._tolerances.zero_belief
         self._b = np.where(self._alive, b, 1.0)
         self.root = np.where(self._alive, np.sqrt(self._b / energy.outer_weight), 0.0)
-        self.onto = Projection(energy.consistent, b, self.root)
+        self.onto = Projection(energy.consistent, b, self.root, energy.tolerances)
 
     def curvatures(self, gradient: Floats) -> tuple[Curvatures, Floats]:
         """The block of the Hessian that is not the identity, and a gradient along its directions.
@@ -143,7 +70,7 @@ class Metric:
         The gradient is one by coordinates; both are brought onto the directions at once.
         """
         to_inner = self._energy.consistent.to_inner
-        y = np.maximum(self._b * self._alive @ to_inner.T, SMALLEST)
+        y = np.maximum(self._b * self._alive @ to_inner.T, self._tolerances.zero_belief)
         inner = to_inner * self.root[:, None, :] / np.sqrt(y)[:, :, None]
         rows = self.onto.complement(np.concatenate([inner, gradient[:, None, :]], axis=1))
         return self._curvatures(rows[:, :-1]), rows[:, -1]
@@ -151,13 +78,14 @@ class Metric:
     def _curvatures(self, inner: Floats) -> Curvatures:
         gram = inner @ _transposed(inner)
         size, turn = eigenvectors(gram)
-        spread = np.sqrt(np.where(size > 1e-14, size, 0.0))
+        spread = np.sqrt(np.where(size > self._tolerances.rounding, size, 0.0))
         lengths = np.where(spread > 0, spread, np.inf)
         weighted = _transposed(turn) * self._energy.inner_weight[:, None, :] @ turn
         bend, mix = eigenvectors(spread[:, :, None] * weighted * spread[:, None, :])
         block = self._energy.inner_weight[:, :, None] * gram
         turn = _transposed(turn / lengths[:, None, :] @ mix)
-        return Curvatures(1 + bend, inner, turn, block, self._energy.inner_weight)
+        least = self._tolerances.zero_curvature
+        return Curvatures(1 + bend, inner, turn, block, self._energy.inner_weight, least)
 
     def relative(self, step: Floats) -> Floats:
         """The largest change of a belief in proportion to the belief."""
@@ -171,6 +99,13 @@ class Curvatures:
     The rows of `turn @ span` are their directions. The product is never formed: it is by far the
     largest of all matrices. The Hessian is the identity plus `span.T @ diag(weights) @ span`, and
     `block` is `diag(weights) @ span @ span.T`.
+
+    values   (S, I)
+    span     (S, I, D)
+    turn     (S, I, I)
+    block    (S, I, I)
+    weights  (S, I)
+    least    curvatures are kept this far from zero
     """
 
     values: Floats
@@ -178,6 +113,7 @@ class Curvatures:
     turn: Floats
     block: Floats
     weights: Floats
+    least: float
 
     def solve(self, gradient: Floats, values: Floats) -> Floats:
         """The inverse Hessian, with these eigenvalues, applied to a gradient."""
@@ -212,12 +148,19 @@ class Curvatures:
     @property
     def magnitudes(self) -> Floats:
         """Absolute values, kept away from zero."""
-        return np.maximum(np.abs(self.values), FLATTEST)
+        return np.maximum(np.abs(self.values), self.least)
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """A Newton step at each point: a direction of descent, and what it says about the point."""
+    """A Newton step at each point: a direction of descent, and what it says about the point.
+
+    change    (S, D) the step
+    slope     (S) by how much the scaled free energy falls along it, to first order
+    residual  (S) the largest change of a belief, in proportion
+    lowest    (S) the smallest curvature
+    flattest  (S) the curvature nearest to zero
+    """
 
     change: Floats
     slope: Floats
@@ -257,14 +200,17 @@ def newton_step(energy: Energy, b: Floats) -> Step:
 
 
 class Projection:
-    """Onto the directions that keep equations, for a stack of scaled equation matrices."""
+    """The projection onto directions that keep all equations, for a batch of points."""
 
-    def __init__(self, consistent: Polytope, b: Floats, root: Floats) -> None:
-        self._chosen = _enough(consistent, b)
+    def __init__(
+        self, consistent: Polytope, b: Floats, root: Floats, tolerances: Tolerances
+    ) -> None:
+        self._ridge = tolerances.ridge
+        self._chosen = _enough(consistent, b, tolerances)
         matrix = consistent.matrix if self._chosen is None else consistent.matrix[self._chosen]
         self._equations = matrix * root[:, None, :]
         self._gram, self._scale = consistent.gram.scaled(root**2, self._chosen)
-        self._inverse = _inverse(self._gram) if self._chosen is None else None
+        self._inverse = _inverse(self._gram, self._ridge) if self._chosen is None else None
 
     def solve(self, right: Floats) -> Floats:
         """Apply the inverse of the gram matrices to rows, one number per equation."""
@@ -277,7 +223,9 @@ class Projection:
         scale = self._scale[:, None, :]
         if self._inverse is not None:
             return np.asarray(right * scale @ self._inverse * scale)
-        return _transposed(solve_scaled(self._gram, _transposed(right * scale))) * scale
+        return (
+            _transposed(solve_scaled(self._gram, _transposed(right * scale), self._ridge)) * scale
+        )
 
     def complement(self, vectors: Floats) -> Floats:
         """The rows without their parts that would change an equation, to full accuracy."""
@@ -287,45 +235,46 @@ class Projection:
         return vectors
 
 
-def _enough(consistent: Polytope, b: Floats) -> Ints | None:
-    """For each point enough equations for all of them to hold; none if all are used."""
-    return consistent.enough(b) if len(consistent.matrix) > MOST_DECOMPOSED else None
+def _enough(consistent: Polytope, b: Floats, tolerances: Tolerances) -> Ints | None:
+    """For each point enough equations for all of them to hold; `None` if all are used."""
+    few = len(consistent.matrix) <= tolerances.decomposed_equations
+    return None if few else consistent.enough(b)
 
 
-def _inverse(gram: Floats) -> Floats:
+def _inverse(gram: Floats, least: float) -> Floats:
     """The inverse of matrices on the span of their equations."""
     values, vectors = eigenvectors(gram)
-    inverse = np.where(values > 1e-13, 1 / np.maximum(values, 1e-13), 0.0)
+    inverse = np.where(values > least, 1 / np.maximum(values, least), 0.0)
     return np.asarray((vectors * inverse[:, None, :]) @ _transposed(vectors))
 
 
 def nearest_consistent(
-    consistent: Polytope, beliefs: Floats, rounds: int = 12
+    consistent: Polytope, beliefs: Floats, tolerances: Tolerances, rounds: int | None = None
 ) -> tuple[Floats, Floats]:
-    """The consistent beliefs of least relative entropy to given ones, and the error that is left.
+    """The consistent beliefs (S, D) of least relative entropy to given ones, and the error left.
 
     Beliefs are multiplied, never added to, so they stay positive however small they are.
     """
     matrix = consistent.matrix
-    log_b, b = log(beliefs), beliefs.copy()
+    log_b, b = np.log(np.maximum(beliefs, tolerances.zero_belief)), beliefs.copy()
     miss = consistent.right_side - b @ matrix.T
     error = np.abs(miss).max(axis=1, initial=0.0)
-    left = np.flatnonzero(error > CONSISTENT)
-    for rounds_left in range(rounds, 0, -1):
-        left = left[error[left] < math.exp(rounds_left - LAST_ROUNDS)]
+    left = np.flatnonzero(error > tolerances.consistent)
+    for _ in range(tolerances.retraction_rounds if rounds is None else rounds):
+        left = left[np.isfinite(error[left])]
         if not len(left):
             break
         before = error[left]
-        enough = _enough(consistent, b[left])
-        change = consistent.gram.solve(b[left], miss[left], enough) @ matrix
+        enough = _enough(consistent, b[left], tolerances)
+        change = consistent.gram.solve(b[left], miss[left], tolerances.ridge, enough) @ matrix
         # A long step would overshoot on the exponential scale.
-        longest = np.abs(change).max(axis=1, initial=1e-300)
-        log_b[left] += change * np.minimum(1.0, 5 / longest)[:, None]
-        b[left] = np.where(beliefs[left] > SMALLEST, np.exp(log_b[left]), 0.0)
+        stride = tolerances.retraction_stride
+        log_b[left] += change * (stride / np.abs(change).max(axis=1, initial=stride))[:, None]
+        b[left] = np.where(beliefs[left] > tolerances.zero_belief, np.exp(log_b[left]), 0.0)
         miss[left] = consistent.right_side - b[left] @ matrix.T
         error[left] = np.abs(miss[left]).max(axis=1, initial=0.0)
-        at_rounding = (error[left] < ROUNDED) & (error[left] > before / 2)
-        left = left[(error[left] > CONSISTENT) & ~at_rounding]
+        at_rounding = (error[left] < tolerances.nearly_consistent) & (error[left] > before / 2)
+        left = left[(error[left] > tolerances.consistent) & ~at_rounding]
     return b, error
 
 

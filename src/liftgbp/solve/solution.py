@@ -1,20 +1,19 @@
-"""What a solver returns: beliefs, a verdict with advice, and the trace of the run."""
+"""What a solver returns: beliefs, how far they can be trusted, and the trace of the run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 
-import numpy as np
-from numpy.typing import NDArray
-
+from liftgbp.plan.plan import Floats
 from liftgbp.solve.verdict import Verdict
 
 
 class Status(Enum):
-    """How a run ended; the text is advice for a person."""
+    """How a run ended."""
 
     CONVERGED = "converged"
     NOT_CONVERGED = "not converged"
@@ -23,18 +22,14 @@ class Status(Enum):
     NO_MINIMUM = "no trustworthy minimum"
 
     @property
-    def advice(self) -> str:
-        """What to make of the numbers, and what to try."""
+    def meaning(self) -> str:
+        """What the status says about the run, in words."""
         return {
             Status.CONVERGED: "neighbouring regions agree on their common marginals",
-            Status.NOT_CONVERGED: "the messages still change: do not trust these numbers; "
-            "try solver='descent', more iterations, or more damping such as 0.9",
-            Status.DIVERGED: "the messages grow without bound: do not trust these numbers; "
-            "try solver='descent', more damping such as 0.9, or other regions",
-            Status.IMPRECISE: "the counts of this domain exceed double precision: do not trust "
-            "these numbers; try solver='descent', or a smaller domain",
-            Status.NO_MINIMUM: "no plausible minimum of the free energy was found: do not trust "
-            "these numbers; try other regions, a sum over counts (sum_over), or smaller weights",
+            Status.NOT_CONVERGED: "message passing has not converged",
+            Status.DIVERGED: "message passing has diverged",
+            Status.IMPRECISE: "the counts of this domain exceed double precision",
+            Status.NO_MINIMUM: "no trustworthy minimum of the free energy was found",
         }[self]
 
 
@@ -42,13 +37,16 @@ class Status(Enum):
 class Point:
     """A stationary point of the free energy.
 
-    `weight` is its share in the answer: zero for a saddle or an implausible point.
+    `weight` is its share in the answer: zero for a saddle or an implausible point. `exact_log_z`
+    is log Z without `plan.log_offset`, with digits for differences to other points if `precise`.
     """
 
-    log_beliefs: NDArray[np.float64]
+    log_beliefs: Floats
     log_z: float
     weight: float
     verdict: Verdict
+    exact_log_z: Decimal
+    precise: bool
 
     def __post_init__(self) -> None:
         self.log_beliefs.setflags(write=False)
@@ -61,18 +59,21 @@ class Solution:
     `log_beliefs` holds normalised log beliefs in the layout of the plan. `trace` tells for each
     iteration the residual (flooding) or the free energies of all starts (descent). `points` are the
     stationary points that descent found, the best first; the beliefs are their mixture. `judged` is
-    the verdict, or what finds it out: sweeps do not ask for it.
+    the verdict on the best point, or what finds it out. `doubt` says in words what is wrong with a
+    run that did not converge, and `remedy` what to try if the answer cannot be trusted.
     """
 
     solver: str
     status: Status
     iterations: int
     residual: float
-    log_beliefs: NDArray[np.float64]
+    log_beliefs: Floats
     log_z: float
-    trace: NDArray[np.float64]
+    trace: Floats
     judged: Verdict | Callable[[], Verdict]
     points: tuple[Point, ...] = ()
+    doubt: str = ""
+    remedy: str = ""
 
     def __post_init__(self) -> None:
         self.log_beliefs.setflags(write=False)
@@ -80,7 +81,7 @@ class Solution:
 
     @cached_property
     def verdict(self) -> Verdict:
-        """How far the best point can be trusted."""
+        """What is known about the best point."""
         return self.judged if isinstance(self.judged, Verdict) else self.judged()
 
     @property
@@ -89,13 +90,26 @@ class Solution:
         return self.status is Status.CONVERGED
 
     @property
+    def flaw(self) -> str:
+        """What keeps the answer from being trusted, in words; empty if nothing does.
+
+        This is the one place that decides about an answer: the solver has converged, the verdict on
+        its best point is sound, and log Z does not fall short of what independent atoms reach.
+        """
+        if not self.converged:
+            return self.doubt or self.status.meaning
+        if self.verdict.flaw:
+            return self.verdict.flaw
+        short = self.verdict.shortfall(self.log_z)
+        return f"log Z is {short:.3g} below what independent atoms reach" if short else ""
+
+    @property
     def trusted(self) -> bool:
         """Whether the numbers can be used."""
-        return self.converged and self.verdict.plausible
+        return not self.flaw
 
     @property
     def reason(self) -> str:
         """Why the numbers cannot be trusted, and what to try; empty if they can."""
-        if self.trusted:
-            return ""
-        return str(self.verdict) if self.converged else self.status.advice
+        flaw = self.flaw
+        return f"{flaw}; {self.remedy}" if flaw and self.remedy else flaw

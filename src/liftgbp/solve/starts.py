@@ -11,9 +11,11 @@ from liftgbp.arrays import Floats
 from liftgbp.plan.plan import Layout
 
 TILT = 0.9
+"""The probability of the value that atoms are tilted towards: far enough to leave the flat point's
+basin, near enough to stay inside the polytope."""
 
 MOST_TILTED = 16
-"""Where there are more values of groups than this, groups are tilted together, so many times."""
+"""If groups have more values than this, all groups are tilted at once, this many times."""
 
 
 Distributions: TypeAlias = dict[int, Floats]
@@ -21,7 +23,7 @@ Distributions: TypeAlias = dict[int, Floats]
 
 
 def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
-    """A stack of beliefs of all entries, as if atoms of each group were independent."""
+    """A batch of beliefs of all entries, as if atoms of each group were independent."""
     starts = starting_distributions(layout, random, seed)
     return np.array([_independent(layout, start) for start in starts])
 
@@ -99,7 +101,7 @@ def _independent(layout: Layout, probabilities: Distributions) -> Floats:
 
 
 def different(points: Iterable[Floats], by: float) -> list[Floats]:
-    """Points without those that differ by less than so much from an earlier one."""
+    """Points without those that differ by less than this from an earlier one."""
     kept: list[Floats] = []
     for own in points:
         if not any(np.abs(own - other).max(initial=0.0) < by for other in kept):

@@ -1,48 +1,33 @@
-"""How far a solution can be trusted: is it stationary, is it a minimum, are its beliefs possible?
+"""How far a point of the free energy can be trusted; `classify` decides, for every solver.
 
-Beliefs of regions that agree with each other need not belong to any joint distribution. What no
-joint distribution allows shows in two ways: the entropy is out of bounds, or atoms exclude each
-other more than their number allows. Three people cannot all differ from each other in one of two
-values.
+Is it stationary, is it a minimum, are its beliefs possible? Beliefs of regions that agree with each
+other need not belong to any joint distribution. What no joint distribution allows shows in two
+ways: the entropy is out of bounds, or atoms exclude each other more than their number allows. Three
+people cannot all differ from each other in one of two values.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
-from liftgbp.arrays import Floats
-from liftgbp.plan.plan import Layout, Plan
-from liftgbp.solve.free_energy import sums_by_region
-
-ORDER_SLACK = 1e-12
-"""Differences of entropies are no more accurate than this, in proportion to what they are of."""
-
-ROUNDING = 1e-14
-FORGIVEN = 1e-3
-"""An entropy that is out of bounds by no more than its noise is possible if that is small, in
-proportion to the bound."""
-
-RAREST = 1e-150
-"""Values that are rarer than this exclude nothing that could be computed."""
-
-COUNT_SLACK = 1e-7
-"""Margins of counts are no more accurate than beliefs are, in proportion."""
-
-NEGLIGIBLE = 50.0
-"""A point whose log Z is so far below a lower bound of the true one contributes nothing."""
+from liftgbp.plan.plan import Floats, Layout, Plan
+from liftgbp.solve.newton import Step, few_threads, nearest_consistent, newton_step
+from liftgbp.solve.problem import Energy, polytope, scale_of, sums_by_region
+from liftgbp.solve.tolerances import Tolerances
 
 
 class Kind(Enum):
-    """What a stationary point of the free energy is."""
+    """What a point of the free energy is."""
 
     MINIMUM = "minimum"
     SADDLE = "saddle"
     BOUNDARY = "minimum on the boundary"
     VALLEY = "any point of a flat valley"
+    UNCHECKED = "not checked"
     UNKNOWN = "unknown"
 
 
@@ -54,14 +39,17 @@ class Verdict:
     curvature      the smallest eigenvalue of the Hessian of F in the metric of the outer regions'
                    entropy; positive at a minimum, `None` where it was not computed
     kind           minimum, saddle, minimum on the boundary (some beliefs are zero), any point of a
-                   flat valley (others are as good), or unknown
+                   flat valley (others are as good), not checked (the Hessian is too large), or
+                   unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds
     count_margin   how far exchangeable atoms are from excluding each other more than their number
                    allows, in proportion; negative where no joint distribution has such pairs
-    log_z          the log partition function that it stands for
-    log_z_bound    what the true one is at least, since independent atoms reach it
-    noise          how far off the entropy and its bound are since beliefs are rounded
+    log_z_bound    what the true log Z is at least, since independent atoms reach it
+    log_z_slack    how far rounding may take a log Z below that bound
+    implausible    what is impossible about the beliefs, in words; empty if nothing is
+    unknown        why the kind is not known, in words; empty if it is
+    region         the number of the region where atoms exclude each other too much
     """
 
     residual: float
@@ -69,50 +57,49 @@ class Verdict:
     kind: Kind
     entropy: float
     entropy_bound: float
-    count_margin: float = math.inf
-    log_z: float = math.inf
-    log_z_bound: float = -math.inf
-    noise: float = 0.0
+    count_margin: float
+    log_z_bound: float
+    log_z_slack: float
+    implausible: str = ""
+    unknown: str = ""
+    region: int | None = None
 
     @property
     def plausible(self) -> bool:
         """Whether entropy, counts and log Z lie within their bounds, up to rounding."""
-        return self._possible_entropy and self._possible_counts and not self._negligible
+        return not self.implausible
 
     @property
-    def _possible_entropy(self) -> bool:
-        slack = 1e-12 * max(self.entropy_bound, 1.0)
-        if self.noise < FORGIVEN * max(self.entropy_bound, 1.0):
-            slack += self.noise
-        return -slack <= self.entropy <= self.entropy_bound + slack
+    def flaw(self) -> str:
+        """What keeps the point from being (part of) an answer, in words; empty if nothing does."""
+        match self.kind:
+            case Kind.SADDLE:
+                return "the beliefs are a saddle of the free energy, not a minimum"
+            case Kind.VALLEY:
+                return "the free energy is flat, so that other beliefs are as good as these"
+            case Kind.UNKNOWN:
+                return self.unknown
+        return self.implausible
 
     @property
-    def _possible_counts(self) -> bool:
-        return not self.count_margin < -COUNT_SLACK
+    def sound(self) -> bool:
+        """Whether the point may be (part of) an answer."""
+        return not self.flaw
 
-    @property
-    def _negligible(self) -> bool:
-        """Whether the point is next to nothing of what independent atoms alone contribute."""
-        return falls_short(self.log_z, self.log_z_bound - NEGLIGIBLE)
+    def shortfall(self, log_z: float) -> float:
+        """By how much a log Z falls short of the bound; zero if it does not, up to rounding."""
+        short = self.log_z_bound - log_z
+        return short if short > self.log_z_slack else 0.0
+
+    def as_valley(self) -> Verdict:
+        """The verdict once another point of the same flat valley has turned up."""
+        return replace(self, kind=Kind.VALLEY)
 
     def __str__(self) -> str:
         curvature = "" if self.curvature is None else f" (smallest curvature {self.curvature:.2g})"
-        return f"{self.kind.value}{curvature}, {self._in_words}, residual {self.residual:.1e}"
-
-    @property
-    def _in_words(self) -> str:
-        if self.plausible:
-            if self.kind is Kind.SADDLE or not falls_short(self.log_z, self.log_z_bound):
-                return "entropy plausible"
-            bound = f"{self.log_z_bound:.6g}"
-            return f"entropy plausible, but log Z alone below its lower bound {bound}"
-        if self._possible_entropy and self._possible_counts:
-            return f"log Z below its lower bound {self.log_z_bound:.6g}: implausible"
-        if self._possible_entropy:
-            return "atoms exclude each other more than their number allows: implausible"
-        if self.entropy < 0:
-            return f"entropy {self.entropy:.4g} is negative: implausible"
-        return f"entropy {self.entropy:.4g} exceeds {self.entropy_bound:.4g}: implausible"
+        unknown = f" ({self.unknown})" if self.unknown else ""
+        plausible = f"implausible ({self.implausible})" if self.implausible else "plausible"
+        return f"{self.kind.value}{curvature}{unknown}, {plausible}, residual {self.residual:.1e}"
 
     def as_dict(self) -> dict[str, object]:
         """The verdict for JSON."""
@@ -129,17 +116,146 @@ class Verdict:
         }
 
 
-def falls_short(log_z: float, bound: float) -> bool:
-    """Whether log Z is below a bound by more than rounding."""
-    slack = 1e-11 * abs(bound) + 1e-9 if math.isfinite(bound) else 0.0
-    return log_z < bound - slack
-
-
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def entropy(plan: Plan, beliefs: Floats) -> float:
+# --- the judge
+
+
+def classify(
+    plan: Plan,
+    beliefs: Floats,
+    *,
+    log_z: float,
+    log_z_bound: float,
+    residual: float,
+    tolerances: Tolerances,
+    step: Step | None = None,
+    unsettled: str = "",
+    entropy: float | None = None,
+) -> Verdict:
+    """The verdict on beliefs, one number per belief entry of the plan.
+
+    `step` is the Newton step at the point; where it is missing, it is computed if that is
+    affordable. `unsettled` says in words why the point is not stationary; empty if it is.
+    `entropy` is the implied entropy in decimal arithmetic, if the point was evaluated in that.
+    """
+    # Runs that diverge leave beliefs that are no numbers.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if step is None and not unsettled and plan.layout.message_entries:
+            step, unsettled = _step_at(plan, beliefs, tolerances)
+        polished = entropy is not None
+        kind, unknown = _kind(plan, beliefs, step, unsettled, polished, tolerances)
+        rounding = 0.0 if polished else _entropy_rounding(plan, beliefs, tolerances)
+        implied = _entropy(plan, beliefs) if entropy is None else entropy
+        bound = entropy_bound(plan, beliefs, tolerances, rounding)
+        margin, region = count_margin(plan, beliefs, tolerances)
+        slack = 0.0
+        if math.isfinite(log_z_bound):
+            slack = tolerances.bound_slack * abs(log_z_bound) + tolerances.level
+        crowded = margin < -tolerances.count_slack
+        if not (implausible := _impossible_entropy(plan, implied, bound, tolerances)):
+            if crowded:
+                implausible = "atoms exclude each other more than their number allows"
+            elif log_z < log_z_bound - tolerances.negligible - slack:
+                implausible = (
+                    f"log Z is {log_z_bound - log_z:.3g} below what independent atoms reach"
+                )
+    return Verdict(
+        residual=residual,
+        curvature=_curvature(plan, step),
+        kind=kind,
+        entropy=implied,
+        entropy_bound=bound,
+        count_margin=margin,
+        log_z_bound=log_z_bound,
+        log_z_slack=slack,
+        implausible=implausible,
+        unknown=unknown,
+        region=region if crowded else None,
+    )
+
+
+def is_small(layout: Layout, tolerances: Tolerances) -> bool:
+    """Whether the Hessian of the free energy can be afforded."""
+    most = tolerances.most_equations
+    fits = layout.belief_entries <= tolerances.most_unknowns and layout.message_entries <= most
+    return fits and len(np.unique(layout.children)) <= most
+
+
+def _step_at(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> tuple[Step | None, str]:
+    """The Newton step at beliefs that need not be quite consistent, and what is wrong with it."""
+    if not is_small(plan.layout, tolerances):
+        return None, ""
+    consistent = polytope(plan.layout)
+    with few_threads(len(consistent.matrix)):
+        outer, error = nearest_consistent(consistent, beliefs[None, consistent.outer], tolerances)
+        if not error[0] <= tolerances.start_consistent:
+            return None, "no consistent beliefs are near"
+        step = newton_step(Energy([plan], consistent, tolerances), outer).row(0)
+    if not step.residual <= tolerances.stationary:
+        return step, f"the free energy still falls: a step changes a belief by {step.residual:.1e}"
+    return step, ""
+
+
+def _kind(
+    plan: Plan,
+    beliefs: Floats,
+    step: Step | None,
+    unsettled: str,
+    polished: bool,
+    tolerances: Tolerances,
+) -> tuple[Kind, str]:
+    """What a point is by its smallest curvature, or why that is not known."""
+    if not plan.layout.message_entries:
+        # Regions that share nothing: beliefs are normalised potentials, and exact.
+        return Kind.MINIMUM, ""
+    if unsettled:
+        return Kind.UNKNOWN, unsettled
+    if step is None:
+        return Kind.UNCHECKED, "the Hessian of the free energy is too large"
+    if step.flattest < tolerances.zero_curvature and scale_of(plan) > tolerances.certain_scale:
+        return Kind.UNKNOWN, "with counts this large, rounding hides whether it is a minimum"
+    rounding = tolerances.curvature_rounding
+    if polished:
+        rounding = tolerances.polished_curvature_rounding
+    if step.lowest < -rounding:
+        return Kind.SADDLE, ""
+    zeros = beliefs[polytope(plan.layout).outer] <= tolerances.zero_belief
+    return Kind.BOUNDARY if zeros.any() else Kind.MINIMUM, ""
+
+
+def _curvature(plan: Plan, step: Step | None) -> float | None:
+    if not plan.layout.message_entries:
+        return 1.0
+    return None if step is None else float(step.lowest)
+
+
+# --- entropy
+
+
+def _impossible_entropy(plan: Plan, entropy: float, bound: float, tolerances: Tolerances) -> str:
+    """Why an implied entropy is impossible, in words; empty if it lies between 0 and its bound."""
+    most = max(bound, 1.0)
+    slack, noise = tolerances.entropy_slack * most, _entropy_noise(plan, tolerances)
+    if noise < tolerances.noise_forgiven * most:
+        slack += noise
+    if -slack <= entropy <= bound + slack:
+        return ""
+    if entropy < 0:
+        return f"the entropy {entropy:.4g} is negative"
+    return f"the entropy {entropy:.4g} exceeds its bound {bound:.4g}"
+
+
+def is_possible(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> bool:
+    """Whether the entropy of beliefs is possible."""
+    rounding = _entropy_rounding(plan, beliefs, tolerances)
+    bound = entropy_bound(plan, beliefs, tolerances, rounding)
+    return not _impossible_entropy(plan, _entropy(plan, beliefs), bound, tolerances)
+
+
+def _entropy(plan: Plan, beliefs: Floats) -> float:
     """The entropy that beliefs imply, in the Kikuchi approximation, atoms in no region left out."""
     return math.fsum(
         weight * own
@@ -147,8 +263,10 @@ def entropy(plan: Plan, beliefs: Floats) -> float:
     )
 
 
-def entropy_bound(plan: Plan, beliefs: Floats, rounding: float = 0.0) -> float:
-    """What the joint entropy of all atoms in regions cannot exceed, but for its own rounding.
+def entropy_bound(
+    plan: Plan, beliefs: Floats, tolerances: Tolerances, rounding: float = 0.0
+) -> float:
+    """What the joint entropy of all atoms in regions cannot exceed, up to its own rounding.
 
     The smaller of two bounds. One is the sum of the entropies of single atoms, less what the atoms
     of any one region have in common. The other is the sum of the entropies of all atoms in some
@@ -165,41 +283,21 @@ def entropy_bound(plan: Plan, beliefs: Floats, rounding: float = 0.0) -> float:
     total = math.fsum(n * h for n, h in zip(plan.atom_counts, singles, strict=True))
     bound = total - max(in_common, default=0.0)
     if layout.order_choices:
-        bound = min(bound, _entropy_in_order(plan, beliefs) + ORDER_SLACK * total + rounding)
+        in_order = _entropy_in_order(plan, beliefs)
+        bound = min(bound, in_order + tolerances.entropy_slack * total + rounding)
     return bound
 
 
-def count_margin(plan: Plan, beliefs: Floats) -> float:
-    """How far pairs of exchangeable atoms are from what no joint distribution allows.
-
-    Say that m atoms have a value with probability p each, and any two of them with probability q.
-    How many have it is a whole number S, so (S - k)(S - k - 1) is never negative for a whole k, and
-    its mean is m (m-1) q - 2 k m p + k (k+1). The k next to the mean of S makes it smallest. The
-    result is by how much q exceeds what that requires, in proportion to p squared.
-    """
-    layout, margin = plan.layout, math.inf
-    for (region, one, other), atoms in zip(layout.alike_pairs, plan.alike_counts, strict=True):
-        table = layout.full_table(region, beliefs, missing=0.0)
-        pair = table.sum(axis=tuple(k for k in range(table.ndim) if k not in {one, other}))
-        single = (pair.sum(axis=0) + pair.sum(axis=1)) / 2
-        share = single[single > RAREST]
-        below = np.floor(float(atoms) * share) / atoms
-        least = below * (2 * share - below - 1 / atoms) / (1 - 1 / atoms)
-        excess = (np.diagonal(pair)[single > RAREST] - least) / share**2
-        margin = min(margin, float(excess.min(initial=math.inf)))
-    return margin
-
-
-def entropy_rounding(plan: Plan, beliefs: Floats) -> float:
+def _entropy_rounding(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> float:
     """How far off the entropy of beliefs may be: large terms of both signs cancel in it."""
     entropies = _entropies(plan.layout, beliefs)
     terms = (abs(weight) * own for weight, own in zip(plan.weights, entropies, strict=True))
-    return ROUNDING * math.fsum(terms)
+    return tolerances.rounding * math.fsum(terms)
 
 
-def entropy_noise(plan: Plan) -> float:
-    """How far off an entropy is since beliefs are rounded, however small it is."""
-    return ROUNDING * math.fsum(abs(weight) for weight in plan.weights)
+def _entropy_noise(plan: Plan, tolerances: Tolerances) -> float:
+    """How far off an entropy is because beliefs are rounded, however small it is."""
+    return tolerances.rounding * math.fsum(abs(weight) for weight in plan.weights)
 
 
 def _entropy_in_order(plan: Plan, beliefs: Floats) -> float:
@@ -244,3 +342,30 @@ def atom_marginal(plan: Plan, beliefs: Floats, atom: int) -> Floats:
     axis = layout.atom_of_axis[region].index(atom)
     table = layout.full_table(region, beliefs, missing=0.0)
     return np.asarray(table.sum(axis=tuple(k for k in range(table.ndim) if k != axis)))
+
+
+# --- counts
+
+
+def count_margin(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> tuple[float, int | None]:
+    """How far pairs of exchangeable atoms are from what no joint distribution allows, and where.
+
+    Say that m atoms have a value with probability p each, and any two of them with probability q.
+    How many have it is a whole number S, so (S - k)(S - k - 1) is never negative for a whole k, and
+    its mean is m (m-1) q - 2 k m p + k (k+1). The k next to the mean of S makes it smallest. The
+    result is by how much q exceeds what that requires, in proportion to p squared, for the region
+    where that is least.
+    """
+    layout, rarest = plan.layout, tolerances.rarest_value
+    margin, where = math.inf, None
+    for (region, one, other), atoms in zip(layout.alike_pairs, plan.alike_counts, strict=True):
+        table = layout.full_table(region, beliefs, missing=0.0)
+        pair = table.sum(axis=tuple(k for k in range(table.ndim) if k not in {one, other}))
+        single = (pair.sum(axis=0) + pair.sum(axis=1)) / 2
+        share = single[single > rarest]
+        below = np.floor(float(atoms) * share) / atoms
+        least = below * (2 * share - below - 1 / atoms) / (1 - 1 / atoms)
+        excess = (np.diagonal(pair)[single > rarest] - least) / share**2
+        if (own := float(excess.min(initial=math.inf))) < margin:
+            margin, where = own, region
+    return margin, where

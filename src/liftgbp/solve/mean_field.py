@@ -14,37 +14,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.plan.plan import Layout, Plan
 from liftgbp.solve.starts import TILT, different, starting_distributions
+from liftgbp.solve.tolerances import Tolerances
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-MOST_ENTRIES = 10**6
-
-TILTS, MOST_ENTRIES_FOR_TILTS = (0.7, 0.9, 0.97, 0.99), 10**5
-"""How far atoms are tilted, where tables are small enough for more than one choice."""
-
-FOLLOWED, ROUNDS = 4, 10
-"""How many of the best products are made better, and in how many rounds."""
-
-ALIKE = 0.05
-"""Products whose probabilities differ by less are on their way to the same one."""
-
-RAREST = -200.0
-"""The log of the smallest probability of a value."""
-
-ROUNDING = 1e-14
-"""What is taken off a bound, in proportion to the terms that it is summed up from."""
-
-MOST_NUMBERS = 4 * 10**6
-"""The size of the largest array; longer stacks are worked off in parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,24 +40,24 @@ class Products:
     log_beliefs: list[Floats]
 
 
-def log_z_of_independent_atoms(plan: Plan) -> float:
+def log_z_of_independent_atoms(plan: Plan, tolerances: Tolerances) -> float:
     """The largest that was found for independent atoms; minus infinity if that is unknown."""
-    products = best_products([plan])
+    products = best_products([plan], tolerances)
     return -math.inf if products is None else products.bounds[0]
 
 
-def best_products(plans: Sequence[Plan]) -> Products | None:
-    """The best products that were found for plans with one layout, none if there are none.
+def best_products(plans: Sequence[Plan], tolerances: Tolerances) -> Products | None:
+    """The best products that were found for plans with one layout, `None` if there are none.
 
     Hard formulas rule independent atoms out.
     """
     layout = plans[0].layout
-    if not _all_states_are_possible(layout):
+    if not _all_states_are_possible(layout, tolerances):
         return None
-    start = _start(layout)
-    together = max(1, MOST_NUMBERS // (layout.belief_entries * len(start.logs.T)))
+    start = _start(layout, tolerances)
+    together = max(1, tolerances.most_numbers // (layout.belief_entries * len(start.logs.T)))
     parts = [
-        _MeanField(plans[first : first + together], start).best()
+        _MeanField(plans[first : first + together], start, tolerances).best()
         for first in range(0, len(plans), together)
     ]
     return Products(
@@ -85,8 +66,8 @@ def best_products(plans: Sequence[Plan]) -> Products | None:
     )
 
 
-def _all_states_are_possible(layout: Layout) -> bool:
-    if not layout.shapes or layout.belief_entries > MOST_ENTRIES:
+def _all_states_are_possible(layout: Layout, tolerances: Tolerances) -> bool:
+    if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
         return False
     states = np.add.reduceat(layout.multiplicity, layout.region_starts)
     return bool(states.tolist() == [math.prod(shape) for shape in layout.shapes])
@@ -108,9 +89,19 @@ class _Start:
     logs: Floats
 
 
-@lru_cache(maxsize=8)
-def _start(layout: Layout) -> _Start:
-    tilts = TILTS if layout.belief_entries <= MOST_ENTRIES_FOR_TILTS else (TILT,)
+_starts: WeakKeyDictionary[Layout, _Start] = WeakKeyDictionary()
+
+
+def _start(layout: Layout, tolerances: Tolerances) -> _Start:
+    """The products to start from; they live as long as their layout."""
+    if layout not in _starts:
+        _starts[layout] = _make_start(layout, tolerances)
+    return _starts[layout]
+
+
+def _make_start(layout: Layout, tolerances: Tolerances) -> _Start:
+    few = layout.belief_entries <= tolerances.most_tilted_entries
+    tilts = tolerances.product_tilts if few else (TILT,)
     sizes = np.array(layout.atom_ranges)
     first = np.cumsum(sizes) - sizes
     logs = [
@@ -118,12 +109,13 @@ def _start(layout: Layout) -> _Start:
         for distributions in starting_distributions(layout, random=0, seed=0, tilts=tilts)
     ]
     kind = np.repeat(np.arange(len(sizes)), sizes)
-    return _Start(
-        first, kind, _values_of_entries(layout, first, int(sizes.sum())), np.array(logs).T
-    )
+    counts = _values_of_entries(layout, first, int(sizes.sum()), tolerances)
+    return _Start(first, kind, counts, np.array(logs).T)
 
 
-def _values_of_entries(layout: Layout, first: Ints, values: int) -> Floats | csr_array:
+def _values_of_entries(
+    layout: Layout, first: Ints, values: int, tolerances: Tolerances
+) -> Floats | csr_array:
     entries, columns = [], []
     regions = zip(layout.shapes, layout.representatives, layout.atom_of_axis, strict=True)
     for start, (shape, states, atoms) in zip(layout.region_starts, regions, strict=True):
@@ -132,7 +124,7 @@ def _values_of_entries(layout: Layout, first: Ints, values: int) -> Floats | csr
             columns.append(first[atom] + digits)
     places = np.concatenate(entries), np.concatenate(columns)
     shape = layout.belief_entries, values
-    if math.prod(shape) > MOST_NUMBERS:
+    if math.prod(shape) > tolerances.most_dense_numbers:
         # Importing it takes longer than solving a small model.
         from scipy.sparse import csr_array
 
@@ -143,10 +135,11 @@ def _values_of_entries(layout: Layout, first: Ints, values: int) -> Floats | csr
 
 
 class _MeanField:
-    """Products for a stack of plans; the axes of arrays are values or entries, plans, products."""
+    """Products for a batch of plans; the axes of arrays are values or entries, plans, products."""
 
-    def __init__(self, plans: Sequence[Plan], start: _Start) -> None:
+    def __init__(self, plans: Sequence[Plan], start: _Start, tolerances: Tolerances) -> None:
         layout = plans[0].layout
+        self._tolerances = tolerances
         self._start = start
         self._offsets = np.array([plan.log_offset for plan in plans])
         weights = np.array([[float(weight) for weight in plan.weights] for plan in plans])
@@ -161,13 +154,14 @@ class _MeanField:
         starts = np.repeat(self._start.logs[:, None, :], plans, axis=1)
         values, _ = self._evaluate(starts)
         bounds = values.max(axis=1)
-        followed = np.argsort(-values, axis=1)[:, :FOLLOWED]
+        followed = np.argsort(-values, axis=1)[:, : self._tolerances.products_followed]
         logs = np.take_along_axis(starts, followed[None], axis=2)
-        for _ in range(ROUNDS):
+        for _ in range(self._tolerances.product_rounds):
             values, slopes = self._evaluate(logs)
             bounds = np.maximum(bounds, values.max(axis=1))
             logs = self._normalised((logs + self._normalised(slopes)) / 2)
-        own = [np.array(different(np.exp(logs[:, plan].T), by=ALIKE)) for plan in range(plans)]
+        apart = self._tolerances.products_apart
+        own = [np.array(different(np.exp(logs[:, plan].T), by=apart)) for plan in range(plans)]
         return Products(
             bounds.tolist(), [np.asarray(self._start.counts @ np.log(rows).T).T for rows in own]
         )
@@ -179,7 +173,7 @@ class _MeanField:
     def _evaluate(self, logs: Floats) -> tuple[Floats, Floats]:
         """The bound that each product gives, and its slopes by the share of each value per atom."""
         terms = self._theta[:, :, None] * np.exp(self._log_beliefs(logs))
-        energy = terms.sum(axis=0) - ROUNDING * np.abs(terms).sum(axis=0)
+        energy = terms.sum(axis=0) - self._tolerances.rounding * np.abs(terms).sum(axis=0)
         entropy = -(self._atoms[:, :, None] * np.exp(logs) * logs).sum(axis=0)
         slopes = (self._start.counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
         slopes = slopes * np.exp(-logs) / self._atoms[:, :, None]
@@ -188,5 +182,6 @@ class _MeanField:
     def _normalised(self, logs: Floats) -> Floats:
         """Logs of unnormalised probabilities as those of distributions, none of them too small."""
         first, kind = self._start.first, self._start.kind
-        logs = np.maximum(logs - np.maximum.reduceat(logs, first)[kind], RAREST)
+        least = self._tolerances.rarest_log
+        logs = np.maximum(logs - np.maximum.reduceat(logs, first)[kind], least)
         return np.asarray(logs - np.log(np.add.reduceat(np.exp(logs), first))[kind])

@@ -1,0 +1,338 @@
+"""From the ends of many descents to an answer: distinct points, their verdicts, their mixture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+
+from liftgbp.errors import InputError
+from liftgbp.plan.plan import Floats, Plan
+from liftgbp.solve.newton import Step, newton_step
+from liftgbp.solve.precision import Polished, is_comparable, needs_digits, polish
+from liftgbp.solve.problem import Energy, scale_of
+from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.tolerances import Tolerances
+from liftgbp.solve.verdict import classify, is_possible
+
+REMEDY = (
+    "try a sum over counts (sum_over='auto', --sum-over auto), other regions "
+    "(regions='auto', --regions auto), or smaller weights"
+)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class End:
+    """Where one start has ended: its row in a batch of free energies, and the last Newton step.
+
+    `falls_inwards` says that it lies on the boundary, but the free energy falls away from there.
+    """
+
+    energy: Energy
+    row: int
+    outer: Floats
+    value: float
+    step: Step
+    settled: bool
+    iterations: int
+    trace: tuple[float, ...]
+    falls_inwards: bool = False
+
+    @property
+    def scale(self) -> int:
+        """What the value was divided by."""
+        return self.energy.scale[self.row]
+
+    @property
+    def beliefs(self) -> Floats:
+        """The beliefs of all regions."""
+        return self.energy.consistent.all_entries(self.outer)
+
+    @property
+    def unsettled(self) -> str:
+        """Why it is not stationary, in words; empty if it is."""
+        if not self.settled:
+            return "the descent has not settled"
+        if self.falls_inwards:
+            return "the free energy falls away from beliefs that rounding made zero"
+        return ""
+
+
+def solutions_of(
+    plans: Sequence[Plan],
+    ends: Sequence[list[End]],
+    lower_bounds: Sequence[float],
+    tolerances: Tolerances,
+) -> list[Solution]:
+    """For each plan, the mixture of the minima among the ends of all its starts.
+
+    An answer below a lower bound of log Z is not trusted.
+    """
+    if not all(ends):
+        raise InputError("no consistent beliefs were found to start from; try solver=Flooding()")
+    found = [_marked(_distinct(own, tolerances), tolerances) for own in ends]
+    polished = _polish(plans, found, tolerances)
+    return [
+        _solution(
+            own,
+            *_weighted(
+                plan,
+                own,
+                [_point(plan, end, polished.get(id(end)), bound, tolerances) for end in distinct],
+                bound,
+                tolerances,
+            ),
+        )
+        for plan, own, distinct, bound in zip(plans, ends, found, lower_bounds, strict=True)
+    ]
+
+
+def _solution(ends: list[End], points: list[Point], doubt: str) -> Solution:
+    good = [point for point in points if point.weight > 0]
+    shown = good or points[:1]
+    return Solution(
+        solver="descent",
+        status=Status.CONVERGED if good else Status.NO_MINIMUM,
+        iterations=max(end.iterations for end in ends),
+        residual=max(point.verdict.residual for point in shown),
+        log_beliefs=_mixture(shown),
+        log_z=_log_sum([point.log_z for point in shown]),
+        trace=float(ends[0].scale) * _columns([list(end.trace) for end in ends]),
+        judged=shown[0].verdict,
+        points=tuple(points),
+        doubt=doubt,
+        remedy=REMEDY,
+    )
+
+
+def _columns(traces: list[list[float]]) -> Floats:
+    """Traces side by side; parts of a batch that ended early stay where they are."""
+    longest = max(map(len, traces))
+    return np.array([own + own[-1:] * (longest - len(own)) for own in traces]).T
+
+
+# --- distinct ends
+
+
+def _distinct(ends: list[End], tolerances: Tolerances) -> list[End]:
+    """One of all the starts that reached the same end, those that settled first.
+
+    Beliefs that are zero stay so, so a point without zeros may be the better one. Where tiny
+    beliefs have lost their digits, curvatures are too small, never too large.
+    """
+
+    def best_first(end: End) -> tuple[bool, float, int, float]:
+        zeros = int((end.outer <= tolerances.zero_belief).sum())
+        return not end.settled, round(end.value, 12), zeros, -float(end.step.lowest)
+
+    kept: list[End] = []
+    for end in sorted(ends, key=best_first):
+        same = tolerances.same
+        if not end.settled:
+            same = max(same, tolerances.unsettled_same * float(end.step.residual))
+        if not any(np.abs(end.outer - other.outer).max(initial=0.0) < same for other in kept):
+            kept.append(end)
+    return kept
+
+
+def _marked(ends: list[End], tolerances: Tolerances) -> list[End]:
+    """The ends with a mark on those that only rounding holds on the boundary."""
+    return [
+        replace(end, falls_inwards=True) if _falls_inwards(end, ends, tolerances) else end
+        for end in ends
+    ]
+
+
+def _falls_inwards(end: End, others: list[End], tolerances: Tolerances) -> bool:
+    """Whether the free energy falls from a point on the boundary towards the end of another start.
+
+    Then the minimum lies between them, where curvature is lost in rounding.
+    """
+    if (end.outer > tolerances.zero_belief).all():
+        return False
+    inwards = np.array([other.outer for other in others]) - end.outer
+    energy = end.energy[np.array([end.row])]
+    gradient = energy.gradient(end.outer + tolerances.inwards * inwards)
+    slope = np.einsum("sd,sd->s", gradient, inwards)
+    size = np.einsum("sd,sd->s", np.abs(gradient), np.abs(inwards))
+    # A point that has not quite settled has a slope of its own.
+    slack = max(tolerances.rounding, float(end.step.residual))
+    return bool((slope < -slack * size).any())
+
+
+# --- digits
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Closer:
+    """What polishing makes of an end, with the Newton step there."""
+
+    polished: Polished
+    step: Step
+
+
+def _polish(
+    plans: Sequence[Plan], ends: Sequence[list[End]], tolerances: Tolerances
+) -> dict[int, _Closer]:
+    """The ends that need more digits than doubles have, by their identity."""
+    rough = [
+        (plan, end)
+        for plan, own in zip(plans, ends, strict=True)
+        for end in own
+        if _is_rough(plan, end, tolerances)
+    ]
+    if not rough:
+        return {}
+    consistent = rough[0][1].energy.consistent
+    outer = [end.outer for _, end in rough]
+    found = polish([plan for plan, _ in rough], consistent, outer, tolerances)
+    done = [(plan, end, one) for (plan, end), one in zip(rough, found, strict=True)]
+    closer: dict[int, _Closer] = {}
+    for part in consistent.batches(done, tolerances.most_numbers):
+        energy = Energy([plan for plan, _, _ in part], consistent, tolerances)
+        steps = newton_step(energy, np.array([one.outer for _, _, one in part]))
+        for k, (_, end, one) in enumerate(part):
+            closer[id(end)] = _Closer(one, steps.row(k))
+    return closer
+
+
+def _is_rough(plan: Plan, end: End, tolerances: Tolerances) -> bool:
+    """Whether rounding would show in the marginals, in log Z or in the share of a point."""
+    if end.falls_inwards or end.step.lowest < -tolerances.flat:
+        return False
+    if not end.settled:
+        small = len(end.outer) <= tolerances.most_polished
+        return small and bool(end.step.residual < tolerances.nearly_settled)
+    return bool(end.step.flattest < tolerances.flat) or needs_digits(plan, tolerances)
+
+
+def _point(
+    plan: Plan, end: End, closer: _Closer | None, lower_bound: float, tolerances: Tolerances
+) -> Point:
+    outer, step, unsettled = end.outer, end.step, end.unsettled
+    residual = float(end.step.residual)
+    free_energy, entropy = Decimal(end.value) * end.scale, None
+    precise = is_comparable(plan, tolerances)
+    if closer is not None and closer.polished.residual <= tolerances.polished:
+        # What polishing moves may be more than what decides between minimum and saddle.
+        outer, residual = closer.polished.outer, closer.polished.residual
+        free_energy, entropy = closer.polished.free_energy, float(closer.polished.entropy)
+        step, unsettled, precise = closer.step, "", True
+    elif closer is not None and residual > tolerances.same:
+        unsettled = "decimal arithmetic does not confirm the point"
+    beliefs = end.energy.consistent.all_entries(outer)
+    log_z = float(Decimal(plan.log_offset) - free_energy)
+    verdict = classify(
+        plan,
+        beliefs,
+        log_z=log_z,
+        log_z_bound=lower_bound,
+        residual=residual,
+        tolerances=tolerances,
+        step=step,
+        unsettled=unsettled,
+        entropy=entropy,
+    )
+    with np.errstate(divide="ignore"):
+        return Point(np.log(beliefs), log_z, 0.0, verdict, -free_energy, precise)
+
+
+# --- the mixture
+
+
+def _weighted(
+    plan: Plan, ends: list[End], points: list[Point], lower_bound: float, tolerances: Tolerances
+) -> tuple[list[Point], str]:
+    """The points with their shares, best first, and what is missing from them, in words.
+
+    What is no plausible minimum has no share.
+    """
+    if scale_of(plan) <= tolerances.certain_scale:
+        points = _with_valleys(points, tolerances)
+    points = sorted(points, key=lambda p: (not p.verdict.sound, -p.exact_log_z))
+    points = _apart(points, tolerances)
+    good = [point for point in points if point.verdict.sound]
+    if not good:
+        return points, points[0].verdict.flaw
+    best = good[0].exact_log_z
+    shares = np.exp([float(point.exact_log_z - best) for point in good])
+    total = good[0].log_z + float(np.log(shares.sum()))
+    if short := good[0].verdict.shortfall(total):
+        return points, f"log Z is {short:.3g} below what independent atoms reach"
+    weighted = [
+        replace(point, weight=float(share))
+        for point, share in zip(good, shares / shares.sum(), strict=True)
+    ]
+    if _has_unsettled_rival(plan, ends, weighted, tolerances):
+        return points, "a point that weighs as much as the best one has not settled"
+    return weighted + points[len(good) :], ""
+
+
+def _with_valleys(points: list[Point], tolerances: Tolerances) -> list[Point]:
+    """Points with a mark on flat ones that others are as good as: beliefs are open there."""
+
+    def is_flat(point: Point) -> bool:
+        curvature = point.verdict.curvature or 0.0
+        return point.verdict.sound and abs(curvature) < tolerances.zero_curvature
+
+    def equals(one: Point, other: Point) -> bool:
+        level = tolerances.level
+        return math.isclose(one.log_z, other.log_z, rel_tol=level, abs_tol=level)
+
+    flat = [point for point in points if is_flat(point)]
+    in_valleys = [p for p in flat if any(p is not other and equals(p, other) for other in flat)]
+    return [
+        replace(p, verdict=p.verdict.as_valley()) if any(p is q for q in in_valleys) else p
+        for p in points
+    ]
+
+
+def _apart(points: list[Point], tolerances: Tolerances) -> list[Point]:
+    """The points without those that polishing moved to the same place as an earlier one."""
+    kept: list[Point] = []
+    beliefs: list[Floats] = []
+    for point in points:
+        own = np.exp(point.log_beliefs)
+        if not any(np.abs(own - other).max(initial=0.0) < tolerances.same for other in beliefs):
+            kept.append(point)
+            beliefs.append(own)
+    return kept
+
+
+def _has_unsettled_rival(
+    plan: Plan, ends: list[End], minima: list[Point], tolerances: Tolerances
+) -> bool:
+    """Whether a part of the answer is missing.
+
+    Where many beliefs are tiny, a point may have come to rest except for these, so that it is not
+    known what it is. If it weighs as much as the minima, these alone are not the answer.
+    """
+    best = max(point.log_z for point in minima)
+    for end in ends:
+        scale = float(end.scale)
+        log_z = plan.log_offset - end.value * scale
+        at_rest = -float(end.step.slope) * scale < tolerances.rival_at_rest
+        if end.settled or not at_rest or abs(log_z - best) > tolerances.rival_log_z:
+            continue
+        beliefs = end.beliefs
+        same = tolerances.rival_apart * beliefs.max(initial=0.0)
+        near = (np.abs(np.exp(p.log_beliefs) - beliefs).max(initial=0.0) < same for p in minima)
+        if not any(near) and is_possible(plan, beliefs, tolerances):
+            return True
+    return False
+
+
+def _mixture(points: Sequence[Point]) -> Floats:
+    if len(points) == 1:
+        return points[0].log_beliefs
+    mixed = sum(point.weight * np.exp(point.log_beliefs) for point in points)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(mixed))
+
+
+def _log_sum(values: Sequence[float]) -> float:
+    top = max(values)
+    return top + float(np.log(np.exp(np.array(values) - top).sum()))

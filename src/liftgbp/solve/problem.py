@@ -1,0 +1,381 @@
+"""The minimisation problem: consistent beliefs, and the lifted Kikuchi free energy over them.
+
+The belief of an inner region is a marginal of the beliefs above it, so everything is a linear
+function of the beliefs b of the outer regions. That all regions agree and sum to one is a set of
+linear equations A b = r between those (`Polytope`). Neither depends on domain sizes or weights.
+`Gram` forms the products A diag(w) A' that Newton steps solve with, `Energy` evaluates F.
+
+Shapes: S points of a batch, D entries of outer regions, I entries of inner regions, E equations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence, Set
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from liftgbp.plan.plan import Floats, Ints, Layout, Plan
+from liftgbp.solve.tolerances import Tolerances
+
+MOST_KEPT = 2**28
+"""Bytes of polytopes that are kept for the next run on the same layout: sweeps and sums over counts
+use a handful of small ones, while a single large one takes hundreds of megabytes."""
+
+MANY_REGIONS = 10**4
+"""From this many regions on, sums by region are taken in one go; each has a few terms then."""
+
+Row = TypeVar("Row")
+
+
+# --- the free energy of a plan
+
+
+def log_z(plan: Plan, log_beliefs: Floats) -> float:
+    """The log partition function that normalised beliefs stand for: minus the free energy."""
+    energy = plan.layout.multiplicity * np.exp(log_beliefs) * (log_beliefs - plan.theta)
+    sums = sums_by_region(plan.layout, energy)
+    parts = (weight * total for weight, total in zip(plan.weights, sums, strict=True) if weight)
+    return plan.log_offset - math.fsum(parts)
+
+
+def sums_by_region(layout: Layout, values: Floats) -> list[float]:
+    """The sum of the entries of each region; correctly rounded unless there are many regions."""
+    if len(layout.shapes) >= MANY_REGIONS:
+        totals: list[float] = np.add.reduceat(values, layout.region_starts).tolist()
+        return totals
+    return [math.fsum(values[layout.region_slice(r)]) for r in range(len(layout.shapes))]
+
+
+def scale_of(plan: Plan) -> int:
+    """The largest weight of a free energy, by which it is divided."""
+    return max((abs(weight) for weight in plan.weights), default=0) or 1
+
+
+# --- consistent beliefs
+
+
+class Gram:
+    """The matrices `A @ diag(w) @ A.T` of equations A, for batches of weights w.
+
+    Each equation is about a few regions, so nearly all products of two equations vanish. Which do
+    not is known from the equations alone, and only those are summed.
+    """
+
+    def __init__(self, matrix: Floats) -> None:
+        self._size = len(matrix)
+        columns, rows = np.nonzero(matrix.T)
+        values = matrix[rows, columns]
+        here, there = _pairs(np.bincount(columns, minlength=matrix.shape[1]))
+        place = rows[here] * self._size + rows[there]
+        order = np.argsort(place, kind="stable")
+        self._places, self._starts = np.unique(place[order], return_index=True)
+        self._columns = columns[here[order]]
+        self._factors = (values[here] * values[there])[order]
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes."""
+        return sum(a.nbytes for a in (self._places, self._starts, self._columns, self._factors))
+
+    def __call__(self, weights: Floats) -> Floats:
+        """The matrices (S, E, E) of weights (S, D)."""
+        gram = np.zeros((len(weights), self._size * self._size))
+        if len(self._places):
+            terms = weights[:, self._columns] * self._factors
+            gram[:, self._places] = np.add.reduceat(terms, self._starts, axis=1)
+        return gram.reshape(len(weights), self._size, self._size)
+
+    def scaled(self, weights: Floats, equations: Ints | None = None) -> tuple[Floats, Floats]:
+        """The matrices with a unit diagonal, and what their rows were multiplied by.
+
+        Equations between tiny beliefs are tiny; scaled they keep their digits. `equations` (S, e)
+        picks some equations for each point.
+        """
+        gram = self(weights)
+        if equations is not None:
+            points = np.arange(len(gram))[:, None, None]
+            gram = gram[points, equations[:, :, None], equations[:, None, :]]
+        diagonal = np.einsum("sii->si", gram)
+        scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
+        gram *= scale[:, :, None]
+        gram *= scale[:, None, :]
+        return gram, scale
+
+    def solve(
+        self, weights: Floats, right: Floats, ridge: float, equations: Ints | None = None
+    ) -> Floats:
+        """What the matrices of weights take to right sides (S, E).
+
+        For equations that are left out the result is zero.
+        """
+        gram, scale = self.scaled(weights, equations)
+        asked = right if equations is None else np.take_along_axis(right, equations, axis=1)
+        solved = solve_scaled(gram, (asked * scale)[:, :, None], ridge)[:, :, 0] * scale
+        return solved if equations is None else spread(solved, equations, right.shape)
+
+
+def solve_scaled(gram: Floats, right: Floats, ridge: float) -> Floats:
+    """What matrices with a unit diagonal take to right sides, up to rounding and a small ridge.
+
+    The diagonal of `gram` is overwritten.
+    """
+    np.einsum("sii->si", gram)[...] = 1 + ridge
+    return np.asarray(np.linalg.solve(gram, right), dtype=np.float64)
+
+
+def spread(values: Floats, places: Ints, shape: tuple[int, ...]) -> Floats:
+    """An array of zeros with values at places of its last axis."""
+    full = np.zeros(shape)
+    np.put_along_axis(full, places, values, axis=-1)
+    return full
+
+
+def _pairs(lengths: Ints) -> tuple[Ints, Ints]:
+    """All pairs of positions inside each of the segments of these lengths.
+
+    >>> [positions.tolist() for positions in _pairs(np.array([2, 0, 1]))]
+    [[0, 0, 1, 1, 2], [0, 1, 0, 1, 2]]
+    """
+    start = np.cumsum(lengths) - lengths
+    own = np.repeat(lengths, lengths)
+    here = np.repeat(np.arange(len(own)), own)
+    within = np.arange(len(here)) - np.repeat(np.cumsum(own) - own, own)
+    return here, np.repeat(start, lengths)[here] + within
+
+
+@dataclass(frozen=True, eq=False)
+class Polytope:
+    """Consistent beliefs: `matrix @ b == right_side` for the beliefs b of the outer regions.
+
+    outer       (D) the belief entries of outer regions, which receive no messages
+    inner       (I) all other belief entries
+    to_inner    (I, D) the beliefs of inner regions are `to_inner @ b`
+    matrix      (E, D)
+    right_side  (E)
+    messages    for each message between regions whose beliefs are known without it, its equations,
+                padded with the first one. Their sum says that both regions are normalised, so any
+                one of them follows from the others
+    children    (E) the inner entry that an equation of a message is about
+    """
+
+    layout: Layout
+    outer: Ints
+    inner: Ints
+    to_inner: Floats
+    matrix: Floats
+    right_side: Floats
+    messages: Ints
+    children: Ints
+
+    @cached_property
+    def gram(self) -> Gram:
+        """The products of equations, weighted by beliefs."""
+        return Gram(self.matrix)
+
+    @property
+    def nbytes(self) -> int:
+        """The memory that it takes, with its products."""
+        return self.to_inner.nbytes + self.matrix.nbytes + self.gram.nbytes
+
+    def enough(self, outer_beliefs: Floats) -> Ints:
+        """For each point, the numbers of equations from which the others follow.
+
+        Of each message the equation between the largest beliefs is left out: its rounding exceeds
+        everything that tiny beliefs have to say.
+        """
+        size = self.layout.multiplicity[self.inner] * (outer_beliefs @ self.to_inner.T)
+        largest = size[:, self.children[self.messages]].argmax(axis=2)
+        kept = np.ones((len(outer_beliefs), len(self.matrix)), dtype=bool)
+        left_out = np.take_along_axis(self.messages[None], largest[:, :, None], axis=2)[:, :, 0]
+        np.put_along_axis(kept, left_out, values=False, axis=1)
+        return np.nonzero(kept)[1].reshape(len(outer_beliefs), -1)
+
+    def all_entries(self, outer_beliefs: Floats) -> Floats:
+        """The beliefs of all regions from those of the outer ones; the last axis is the entry."""
+        shape = (*outer_beliefs.shape[:-1], self.layout.belief_entries)
+        beliefs = np.empty(shape)
+        beliefs[..., self.outer] = outer_beliefs
+        beliefs[..., self.inner] = outer_beliefs @ self.to_inner.T
+        return beliefs
+
+    def batches(self, rows: Sequence[Row], most_numbers: int) -> Iterator[Sequence[Row]]:
+        """Rows in batches whose arrays have at most this many numbers, or that are one row."""
+        numbers = (len(self.matrix) + len(self.inner)) * len(self.outer)
+        together = max(1, most_numbers // max(1, numbers))
+        for first in range(0, len(rows), together):
+            yield rows[first : first + together]
+
+
+_kept: WeakKeyDictionary[Layout, Polytope] = WeakKeyDictionary()
+
+
+def polytope(layout: Layout) -> Polytope:
+    """The consistent beliefs of a layout; a few that were used last are kept."""
+    found = _kept.pop(layout, None) or _polytope(layout)
+    # The order of a dictionary is that of insertion, so the least recently used comes first.
+    _kept[layout] = found
+    total = sum(own.nbytes for own in _kept.values())
+    for oldest in list(_kept):
+        if total <= MOST_KEPT:
+            break
+        total -= _kept.pop(oldest).nbytes
+    return found
+
+
+def _polytope(layout: Layout) -> Polytope:
+    is_inner = np.zeros(layout.belief_entries, dtype=bool)
+    inner_regions = np.unique(layout.region_of[layout.children])
+    is_inner[np.isin(layout.region_of, inner_regions)] = True
+    outer, inner = np.flatnonzero(~is_inner), np.flatnonzero(is_inner)
+    place = np.empty(layout.belief_entries, dtype=np.int64)
+    place[outer], place[inner] = np.arange(len(outer)), np.arange(len(inner))
+    to_inner = np.zeros((len(inner), len(outer)))
+    known = np.zeros(len(inner), dtype=bool)
+    equations: list[_Equation] = []
+    defining: set[int] = set()  # messages from which to_inner is taken
+    ends = np.append(layout.source_starts[1:], len(layout.sources))
+    message_of = np.searchsorted(layout.message_starts, np.arange(len(ends)), side="right")
+    for entry in _by_child(layout):
+        stretch = slice(layout.source_starts[entry], ends[entry])
+        sources, counts = layout.sources[stretch], layout.source_counts[stretch]
+        from_inner = is_inner[sources]
+        marginal = counts[from_inner] @ to_inner[place[sources[from_inner]]]
+        marginal[place[sources[~from_inner]]] += counts[~from_inner]
+        child = int(place[layout.children[entry]])
+        if not known[child]:
+            to_inner[child] = marginal
+            known[child] = True
+            defining.add(int(message_of[entry]))
+        elif (row := marginal - to_inner[child]).any():
+            equations.append(_Equation(int(message_of[entry]), child, row))
+    sums = _sums(layout, outer)
+    rows = [*sums, *(equation.row for equation in equations)]
+    matrix = np.array(rows).reshape(len(rows), len(outer))
+    right_side = np.zeros(len(matrix))
+    right_side[: len(sums)] = 1.0
+    children = np.array([0] * len(sums) + [equation.child for equation in equations], dtype=int)
+    messages = _by_message(equations, len(sums), defining)
+    return Polytope(layout, outer, inner, to_inner, matrix, right_side, messages, children)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Equation:
+    """Two marginals of outer beliefs that are the same entry of a child."""
+
+    message: int
+    child: int
+    row: Floats
+
+
+def _by_child(layout: Layout) -> Ints:
+    """Message entries so that all those into a region come before those out of it."""
+    return np.argsort(layout.children, kind="stable")
+
+
+def _sums(layout: Layout, outer: Ints) -> list[Floats]:
+    """What must be one: the sum of the beliefs of each outer region."""
+    regions = layout.region_of[outer]
+    return [
+        np.where(regions == region, layout.multiplicity[outer], 0).astype(float)
+        for region in np.unique(regions)
+    ]
+
+
+def _by_message(equations: Sequence[_Equation], first: int, defining: Set[int]) -> Ints:
+    """The numbers of the equations of each message, counted from `first`.
+
+    Messages that define beliefs of their child are left out.
+    """
+    groups: dict[int, list[int]] = {}
+    for number, equation in enumerate(equations, first):
+        if equation.message not in defining:
+            groups.setdefault(equation.message, []).append(number)
+    longest = max(map(len, groups.values()), default=1)
+    rows = [own + own[:1] * (longest - len(own)) for own in groups.values()]
+    return np.array(rows, dtype=np.int64).reshape(-1, longest)
+
+
+# --- the free energy over outer beliefs
+
+
+class Energy:
+    """Free energies over the beliefs of outer regions, each divided by its largest weight.
+
+    Row k of a batch of points belongs to the plan `plans[k]`; all plans share one layout.
+    """
+
+    def __init__(self, plans: Sequence[Plan], consistent: Polytope, tolerances: Tolerances) -> None:
+        self.plans = list(plans)
+        self.consistent = consistent
+        self.tolerances = tolerances
+        single = {id(plan): _Scaled(plan, consistent) for plan in plans}
+        rows = [single[id(plan)] for plan in plans]
+        self.scale = [row.scale for row in rows]
+        self.largest_entropy = np.array([row.largest_entropy for row in rows])
+        self.outer_weight = _stack([row.outer_weight for row in rows], len(consistent.outer))
+        self.inner_weight = _stack([row.inner_weight for row in rows], len(consistent.inner))
+        self._outer_theta = _stack([row.outer_theta for row in rows], len(consistent.outer))
+        self._inner_theta = _stack([row.inner_theta for row in rows], len(consistent.inner))
+
+    def __getitem__(self, rows: Ints) -> Energy:
+        """The energies of some rows."""
+        part = copy(self)
+        part.plans = [self.plans[k] for k in rows]
+        part.scale = [self.scale[k] for k in rows]
+        for name in ("largest_entropy", "outer_weight", "inner_weight"):
+            setattr(part, name, getattr(self, name)[rows])
+        part._outer_theta, part._inner_theta = self._outer_theta[rows], self._inner_theta[rows]
+        return part
+
+    def value(self, b: Floats) -> Floats:
+        """The scaled free energy (S) of points (S, D)."""
+        y = b @ self.consistent.to_inner.T
+        outer = self.outer_weight * b * (self.log(b) - self._outer_theta)
+        inner = self.inner_weight * y * (self.log(y) - self._inner_theta)
+        return np.asarray(outer.sum(axis=-1) + inner.sum(axis=-1))
+
+    def entropy(self, b: Floats) -> Floats:
+        """The scaled entropy (S) of points in the Kikuchi approximation."""
+        y = b @ self.consistent.to_inner.T
+        outer = self.outer_weight * b * self.log(b)
+        inner = self.inner_weight * y * self.log(y)
+        return np.asarray(-outer.sum(axis=-1) - inner.sum(axis=-1))
+
+    def gradient(self, b: Floats) -> Floats:
+        """The derivative (S, D) of the value by the beliefs of the outer regions."""
+        y = b @ self.consistent.to_inner.T
+        inner = self.inner_weight * (self.log(y) - self._inner_theta + 1)
+        outer = self.outer_weight * (self.log(b) - self._outer_theta + 1)
+        return np.asarray(outer + inner @ self.consistent.to_inner)
+
+    def log(self, values: Floats) -> Floats:
+        """The logarithm, without an infinity for beliefs that have vanished."""
+        return np.log(np.maximum(values, self.tolerances.zero_belief))
+
+
+class _Scaled:
+    """The numbers of one plan, divided by its largest weight."""
+
+    def __init__(self, plan: Plan, consistent: Polytope) -> None:
+        layout = plan.layout
+        self.scale = scale_of(plan)
+        per_region = np.array([weight / self.scale for weight in plan.weights])
+        factor: Floats = per_region[layout.region_of] * layout.multiplicity
+        self.outer_weight, self.inner_weight = factor[consistent.outer], factor[consistent.inner]
+        self.outer_theta = plan.theta[consistent.outer]
+        self.inner_theta = plan.theta[consistent.inner]
+        # The entropy of independent atoms that are all uniform.
+        self.largest_entropy = math.fsum(
+            count / self.scale * math.log(size)
+            for count, size in zip(plan.atom_counts, layout.atom_ranges, strict=True)
+        )
+
+
+def _stack(rows: list[Floats], width: int) -> Floats:
+    return np.array(rows).reshape(len(rows), width)

@@ -1,0 +1,282 @@
+"""Every number that solvers compare with, in one place.
+
+A solver takes a `Tolerances` and hands it on, so a test that needs another value passes one in.
+Each field says what it means, why it has this value, and names a model that needs it where the
+value is not plain floating-point arithmetic. FS is friends-smokers, CH the chain and TR the
+transitive relation of Apsel's paper, all with weight 1.4 unless stated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerances:
+    """The tolerances and limits of all solvers; see the comments of the fields."""
+
+    # --- rounding
+
+    rounding: float = 1e-14
+    """What rounding does to a sum, in proportion to its largest terms: some fifty units of the last
+    place. Free energies that differ by less are equal, and gradients decide."""
+
+    message_rounding: float = 8 * 2.0**-52
+    """What rounding does to the log beliefs of flooding, in proportion: eight units of the last
+    place. Without it flooding over 1e6 people or more never ends (weak FS)."""
+
+    zero_belief: float = 1e-60
+    """A belief below this is zero, and the point lies on the boundary. Far below what matters, far
+    above the smallest double, so that ratios of beliefs stay finite (FS at 1e9 people)."""
+
+    zero_curvature: float = 1e-13
+    """A curvature below this cannot be told from zero: they are sums of numbers around one."""
+
+    curvature_rounding: float = 1e-12
+    """A point is a saddle if its smallest curvature is below minus this."""
+
+    polished_curvature_rounding: float = 1e-14
+    """The same once the point has been polished in decimals: weak FS at 1e12 people has curvatures
+    of that size, of either sign."""
+
+    settled_rounding: float = 2e-15
+    """The rounding of the gradient. Divided by the smallest curvature it is how far rounding moves
+    a point along a flat direction; no point settles better than that."""
+
+    # --- consistent beliefs
+
+    consistent: float = 1e-15
+    """Beliefs are consistent once no equation between them is off by more than this."""
+
+    nearly_consistent: float = 1e-13
+    """Rounding may allow no more than this; then beliefs are consistent once the error no longer
+    halves. Products of many beliefs need it (objects:4)."""
+
+    step_consistent: float = 1e-12
+    """A step is refused if its end is less consistent than this: F is not comparable there."""
+
+    start_consistent: float = 1e-9
+    """A start is dropped if no consistent beliefs were found near it: hard formulas rule it out."""
+
+    retraction_rounds: int = 12
+    """The most Newton rounds that bring a step back to consistent beliefs; most need three."""
+
+    start_rounds: int = 100
+    """The same for starts, which may be far from consistent."""
+
+    retraction_stride: float = 5.0
+    """The largest change of the log of a belief in such a round; longer ones overshoot."""
+
+    ridge: float = 1e-13
+    """Added to the unit diagonal of the normal equations, so that equations which follow from
+    others do no harm. As large as their rounding."""
+
+    decomposed_equations: int = 64
+    """At most this many equations are decomposed, which finds exactly those that follow from
+    others; more are solved with the ridge, which takes a fraction of the time."""
+
+    # --- the loop of descent
+
+    flooded_start: int = 60
+    """Iterations of flooding that lead to one more start. It finds minima in models of several
+    independent parts that no tilted start leads to."""
+
+    halvings: int = 12
+    """How often a step is halved before its point is stuck."""
+
+    armijo: float = 1e-4
+    """The part of the predicted decrease that a step must achieve: the textbook value."""
+
+    longest_step: float = 100.0
+    """The largest change of the log of a belief in one step."""
+
+    lengthen: float = 4.0
+    """How much longer than the last accepted step one may be, far from the end: long steps that
+    have failed mostly fail again."""
+
+    far: float = 0.1
+    """A point is far from the end while a step would change a belief by more than this, in
+    proportion."""
+
+    patience: int = 8
+    """All starts must settle within this many times the iterations of the first one that does."""
+
+    least_patience: int = 25
+    """And always have this many iterations."""
+
+    most_astray: int = 4
+    """The most iterations in a row that a point may have an impossible entropy: counting numbers
+    over-count there, and F falls without end (CH, FS over objects:3)."""
+
+    stalled: float = 1e-7
+    """A point whose steps must be cut short is given up if F has fallen by less than this in
+    `stalled_iterations`: rounding of tiny beliefs hides the direction (FS over objects:4)."""
+
+    stalled_iterations: int = 4
+    """See `stalled`."""
+
+    together: float = 0.02
+    """Points whose next steps lead this near to each other, in proportion, are on the way to the
+    same minimum; one of them is followed. Halves the time of models with many starts."""
+
+    together_curvature: float = 1e-8
+    """Only where all curvatures exceed this: on flatter ground rounding decides where steps go."""
+
+    acceptable: float = 1e-8
+    """A point that cannot be improved further is settled if a step would change no belief by more
+    than this, in proportion."""
+
+    at_rest: float = 1e-16
+    """A point whose scaled free energy would fall by less than this only changes in beliefs too
+    tiny to matter."""
+
+    acceptable_at_rest: float = 1e-6
+    """Such a point is settled if a step would change no belief by more than this."""
+
+    worth_following: float = 0.1
+    """Points of a neighbouring problem are starts if a step there would have changed no belief by
+    more than this, in proportion."""
+
+    # --- telling points apart
+
+    same: float = 1e-6
+    """Points whose beliefs differ by less are one point."""
+
+    unsettled_same: float = 10.0
+    """A point that has not settled is known no better than this many of its last steps."""
+
+    inwards: float = 1e-20
+    """How far inside the boundary its slope is measured, as a part of the way to another point."""
+
+    certain_scale: int = 10**8
+    """Up to counts of this size, a curvature that cannot be told from zero is zero; with larger
+    ones it may be lost in rounding."""
+
+    level: float = 1e-9
+    """Points of a flat valley have the same log Z up to this, in proportion: `p(x) <=> p(y).`"""
+
+    # --- what a missing point would weigh
+
+    rival_at_rest: float = 1e-3
+    """An unsettled point is at rest if a step would lower F by less than this."""
+
+    rival_log_z: float = 1.0
+    """It weighs as much as the best point if their log Z differ by less than this."""
+
+    rival_apart: float = 0.1
+    """It is a point of its own if some belief differs by more than this, in proportion to the
+    largest: otherwise it is on its way to a known minimum."""
+
+    # --- decimals
+
+    log_z_accuracy: float = 1e-9
+    """A point is evaluated in decimals if rounding could change its log Z by more than this."""
+
+    flat: float = 1e-7
+    """Or if it is flatter than this: rounding then shows in the eighth digit of its beliefs. A
+    point whose smallest curvature is below minus this is a saddle in any case."""
+
+    share_accuracy: float = 1e-5
+    """Differences of log Z that are known no better make shares wrong."""
+
+    nearly_settled: float = 1e-3
+    """A point that has not settled is polished if a step would change no belief by more."""
+
+    most_polished: int = 500
+    """Points with more outer beliefs than this are not polished unless they have settled: decimal
+    arithmetic on them takes longer than the descent."""
+
+    guard_digits: int = 25
+    """Digits beyond those of the counts."""
+
+    polish_rounds: int = 15
+    """The most corrections of a point."""
+
+    polish_settled: float = 1e-15
+    """A point is polished once a correction changes no belief by more, in proportion."""
+
+    polished: float = 1e-9
+    """And polishing worked if the last correction was below this."""
+
+    polish_window: int = 4
+    """Corrections lead nowhere if they do not shrink by `polish_shrinks` in this many rounds."""
+
+    polish_shrinks: float = 0.3
+    """See `polish_window`."""
+
+    largest_correction: float = 0.5
+    """A relative change of a belief beyond this is no correction: the point was not stationary."""
+
+    # --- the verdict
+
+    entropy_slack: float = 1e-12
+    """Entropies are compared with their bounds up to this, in proportion."""
+
+    noise_forgiven: float = 1e-3
+    """An entropy that is out of bounds by no more than the rounding of beliefs explains is
+    possible, if that rounding is below this part of the bound (moods at 1e9 people)."""
+
+    count_slack: float = 1e-7
+    """Margins of counts are known no better, in proportion."""
+
+    rarest_value: float = 1e-150
+    """Values that are rarer exclude nothing that could be computed."""
+
+    negligible: float = 50.0
+    """A point whose log Z is this far below a lower bound of the true one contributes nothing."""
+
+    bound_slack: float = 1e-11
+    """log Z is compared with its lower bound up to this, in proportion; and up to `level`."""
+
+    stationary: float = 1e-5
+    """Flooding has led to a stationary point if a Newton step changes no belief by more."""
+
+    # --- flooding
+
+    flooding_acceptable: float = 1e-8
+    """A run that uses up its iterations with a residual below this has converged, only slowly."""
+
+    largest_rounding: float = 1e-6
+    """Log beliefs whose rounding is larger are worth nothing: exponents above some 5e9."""
+
+    diverged: float = 10.0
+    """A run has diverged if its residual exceeds the first ones by this factor."""
+
+    # --- independent atoms
+
+    product_tilts: tuple[float, ...] = (0.7, 0.9, 0.97, 0.99)
+    """How far atoms are tilted towards a value in the search for the best independent atoms: movies
+    with `likes` at 0.03 needs the last ones."""
+
+    most_tilted_entries: int = 10**5
+    """Layouts with more belief entries are searched with one tilt only."""
+
+    products_followed: int = 4
+    """How many of the best products are improved."""
+
+    product_rounds: int = 10
+    """And in how many rounds, each of which halves the distance to the end."""
+
+    products_apart: float = 0.05
+    """Products whose probabilities differ by less are on their way to the same one."""
+
+    rarest_log: float = -200.0
+    """The log of the smallest probability of a value in a product."""
+
+    most_product_entries: int = 10**6
+    """Layouts with more belief entries have no bound by independent atoms."""
+
+    most_dense_numbers: int = 4 * 10**6
+    """Larger tables of which entry has which value are sparse."""
+
+    # --- sizes
+
+    most_unknowns: int = 20_000
+    """Hessians are formed for at most this many belief entries."""
+
+    most_equations: int = 2_000
+    """And for at most this many message entries and inner entries: dense matrices of that size
+    take 32 MB each."""
+
+    most_numbers: int = 10**7
+    """The size of the largest array of a batch; larger batches are processed in parts."""
