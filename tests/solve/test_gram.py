@@ -32,7 +32,7 @@ def test_solutions_solve_what_can_be_solved(matrix: np.ndarray, seed: int) -> No
     weights = generator.uniform(0.1, 1, (2, matrix.shape[1]))
     right = (weights * generator.normal(size=weights.shape)) @ matrix.T
     gram = Gram(matrix)
-    solved = gram.solve(weights, right)
+    solved = gram.solve(weights, right, 1e-13)
     np.testing.assert_allclose(np.einsum("sij,sj->si", gram(weights), solved), right, atol=1e-9)
 
 
@@ -44,4 +44,4 @@ def test_equations_between_tiny_beliefs_keep_their_digits(tiny: float) -> None:
     # The matrix by hand: each product of two equations.
     by_hand = [[1.0, 0.0, 0.5], [0.0, 3 * tiny, tiny], [0.5, tiny, 0.5 + tiny]]
     right = np.array([wanted[0] @ np.array(by_hand)])
-    np.testing.assert_allclose(Gram(matrix).solve(weights, right), wanted, rtol=1e-9)
+    np.testing.assert_allclose(Gram(matrix).solve(weights, right, 1e-13), wanted, rtol=1e-9)

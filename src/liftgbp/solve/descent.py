@@ -10,9 +10,9 @@ from numbers import Integral
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError
-from liftgbp.plan.plan import Floats, Ints, Plan
+from liftgbp.plan import Plan
 from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
 from liftgbp.solve.mean_field import Products, best_products
 from liftgbp.solve.mixture import End, solutions_of

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError, wrong_type
-from liftgbp.plan.plan import Floats, Ints, Plan, stacked
+from liftgbp.plan import Plan
+from liftgbp.plan.plan import stacked
 from liftgbp.solve.mean_field import log_z_of_independent_atoms
 from liftgbp.solve.problem import log_z
 from liftgbp.solve.progress import Progress, silent

@@ -9,8 +9,9 @@ from decimal import Decimal
 
 import numpy as np
 
+from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
-from liftgbp.plan.plan import Floats, Plan
+from liftgbp.plan import Plan
 from liftgbp.solve.newton import Step, newton_step
 from liftgbp.solve.precision import Polished, is_comparable, needs_digits, polish
 from liftgbp.solve.problem import Energy, scale_of

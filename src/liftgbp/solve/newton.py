@@ -22,7 +22,7 @@ from functools import cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from liftgbp.plan.plan import Floats, Ints
+from liftgbp.arrays import Floats, Ints
 from liftgbp.solve.problem import Energy, Polytope, solve_scaled, spread
 from liftgbp.solve.tolerances import Tolerances
 

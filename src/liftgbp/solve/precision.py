@@ -17,7 +17,8 @@ from decimal import Context, Decimal, getcontext, localcontext
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.plan.plan import Floats, Ints, Plan
+from liftgbp.arrays import Floats, Ints
+from liftgbp.plan import Plan
 from liftgbp.solve.newton import Metric
 from liftgbp.solve.problem import Energy, Polytope, polytope, scale_of
 from liftgbp.solve.solution import Solution

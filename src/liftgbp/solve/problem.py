@@ -20,7 +20,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Ints, Layout, Plan
+from liftgbp.arrays import Floats, Ints
+from liftgbp.plan import Layout, Plan
 from liftgbp.solve.tolerances import Tolerances
 
 MOST_KEPT = 2**28

@@ -8,7 +8,7 @@ from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 
-from liftgbp.plan.plan import Floats
+from liftgbp.arrays import Floats
 from liftgbp.solve.verdict import Verdict
 
 

@@ -14,7 +14,8 @@ from enum import Enum
 
 import numpy as np
 
-from liftgbp.plan.plan import Floats, Layout, Plan
+from liftgbp.arrays import Floats
+from liftgbp.plan import Layout, Plan
 from liftgbp.solve.newton import Step, few_threads, nearest_consistent, newton_step
 from liftgbp.solve.problem import Energy, polytope, scale_of, sums_by_region
 from liftgbp.solve.tolerances import Tolerances
