@@ -43,7 +43,7 @@ def test_log_z_and_marginals_are_those_of_ground_message_passing(
         )
     except (ContradictionError, CapacityError):
         assume(False)
-    *_, beliefs = reference.iterates(graph, 0.5, 19)
+    *_, beliefs = reference.iterates(graph, 0.5, 20)
     assume(all(np.abs(b[np.isfinite(b)]).max(initial=0) < 50 for b in beliefs.values()))
     wanted = reference.log_z(graph, beliefs)
     assert answers.log_z == pytest.approx(wanted, rel=1e-9, abs=1e-8)

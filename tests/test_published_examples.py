@@ -306,7 +306,7 @@ def test_messages_are_those_of_the_conditioned_ground_model(name: str, via: str)
     evidence = EXAMPLES[name].read()
     ground = reference.ground(evidence.model, evidence.domain_sizes(None), evidence)
     graph = reference.ground_regions(ground)
-    *_, beliefs = reference.iterates(graph, 0.5, ITERATIONS - 1)
+    *_, beliefs = reference.iterates(graph, 0.5, ITERATIONS)
     answers = liftgbp.infer(
         evidence.model,
         evidence=evidence,

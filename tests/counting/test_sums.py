@@ -234,7 +234,7 @@ def summed_ground(
         assume(len(ground.factors) <= 60)
         try:
             graph = reference.ground_regions(ground)
-            *_, beliefs = reference.iterates(graph, 0.5, iterations - 1)
+            *_, beliefs = reference.iterates(graph, 0.5, iterations)
         except ContradictionError:
             continue
         assume(all(np.abs(b[np.isfinite(b)]).max(initial=0) < 50 for b in beliefs.values()))
