@@ -18,8 +18,15 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.compress import QuotientGraph, compress, ground_region_graph
+from liftgbp import arrays, reference
+from liftgbp.arrays import mix, mix_one
+from liftgbp.compress import (
+    QuotientGraph,
+    colour_refinement,
+    compress,
+    ground_region_graph,
+    potentials,
+)
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.model.model import Model
@@ -164,6 +171,60 @@ def test_single_regions_part_like_many(ground: reference.GroundModel, family: st
     assert len(few.messages) == len(many.messages)
     entries = [compile_plan(graph).layout.belief_entries for graph in graphs]
     assert entries[0] == entries[1]
+
+
+# --- hashes that collide
+
+
+def poor_hashes(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
+    """Leave so few bits of all hashes that different things have the same hash."""
+    mask = 2**bits - 1
+    for module in (arrays, colour_refinement, potentials):
+        monkeypatch.setattr(module, "mix", lambda values: mix(values) & np.uint64(mask))
+    for module in (arrays, colour_refinement):
+        monkeypatch.setattr(module, "mix_one", lambda value: mix_one(value) & mask)
+
+
+@pytest.mark.parametrize("bits", [0, 1])
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(ground=st.one_of(ground_models(), ground_models(hard=True)))
+@pytest.mark.usefixtures("rounds")
+def test_colliding_hashes_merge_nothing(
+    family: str, bits: int, ground: reference.GroundModel
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        poor_hashes(patch, bits)
+        assert_floods_like_the_ground(ground, family)
+
+
+def test_different_tables_of_one_hash_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    poor_hashes(monkeypatch, 0)
+    block = FactorBlock(np.array([[0, 1], [2, 3], [4, 5]]), np.array([0, 1, 0]))
+    attraction, repulsion = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[0.0, 1.0], [1.0, 0.0]])
+    graph = quotient(merged(np.full(6, 2), [block], [attraction, repulsion]))
+    assert sorted(graph.n) == [1, 2]
+
+
+def test_a_hash_does_not_make_a_table_symmetric(monkeypatch: pytest.MonkeyPatch) -> None:
+    poor_hashes(monkeypatch, 0)
+    block = FactorBlock(np.array([[0, 1]]), np.array([0]))
+    graph = quotient(merged(np.full(2, 2), [block], [np.array([[0.0, 2.0], [1.0, 0.0]])]))
+    assert [region.symmetries for region in graph.regions] == [()]
+
+
+@pytest.mark.parametrize("codes", [2, 20, 100])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(ground=ground_models(), family=st.sampled_from(["intersections", "subsets"]))
+def test_embeddings_whose_codes_need_several_numbers(
+    codes: int, ground: reference.GroundModel, family: str
+) -> None:
+    network = network_of(ground)
+    narrow = quotient(network, family)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("liftgbp.compress.partition.CODES", codes)
+        assert quotient(network, family).n == narrow.n
+        assert_floods_like_the_ground(ground, family)
 
 
 # --- beside the symbolic graph

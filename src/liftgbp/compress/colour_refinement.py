@@ -4,7 +4,8 @@ A round compares the multisets of names in all frames that the group allows, kee
 splits kinds whose regions differ; the next one looks at the neighbours of what has changed. Rounds
 that look at many regions work on whole arrays, those that look at a few go through them one by one.
 
-Multisets are compared by sums of 64-bit hashes; `verify` looks at the names themselves in the end.
+Multisets are compared by sums of 64-bit hashes. In the end the names themselves are compared, and
+refinement goes on where hashes agree and names do not.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from liftgbp.arrays import (
     segment_sums,
 )
 from liftgbp.compress.ground_regions import GroundRegions
-from liftgbp.compress.partition import AROUND, INSIDE, Partition, code_weights
+from liftgbp.compress.partition import AROUND, INSIDE, Partition, unlike
 from liftgbp.compress.potentials import Frames, stabilisers
 from liftgbp.progress import Progress, silent
 
@@ -40,12 +41,37 @@ def refine(regions: GroundRegions, frames: Frames, progress: Progress = silent) 
     kinds = Kinds(partition.label)
     many, few = ManyRegions(partition, kinds), FewRegions(partition, kinds)
     affected = np.arange(len(regions))
-    while len(affected):
-        progress("refining", kinds.number, len(regions))
-        affected = few.round(affected) if few.suits(affected) else many.round(affected)
-        # A region without its like and without symmetries has nothing to be told apart from.
-        affected = affected[~(kinds.alone(affected) & partition.rigid(affected))]
-    return partition
+    while True:
+        while len(affected):
+            progress("refining", kinds.number, len(regions))
+            affected = few.round(affected) if few.suits(affected) else many.round(affected)
+            # A region without its like and without symmetries has nothing to be told apart from.
+            affected = affected[~(kinds.alone(affected) & partition.rigid(affected))]
+        mistaken = _correct_mistakes(partition, kinds)
+        if not len(mistaken):
+            return partition
+        affected = many.neighbours(mistaken)
+
+
+def _correct_mistakes(partition: Partition, kinds: Kinds) -> Ints:
+    """Part regions of one kind, and drop symmetries, that hashes alone have taken for granted.
+
+    Returns the regions whose kinds or groups have changed: none, unless two hashes collide.
+    """
+    every = np.arange(len(partition.label))
+    _, first, number = np.unique(partition.label, return_index=True, return_inverse=True)
+    wrong = unlike(partition, first[number.ravel()])
+    if wrong.any():
+        return every[kinds.split(every, wrong.astype(np.uint64))]
+    changed = np.zeros(len(every), dtype=bool)
+    own_group = partition.group[first]
+    for group in np.unique(own_group).tolist():
+        examples = first[own_group == group]
+        for example, kept in partition.lost_symmetries(examples, group):
+            same = partition.label == partition.label[example]
+            partition.group[same] = partition.groups.subgroup(group, kept)
+            changed |= same
+    return np.flatnonzero(changed)
 
 
 class ManyRegions:
@@ -80,7 +106,7 @@ class ManyRegions:
             partition.reframe(regions, size, by)
         changed = self._kinds.split(affected, hashes) | (new_group != group)
         partition.group[affected] = new_group
-        return self._neighbours(affected[changed])
+        return self.neighbours(affected[changed])
 
     def _parts(self, own: Ints, affected: Ints, size: int, group: int) -> Iterator[Ints]:
         """Regions in parts whose names fit into memory."""
@@ -107,7 +133,8 @@ class ManyRegions:
             total += segment_sums(mix(mix(codes) + salt[:, None]), lengths)
         return total
 
-    def _neighbours(self, changed: Ints) -> Ints:
+    def neighbours(self, changed: Ints) -> Ints:
+        """The regions inside and around these."""
         found = [np.zeros(0, dtype=np.int64)]
         sizes = self._sizes[changed]
         for size in np.unique(sizes):
@@ -263,7 +290,7 @@ class FewRegions:
             large = self._groups.elements(group if role == INSIDE else theirs).shape[1]
             codes = self._partition.codes(
                 np.array(row, dtype=np.int64)[None, :],
-                code_weights(large, len(row)),
+                large,
                 role,
                 group,
                 np.array([theirs]),

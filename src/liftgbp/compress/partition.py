@@ -10,9 +10,10 @@ axes one lies, up to the group of that kind.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,19 +23,24 @@ from liftgbp.arrays import (
     Ints,
     expand,
     group_rows,
-    mix,
     positions_of,
     starts_of,
 )
 from liftgbp.compress.ground_regions import GroundRegions
 from liftgbp.compress.permutation_groups import Groups
 from liftgbp.compress.potentials import Frames
-from liftgbp.errors import InternalError
+from liftgbp.regions.graph_arrays import Interner, numbers_of_rows
 
 _FEW = 4
 """Up to so many ways to write an embedding, looking for equal embeddings does not pay."""
 
+CODES = 2**64
+"""How many different codes one number has room for."""
+
 INSIDE, AROUND = 0, 1
+
+CodePart: TypeAlias = tuple[slice, Hashes]
+"""Some columns of embeddings, and the weights that turn them into one number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +137,7 @@ class Partition:
         self.relations = relations(regions)
         self._block = {rows.shape[1]: k for k, rows in enumerate(regions.rows)}
         self._starts: list[int] = regions.starts.tolist()
+        self._wide_codes: Interner[tuple[int, ...]] = Interner()
 
     def first(self, size: int) -> int:
         """The number of the first region of a size."""
@@ -183,6 +190,38 @@ class Partition:
     def _block_of(self, region: int) -> int:
         return bisect_right(self._starts, region) - 1
 
+    # --- symmetries
+
+    def lost_symmetries(self, regions: Ints, group: int) -> Iterator[tuple[int, Bools]]:
+        """The regions of a group which some element of it changes, and the elements that do not.
+
+        An element changes a region if its neighbours have other names in the permuted frame.
+        """
+        number = {element: k for k, element in enumerate(map(tuple, self.groups.elements(group)))}
+        generators = [number[own] for own in self.groups.generators(group)]
+        changed = ~self._unchanged(regions, group, generators).all(axis=1)
+        every = range(self.groups.order(group))
+        for region in regions[changed].tolist():
+            yield region, self._unchanged(np.array([region]), group, every)[0]
+
+    def _unchanged(self, regions: Ints, group: int, elements: Sequence[int]) -> Bools:
+        """For regions of one group and some of its elements, which change no name."""
+        size = self.groups.elements(group).shape[1]
+        unchanged = np.ones((len(regions), len(elements)), dtype=bool)
+        if not elements:
+            return unchanged
+        for relation, role in self.roles(size):
+            pairs, lengths = relation.pairs_of(regions, self.first(size), role)
+            other = relation.small if role == INSIDE else relation.large
+            label, cover = self.label[other[pairs]], relation.cover[pairs]
+            codes = self.names(relation, pairs, role, group)
+            owner = np.repeat(np.arange(len(regions)), lengths)
+            plain = codes[np.lexsort((codes[:, 0], cover, label, owner)), 0]
+            for column, element in enumerate(elements):
+                moved = codes[np.lexsort((codes[:, element], cover, label, owner)), element]
+                unchanged[owner[moved != plain], column] = False
+        return unchanged
+
     # --- frames
 
     def embeddings(self, relation: Relation, pairs: Ints) -> Ints:
@@ -212,81 +251,117 @@ class Partition:
 
         Element g stands for one's own frame permuted by g.
         """
-        weights = code_weights(relation.large_size, relation.small_size)
         other = relation.small if role == INSIDE else relation.large
         rows = self.embeddings(relation, pairs)
-        return self.codes(rows, weights, role, group, self.group[other[pairs]])
+        return self.codes(rows, relation.large_size, role, group, self.group[other[pairs]])
 
     def codes(
-        self, rows: Ints, weights: Hashes, role: int, group: int, other_groups: Ints
+        self, rows: Ints, large_size: int, role: int, group: int, other_groups: Ints
     ) -> Hashes:
-        """The same for embeddings as rows, when the others have these groups."""
+        """The same for embeddings as rows, when the others have these groups.
+
+        Equal codes mean equal embeddings: codes are exact, not hashes.
+        """
+        parts = code_parts(large_size, rows.shape[1])
         order = self.groups.order(group)
         codes = np.empty((len(rows), order), dtype=np.uint64)
         for theirs in np.unique(other_groups).tolist():
             own = np.flatnonzero(other_groups == theirs)
             distinct = back = np.arange(len(own))
             if order * self.groups.order(theirs) > _FEW:
-                distinct, back = group_rows([rows[own].astype(np.uint64) @ weights])
-            codes[own] = self._codes(rows[own[distinct]], weights, role, group, theirs)[back]
+                distinct, back = group_rows([_code(rows[own], part) for part in parts])
+            codes[own] = self._codes(rows[own[distinct]], parts, role, group, theirs)[back]
         return codes
 
-    def _codes(self, rows: Ints, weights: Hashes, role: int, group: int, theirs: int) -> Hashes:
+    def _codes(
+        self, rows: Ints, parts: Sequence[CodePart], role: int, group: int, theirs: int
+    ) -> Hashes:
         codes = np.empty((len(rows), self.groups.order(group)), dtype=np.uint64)
         others = self.groups.elements(theirs)
         if role == INSIDE:
             for column, inverse in enumerate(self.groups.inverses(group)):
-                variants = inverse[rows][:, others].astype(np.uint64) @ weights
-                codes[:, column] = variants.min(axis=1)
+                codes[:, column] = self._smallest(inverse[rows][:, others], parts, axis=1)
         else:
-            moved = others[:, rows].astype(np.uint64)
+            moved = others[:, rows]
             for column, element in enumerate(self.groups.elements(group)):
-                codes[:, column] = (moved[:, :, element] @ weights).min(axis=0)
+                codes[:, column] = self._smallest(moved[:, :, element], parts, axis=0)
         return codes
 
+    def _smallest(self, variants: Ints, parts: Sequence[CodePart], axis: int) -> Hashes:
+        """The code of the smallest of several ways to write each embedding."""
+        if len(parts) == 1:
+            return np.asarray(_code(variants, parts[0]).min(axis=axis))
+        # Part by part; a variant that was larger in one part is out of the running.
+        smallest: list[Hashes] = []
+        running = np.ones(variants.shape[:-1], dtype=bool)
+        for part in parts:
+            code = np.where(running, _code(variants, part), np.uint64(2**64 - 1))
+            smallest.append(code.min(axis=axis))
+            running &= code == np.expand_dims(smallest[-1], axis)
+        rows = np.column_stack(smallest).view(np.int64)
+        return numbers_of_rows(self._wide_codes, rows).astype(np.uint64)
 
-def code_weights(large_size: int, small_size: int) -> Hashes:
-    """Weights that turn an embedding of axes into one number.
 
-    The digits of a number to the base of the larger size, or random ones where that overflows.
+def code_parts(large_size: int, small_size: int) -> list[CodePart]:
+    """How embeddings become numbers: their digits to the base of the larger size.
+
+    One number has room for few columns of very large regions; these have several parts.
+
+    >>> [(columns.start, columns.stop) for columns, _ in code_parts(20, 16)]
+    [(0, 14), (14, 16)]
     """
-    if large_size**small_size < 2**64:
-        return np.array([large_size**k for k in range(small_size)], dtype=np.uint64)
-    return mix(np.arange(small_size, dtype=np.uint64))
+    width = 1
+    while width < small_size and large_size ** (width + 1) < CODES:
+        width += 1
+    weights = np.array([large_size**k for k in range(width)], dtype=np.uint64)
+    starts = range(0, max(1, small_size), width)
+    stops = [min(start + width, small_size) for start in starts]
+    return [(slice(a, b), weights[: b - a]) for a, b in zip(starts, stops, strict=True)]
 
 
-def verify(partition: Partition, representative: Ints) -> None:
-    """Check that every region has the neighbours of the representative of its kind.
+def _code(rows: Ints, part: CodePart) -> Hashes:
+    columns, weights = part
+    return np.asarray(rows[..., columns].astype(np.uint64) @ weights)
+
+
+# --- comparing the names themselves, where refinement compares hashes of them
+
+
+def unlike(partition: Partition, representative: Ints) -> Bools:
+    """Which regions have neighbours of other names than the representative of their kind has.
 
     `representative` gives a region of the same kind for each region.
     """
-    for role in (INSIDE, AROUND):
-        _compare(partition, representative, role)
+    found = np.zeros(len(representative), dtype=bool)
+    for relation in partition.relations:
+        for role in (INSIDE, AROUND):
+            size = relation.large_size if role == INSIDE else relation.small_size
+            first, names, starts = _sorted_names(partition, relation, role, size)
+            lengths = np.diff(starts)
+            theirs = representative[first : first + len(lengths)] - first
+            unequal = lengths != lengths[theirs]
+            found[first + np.flatnonzero(unequal)] = True
+            lengths = np.where(unequal, 0, lengths)
+            here, there = expand(starts[:-1], lengths), expand(starts[theirs], lengths)
+            differ = np.zeros(len(here), dtype=bool)
+            for column in names:
+                differ |= column[here] != column[there]
+            found[first + np.repeat(np.arange(len(lengths)), lengths)[differ]] = True
+    return found
 
 
-def _compare(partition: Partition, representative: Ints, role: int) -> None:
-    owners, labels, codes, sorts = [], [], [], []
-    for number, relation in enumerate(partition.relations):
-        pairs = np.arange(len(relation.large))
-        size = relation.large_size if role == INSIDE else relation.small_size
-        own, other = relation.large, relation.small
-        if role == AROUND:
-            own, other = other, own
-        names = partition.names(relation, pairs, role, partition.groups.trivial(size))
-        owners.append(own)
-        labels.append(partition.label[other])
-        codes.append(names[:, 0])
-        sorts.append(2 * number + relation.cover)
-    if not owners:
-        return
-    owner = np.concatenate(owners)
-    _, name = group_rows([np.concatenate(part) for part in (labels, codes, sorts)])
-    order = np.lexsort((name, owner))
-    name = name[order]
-    counts = np.bincount(owner, minlength=len(representative))
-    starts = starts_of(counts)
-    if (counts != counts[representative]).any():
-        raise InternalError("regions of one kind have different numbers of neighbours")
-    twins = name[expand(starts[representative], counts)]
-    if (name != twins).any():
-        raise InternalError("regions of one kind have neighbours of different names")
+def _sorted_names(
+    partition: Partition, relation: Relation, role: int, size: int
+) -> tuple[int, tuple[Ints, Bools, Hashes], Ints]:
+    """The names of all neighbours in one role, sorted for each region of a size.
+
+    Returns the number of the first region, the names as columns, and where those of each start.
+    """
+    starts = relation.large_starts if role == INSIDE else relation.small_starts
+    pairs = np.arange(len(relation.large)) if role == INSIDE else relation.by_small
+    other = relation.small if role == INSIDE else relation.large
+    label, cover = partition.label[other[pairs]], relation.cover[pairs]
+    code = partition.names(relation, pairs, role, partition.groups.trivial(size))[:, 0]
+    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((code, cover, label, owner))
+    return partition.first(size), (label[order], cover[order], code[order]), starts

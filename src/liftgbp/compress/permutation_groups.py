@@ -33,8 +33,7 @@ class Groups:
 
     def add(self, elements: Ints) -> int:
         """The number of a group."""
-        elements = elements[np.lexsort(elements.T[::-1])] if elements.shape[1] else elements[:1]
-        key = elements.shape[1], elements.tobytes()
+        elements, key = _sorted_elements(elements)
         if key not in self._number:
             self._number[key] = len(self._elements)
             self._elements.append(elements)
@@ -68,8 +67,19 @@ class Groups:
         return self._products[group]
 
     def subgroup(self, group: int, kept: Bools) -> int:
-        """The subgroup of the marked elements."""
-        return group if kept.all() else self.add(self._elements[group][kept])
+        """The smallest subgroup that holds the marked elements.
+
+        These are a subgroup themselves, unless colliding hashes have marked too many.
+        """
+        if kept.all():
+            return group
+        elements, key = _sorted_elements(self._elements[group][kept])
+        if key not in self._number:
+            chosen = generators_of(elements.tolist())
+            closed = _closure(chosen) if chosen else ()
+            if len(closed) > len(elements):
+                return self.add(np.array(sorted(closed), dtype=np.int64))
+        return self.add(elements)
 
     def generators(self, group: int) -> tuple[tuple[int, ...], ...]:
         """A few elements that generate the group."""
@@ -80,6 +90,12 @@ class Groups:
     def orbits(self, group: int) -> Ints:
         """For each axis the smallest axis that the group takes it to."""
         return np.asarray(self._elements[group].min(axis=0), dtype=np.int64)
+
+
+def _sorted_elements(elements: Ints) -> tuple[Ints, tuple[int, bytes]]:
+    """The elements of a group in lexicographic order, and a key that tells groups apart."""
+    elements = elements[np.lexsort(elements.T[::-1])] if elements.shape[1] else elements[:1]
+    return elements, (elements.shape[1], elements.tobytes())
 
 
 def generators_of(elements: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:

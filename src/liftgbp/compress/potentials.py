@@ -102,7 +102,8 @@ class _OfSize:
     def start(self, region: Ints, table: Ints, mask: Ints) -> tuple[Ints, Ints, Ints]:
         """Kinds, frames and groups of all regions, given the factors inside them."""
         first, pattern = self._patterns(region, table, mask)
-        kind = np.zeros(len(first), dtype=np.uint64)
+        kind = np.zeros(len(first), dtype=np.int64)
+        known = 0
         best = np.tile(np.arange(self._size), (len(first), 1))
         group = np.full(len(first), self._groups.trivial(self._size))
         shapes, shape_of = group_rows(list(self._colours[first].T))
@@ -114,23 +115,26 @@ class _OfSize:
             colours = self._colours[first[example]]
             allowed = block_permutations(colours.tolist())
             if allowed is not None:
-                kind[own], best[own], group[own] = self._canonical(tables, first[own], allowed)
+                found, best[own], group[own] = self._canonical(tables, first[own], allowed)
+                kind[own] = known + found
+                known += len(own)
                 continue
             for part, order, tables_in_order, allowed in self._told_apart(tables, first[own]):
                 places = own[part]
-                found = self._canonical(tables_in_order, first[places], allowed)
-                kind[places], group[places] = found[0], found[2]
-                best[places] = np.take_along_axis(order, found[1], axis=1)
-        columns = [kind, *self._colours[first].T, self._outer[first], group]
-        _, kinds = group_rows(columns)
+                found, turn, group[places] = self._canonical(
+                    tables_in_order, first[places], allowed
+                )
+                kind[places] = known + found
+                known += len(places)
+                best[places] = np.take_along_axis(order, turn, axis=1)
+        _, kinds = group_rows([kind, self._outer[first].astype(np.int64)])
         frame = np.take_along_axis(self._order, best[pattern], axis=1)
         return kinds[pattern], frame, group[pattern]
 
     def _patterns(self, region: Ints, table: Ints, mask: Ints) -> tuple[Ints, Ints]:
         """Regions with the same factors at the same places are looked at once."""
         counts = np.bincount(region, minlength=len(self._rows))
-        # Factors stand in the order of regions; a hash of their multiset names a pattern, and the
-        # columns that have been compared confirm it where there are few factors.
+        # Factors stand in the order of regions.
         _, what = group_rows([table, mask]) if len(table) else (None, table)
         starts = starts_of(counts)
         first_of: list[Ints] = []
@@ -203,8 +207,12 @@ class _OfSize:
                 allowed = np.arange(self._size)[None, :]
             yield places, order[places], in_order[places], allowed
 
-    def _canonical(self, tables: Floats, chosen: Ints, allowed: Ints) -> tuple[Hashes, Ints, Ints]:
-        """For tables of one shape: a hash of the canonical form, the frame and the group."""
+    def _canonical(self, tables: Floats, chosen: Ints, allowed: Ints) -> tuple[Ints, Ints, Ints]:
+        """For tables of one shape: the number of the canonical form, the frame and the group.
+
+        Of all orders of axes, the one with the smallest hash gives the canonical form. Hashes find
+        equal forms and symmetries, and the tables themselves confirm them.
+        """
         shape = self._ranges[chosen[0]][self._order[chosen[0]]]
         states = np.arange(tables.shape[1]).reshape(shape)
         weights = np.random.default_rng(_WEIGHTS_SEED).integers(
@@ -218,16 +226,48 @@ class _OfSize:
         permutations = self._groups.elements(whole)
         order = np.lexsort(allowed.T[::-1])
         spread = spread[:, order]
-        kinds = np.empty(len(tables), dtype=np.uint64)
-        best = np.empty((len(tables), self._size), dtype=np.int64)
+        smallest = np.empty(len(tables), dtype=np.uint64)
+        choices = np.empty(len(tables), dtype=np.int64)
         group = np.empty(len(tables), dtype=np.int64)
         for rows in _parts(len(tables), len(permutations) + tables.shape[1]):
             hashes = mix(tables[rows].view(np.uint64)) @ spread
-            choice = hashes.argmin(axis=1)
-            kinds[rows] = np.take_along_axis(hashes, choice[:, None], axis=1).ravel()
-            best[rows] = permutations[choice]
+            choices[rows] = choice = hashes.argmin(axis=1)
+            smallest[rows] = np.take_along_axis(hashes, choice[:, None], axis=1).ravel()
             group[rows] = stabilisers(self._groups, whole, hashes, choice)
-        return kinds, best, group
+        forms = np.empty_like(tables)
+        for places in equal_rows([choices]):
+            index = states.transpose(permutations[choices[places[0]]]).ravel()
+            forms[places] = tables[places][:, index]
+        first, number = _equal_tables(forms, smallest)
+        own_group = self._true_symmetries(forms[first], states, group[first])
+        return number, permutations[choices], own_group[number]
+
+    def _true_symmetries(self, tables: Floats, states: Ints, group: Ints) -> Ints:
+        """The subgroups that leave tables as they are: the groups themselves, or hashes collide."""
+        true = group.copy()
+        for own in np.unique(group).tolist():
+            places = np.flatnonzero(group == own)
+            unchanged = np.ones(len(places), dtype=bool)
+            for axes in self._groups.generators(own):
+                moved = tables[places][:, states.transpose(axes).ravel()]
+                unchanged &= (moved == tables[places]).all(axis=1)
+            for place in places[~unchanged].tolist():
+                table = tables[place].reshape(states.shape)
+                elements = self._groups.elements(own).tolist()
+                kept = [np.array_equal(table.transpose(axes), table) for axes in elements]
+                true[place] = self._groups.subgroup(own, np.array(kept))
+        return true
+
+
+def _equal_tables(tables: Floats, hashes: Hashes) -> tuple[Ints, Ints]:
+    """The first of all equal tables, and for each table the number of those equal to it.
+
+    Hashes find equal tables; the tables themselves confirm it.
+    """
+    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+    if (tables[first][number.ravel()] != tables).any():
+        _, first, number = np.unique(tables, axis=0, return_index=True, return_inverse=True)
+    return first.astype(np.int64), number.ravel().astype(np.int64)
 
 
 def _marks(tables: Floats, shape: Sequence[int], axis: int) -> Hashes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Hashes, Ints, group_rows, hash_rows, positions_of
+from liftgbp.arrays import Bools, Hashes, Ints, group_rows, positions_of
 from liftgbp.compress.colour_refinement import refine
 from liftgbp.compress.ground_regions import GroundRegions, Pattern
-from liftgbp.compress.partition import AROUND, Partition, Relation, code_weights, verify
+from liftgbp.compress.partition import AROUND, Partition, Relation
 from liftgbp.compress.potentials import first_frames, stabilisers
 from liftgbp.compress.quotient_graph import Alignment, QuotientGraph, quotient_graph
 from liftgbp.errors import InternalError
@@ -60,7 +60,6 @@ class _Builder:
         self._partition = partition
         self._regions = partition.regions
         self._kind, self._example = _numbered(partition.label)
-        verify(partition, self._example[self._kind])
         self._is_example = np.zeros(len(self._regions), dtype=bool)
         self._is_example[self._example] = True
         self._axes: Interner[Axes] = Interner()
@@ -152,10 +151,9 @@ class _Builder:
         places = positions_of(parent)
         inside = tuple(places.index(k) for k in positions_of(mask))
         rows = self._embed(large, small, inside)
-        weights = code_weights(len(places), len(inside))
         trivial = self._partition.groups.trivial(len(inside))
         their_groups = self._partition.group[large]
-        code = self._partition.codes(rows, weights, AROUND, trivial, their_groups)[:, 0]
+        code = self._partition.codes(rows, len(places), AROUND, trivial, their_groups)[:, 0]
         return self._edges.find(self._kind[small], self._kind[large], code)
 
     def _embed(self, large: Ints, small: Ints, places: tuple[int, ...]) -> Ints:
@@ -216,19 +214,33 @@ class EdgeTable:
         none = np.zeros((4, 0), dtype=np.int64)
         self.edges, self.messages = none, none
         self.kappa = none[0]
-        keys = [np.zeros(0, dtype=np.uint64), *map(self._add, partition.relations)]
-        every_key = np.concatenate(keys)
-        self._by_key = np.argsort(every_key)
-        self._keys = every_key[self._by_key]
-        if (self._keys[1:] == self._keys[:-1]).any():
-            raise InternalError("two edges have one hash")
+        codes = [np.zeros(0, dtype=np.uint64), *map(self._add, partition.relations)]
+        code = np.concatenate(codes)
+        child, parent = self.edges[:2]
+        self._pairs = np.unique(self._pair(child, parent))
+        self._codes = np.unique(code)
+        keys = self._key(child, parent, code)
+        self._by_key = np.argsort(keys)
+        self._keys = keys[self._by_key]
 
     def find(self, child: Ints, parent: Ints, code: Hashes) -> Ints:
         """The numbers of edges by kind of child and parent, and the code of the embedding."""
-        return self._by_key[np.searchsorted(self._keys, hash_rows([child, parent, code]))]
+        keys = self._key(child, parent, code)
+        place = np.searchsorted(self._keys, keys).clip(max=max(0, len(self._keys) - 1))
+        if (self._keys[place] != keys).any():
+            raise InternalError("a region inside another has a parent that sends no message")
+        found: Ints = self._by_key[place]
+        return found
+
+    def _pair(self, child: Ints, parent: Ints) -> Ints:
+        return np.asarray(child * len(self._kind) + parent)
+
+    def _key(self, child: Ints, parent: Ints, code: Hashes) -> Ints:
+        pair = np.searchsorted(self._pairs, self._pair(child, parent))
+        return np.asarray(pair * len(self._codes) + np.searchsorted(self._codes, code))
 
     def _add(self, relation: Relation) -> Hashes:
-        """Add the edges between two sizes, and return their keys."""
+        """Add the edges between two sizes, and return the codes of their embeddings."""
         pairs = np.flatnonzero(relation.cover & self._is_example[relation.small])
         child, parent = self._kind[relation.small[pairs]], self._kind[relation.large[pairs]]
         trivial = self._groups.trivial(relation.small_size)
@@ -249,7 +261,7 @@ class EdgeTable:
             [self.messages, [parent[head], child[head], message_axes, symmetry[head]]]
         )
         self.kappa = np.append(self.kappa, kappa)
-        return hash_rows([child, parent, code])
+        return code
 
     def _orbits(self, relation: Relation, pairs: Ints) -> tuple[Hashes, Ints, Ints, Ints]:
         """For each pair the orbit of its name under the symmetries of the child.
@@ -258,7 +270,6 @@ class EdgeTable:
         turned by it, and the group of the symmetries that leave that name as it is.
         """
         partition, groups = self._partition, self._groups
-        weights = code_weights(relation.large_size, relation.small_size)
         rows = partition.embeddings(relation, pairs)
         own_group = partition.group[relation.small[pairs]]
         other_group = partition.group[relation.large[pairs]]
@@ -267,7 +278,7 @@ class EdgeTable:
         symmetry = np.empty(len(pairs), dtype=np.int64)
         for group in np.unique(own_group).tolist():
             own = np.flatnonzero(own_group == group)
-            codes = partition.codes(rows[own], weights, AROUND, group, other_group[own])
+            codes = partition.codes(rows[own], relation.large_size, AROUND, group, other_group[own])
             choice = codes.argmin(axis=1)
             orbit[own] = np.take_along_axis(codes, choice[:, None], axis=1).ravel()
             turn[own] = groups.elements(group)[choice]
