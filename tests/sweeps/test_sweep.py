@@ -11,8 +11,8 @@ import pytest
 
 import liftgbp
 from liftgbp import InputError, Model, sweep, sweep_to_file
-from liftgbp.shatter import resize
-from liftgbp.sweeps.run import SweepPoint, _Workshop
+from liftgbp.series import SharedPlans
+from liftgbp.shatter import NormalModel, resize
 
 MODELS = Path(__file__).parent.parent.parent / "models"
 TEXT = """
@@ -50,6 +50,24 @@ def test_a_sweep_gives_the_answers_of_single_runs(
             assert found[0].log_z == pytest.approx(single.log_z, rel=1e-10)
             for row, answer in zip(found, single.all, strict=True):
                 assert row.answer.values == pytest.approx(answer.values, abs=1e-8)
+
+
+def test_small_domains_whose_regions_are_alike_but_not_their_atoms() -> None:
+    """Three people have the regions of any more, but fewer steps in the order of their atoms."""
+    model = liftgbp.parse("""
+    person = {Anna, Bob}
+    p(person)
+    t(person, person, thing)
+    parfactor p(z), t(Anna,x,b) | z != x : [2, 2, 1, 3.5]
+    """)
+    sizes = [2, 3, 4, 5, 6, 9, 40]
+    rows = sweep(model, {"person": sizes, "thing": 3}).rows
+    for size in sizes:
+        single = liftgbp.infer(model, {"person": size, "thing": 3})
+        found = [row for row in rows if dict(row.point.sizes)["person"] == size]
+        assert found[0].log_z == pytest.approx(single.log_z, rel=1e-10)
+        for row, answer in zip(found, single.all, strict=True):
+            assert row.answer.values == pytest.approx(answer.values, abs=1e-8)
 
 
 def test_weights_are_swept_in_a_grid(model: Model) -> None:
@@ -140,13 +158,13 @@ def test_an_interrupted_sweep_goes_on(
     # An interrupt may also cut a line short: its point is solved again.
     journal.write_text(journal.read_text()[:-20])
     asked: list[int] = []
-    original = _Workshop.prepare
+    original = SharedPlans.prepare
 
-    def counting(workshop: _Workshop, point: SweepPoint) -> object:
-        asked.append(dict(point.sizes)["person"])
-        return original(workshop, point)
+    def counting(plans: SharedPlans, normal: NormalModel) -> object:
+        asked.append(normal.sizes["person"])
+        return original(plans, normal)
 
-    monkeypatch.setattr(_Workshop, "prepare", counting)
+    monkeypatch.setattr(SharedPlans, "prepare", counting)
     records = sweep_to_file(model, path, sizes, queries=[QUERY])
     assert asked == [5, 6, 7]
     assert not journal.exists()

@@ -253,12 +253,15 @@ class LiftedRegionGraph(RegionGraph):
         return _same_factors(normal, self.normal) and same_or_stable()
 
     def alike(self, other: LiftedRegionGraph) -> bool:
-        """Whether two graphs have the same regions and edges, whatever their counts are."""
+        """Whether two graphs differ in nothing but counts, so that one layout serves both."""
         return (
             _same_factors(self.normal, other.normal)
             and self.regions == other.regions
             and self.messages == other.messages
             and self.edges == other.edges
+            # In small domains the order of all atoms may have fewer steps.
+            and self.order_choices == other.order_choices
+            and self.alike_pairs == other.alike_pairs
         )
 
     # --- words

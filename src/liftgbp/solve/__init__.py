@@ -3,7 +3,6 @@
 Knows flat arrays; knows nothing of logic and regions.
 """
 
-from liftgbp.solve.along import solve_along
 from liftgbp.solve.auto import (
     Auto,
     Solver,
@@ -35,7 +34,6 @@ __all__ = [
     "as_solver",
     "exact_logs_z",
     "log_z",
-    "solve_along",
     "solver_for",
     "with_random_starts",
 ]

@@ -18,26 +18,10 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.model.model import Model, check_model, finite_value
-from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.query import Answer, LiftedReader, pattern_text, query_all
-from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import TABLE_CAP, NormalModel, resize, shatter
-from liftgbp.solve import (
-    Descent,
-    Solution,
-    Solver,
-    SolverChoice,
-    as_solver,
-    solve_along,
-    solver_for,
-    with_random_starts,
-)
-
-STRIDE = 10
-"""Descent starts afresh at the first so many points of a batch, and at every so many after them."""
-
-RANDOM = 2
-"""How many random starts there are then."""
+from liftgbp.solve import Solution, SolverChoice, as_solver
 
 BATCH = 200
 """Points that are solved together, and saved together."""
@@ -138,17 +122,17 @@ def sweep(
     asked = checked_texts("queries", queries) or every
     if not asked:
         raise InputError("the model has no predicates, so there is nothing to ask")
-    chosen = with_random_starts(as_solver(solver), RANDOM)
-    workshop = _Workshop(model, regions, checked_number("table_cap", table_cap, least=1))
+    chosen = as_solver(solver)
+    normal_forms = _NormalForms(model, checked_number("table_cap", table_cap, least=1))
+    plans = SharedPlans(regions)
     rows: list[SweepRow] = []
     for first in range(0, len(points), BATCH):
         progress("sweeping", first, len(points))
         batch = points[first : first + BATCH]
-        prepared = [workshop.prepare(point) for point in batch]
+        prepared = [plans.prepare(normal_forms.at(point)) for point in batch]
         found: dict[int, list[SweepRow]] = {}
-        for members in _by_layout(prepared):
-            plans = [prepared[k].plan for k in members]
-            solutions = _solve(solver_for(chosen, plans[0].layout), plans)
+        for members in by_layout(prepared):
+            solutions = solve_series(chosen, [prepared[k].plan for k in members])
             readers = [LiftedReader(prepared[k].graph, prepared[k].plan) for k in members]
             own = _rows([batch[k] for k in members], readers, solutions, asked)
             found |= zip(members, own, strict=True)
@@ -191,43 +175,16 @@ def _listed(name: str, values: Number | Sequence[Number]) -> Sequence[Number]:
     return list(dict.fromkeys(listed))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Prepared:
-    """All that a solver needs for one point."""
+class _NormalForms:
+    """Makes the normal forms of points, and keeps what the next ones can use again."""
 
-    graph: LiftedRegionGraph
-    plan: Plan
-
-
-class _Workshop:
-    """Prepares point after point, and keeps what the next ones can use again."""
-
-    def __init__(self, model: Model, regions: str, table_cap: int) -> None:
+    def __init__(self, model: Model, table_cap: int) -> None:
         self._model = model
-        self._regions = regions
         self._table_cap = table_cap
         self._normal: dict[tuple[tuple[str, float], ...], NormalModel] = {}
-        self._bases: list[_Prepared] = []
 
-    def prepare(self, point: SweepPoint) -> _Prepared:
-        """The graph and plan of a point, on the layout of an earlier one where that fits."""
-        normal = self._normal_form(point)
-        # The last one that was built is over the largest domains so far, and fits most often.
-        for base in reversed(self._bases):
-            if base.graph.fits(normal) and _same_supports(normal, base.graph.normal):
-                return _refitted(base, base.graph.resized(normal))
-        built = self._built(build_regions(normal, self._regions))
-        self._bases.append(built)
-        return built
-
-    def _built(self, graph: LiftedRegionGraph) -> _Prepared:
-        """Over small domains graphs may differ, and have to be built; often they do not."""
-        for base in self._bases:
-            if graph.alike(base.graph) and _same_supports(graph.normal, base.graph.normal):
-                return _refitted(base, graph)
-        return _Prepared(graph, compile_plan(graph))
-
-    def _normal_form(self, point: SweepPoint) -> NormalModel:
+    def at(self, point: SweepPoint) -> NormalModel:
+        """The normal form of a point."""
         sizes = dict(point.sizes)
         last = self._normal.get(point.weights)
         if last is None:
@@ -237,49 +194,6 @@ class _Workshop:
             normal = resize(last, sizes)
         self._normal[point.weights] = normal
         return normal
-
-
-def _refitted(base: _Prepared, graph: LiftedRegionGraph) -> _Prepared:
-    same_tables = graph.normal.parfactors is base.graph.normal.parfactors
-    return _Prepared(graph, refill(base.plan, graph, same_tables=same_tables))
-
-
-def _same_supports(one: NormalModel, other: NormalModel) -> bool:
-    """Whether tables rule out the same states."""
-    return one.parfactors is other.parfactors or all(
-        np.array_equal(np.isneginf(mine.log_table), np.isneginf(theirs.log_table))
-        for mine, theirs in zip(one.parfactors, other.parfactors, strict=True)
-    )
-
-
-def _solve(method: Solver, plans: Sequence[Plan]) -> list[Solution]:
-    """All solutions; descent follows those of every few points to the points between."""
-    if not isinstance(method, Descent) or len(plans) < 2 * STRIDE:
-        return method.solve_all(plans)
-    # The smallest domains come first, and differ most from each other.
-    return _mended(method, plans, solve_along(method, plans, STRIDE, afresh=range(STRIDE)))
-
-
-def _mended(method: Descent, plans: Sequence[Plan], found: list[Solution]) -> list[Solution]:
-    """The solutions; a point without one tries again from those next to it."""
-    good = {
-        k: [found[j] for j in (k - 1, k + 1) if 0 <= j < len(found) and found[j].converged]
-        for k, solution in enumerate(found)
-        if not solution.converged
-    }
-    again = [k for k, beside in good.items() if beside]
-    if again:
-        better = method.follow([plans[k] for k in again], [good[k] for k in again])
-        for k, solution in zip(again, better, strict=True):
-            found[k] = solution if solution.converged else found[k]
-    return found
-
-
-def _by_layout(prepared: Sequence[_Prepared]) -> list[list[int]]:
-    groups: dict[int, list[int]] = {}
-    for k, one in enumerate(prepared):
-        groups.setdefault(id(one.plan.layout), []).append(k)
-    return list(groups.values())
 
 
 def _rows(
@@ -292,7 +206,9 @@ def _rows(
     beliefs = [solution.log_beliefs for solution in solutions]
     by_query = [query_all(query, readers, beliefs) for query in queries]
     for k, (point, solution) in enumerate(zip(points, solutions, strict=True)):
-        minima = sum(1 for one in solution.points if one.weight > 0)
+        # Regions that share nothing have one solution, and need no search for it.
+        alone = not readers[k].plan.layout.message_entries
+        minima = 1 if alone else sum(1 for one in solution.points if one.weight > 0)
         yield [
             SweepRow(point, answer, solution.log_z, solution.status.value, minima)
             for every in by_query
