@@ -202,9 +202,9 @@ class GroundObjects:
         for sort, size in normal.sizes.items():
             used = dict.fromkeys(normal.classes_of(sort), 0)
             for k in range(size):
-                home = normal.class_index[sort].of(k)
-                self._placeholder[sort, k] = (home, used[home])
-                used[home] += 1
+                cls = normal.class_index[sort].of(k)
+                self._placeholder[sort, k] = (cls, used[cls])
+                used[cls] += 1
         self._object = {obj: k for (_, k), obj in self._placeholder.items()}
 
     def atom(self, atom: tuple[int, tuple[Obj, ...]]) -> GroundAtom:

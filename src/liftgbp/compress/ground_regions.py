@@ -99,7 +99,7 @@ def ground_region_graph(
     [4, 4]
     """
     family = family if isinstance(family, Family) else parse_family(family)
-    if family.kind not in FAMILIES:
+    if family.name not in FAMILIES:
         raise InputError(
             f"regions {family} are not known for ground networks; choose {', '.join(FAMILIES)}"
         )
@@ -107,9 +107,9 @@ def ground_region_graph(
     scopes = [block.scopes for block in network.blocks]
     at_top = maximal(scopes)
     outer = [rows[flags] for rows, flags in zip(scopes, at_top, strict=True) if flags.any()]
-    if family.kind == "bethe":
+    if family.name == "bethe":
         return _bethe(network, family, outer, at_top, progress)
-    least, closed = (2, True) if family.kind == "intersections" else (1, False)
+    least, closed = (2, True) if family.name == "intersections" else (1, False)
     inner = common_subsets(outer, least=least, closed=closed)
     rows, is_outer = _stacked(outer, inner)
     inside = _members(rows, progress)
@@ -157,10 +157,10 @@ def _bethe(
     A factor inside exactly one outer region is merged into it. One that lies in several is a region
     of its own: the outer regions have only single variables in common.
     """
-    class_index = [_class_index(block.scopes, outer) for block in network.blocks]
+    holders = [_last_holders(block.scopes, outer) for block in network.blocks]
     alone = [
         (count != 1) & ~top if block.scopes.shape[1] > 1 else np.zeros(len(count), dtype=bool)
-        for block, top, (count, _, _) in zip(network.blocks, at_top, class_index, strict=True)
+        for block, top, (count, _, _) in zip(network.blocks, at_top, holders, strict=True)
     ]
     large = [*outer, *(b.scopes[own] for b, own in zip(network.blocks, alone, strict=True))]
     single = np.unique(np.concatenate([np.zeros(0, np.int64), *(rows.ravel() for rows in outer)]))
@@ -177,14 +177,12 @@ def _bethe(
     held = []
     for own in rows:
         parts = []
-        for block, by_itself, (_, home, size) in zip(
-            network.blocks, alone, class_index, strict=True
-        ):
+        for block, by_itself, (_, holder, size) in zip(network.blocks, alone, holders, strict=True):
             found = containments(block.scopes, own)
             if block.scopes.shape[1] > 1:
                 width = np.where(by_itself, block.scopes.shape[1], size)[found.small]
-                # The row of the home tells outer regions of one size apart.
-                same = (own[found.large] == _padded(home, own.shape[1])[found.small]).all(axis=1)
+                # The variables of the holder tell outer regions of one size apart.
+                same = (own[found.large] == _padded(holder, own.shape[1])[found.small]).all(axis=1)
                 mine = np.where(by_itself[found.small], True, same) & (width == own.shape[1])
                 found = Inside(found.small[mine], found.large[mine], found.positions[mine])
             parts.append((block, found))
@@ -192,20 +190,20 @@ def _bethe(
     return _assembled(family, rows, is_outer, inside(), held)
 
 
-def _class_index(scopes: Ints, outer: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
+def _last_holders(scopes: Ints, outer: Sequence[Ints]) -> tuple[Ints, Ints, Ints]:
     """For each scope in how many outer regions it lies, and the last of them with its size."""
     count = np.zeros(len(scopes), dtype=np.int64)
     widest = max((rows.shape[1] for rows in outer), default=0)
-    home = np.full((len(scopes), widest), -1, dtype=np.int64)
+    holder = np.full((len(scopes), widest), -1, dtype=np.int64)
     size = np.zeros(len(scopes), dtype=np.int64)
     for rows in outer:
         width = rows.shape[1]
         if width >= scopes.shape[1]:
             found = containments(scopes, rows)
             count += np.bincount(found.small, minlength=len(scopes))
-            home[found.small, :width] = rows[found.large]
+            holder[found.small, :width] = rows[found.large]
             size[found.small] = width
-    return count, home, size
+    return count, holder, size
 
 
 def _padded(rows: Ints, width: int) -> Ints:

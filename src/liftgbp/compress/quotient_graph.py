@@ -65,7 +65,7 @@ class Alignment:
         )
 
     @cached_property
-    def home(self) -> tuple[Ints, Ints]:
+    def smallest_holder(self) -> tuple[Ints, Ints]:
         """For each variable the smallest region that holds it, and its axis there; -1 if none."""
         region = np.full(self.variables, -1, dtype=np.int64)
         axis = np.full(self.variables, -1, dtype=np.int64)
@@ -79,7 +79,7 @@ class Alignment:
     @cached_property
     def atom_kind(self) -> Ints:
         """For each variable its kind of atom; -1 for variables in no region."""
-        region, axis = self.home
+        region, axis = self.smallest_holder
         inside = np.flatnonzero(region >= 0)
         kind = self.kind[region[inside]]
         starts = starts_of(np.array([len(own) for own in self.orbits], dtype=np.int64))

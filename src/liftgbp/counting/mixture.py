@@ -107,16 +107,16 @@ class MixedReader(ClassReader):
         """The joint distribution of atoms: the mean over counts, and over where objects lie."""
         objects = sorted(objects_of(atoms))
         table = np.zeros([self.normal.ranges[predicate] for predicate, _ in atoms])
-        for choice in product(*(self._cells(home) for home, _ in objects)):
+        for choice in product(*(self._cells(cls) for cls, _ in objects)):
             cells = dict(zip(objects, choice, strict=True))
             for group in self._groups:
                 if all(cell in group.base.class_of for cell in choice):
                     table += self._part(atoms, cells, group)
         return table
 
-    def _cells(self, home: int) -> list[Cell]:
-        split = next((s for s in self.counted.counted.splits if s.home == home), None)
-        return [(home, k) for k in range(1 if split is None else len(split.cells))]
+    def _cells(self, cls: int) -> list[Cell]:
+        split = next((s for s in self.counted.counted.splits if s.cls == cls), None)
+        return [(cls, k) for k in range(1 if split is None else len(split.cells))]
 
     def _part(self, atoms: Sequence[ObjAtom], cells: Mapping[Obj, Cell], group: _Group) -> Floats:
         """What the points of one layout contribute where the objects lie in these cells."""
@@ -128,9 +128,9 @@ class MixedReader(ClassReader):
         used: Counter[int] = Counter()
         placed: dict[Obj, Obj] = {}
         for obj, cell in cells.items():
-            home = group.base.class_of[cell]
-            placed[obj] = (home, used[home])
-            used[home] += 1
+            cls = group.base.class_of[cell]
+            placed[obj] = (cls, used[cls])
+            used[cls] += 1
         moved = [(p, tuple(placed[obj] for obj in args)) for p, args in atoms]
         mixed = shares @ group.beliefs
         table = joint_table(moved, group.base.graph, group.base.plan.layout, mixed[None] / total)
@@ -142,7 +142,7 @@ class MixedReader(ClassReader):
         for split in self.counted.counted.splits:
             together = 0
             for k in range(len(split.cells)):
-                number = chosen[split.home, k]
+                number = chosen[split.cls, k]
                 ways *= falling(counts[start + k], number)
                 together += number
             all_ways *= falling(split.size, together)
@@ -176,7 +176,7 @@ def _words(counted: CountedModel, counts: Counts) -> str:
     left = iter(counts)
     words = []
     for split in splits:
-        own = base.classes[split.home]
+        own = base.classes[split.cls]
         where = own.constant or ", ".join(fact.replace("{}", "x") for fact in own.facts)
         for cell in split.cells:
             count = next(left)

@@ -116,8 +116,8 @@ class Patterns:
         columns = [obj for obj in objects if self._classes[obj[0]].constant is None]
         place: dict[Obj, Place] = {obj: Column(k) for k, obj in enumerate(columns)}
         place |= {obj: Fixed(self._numbers[key]) for key, obj in self._constants.items()}
-        sorts = [self._classes[home].sort for home, _ in columns]
-        taken = Counter(home for home, _ in columns)
+        sorts = [self._classes[cls].sort for cls, _ in columns]
+        taken = Counter(cls for cls, _ in columns)
         return Pattern(
             variables={name: place[obj] for name, obj in way.items()},
             labels=Labels(
@@ -131,7 +131,7 @@ class Patterns:
                 (i, j) for j in range(len(sorts)) for i in range(j) if sorts[i] == sorts[j]
             ),
             excluded=tuple(
-                tuple(number for (home, _), number in self._numbers.items() if home == sort)
+                tuple(number for (own, _), number in self._numbers.items() if own == sort)
                 for sort in sorts
             ),
             count=math.prod(falling(self._classes[k].size, n) for k, n in taken.items()),

@@ -146,10 +146,10 @@ class Layout:
         return tuple(ranges[atom] for atom in range(len(self.group_of_atom)))
 
     @cached_property
-    def home_of_atom(self) -> tuple[int, ...]:
+    def region_of_atom(self) -> tuple[int, ...]:
         """For each kind of atom the last region that has it; regions go from large to small."""
-        homes = {atom: r for r, atoms in enumerate(self.atom_of_axis) for atom in atoms}
-        return tuple(homes[atom] for atom in range(len(self.group_of_atom)))
+        last = {atom: r for r, atoms in enumerate(self.atom_of_axis) for atom in atoms}
+        return tuple(last[atom] for atom in range(len(self.group_of_atom)))
 
     @cached_property
     def region_of(self) -> Ints:

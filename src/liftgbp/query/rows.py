@@ -77,9 +77,9 @@ class _Rows:
         self._check_constants()
         self._named, self._taken = self._place_constants()
         self._name_of = {obj: constant_text(name) for (_, name), obj in self._named.items()}
-        for number, home in enumerate(normal.classes):
-            if home.constant is not None:
-                self._name_of[number, 0] = constant_text(home.constant)
+        for number, cls in enumerate(normal.classes):
+            if cls.constant is not None:
+                self._name_of[number, 0] = constant_text(cls.constant)
 
     def _check_constants(self) -> None:
         for sort, constant in self._constants:
@@ -104,16 +104,16 @@ class _Rows:
         placed: dict[tuple[str, str], Obj] = {}
         taken: Counter[int] = Counter()
         for sort, constant in self._constants:
-            home = self._normal.class_of_constant(sort, constant)
-            placed[sort, constant] = (home, taken[home])
-            taken[home] += 1
+            cls = self._normal.class_of_constant(sort, constant)
+            placed[sort, constant] = (cls, taken[cls])
+            taken[cls] += 1
         return placed, taken
 
     def __iter__(self) -> Iterator[Row]:
-        homes = {v: self._normal.classes_of(self._sorts[Variable(v)]) for v in self._variables}
+        classes = {v: self._normal.classes_of(self._sorts[Variable(v)]) for v in self._variables}
         sizes = self._normal.class_sizes
         distinct = self._query.distinct
-        for way in assignments(self._variables, homes, sizes, self._taken, distinct=distinct):
+        for way in assignments(self._variables, classes, sizes, self._taken, distinct=distinct):
             if self._admits(way):
                 yield self._row(way)
 
@@ -151,8 +151,8 @@ class _Rows:
         return self._normal.predicate_number[atom.predicate], args
 
     def _count(self, way: Mapping[str, Obj]) -> Count:
-        new = Counter(home for home, index in set(way.values()) if index >= self._taken[home])
-        return Count(tuple((home, self._taken[home], n) for home, n in new.items()), divisor=1)
+        new = Counter(cls for cls, index in set(way.values()) if index >= self._taken[cls])
+        return Count(tuple((cls, self._taken[cls], n) for cls, n in new.items()), divisor=1)
 
     # --- words
 
@@ -185,9 +185,9 @@ class _Rows:
         for v in own:
             yield from self._exclusions(v, way[v][0])
 
-    def _facts(self, variable: str, home: int) -> Iterator[str]:
+    def _facts(self, variable: str, cls: int) -> Iterator[str]:
         """What evidence knows about the objects of a class."""
-        own = self._normal.classes[home]
+        own = self._normal.classes[cls]
         if own.facts and own.size == 1:
             yield f"{variable} = {object_text(self._normal.model, own.sort, own.examples[0])}"
             return
@@ -195,14 +195,14 @@ class _Rows:
         if not own.facts and any(c.facts for c in self._normal.classes if c.sort == own.sort):
             yield f"no evidence on {variable}"
 
-    def _exclusions(self, variable: str, home: int) -> Iterator[str]:
+    def _exclusions(self, variable: str, cls: int) -> Iterator[str]:
         """Constants that would fit the other conditions, but have rows of their own."""
         classes = self._normal.classes
         constants = [
             name
             for (other, _), name in sorted(self._name_of.items())
-            if other == home
-            or (classes[other].sort == classes[home].sort and classes[other].constant is not None)
+            if other == cls
+            or (classes[other].sort == classes[cls].sort and classes[other].constant is not None)
         ]
         if len(constants) > MOST_LISTED:
             yield f"{variable} not in {{{', '.join(constants)}}}"
@@ -216,12 +216,12 @@ class _Rows:
 
     def _examples(self, obj: Obj) -> str:
         """A member of the class that is no constant of the query."""
-        home, index = obj
-        own = self._normal.classes[home]
+        cls, index = obj
+        own = self._normal.classes[cls]
         numbers = self._normal.model.object_numbers(own.sort)
         placed = {numbers[name] for (sort, name) in self._named if sort == own.sort}
         members = [number for number in own.examples if number not in placed]
-        at = index - self._taken[home]
+        at = index - self._taken[cls]
         if at < len(members):
             return object_text(self._normal.model, own.sort, members[at])
         return "..."

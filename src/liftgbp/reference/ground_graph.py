@@ -210,10 +210,10 @@ def _bethe(ground: GroundModel) -> GroundRegionGraph:
     held: dict[Region, list[GroundFactor]] = {region: [] for region in outer}
     for factor in ground.factors:
         if len(factor.scope) > 1:
-            homes = [region for region in outer if region.issuperset(factor.scope)]
+            holders = [region for region in outer if region.issuperset(factor.scope)]
             # A factor inside several outer regions would be counted several times: it stays alone.
-            home = homes[0] if len(homes) == 1 else frozenset(factor.scope)
-            held.setdefault(home, []).append(factor)
+            holder = holders[0] if len(holders) == 1 else frozenset(factor.scope)
+            held.setdefault(holder, []).append(factor)
     for region in outer:
         for atom in region:
             held.setdefault(frozenset({atom}), [])

@@ -95,9 +95,9 @@ class _Order:
         self._sizes = class_sizes
         self._anchors = [0] * len(class_sizes)
         for cluster in clusters.values():
-            for home, count in Counter(home for home, _ in objects_of(cluster)).items():
-                most = min(class_sizes[home], MOST_ANCHORS)
-                self._anchors[home] = min(most, max(self._anchors[home], count))
+            for cls, count in Counter(cls for cls, _ in objects_of(cluster)).items():
+                most = min(class_sizes[cls], MOST_ANCHORS)
+                self._anchors[cls] = min(most, max(self._anchors[cls], count))
         self._axes_of_kind: dict[Atom, list[tuple[int, int]]] = {}
         # Of atoms over few objects, more come before another one.
         for region, cluster in sorted(clusters.items(), key=lambda item: len(objects_of(item[1]))):
@@ -124,12 +124,12 @@ class _Order:
 
     def _places(self, kind: Atom) -> list[list[Obj]]:
         """For each object of an atom the anchors, and as many others as the atom may need."""
-        per_class = Counter(home for home, _ in objects_of([kind]))
+        per_class = Counter(cls for cls, _ in objects_of([kind]))
         reach = {
-            home: min(self._sizes[home], self._anchors[home] + count)
-            for home, count in per_class.items()
+            cls: min(self._sizes[cls], self._anchors[cls] + count)
+            for cls, count in per_class.items()
         }
-        return [[(home, k) for k in range(reach[home])] for home, _ in dict.fromkeys(kind[1])]
+        return [[(cls, k) for k in range(reach[cls])] for cls, _ in dict.fromkeys(kind[1])]
 
     def _cases(self, kind: Atom, places: Sequence[Sequence[Obj]]) -> Iterator[Atom]:
         """The atom over anchors and over the first objects that are none, in all ways."""
@@ -144,14 +144,14 @@ class _Order:
         return region, axis, ()
 
     def _without_gaps(self, objects: Iterable[Obj]) -> bool:
-        beyond = Counter(home for home, k in objects if k >= self._anchors[home])
-        return all(k < self._anchors[home] + beyond[home] for home, k in objects)
+        beyond = Counter(cls for cls, k in objects if k >= self._anchors[cls])
+        return all(k < self._anchors[cls] + beyond[cls] for cls, k in objects)
 
     def _count(self, atom: Atom) -> Count:
         """How many ground atoms a case stands for: choices of increasing objects past anchors."""
-        beyond = Counter(home for home, k in objects_of([atom]) if k >= self._anchors[home])
+        beyond = Counter(cls for cls, k in objects_of([atom]) if k >= self._anchors[cls])
         return Count(
-            tuple((home, self._anchors[home], chosen) for home, chosen in sorted(beyond.items())),
+            tuple((cls, self._anchors[cls], chosen) for cls, chosen in sorted(beyond.items())),
             math.prod(map(math.factorial, beyond.values())),
         )
 
@@ -180,10 +180,11 @@ class _Order:
         """The region with one of its atoms given, its other objects on the first free anchors."""
         cluster = self._clusters[region]
         image = dict(zip(cluster[axis][1], atom[1], strict=True))
-        homes = sorted({home for home, _ in objects_of(cluster)})
-        others = [[o for o in objects_of(cluster) if o[0] == h and o not in image] for h in homes]
+        classes = sorted({cls for cls, _ in objects_of(cluster)})
+        others = [[o for o in objects_of(cluster) if o[0] == h and o not in image] for h in classes]
         free = [
-            [(h, k) for k in range(self._anchors[h]) if (h, k) not in image.values()] for h in homes
+            [(h, k) for k in range(self._anchors[h]) if (h, k) not in image.values()]
+            for h in classes
         ]
         if any(len(own) > len(f) for own, f in zip(others, free, strict=True)):
             return
@@ -258,5 +259,5 @@ def _exchangeable(one: Atom, other: Atom) -> tuple[object, Count] | None:
         return None
     names = {obj: k for k, obj in enumerate(dict.fromkeys(args))}
     kind = predicate, tuple((obj[0], names[obj]) for obj in args), names[own]
-    taken = sum(home == own[0] for home, _ in fixed)
+    taken = sum(cls == own[0] for cls, _ in fixed)
     return kind, Count(((own[0], taken, 1),), 1)

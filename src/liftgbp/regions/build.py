@@ -68,8 +68,8 @@ class _Builder:
         scopes = [tuple(sorted(p.atoms)) for p in normal.parfactors]
         self._scope_kinds = [kinds(scope) for scope in scopes]
         self._scopes_by_kind = ByKind(scopes)
-        self._homes = self._factor_homes() if family.kind == "bethe" else {}
-        self._outermost = dict.fromkeys((*self._outer.clusters, *self._homes.values()))
+        self._holder = self._holders_of_factors() if family.name == "bethe" else {}
+        self._outermost = dict.fromkeys((*self._outer.clusters, *self._holder.values()))
         self._inside: dict[Cluster, list[_Inside]] = {}
         for cluster in self._outermost:
             self._collect(cluster)
@@ -104,13 +104,13 @@ class _Builder:
                     if part.mask != region.mask and part.mask & region.mask == part.mask
                 ]
 
-    def _factor_homes(self) -> dict[int, Cluster]:
+    def _holders_of_factors(self) -> dict[int, Cluster]:
         """For belief propagation, the one region that holds each factor of two atoms or more.
 
         A factor inside exactly one outer region is merged into it. One that lies in several is a
         region of its own: the outer regions have only single atoms in common.
         """
-        homes: dict[int, Cluster] = {}
+        holders: dict[int, Cluster] = {}
         sizes = self._normal.class_sizes
         for number, parfactor in enumerate(self._normal.parfactors):
             if len(parfactor.atoms) == 1:
@@ -127,10 +127,10 @@ class _Builder:
                 for outer in map(self._outer.clusters.__getitem__, around)
             }
             alone = sum(pairs.values()) == scopes
-            homes[number] = (
+            holders[number] = (
                 next(o for o, count in pairs.items() if count) if alone else scope.cluster
             )
-        return homes
+        return holders
 
     # --- edges
 
@@ -222,7 +222,7 @@ class _Builder:
         return tuple(
             HeldFactor(number, tuple(position[_rename_atom(a, placed)] for a in parfactor.atoms))
             for number, parfactor in candidates
-            if self._homes.get(number, cluster) == cluster and self._scope_kinds[number] <= own
+            if self._holder.get(number, cluster) == cluster and self._scope_kinds[number] <= own
             for placed in embeddings(parfactor.atoms, cluster, parfactor.exchangeable)
         )
 

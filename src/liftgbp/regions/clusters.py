@@ -25,13 +25,13 @@ def ground_atoms(kinds: Iterable[Atom], sizes: Sizes) -> int:
     100
     """
     return sum(
-        math.prod(falling(sizes[home], count) for home, count in _objects_per_class(kind).items())
+        math.prod(falling(sizes[cls], count) for cls, count in _objects_per_class(kind).items())
         for kind in kinds
     )
 
 
 def _objects_per_class(kind: Atom) -> Counter[int]:
-    return Counter(home for home, _ in objects_of([kind]))
+    return Counter(cls for cls, _ in objects_of([kind]))
 
 
 # --- listing
@@ -63,7 +63,7 @@ def cluster_levels(
 
 
 def _present(cluster: Cluster) -> Counter[int]:
-    return Counter(home for home, _ in objects_of(cluster))
+    return Counter(cls for cls, _ in objects_of(cluster))
 
 
 def placements(kind: Atom, present: Mapping[int, int], sizes: Sizes) -> Iterator[Atom]:
@@ -83,14 +83,12 @@ def _injections(
     if not objects:
         yield image
         return
-    home = objects[0][0]
+    cls = objects[0][0]
     used = set(image.values())
-    last = max([present.get(home, 0) - 1, *(index for h, index in used if h == home)])
-    for index in range(min(last + 2, sizes[home])):
-        if (home, index) not in used:
-            yield from _injections(
-                objects[1:], {**image, objects[0]: (home, index)}, present, sizes
-            )
+    last = max([present.get(cls, 0) - 1, *(index for h, index in used if h == cls)])
+    for index in range(min(last + 2, sizes[cls])):
+        if (cls, index) not in used:
+            yield from _injections(objects[1:], {**image, objects[0]: (cls, index)}, present, sizes)
 
 
 # --- counting
@@ -108,10 +106,10 @@ def count_clusters(kinds: Sequence[Atom], size: int, class_sizes: Sequence[int])
     """
     # More objects than a cluster can have make no difference.
     reach = {
-        home: min(
-            class_sizes[home], size * max(_objects_per_class(kind).get(home, 0) for kind in kinds)
+        cls: min(
+            class_sizes[cls], size * max(_objects_per_class(kind).get(cls, 0) for kind in kinds)
         )
-        for home in sorted({home for kind in kinds for home in _objects_per_class(kind)})
+        for cls in sorted({cls for kind in kinds for cls in _objects_per_class(kind)})
     }
     atoms = ground_atoms(kinds, reach)
     # The atoms outside a cluster are a cluster, too.
@@ -184,8 +182,8 @@ def _cycles_of_atoms(
     for length in range(1, longest + 1):
         # What the power of a permutation leaves as it is lies in cycles whose lengths divide it.
         still = {
-            home: sum(part * number for part, number in own.items() if length % part == 0)
-            for home, own in types.items()
+            cls: sum(part * number for part, number in own.items() if length % part == 0)
+            for cls, own in types.items()
         }
         shorter = sum(part * number for part, number in cycles.items() if length % part == 0)
         cycles[length] = (ground_atoms(kinds, still) - shorter) // length

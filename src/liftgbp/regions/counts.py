@@ -29,8 +29,8 @@ class Count:
     def at(self, class_sizes: Sequence[int]) -> int:
         """The count for these class sizes."""
         ways = self.times
-        for home, fixed, chosen in self.factors:
-            ways *= falling(class_sizes[home] - fixed, chosen)
+        for cls, fixed, chosen in self.factors:
+            ways *= falling(class_sizes[cls] - fixed, chosen)
         count, remainder = divmod(ways, self.divisor)
         if remainder:
             raise InternalError(f"{ways} substitutions are not a multiple of {self.divisor}")
@@ -39,8 +39,8 @@ class Count:
     def text(self, names: Sequence[str]) -> str:
         """The count as a formula in the sizes of the classes, which have these names."""
         parts = [
-            names[home] if fixed + i == 0 else f"({names[home]}-{fixed + i})"
-            for home, fixed, chosen in self.factors
+            names[cls] if fixed + i == 0 else f"({names[cls]}-{fixed + i})"
+            for cls, fixed, chosen in self.factors
             for i in range(chosen)
         ]
         return ("".join(parts) or str(self.times)) + (
@@ -48,20 +48,20 @@ class Count:
         )
 
     def __str__(self) -> str:
-        homes = sorted({home for home, _, _ in self.factors})
-        names = ["N"] if len(homes) <= 1 else [f"N{home}" for home in range(max(homes) + 1)]
-        return self.text(names if len(homes) > 1 else names * (1 + max(homes, default=0)))
+        classes = sorted({cls for cls, _, _ in self.factors})
+        names = ["N"] if len(classes) <= 1 else [f"N{cls}" for cls in range(max(classes) + 1)]
+        return self.text(names if len(classes) > 1 else names * (1 + max(classes, default=0)))
 
 
 def choose(objects: Iterable[Obj], fixed: Iterable[Obj], divisor: int) -> Count:
     """The count of placements of `objects` while those in `fixed` stay where they are."""
     kept = set(fixed)
     free = [obj for obj in objects if obj not in kept]
-    homes = sorted({home for home, _ in free})
+    classes = sorted({cls for cls, _ in free})
     return Count(
         tuple(
-            (home, sum(1 for h, _ in kept if h == home), sum(1 for h, _ in free if h == home))
-            for home in homes
+            (cls, sum(1 for h, _ in kept if h == cls), sum(1 for h, _ in free if h == cls))
+            for cls in classes
         ),
         divisor,
     )

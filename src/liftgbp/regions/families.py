@@ -43,14 +43,14 @@ class Family:
     `clusters:S` carries its number as `size`.
     """
 
-    kind: str
+    name: str
     size: int = 0
     per_sort: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         if self.per_sort:
-            return f"{self.kind}:" + ",".join(f"{sort}={k}" for sort, k in self.per_sort)
-        return f"{self.kind}:{self.size}" if self.size else self.kind
+            return f"{self.name}:" + ",".join(f"{sort}={k}" for sort, k in self.per_sort)
+        return f"{self.name}:{self.size}" if self.size else self.name
 
 
 def parse_family(text: str) -> Family:
@@ -65,19 +65,19 @@ def parse_family(text: str) -> Family:
     Only atoms that some factor mentions take part.
 
     >>> parse_family("objects:3")
-    Family(kind='objects', size=3, per_sort=())
+    Family(name='objects', size=3, per_sort=())
     >>> str(parse_family("objects:person=3,movie=2"))
     'objects:person=3,movie=2'
     """
     if not isinstance(text, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", text)
-    kind, _, rest = text.partition(":")
-    if kind in {"objects", "clusters"} and _is_number(rest) and int(rest) > 0:
-        return Family(kind, int(rest))
-    if kind == "objects" and "=" in rest:
+    name, _, rest = text.partition(":")
+    if name in {"objects", "clusters"} and _is_number(rest) and int(rest) > 0:
+        return Family(name, int(rest))
+    if name == "objects" and "=" in rest:
         per_sort = _parse_per_sort(rest)
         if per_sort:
-            return Family(kind, per_sort=per_sort)
+            return Family(name, per_sort=per_sort)
     if text in {"intersections", "subsets", "bethe"}:
         return Family(text)
     if text == "auto":
@@ -107,7 +107,7 @@ def outer_clusters(normal: NormalModel, family: Family) -> list[Cluster]:
     """The maximal scopes of the factors, and what the family adds, each in canonical form."""
     scopes = {canonise(tuple(sorted(p.atoms))).cluster for p in normal.parfactors}
     mentioned = sorted({canonise((atom,)).cluster[0] for scope in scopes for atom in scope})
-    match family.kind:
+    match family.name:
         case "objects":
             scopes |= set(_atoms_over_choices(normal, family, mentioned))
         case "clusters" if mentioned:
@@ -175,7 +175,7 @@ def _atoms_over_choices(
     A choice is given by how many objects it takes from each class.
     """
     room = {
-        sort: [(home, normal.class_sizes[home]) for home in normal.classes_of(sort)]
+        sort: [(cls, normal.class_sizes[cls]) for cls in normal.classes_of(sort)]
         for sort in normal.sizes
     }
     wanted = _objects_per_sort(normal, family)
@@ -205,9 +205,9 @@ def _objects_per_sort(normal: NormalModel, family: Family) -> dict[str, int]:
 
 
 def _most_in_a_factor(normal: NormalModel, sort: str) -> int:
-    homes = normal.classes_of(sort)
+    classes = normal.classes_of(sort)
     return max(
-        (sum(home in homes for home, _ in objects_of(p.atoms)) for p in normal.parfactors),
+        (sum(cls in classes for cls, _ in objects_of(p.atoms)) for p in normal.parfactors),
         default=0,
     )
 
@@ -227,11 +227,11 @@ def _shares(total: int, room: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple
         if total == 0:
             yield ()
         return
-    (home, size), *rest = room
+    (cls, size), *rest = room
     others_have = sum(other for _, other in rest)
     for count in range(max(0, total - others_have), min(total, size) + 1):
         for others in _shares(total - count, rest):
-            yield ((home, count), *others)
+            yield ((cls, count), *others)
 
 
 def _axes_over(normal: NormalModel, mentioned: Sequence[Atom], taken: Sizes) -> Counter[int]:

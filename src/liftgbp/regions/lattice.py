@@ -27,13 +27,13 @@ class OuterRegions:
         The rest of an outer region is left out if its objects are of classes that the cluster has
         none of: these find their places whatever the others do.
         """
-        homes = {home for home, _ in objects_of(cluster)}
+        classes = {cls for cls, _ in objects_of(cluster)}
         parts: set[Cluster] = set()
         for shared in self.by_kind.shared_kinds(cluster).items():
             if shared not in self._parts:
                 self._parts[shared] = self._part(*shared)
-            part, homes_of_rest = self._parts[shared]
-            parts.add(part if homes.isdisjoint(homes_of_rest) else self.clusters[shared[0]])
+            part, classes_of_rest = self._parts[shared]
+            parts.add(part if classes.isdisjoint(classes_of_rest) else self.clusters[shared[0]])
         return parts
 
     def _part(self, place: int, shared: tuple[int, ...]) -> tuple[Cluster, frozenset[int]]:
@@ -42,7 +42,7 @@ class OuterRegions:
         kinds_of_atoms = self.by_kind.kinds_of(place)
         part = tuple(a for a, kind in zip(other, kinds_of_atoms, strict=True) if kind in shared)
         rest = set(objects_of(other)) - set(objects_of(part))
-        return part, frozenset(home for home, _ in rest)
+        return part, frozenset(cls for cls, _ in rest)
 
 
 def inner_masks(
@@ -50,7 +50,7 @@ def inner_masks(
 ) -> set[int]:
     """The proper subsets of an outer region that are regions."""
     whole = (1 << len(cluster)) - 1
-    match family.kind:
+    match family.name:
         case "bethe":
             return {1 << k for k in range(len(cluster))} - {whole}
         case "subsets":
@@ -61,7 +61,7 @@ def inner_masks(
                 )
             return set(range(1, whole))
         case _:
-            if family.kind == "clusters" and _has_neighbours(
+            if family.name == "clusters" and _has_neighbours(
                 cluster, outer.clusters, family, class_sizes
             ):
                 return set(range(1, whole))

@@ -217,8 +217,8 @@ class LiftedRegionGraph(RegionGraph):
         """
         most = [0] * len(self.class_sizes)
         for region in self.regions:
-            for home, count in Counter(home for home, _ in objects_of(region.cluster)).items():
-                most[home] = max(most[home], 2 * count)
+            for cls, count in Counter(cls for cls, _ in objects_of(region.cluster)).items():
+                most[cls] = max(most[cls], 2 * count)
         return tuple(most)
 
     def resized(self, normal: NormalModel) -> LiftedRegionGraph:
@@ -285,8 +285,8 @@ class LiftedRegionGraph(RegionGraph):
         """An atom in words, with numbers for anonymous objects: `friends(1,2)`."""
         predicate, args = atom
         names = [
-            f"{self._object_prefix[home]}{index + 1}" if name is None else constant_text(name)
-            for (home, index), name in zip(args, map(self._constant, args), strict=True)
+            f"{self._object_prefix[cls]}{index + 1}" if name is None else constant_text(name)
+            for (cls, index), name in zip(args, map(self._constant, args), strict=True)
         ]
         return applied(self.normal.predicates[predicate].name, names)
 

@@ -46,16 +46,16 @@ def _fill(
     if position == len(variables):
         yield dict(done)
         return
-    variable, home = variables[position], choice[position]
-    seen = used.get(home, 0)
-    for index in range(min(seen + 1, sizes[home])):
-        if distinct and (home, index) in done.values():
+    variable, cls = variables[position], choice[position]
+    seen = used.get(cls, 0)
+    for index in range(min(seen + 1, sizes[cls])):
+        if distinct and (cls, index) in done.values():
             continue
-        done[variable] = (home, index)
-        used[home] = max(seen, index + 1)
+        done[variable] = (cls, index)
+        used[cls] = max(seen, index + 1)
         yield from _fill(variables, choice, sizes, distinct, done, used)
         del done[variable]
-        used[home] = seen
+        used[cls] = seen
 
 
 def rule_admits(

@@ -193,9 +193,9 @@ class _SortClasses:
         listed = {number: first + k for k, number in enumerate(alone)}
         blocks: list[tuple[int, int, int]] = []
         for k, draft in enumerate(drafts):
-            home = first + len(alone) + k
-            listed.update(dict.fromkeys(draft.members, home))
-            blocks += [(start, stop, home) for start, stop in draft.blocks]
+            cls = first + len(alone) + k
+            listed.update(dict.fromkeys(draft.members, cls))
+            blocks += [(start, stop, cls) for start, stop in draft.blocks]
         return ClassIndex(listed, tuple(sorted(blocks)), first + len(self.classes) - 1)
 
     # --- what evidence tells apart

@@ -33,7 +33,7 @@ class Split:
     `cells` has the values of these predicates (by number), for each part.
     """
 
-    home: int
+    cls: int
     size: int
     cells: tuple[tuple[tuple[int, int], ...], ...]
 
@@ -54,9 +54,9 @@ class CountedShattering:
         number = {name: k for k, name in enumerate(shattering.model.predicates)}
         self.predicates = tuple(number[name] for name in predicates)
         self.splits = tuple(
-            Split(home, own.size, cells)
-            for home, own in enumerate(shattering.classes)
-            if len(cells := self._cells_of(home, own)) > 1
+            Split(cls, own.size, cells)
+            for cls, own in enumerate(shattering.classes)
+            if len(cells := self._cells_of(cls, own)) > 1
         )
 
     @cached_property
@@ -64,13 +64,13 @@ class CountedShattering:
         """The normal form without splitting."""
         return self._shattering.normal()
 
-    def _cells_of(self, home: int, own: ObjectClass) -> tuple[tuple[tuple[int, int], ...], ...]:
+    def _cells_of(self, cls: int, own: ObjectClass) -> tuple[tuple[tuple[int, int], ...], ...]:
         declared = list(self._shattering.model.predicates.values())
         unobserved = [
             p
             for p in self.predicates
             if declared[p].sorts == (own.sort,)
-            and self._shattering.observations.value((p, ((home, 0),))) is None
+            and self._shattering.observations.value((p, ((cls, 0),))) is None
         ]
         values = product(*([1, 0] for _ in unobserved))
         return tuple(tuple(zip(unobserved, own_values, strict=True)) for own_values in values)
@@ -85,19 +85,19 @@ class _Counted:
         self, shattering: Shattering, splits: Sequence[Split], counts: Sequence[int]
     ) -> None:
         self._shattering = shattering
-        self._splits = {split.home: split for split in splits}
+        self._splits = {split.cls: split for split in splits}
         self._cells: dict[int, list[Cell]] = {}
         self._classes: list[ObjectClass] = []
         self._class_of: dict[Cell, int] = {}
         self._values: dict[ObjAtom, int] = {}
         left = iter(counts)
-        for home, own in enumerate(shattering.classes):
-            split = self._splits.get(home)
+        for cls, own in enumerate(shattering.classes):
+            split = self._splits.get(cls)
             sizes = [own.size] if split is None else [next(left) for _ in split.cells]
-            self._cells[home] = [(home, k) for k, size in enumerate(sizes) if size]
-            for cell in self._cells[home]:
+            self._cells[cls] = [(cls, k) for k, size in enumerate(sizes) if size]
+            for cell in self._cells[cls]:
                 self._add(own, cell, sizes[cell[1]], () if split is None else split.cells[cell[1]])
-        # Counts do not say which objects are where, so no object has a home.
+        # Counts do not say which objects are where, so there is no class index.
         self.normal = CountedNormal(
             shattering.over(tuple(self._classes), {}, self._observations, self._soft()),
             self._class_of,
@@ -126,14 +126,14 @@ class _Counted:
         """The patterns over parts of classes that a pattern over whole classes stands for."""
         predicate, args = pattern
         objects = list(dict.fromkeys(args))
-        for choice in product(*(self._cells[home] for home, _ in objects)):
+        for choice in product(*(self._cells[cls] for cls, _ in objects)):
             used: Counter[int] = Counter()
             placed: dict[Obj, Obj] = {}
             for obj, cell in zip(objects, choice, strict=True):
-                home = self._class_of[cell]
-                placed[obj] = (home, used[home])
-                used[home] += 1
-            if all(self._classes[home].size >= count for home, count in used.items()):
+                cls = self._class_of[cell]
+                placed[obj] = (cls, used[cls])
+                used[cls] += 1
+            if all(self._classes[cls].size >= count for cls, count in used.items()):
                 yield pattern_of((predicate, tuple(placed[obj] for obj in args)))
 
     def _soft(self) -> Iterator[NormalParfactor]:

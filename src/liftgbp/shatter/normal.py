@@ -57,17 +57,17 @@ class ClassIndex:
 
     def of(self, number: int) -> int:
         """The class of an object."""
-        home = self.listed.get(number)
-        if home is not None:
-            return home
-        inside = (home for start, stop, home in self.blocks if start <= number < stop)
+        cls = self.listed.get(number)
+        if cls is not None:
+            return cls
+        inside = (cls for start, stop, cls in self.blocks if start <= number < stop)
         return next(inside, self.others)
 
     def of_all(self, numbers: Ints) -> Ints:
         """The classes of many objects."""
         classes = np.full(numbers.shape, self.others, dtype=np.int64)
-        for start, stop, home in self.blocks:
-            classes[(numbers >= start) & (numbers < stop)] = home
+        for start, stop, cls in self.blocks:
+            classes[(numbers >= start) & (numbers < stop)] = cls
         listed = np.array(sorted(self.listed), dtype=np.int64)
         if len(listed):
             place = np.searchsorted(listed, numbers).clip(max=len(listed) - 1)

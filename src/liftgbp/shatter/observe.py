@@ -73,8 +73,8 @@ def soft_parfactors(
 
 def atoms_of_pattern(pattern: ObjAtom, classes: Sequence[ObjectClass]) -> int:
     """How many ground atoms a pattern stands for."""
-    chosen = Counter(home for home, _ in set(pattern[1]))
-    return math.prod(falling(classes[home].size, count) for home, count in chosen.items())
+    chosen = Counter(cls for cls, _ in set(pattern[1]))
+    return math.prod(falling(classes[cls].size, count) for cls, count in chosen.items())
 
 
 def _telling_rows(args: Ints, sorts: Sequence[str], classes: Sequence[ObjectClass]) -> Ints:

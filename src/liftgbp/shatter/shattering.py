@@ -238,8 +238,8 @@ class _Way:
     def parfactor(self, sizes: Sequence[int]) -> NormalParfactor:
         """The parfactor over classes of these sizes: variables that left the scope are free."""
         copies = self.swaps
-        for home, count in self.gone.items():
-            copies *= falling(sizes[home] - self.present[home], count)
+        for cls, count in self.gone.items():
+            copies *= falling(sizes[cls] - self.present[cls], count)
         elastic = self.sized or bool(self.gone)
         if not self.atoms:
             return NormalParfactor(self.atoms, self.table, self.groups, self.rule, elastic, copies)
@@ -307,11 +307,11 @@ class _RuleShatter:
         widest: dict[str, Obj] = {}
         for variable in self._variables:
             classes = self._classes_of(self._sorts[variable])
-            home = next((k for k in reversed(classes) if used[k] < self._sizes[k]), None)
-            if home is None:
+            cls = next((k for k in reversed(classes) if used[k] < self._sizes[k]), None)
+            if cls is None:
                 return
-            widest[variable] = (home, used[home])
-            used[home] += 1
+            widest[variable] = (cls, used[cls])
+            used[cls] += 1
         if self._admits(widest):
             self._parfactor(widest)
 
@@ -354,8 +354,8 @@ class _RuleShatter:
             # All orders of the twins give the same factor: one set stands for them.
             swaps *= math.factorial(len(twins))
             groups = (*groups, twins)
-        gone = Counter(home for home, _ in set(way.values()) - present)
-        here = Counter(home for home, _ in present)
+        gone = Counter(cls for cls, _ in set(way.values()) - present)
+        here = Counter(cls for cls, _ in present)
         return _Way(atoms, table, groups, self._number, self._sized, swaps, gone, here, way)
 
     def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:

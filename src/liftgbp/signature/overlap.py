@@ -41,14 +41,12 @@ class _Placements:
         for atom in other:
             for obj in set(atom[1]):
                 self._atoms_at[obj].append(atom)
-        class_index = {home for home, _ in self._order}
+        classes = {cls for cls, _ in self._order}
         self._fresh = {
-            home: class_sizes[home] - sum(1 for h, _ in self._places if h == home)
-            for home in class_index
+            cls: class_sizes[cls] - sum(1 for h, _ in self._places if h == cls) for cls in classes
         }
         self._abundant = {
-            home: self._fresh[home] >= sum(1 for h, _ in self._order if h == home)
-            for home in class_index
+            cls: self._fresh[cls] >= sum(1 for h, _ in self._order if h == cls) for cls in classes
         }
         nullary = sum(self._bit.get(atom, 0) for atom in other if not atom[1])
         self._search(0, {}, nullary)
@@ -71,17 +69,17 @@ class _Placements:
             del image[obj]
 
     def _targets(self, obj: Obj, image: dict[Obj, Obj | None]) -> Iterator[Obj | None]:
-        home = obj[0]
+        cls = obj[0]
         twin = self._previous_twin.get(obj)
-        least = image[twin] if twin is not None else (home, -1)
+        least = image[twin] if twin is not None else (cls, -1)
         if least is not None:
             used = set(image.values())
             yield from (
                 place
                 for place in self._places
-                if place[0] == home and place > least and place not in used
+                if place[0] == cls and place > least and place not in used
             )
-        if self._fresh[home] > 0:
+        if self._fresh[cls] > 0:
             yield None
 
     def _neighbours(self, obj: Obj) -> set[Obj]:

@@ -339,7 +339,7 @@ def _entropy_of(beliefs: Floats) -> float:
 def atom_marginal(plan: Plan, beliefs: Floats, atom: int) -> Floats:
     """The distribution of one kind of atom, from the smallest region that has it."""
     layout = plan.layout
-    region = layout.home_of_atom[atom]
+    region = layout.region_of_atom[atom]
     axis = layout.atom_of_axis[region].index(atom)
     table = layout.full_table(region, beliefs, missing=0.0)
     return np.asarray(table.sum(axis=tuple(k for k in range(table.ndim) if k != axis)))
