@@ -8,15 +8,9 @@ from liftgbp import parse
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve import Auto, Descent, Flooding, Solver, auto, solver_for, with_random_starts
+from liftgbp.solve import Auto, Descent, Flooding, Solver, solver_for, with_random_starts
 
 CHAIN = parse("r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct")
-
-
-@pytest.fixture(autouse=True)
-def expensive(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any descent costs too much to come first."""
-    monkeypatch.setattr(auto, "MOST_WORK", 0)
 
 
 @pytest.fixture
@@ -26,7 +20,7 @@ def chain() -> Plan:
 
 
 def test_descent_follows_where_flooding_fails(chain: Plan) -> None:
-    found = Auto(Flooding())(chain)
+    found = Auto(Flooding(), most_work=0)(chain)
     assert found.solver == "descent"
     assert found.converged
     assert found.log_z == Descent()(chain).log_z
@@ -34,23 +28,27 @@ def test_descent_follows_where_flooding_fails(chain: Plan) -> None:
 
 def test_flooding_is_enough_where_it_converges() -> None:
     model = parse("p(thing)\n1 p(x) ^ p(y) | x != y")
-    found = Auto()(compile_plan(build_regions(shatter(model, {"thing": 5}))))
+    found = Auto(most_work=0)(compile_plan(build_regions(shatter(model, {"thing": 5}))))
     assert found.solver == "flooding"
     assert found.converged
 
 
-def test_descent_that_takes_very_long_is_left_out(
-    chain: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(auto, "MOST_PATIENCE", 0)
-    assert not Auto(Flooding())(chain).converged
+def test_descent_follows_where_flooding_ends_on_a_saddle() -> None:
+    text = "s(thing)\n1.5 s(x) <=> s(y) | x != y"
+    plan = compile_plan(build_regions(shatter(parse(text), {"thing": 9})))
+    assert Flooding(adaptive=True)(plan).converged
+    found = Auto(most_work=0)(plan)
+    assert found.solver == "descent"
+    assert found.trusted
 
 
-def test_descent_comes_first_where_it_is_cheap(
-    chain: Plan, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert solver_for(Auto(), chain.layout) == Auto()
-    monkeypatch.undo()
+def test_descent_that_takes_very_long_is_left_out(chain: Plan) -> None:
+    assert not Auto(Flooding(), most_work=0, most_patience=0)(chain).converged
+
+
+def test_descent_comes_first_where_it_is_cheap(chain: Plan) -> None:
+    expensive = Auto(most_work=0)
+    assert solver_for(expensive, chain.layout) is expensive
     few = with_random_starts(Auto(), 1)
     assert solver_for(few, chain.layout) == Descent(random=1)
     assert few(chain).log_z == Descent(random=1)(chain).log_z

@@ -17,21 +17,20 @@ from liftgbp.solve.solution import Solution
 from liftgbp.solve.starts import number_of_starts
 from liftgbp.solve.verdict import is_small
 
-MOST_WORK, MOST_PATIENCE = 10**8, 4 * 10**10
-"""The most work, as starts times the cube of the number of equations, that `Auto` spends on
-descent: a second or two right away, about a minute if flooding has failed."""
-
 
 @dataclass(frozen=True, slots=True)
 class Auto:
     """Descent where it is affordable; elsewhere flooding, and descent only if that fails.
 
-    Descent factorises dense matrices. Where that would take more than a second or two, flooding
-    comes first; where it would take more than a minute or so, descent is not tried at all.
+    Descent factorises dense matrices: its work is the number of starts times the cube of the number
+    of equations. Beyond `most_work`, which takes a second or two, flooding comes first; beyond
+    `most_patience`, which takes a minute or so, descent is not tried at all.
     """
 
     flooding: Flooding = field(default_factory=partial(Flooding, adaptive=True))
     descent: Descent = field(default_factory=Descent)
+    most_work: float = 1e8
+    most_patience: float = 4e10
 
     def __post_init__(self) -> None:
         if not isinstance(self.flooding, Flooding):
@@ -49,7 +48,7 @@ class Auto:
         if self.descends_first(layout):
             return self.descent.solve_all(plans, progress)
         flooded = self.flooding.solve_all(plans, progress)
-        if _work(layout, self.descent) > MOST_PATIENCE:
+        if _work(layout, self.descent) > self.most_patience:
             return flooded
         return [
             solution if solution.trusted else self.descent(plan, progress)
@@ -58,7 +57,7 @@ class Auto:
 
     def descends_first(self, layout: Layout) -> bool:
         """Whether descent is cheap enough to come first."""
-        return _work(layout, self.descent) <= MOST_WORK
+        return _work(layout, self.descent) <= self.most_work
 
 
 Solver: TypeAlias = Auto | Descent | Flooding

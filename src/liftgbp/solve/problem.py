@@ -154,6 +154,8 @@ def _pairs(lengths: Ints) -> tuple[Ints, Ints]:
 class Polytope:
     """Consistent beliefs: `matrix @ b == right_side` for the beliefs b of the outer regions.
 
+    entries     the number of all belief entries
+    states      (I) how many states each inner entry stands for
     outer       (D) the belief entries of outer regions, which receive no messages
     inner       (I) all other belief entries
     to_inner    (I, D) the beliefs of inner regions are `to_inner @ b`
@@ -165,7 +167,8 @@ class Polytope:
     children    (E) the inner entry that an equation of a message is about
     """
 
-    layout: Layout
+    entries: int
+    states: Ints
     outer: Ints
     inner: Ints
     to_inner: Floats
@@ -190,7 +193,7 @@ class Polytope:
         Of each message the equation between the largest beliefs is left out: its rounding exceeds
         everything that tiny beliefs have to say.
         """
-        size = self.layout.multiplicity[self.inner] * (outer_beliefs @ self.to_inner.T)
+        size = self.states * (outer_beliefs @ self.to_inner.T)
         largest = size[:, self.children[self.messages]].argmax(axis=2)
         kept = np.ones((len(outer_beliefs), len(self.matrix)), dtype=bool)
         left_out = np.take_along_axis(self.messages[None], largest[:, :, None], axis=2)[:, :, 0]
@@ -199,7 +202,7 @@ class Polytope:
 
     def all_entries(self, outer_beliefs: Floats) -> Floats:
         """The beliefs of all regions from those of the outer ones; the last axis is the entry."""
-        shape = (*outer_beliefs.shape[:-1], self.layout.belief_entries)
+        shape = (*outer_beliefs.shape[:-1], self.entries)
         beliefs = np.empty(shape)
         beliefs[..., self.outer] = outer_beliefs
         beliefs[..., self.inner] = outer_beliefs @ self.to_inner.T
@@ -217,7 +220,7 @@ _kept: WeakKeyDictionary[Layout, Polytope] = WeakKeyDictionary()
 
 
 def polytope(layout: Layout) -> Polytope:
-    """The consistent beliefs of a layout; a few that were used last are kept."""
+    """The consistent beliefs of a layout; those used last are kept as long as their layouts live."""
     found = _kept.pop(layout, None) or _polytope(layout)
     # The order of a dictionary is that of insertion, so the least recently used comes first.
     _kept[layout] = found
@@ -262,7 +265,17 @@ def _polytope(layout: Layout) -> Polytope:
     right_side[: len(sums)] = 1.0
     children = np.array([0] * len(sums) + [equation.child for equation in equations], dtype=int)
     messages = _by_message(equations, len(sums), defining)
-    return Polytope(layout, outer, inner, to_inner, matrix, right_side, messages, children)
+    return Polytope(
+        entries=layout.belief_entries,
+        states=layout.multiplicity[inner],
+        outer=outer,
+        inner=inner,
+        to_inner=to_inner,
+        matrix=matrix,
+        right_side=right_side,
+        messages=messages,
+        children=children,
+    )
 
 
 @dataclass(frozen=True, eq=False, slots=True)

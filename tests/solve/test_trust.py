@@ -1,0 +1,170 @@
+"""One notion of trust: what each solver says about answers whose truth is known."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import inspect
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from liftgbp import Descent, Flooding, parse
+from liftgbp.plan import Plan, compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
+from liftgbp.solve import Auto, Kind, Solution, Status, Tolerances, problem, tolerances
+from liftgbp.solve.verdict import classify
+
+FRIENDS_SMOKERS = """
+friends(person, person)
+smokes(person)
+1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+"""
+CHAIN = "r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct"
+SOLVERS = [Flooding(), Descent(), Auto()]
+
+
+def plan_of(text: str, people: int, regions: str = "intersections") -> Plan:
+    return compile_plan(build_regions(shatter(parse(text), {"person": people}), regions))
+
+
+def is_consistent(solution: Solution) -> None:
+    assert solution.trusted == (not solution.reason) == (not solution.flaw)
+    if solution.trusted:
+        assert solution.converged
+        assert solution.verdict.sound
+
+
+@pytest.mark.parametrize("people", [10, 20, 1000, 10**6])
+def test_flooding_on_a_saddle_is_not_trusted(people: int) -> None:
+    """The undecided point is a saddle, plausible or not: in truth nearly all smoke or nobody."""
+    solution = Flooding()(plan_of(FRIENDS_SMOKERS, people))
+    is_consistent(solution)
+    assert solution.status is Status.CONVERGED
+    assert solution.verdict.kind is Kind.SADDLE
+    assert not solution.trusted
+    assert "saddle" in solution.reason
+    assert "Descent()" in solution.reason
+    # And what it advises works.
+    assert Descent()(plan_of(FRIENDS_SMOKERS, people)).trusted
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(
+    ("text", "people"),
+    [(FRIENDS_SMOKERS, 3), (FRIENDS_SMOKERS, 10), (CHAIN, 5), (CHAIN, 10**9)],
+)
+def test_reason_and_trust_go_together(solver: Auto, text: str, people: int) -> None:
+    is_consistent(solver(plan_of(text, people)))
+
+
+def test_the_chain_over_a_billion_people_says_why_it_is_not_trusted() -> None:
+    solution = Descent()(plan_of(CHAIN, 10**9))
+    assert solution.status is Status.NO_MINIMUM
+    assert not solution.trusted
+    assert solution.doubt
+    assert solution.reason.startswith(solution.doubt)
+
+
+@pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
+def test_one_region_that_holds_everything_is_exact_and_trusted(solver: Auto) -> None:
+    """Its table has 2 ** 15 entries: too many for a Hessian, which nobody needs here."""
+    atoms = " v ".join(f"p{k}" for k in range(15))
+    model = parse("\n".join(f"p{k}" for k in range(15)) + f"\n1 {atoms}")
+    plan = compile_plan(build_regions(shatter(model, {})))
+    assert plan.layout.belief_entries == 2**15 > Tolerances().most_unknowns
+    solution = solver(plan)
+    assert solution.trusted
+    assert solution.verdict.kind is Kind.MINIMUM
+    exact = np.log((2**15 - 1) * np.e + 1)
+    assert solution.log_z == pytest.approx(exact, rel=1e-12)
+
+
+def test_what_is_too_large_for_a_hessian_says_so() -> None:
+    plan = plan_of(FRIENDS_SMOKERS, 3)
+    solution = Flooding(tolerances=Tolerances(most_unknowns=3))(plan)
+    assert solution.verdict.kind is Kind.UNCHECKED
+    assert "Hessian" in str(solution.verdict)
+    assert solution.trusted
+
+
+def test_an_answer_below_what_independent_atoms_reach_is_refused() -> None:
+    plan = plan_of(FRIENDS_SMOKERS, 3)
+    beliefs = np.exp(Flooding()(plan).log_beliefs)
+    options = {"residual": 0.0, "tolerances": Tolerances()}
+    near = classify(plan, beliefs, log_z=10.0, log_z_bound=11.0, **options)
+    assert near.plausible
+    assert near.shortfall(10.0) == 1.0
+    assert near.shortfall(11.0) == 0.0
+    far = classify(plan, beliefs, log_z=10.0, log_z_bound=100.0, **options)
+    assert not far.plausible
+    assert "90 below" in far.flaw
+
+
+# --- tolerances
+
+
+def test_every_tolerance_says_what_it_is_for() -> None:
+    (definition,) = ast.parse(inspect.getsource(Tolerances)).body
+    assert isinstance(definition, ast.ClassDef)
+    described = {
+        field.target.id: text.value.value
+        for field, text in zip(definition.body[1:], definition.body[2:], strict=False)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
+    assert set(described) == {field.name for field in fields(Tolerances)}
+    assert all(len(text) > 10 for text in described.values())
+
+
+def test_every_tolerance_is_used() -> None:
+    room = Path(tolerances.__file__).parent
+    texts = [p.read_text(encoding="utf-8") for p in room.glob("*.py") if p.name != "tolerances.py"]
+    unused = [f.name for f in fields(Tolerances) if not any(f".{f.name}" in t for t in texts)]
+    assert unused == []
+
+
+def test_no_number_is_compared_with_outside_tolerances() -> None:
+    """Small constants in code are thresholds without a name."""
+    room = Path(tolerances.__file__).parent
+    found = [
+        (path.name, node.lineno, node.value)
+        for path in room.glob("*.py")
+        if path.name != "tolerances.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, float)
+        and 0 < abs(node.value) < 1e-3
+    ]
+    defaults = [("descent.py", 1e-12), ("flooding.py", 1e-12)]
+    assert sorted((name, value) for name, _, value in found) == defaults
+
+
+# --- polytopes that are kept
+
+
+def test_kept_polytopes_take_little_memory_and_go_with_their_layouts() -> None:
+    plans = [plan_of(FRIENDS_SMOKERS, people) for people in (5, 6, 7)]
+    found = [problem.polytope(plan.layout) for plan in plans]
+    assert [problem.polytope(plan.layout) for plan in plans] == found
+    assert sum(own.nbytes for own in problem._kept.values()) <= problem.MOST_KEPT
+    before = len(problem._kept)
+    del plans, found
+    gc.collect()
+    assert len(problem._kept) <= before - 3
+
+
+def test_polytopes_beyond_the_limit_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = [plan_of(FRIENDS_SMOKERS, people) for people in (5, 6)]
+    size = problem.polytope(plans[0].layout).nbytes
+    monkeypatch.setattr(problem, "MOST_KEPT", size)
+    problem.polytope(plans[1].layout)
+    assert list(problem._kept) == [plans[1].layout]
+    monkeypatch.setattr(problem, "MOST_KEPT", 0)
+    assert problem.polytope(plans[1].layout).nbytes == size
+    assert list(problem._kept) == []
