@@ -220,7 +220,7 @@ _kept: WeakKeyDictionary[Layout, Polytope] = WeakKeyDictionary()
 
 
 def polytope(layout: Layout) -> Polytope:
-    """The consistent beliefs of a layout; those used last are kept as long as their layouts live."""
+    """The consistent beliefs of a layout; those used last are kept while their layouts live."""
     found = _kept.pop(layout, None) or _polytope(layout)
     # The order of a dictionary is that of insertion, so the least recently used comes first.
     _kept[layout] = found
