@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import duckdb
 import pytest
 
 import liftgbp
+import processes
 from liftgbp.errors import InputError
 from liftgbp.files import ROWS_AT_ONCE, Schema, write_table
 
@@ -65,7 +65,8 @@ from pathlib import Path
 from liftgbp.files import write_table
 write_table(Path({str(tmp_path / "t.parquet")!r}), {{"a": str, "b": float}}, [("x", 1.5)])
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    done = processes.run([sys.executable, "-c", script])
+    assert done.returncode == 0, done.stderr
     assert duckdb.read_parquet(str(tmp_path / "t.parquet")).fetchall() == [("x", 1.5)]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import liftgbp
+import processes
 from liftgbp.cli import main
 
 MODELS = Path(__file__).parent.parent.parent / "models"
@@ -342,44 +343,55 @@ def test_include_cycle(shell: Shell, tmp_path: Path) -> None:
     assert "includes" in err or "cycle" in err
 
 
-def test_interrupt_ends_cleanly() -> None:
-    # Flooding oscillates for ever on this model.
-    model = (MODELS / "transitive.mln").read_text(encoding="utf-8")
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "liftgbp", "query", "-", "-n", "person=6"),
-            *("--solver", "flooding", "--iterations", "1000000000"),
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+# Flooding oscillates for ever on this model.
+ENDLESS = ("query", "-", "-n", "person=6", "--solver", "flooding", "--iterations", "1000000000")
+
+
+def feed(process: subprocess.Popen[str], model: str) -> None:
+    """Hand over more than a pipe holds: once it is written, the program is past its imports."""
     assert process.stdin is not None
-    # More than a pipe holds: once it is written, the program reads, so it is past its imports.
     process.stdin.write(model + "\n" + "// and so on\n" * 50_000)
-    process.stdin.close()
-    process.stdin = None
-    time.sleep(1)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    process.stdin.flush()
+
+
+def test_interrupt_ends_cleanly() -> None:
+    command = processes.hearing_interrupts(sys.executable, "-m", "liftgbp", *ENDLESS)
+    with processes.started(command) as process:
+        feed(process, (MODELS / "transitive.mln").read_text(encoding="utf-8"))
+        assert process.stdin is not None
+        process.stdin.close()
+        process.stdin = None
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=processes.TIMEOUT)
     assert process.returncode == 130
     assert out == ""
     assert err.strip() == "interrupted"
 
 
+def test_background_jobs_go_on() -> None:
+    """Where a shell started it with Ctrl-C ignored, the program respects that."""
+    query = ("query", "-", "-n", "person=3", "--json")
+    command = processes.ignoring_interrupts(sys.executable, "-m", "liftgbp", *query)
+    with processes.started(command) as process:
+        feed(process, "p(person)\n1 p(x)")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate("", timeout=processes.TIMEOUT)
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["trusted"]
+
+
 @pytest.mark.parametrize("arguments", [f"query {SMOKERS} -n person=4", "--help"])
 def test_closed_pipe_is_no_error(arguments: str) -> None:
     command = f"{sys.executable} -m liftgbp {arguments} | true; echo ${{PIPESTATUS[0]}}"
-    shell = ["bash", "-c", command]
-    done = subprocess.run(shell, capture_output=True, text=True, check=False)
+    done = processes.run(["bash", "-c", command])
     assert done.stdout.strip() == "0"
     assert done.stderr == ""
 
 
 def test_unwritable_standard_output() -> None:
     command = f"{sys.executable} -m liftgbp query {SMOKERS} -n person=4 > /dev/full"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    done = processes.run(["bash", "-c", command])
     assert done.returncode == 2
     assert "cannot write the answer" in done.stderr
     assert "Traceback" not in done.stderr

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import processes
+
 COMMAND_LINE = """
 import sys
 from liftgbp.cli import main
@@ -43,10 +45,7 @@ except liftgbp.InputError as error:
 def run(
     script: str, stdin: str = "", env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", script]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, input=stdin, env=env
-    )
+    return processes.run([sys.executable, "-c", script], stdin, env)
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["query", "--help"]])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import pytest
 
+import processes
 from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
 from liftgbp.signature.labelling import EXACT_BELOW, ColouredGraph
 
@@ -151,16 +151,13 @@ def test_ranks_follow_colours() -> None:
 @pytest.mark.parametrize("first", ["", "import igraph", "import igraph.clustering"])
 def test_igraph_can_be_imported_before_and_after(first: str) -> None:
     script = LATER.format(first=first, second="liftgbp.signature")
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120
-    )
+    done = processes.run([sys.executable, "-c", script])
     assert done.returncode == 0, done.stderr
 
 
 def test_only_the_extension_of_igraph_is_loaded() -> None:
     """`import igraph` would import matplotlib where it is installed."""
     script = "import sys, liftgbp.signature; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
-    )
+    done = processes.run([sys.executable, "-c", script])
+    assert done.returncode == 0, done.stderr
     assert {"igraph", "igraph.drawing", "matplotlib"}.isdisjoint(done.stdout.split())

@@ -1,0 +1,66 @@
+"""Processes that tests start: they are ended in every case, together with what they started."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+
+TIMEOUT = 120.0
+"""Seconds until a process that should have ended is ended; none of them needs a tenth of it."""
+
+LAUNCHER = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.{disposition})
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+@contextmanager
+def started(
+    command: Sequence[str],
+    env: Mapping[str, str] | None = None,
+) -> Iterator[subprocess.Popen[str]]:
+    """A running process in a group of its own, which is killed in the end."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        # Once it has ended, its number may belong to a process of somebody else.
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe is not None:
+                with suppress(BrokenPipeError):
+                    pipe.close()
+
+
+def run(
+    command: Sequence[str], stdin: str = "", env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """What `subprocess.run` does, but an interrupted command takes its children with it."""
+    with started(command, env) as process:
+        out, err = process.communicate(stdin, timeout=TIMEOUT)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def hearing_interrupts(*command: str) -> list[str]:
+    """The command as a terminal starts it, even if the tests run as a background job."""
+    return [sys.executable, "-c", LAUNCHER.format(disposition="SIG_DFL"), *command]
+
+
+def ignoring_interrupts(*command: str) -> list[str]:
+    """The command as scripts start background jobs, which Ctrl-C must not end."""
+    return [sys.executable, "-c", LAUNCHER.format(disposition="SIG_IGN"), *command]
