@@ -61,7 +61,10 @@ class Sheet:
         """Add a row."""
         headings = [column.heading for column in self.columns[1:]]
         fields = [(h, cell) for h, cell in zip(headings, cells[1:], strict=True) if cell]
-        self.add_block([list(cells)], Entry(self.lead.format(cells[0]), fields))
+        # What has no heading is a remark on the row.
+        remarks = "".join(f" ({cell})" for heading, cell in fields if not heading)
+        named = [(heading, cell) for heading, cell in fields if heading]
+        self.add_block([list(cells)], Entry(self.lead.format(cells[0]) + remarks, named))
 
     def add_block(self, rows: list[list[str]], entry: Entry) -> None:
         """Add rows that belong together and are one entry as lines."""
