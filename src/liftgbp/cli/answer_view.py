@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
+from liftgbp.cli.advice import distrust
 from liftgbp.cli.selection import Row, assignment_text, assignments
 from liftgbp.cli.terminal import (
     Column,
@@ -31,12 +32,20 @@ Result = dict[str, Any]
 
 
 def show_answers(
-    result: Result, *, minima: bool = False, verbose: bool = False, top: int | None = None
+    result: Result,
+    *,
+    advice: str = "",
+    minima: bool = False,
+    verbose: bool = False,
+    top: int | None = None,
 ) -> None:
-    """Print whether the answers can be trusted, the answers, and how they were found."""
+    """Print whether the answers are trusted, the answers, and how they were found.
+
+    `advice` is a command that may give a trusted answer, `top` the number of rows asked for.
+    """
     terminal = Terminal()
     most_rows = MOST_ROWS if top is None else top
-    _show_trust(terminal, result)
+    _show_trust(terminal, result, advice)
     for query, group in groupby(result["answers"], key=lambda row: row["query"]):
         rows = list(group)
         terminal.show(*_answer_sheets(query, rows[:most_rows], result["evidence"] is not None))
@@ -58,11 +67,12 @@ def show_answers(
 # --- trust
 
 
-def _show_trust(terminal: Terminal, result: Result) -> None:
+def _show_trust(terminal: Terminal, result: Result, advice: str) -> None:
     if result["trusted"]:
         terminal.say("trusted: the solver converged, and the answer passed every check", "green")
-    else:
-        terminal.say(f"NOT TRUSTED: {result['reason']}", "bold red")
+        return
+    for line in distrust(result["reason"], advice):
+        terminal.say(line, "bold red")
 
 
 # --- tables

@@ -18,6 +18,7 @@ import click
 
 import liftgbp
 from liftgbp.cli import options as declared
+from liftgbp.cli.advice import distrust, next_command
 from liftgbp.cli.arguments import (
     ANSWER_FILES,
     SWEEP_FILES,
@@ -29,7 +30,7 @@ from liftgbp.cli.arguments import (
     split_assignments,
     take_solver,
 )
-from liftgbp.cli.help_pages import CommandGroup, option
+from liftgbp.cli.help_pages import TYPED, CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
 
@@ -182,16 +183,23 @@ def query(
         write_result(result, output)
     elif output is not None:
         write_rows(result["answers"], output)
+    advice = "" if result["trusted"] else _advice(answers, result)
     if as_json:
         click.echo(json.dumps(result, indent=2))
     elif output == "-":
         if not result["trusted"]:
-            click.echo(f"NOT TRUSTED: {result['reason']}", err=True)
+            click.echo("\n".join(distrust(result["reason"], advice)), err=True)
     else:
         from liftgbp.cli.answer_view import show_answers
 
-        show_answers(result, minima=minima, verbose=verbose, top=top)
+        show_answers(result, advice=advice, minima=minima, verbose=verbose, top=top)
     return 0 if result["trusted"] else NOT_TRUSTED
+
+
+def _advice(answers: liftgbp.Answers, result: dict[str, Any]) -> str:
+    predicates = answers.model.predicates.values()
+    summable = any(len(one.sorts) == 1 and len(one.values) == 2 for one in predicates)
+    return next_command(click.get_current_context().meta[TYPED], result, summable=summable)
 
 
 @cli.command(

@@ -14,6 +14,9 @@ EXIT_CODES = """\
 130  interrupted
 """
 
+TYPED = "liftgbp.typed"
+"""Where a context keeps the arguments as they were typed."""
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -36,6 +39,11 @@ class Command(click.Command):
     def __init__(self, *arguments: Any, examples: str = "", **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self._examples = examples
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the arguments as they were typed, for advice on what to run next."""
+        ctx.meta[TYPED] = list(args)
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group, in the order of declaration."""
