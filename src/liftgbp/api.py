@@ -238,7 +238,7 @@ def infer_network(
     its values `0`, `1` and so on. Evidence is a `.uai.evid` file or a mapping from variables to
     values. Queries that are stated already here are checked before the run.
     """
-    from liftgbp.formats import as_propositions, conditioned, read_network, read_uai_evidence
+    from liftgbp.formats import read_network
     from liftgbp.query.ground_reader import GroundReader
 
     chosen_solver = as_solver(solver)
@@ -246,13 +246,10 @@ def infer_network(
     file = checked_path("the network", path)
     started = time.perf_counter()
     progress("reading", 0, 1)
-    read = read_network(file)
-    if evidence is None or isinstance(evidence, Mapping):
-        observed = dict(evidence or {})
-    else:
-        observed = read_uai_evidence(checked_path("evidence", evidence), read)
-    given = conditioned(read, observed)
-    known, atoms = as_propositions(read, str(file), observed)
+    network = read_network(file)
+    observed = network.observed(evidence)
+    given = network.conditioned(observed)
+    known, atoms = network.as_evidence(observed)
     if queries:
         check_queries(known.model, queries)
     graph = _quotient(given, regions, progress)

@@ -30,7 +30,7 @@ from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network, merged
 from liftgbp.model.model import Model
 from random_models import models, models_with_evidence
 
-BOTH = pytest.mark.parametrize("ending", ["uai", "fg"])
+BOTH = pytest.mark.parametrize("extension", ["uai", "fg"])
 ANY_TIME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 # A coin X, and Z in three values that leans on X; the factor over both lists Z first.
@@ -96,7 +96,7 @@ def same_weights(one: GroundNetwork, other: GroundNetwork) -> None:
     ("name", "text"), [("net.uai", TWO_VARIABLES), ("net.fg", TWO_VARIABLES_FG)]
 )
 def test_a_network_of_two_variables(tmp_path: Path, name: str, text: str) -> None:
-    network = read_network(written(tmp_path / name, text))
+    network = read_network(written(tmp_path / name, text)).ground
     assert network.ranges.tolist() == [2, 3]
     assert scopes(network) == [[0], [0, 1]]
     assert log_z(network) == pytest.approx(math.log(29), abs=1e-14)
@@ -156,11 +156,11 @@ def test_a_network_without_factors(tmp_path: Path) -> None:
 @ANY_TIME
 @given(network=networks())
 def test_writing_and_reading(
-    ending: str, tmp_path_factory: pytest.TempPathFactory, network: GroundNetwork
+    extension: str, tmp_path_factory: pytest.TempPathFactory, network: GroundNetwork
 ) -> None:
-    path = tmp_path_factory.mktemp("nets") / f"net.{ending}"
+    path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
     write_network(network, path)
-    again = read_network(path)
+    again = read_network(path).ground
     same_weights(network, again)
     assert again.ranges.tolist() == network.ranges.tolist()
 
@@ -227,7 +227,7 @@ def ground_of(network: GroundNetwork) -> reference.GroundModel:
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models())
 def test_files_of_relational_models_keep_the_exact_answers(
-    ending: str, tmp_path_factory: pytest.TempPathFactory, model: Model
+    extension: str, tmp_path_factory: pytest.TempPathFactory, model: Model
 ) -> None:
     try:
         ground = reference.ground(model, {"person": 2, "thing": 2})
@@ -235,9 +235,9 @@ def test_files_of_relational_models_keep_the_exact_answers(
     except (ContradictionError, CapacityError):
         assume(False)
     network, names = network_of(ground)
-    path = tmp_path_factory.mktemp("nets") / f"net.{ending}"
+    path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
     write_network(network, path, names)
-    answer = reference.exact(ground_of(read_network(path)))
+    answer = reference.exact(ground_of(read_network(path).ground))
     assert answer.log_z == pytest.approx(expected.log_z, abs=1e-10)
     for one, other in zip(answer.marginals.values(), expected.marginals.values(), strict=True):
         assert np.allclose(one, other, rtol=0, atol=1e-10)
@@ -249,11 +249,11 @@ def pair(log_table: list[list[float]], **options: float) -> GroundNetwork:
 
 
 @BOTH
-def test_potentials_beyond_doubles_become_several_factors(tmp_path: Path, ending: str) -> None:
+def test_potentials_beyond_doubles_become_several_factors(tmp_path: Path, extension: str) -> None:
     network = pair([[0.0, -1500.0], [-math.inf, 800.0]], log_constant=-5000.0)
-    path = tmp_path / f"net.{ending}"
+    path = tmp_path / f"net.{extension}"
     write_network(network, path)
-    same_weights(network, read_network(path))
+    same_weights(network, read_network(path).ground)
 
 
 def test_the_text_of_a_network(tmp_path: Path) -> None:
@@ -276,70 +276,70 @@ def test_names_of_variables_stand_beside_the_network(tmp_path: Path) -> None:
 
 
 @BOTH
-def test_files_that_cannot_be_written(tmp_path: Path, ending: str) -> None:
+def test_files_that_cannot_be_written(tmp_path: Path, extension: str) -> None:
     network = pair([[0.0, 1.0], [1.0, 0.0]])
-    (tmp_path / f"dir.{ending}").mkdir()
+    (tmp_path / f"dir.{extension}").mkdir()
     written(tmp_path / "plain", "")
     for path in (
-        tmp_path / f"dir.{ending}",
-        tmp_path / "nowhere" / f"net.{ending}",
-        tmp_path / "plain" / f"net.{ending}",
+        tmp_path / f"dir.{extension}",
+        tmp_path / "nowhere" / f"net.{extension}",
+        tmp_path / "plain" / f"net.{extension}",
     ):
         with pytest.raises(InputError, match="cannot write"):
             write_network(network, path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"dir.{ending}", "plain"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"dir.{extension}", "plain"]
 
 
-def test_endings() -> None:
-    with pytest.raises(InputError, match=r"net\.bif must be one of \.uai, \.fg"):
+def test_extensions() -> None:
+    with pytest.raises(InputError, match=r"net\.bif: its extension must be \.uai or \.fg"):
         read_network("net.bif")
 
 
 @BOTH
-def test_files_that_cannot_be_read(tmp_path: Path, ending: str) -> None:
+def test_files_that_cannot_be_read(tmp_path: Path, extension: str) -> None:
     with pytest.raises(InputError, match=r"cannot read .* No such file"):
-        read_network(tmp_path / f"nothing.{ending}")
+        read_network(tmp_path / f"nothing.{extension}")
     with pytest.raises(InputError, match=r"cannot read .* null byte"):
-        read_network(f"nothing\0.{ending}")
-    (tmp_path / f"bytes.{ending}").write_bytes(b"\xff\xfe\x00")
+        read_network(f"nothing\0.{extension}")
+    (tmp_path / f"bytes.{extension}").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
-        read_network(tmp_path / f"bytes.{ending}")
+        read_network(tmp_path / f"bytes.{extension}")
 
 
-# --- packed files
+# --- gzipped files
 
-PACKED = pytest.mark.parametrize("ending", ["uai.gz", "fg.gz"])
+GZIPPED = pytest.mark.parametrize("extension", ["uai.gz", "fg.gz"])
 
 
-@PACKED
-def test_packed_files(tmp_path: Path, ending: str) -> None:
+@GZIPPED
+def test_gzipped_files(tmp_path: Path, extension: str) -> None:
     network = pair([[0.0, 1.0], [-math.inf, 0.5]], log_constant=2.0)
-    path, plain = tmp_path / f"net.{ending}", tmp_path / f"plain.{ending.removesuffix('.gz')}"
+    path, plain = tmp_path / f"net.{extension}", tmp_path / f"plain.{extension.removesuffix('.gz')}"
     write_network(network, path, ["p", "q"])
     write_network(network, plain)
     assert gzip.decompress(path.read_bytes()) == plain.read_bytes()
-    same_weights(read_network(path), network)
+    same_weights(read_network(path).ground, network)
     assert (tmp_path / "net.atoms.csv").exists()
-    again = tmp_path / f"again.{ending}"
+    again = tmp_path / f"again.{extension}"
     write_network(network, again)
     assert again.read_bytes() == path.read_bytes()
 
 
-def test_packed_evidence(tmp_path: Path) -> None:
+def test_gzipped_evidence(tmp_path: Path) -> None:
     network = read_uai(written(tmp_path / "net.uai", TWO_VARIABLES))
     path = tmp_path / "net.uai.evid.gz"
     path.write_bytes(gzip.compress(b"1 1 2\n"))
     assert read_uai_evidence(path, network) == {1: 2}
 
 
-@PACKED
-def test_packed_files_that_are_damaged(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"net.{ending}"
+@GZIPPED
+def test_gzipped_files_that_are_damaged(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"net.{extension}"
     write_network(pair([[0.0, 1.0], [1.0, 0.0]]), path)
     whole = path.read_bytes()
     for damaged in (b"MARKOV", whole[:20], whole[:-4], whole[:12] + b"\xff" * 9 + whole[21:]):
         path.write_bytes(damaged)
-        with pytest.raises(InputError, match=r"cannot read .* no whole gzip file"):
+        with pytest.raises(InputError, match=r"cannot read .* not a complete gzip file"):
             read_network(path)
     path.write_bytes(gzip.compress(b"\xff\xfe"))
     with pytest.raises(InputError, match="not UTF-8"):
@@ -347,18 +347,18 @@ def test_packed_files_that_are_damaged(tmp_path: Path, ending: str) -> None:
 
 
 @BOTH
-def test_lines_may_end_as_on_windows(tmp_path: Path, ending: str) -> None:
-    path = tmp_path / f"net.{ending}"
-    text = TWO_VARIABLES if ending == "uai" else TWO_VARIABLES_FG
+def test_lines_may_end_as_on_windows(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"net.{extension}"
+    text = TWO_VARIABLES if extension == "uai" else TWO_VARIABLES_FG
     path.write_bytes(text.replace("\n", "\r\n").encode())
-    assert log_z(read_network(path)) == pytest.approx(math.log(29), abs=1e-14)
+    assert log_z(read_network(path).ground) == pytest.approx(math.log(29), abs=1e-14)
     path.write_bytes((text + "x\n").replace("\n", "\r\n").encode())
-    with pytest.raises(ModelError, match="the file goes on") as caught:
+    with pytest.raises(ModelError, match="there is more text after") as caught:
         read_network(path)
     assert str(caught.value).splitlines()[-2:] == ["  x", "  ^"]
 
 
-def test_places_in_packed_files(tmp_path: Path) -> None:
+def test_places_in_gzipped_files(tmp_path: Path) -> None:
     path = tmp_path / "net.uai.gz"
     path.write_bytes(gzip.compress(b"MARKOV\n1\n2\n1\n1 0\n2\n1 x\n"))
     with pytest.raises(ModelError, match="expected a number, got x") as caught:
@@ -375,20 +375,20 @@ HEAD = "MARKOV\n2\n2 2\n1\n2 0 1\n"
     ("text", "place", "message", "pointed"),
     [
         ("", "1:1", "the file ends where the kind of the network", ""),
-        ("MAKROV\n1\n", "1:1", "a network begins with MARKOV or BAYES, got MAKROV", "MAKROV"),
+        ("MAKROV\n1\n", "1:1", "a network starts with MARKOV or BAYES, got MAKROV", "MAKROV"),
         ("MARKOV\ntwo\n", "2:1", "expected the number of variables, got two", "two"),
         ("MARKOV\n-1\n", "2:1", "expected the number of variables, got -1", "-1"),
         ("MARKOV\n2\n2 0\n1\n", "3:3", "a variable has at least one value", "0"),
         ("MARKOV\n999999999\n2\n", "3:2", "the file ends where the number of values", ""),
         ("MARKOV\n2\n2 2\n1\n2 0 2\n", "5:5", "there is no variable 2; .* are 0 to 1", "2"),
-        ("MARKOV\n2\n2 2\n1\n2 1 1\n", "5:5", "variable 1 stands twice in this factor", "1"),
+        ("MARKOV\n2\n2 2\n1\n2 1 1\n", "5:5", "variable 1 occurs twice in this factor", "1"),
         (HEAD + "3\n1 2 3\n", "6:1", "table 0 has 3 entries, but .* need 2 x 2 = 4", "3"),
-        (HEAD + "4\n1 2 3\n", "7:6", "the file ends where an entry of table 0 should stand", ""),
+        (HEAD + "4\n1 2 3\n", "7:6", "the file ends where an entry of table 0 should be", ""),
         (HEAD + "4\n1 2 -3 4\n", "7:5", "-3 is negative; potentials are 0 or more", "-3"),
         (HEAD + "4\n1 x 3 4\n", "7:3", "expected a number, got x", "x"),
         (HEAD + "4\n1 nan 3 4\n", "7:3", "expected a number, got nan", "nan"),
         (HEAD + "4\n1 1e999 3 4\n", "7:3", "expected a number, got 1e999", "1e999"),
-        (HEAD + "4\n1 2 3 4\n5\n", "8:1", "the last table is complete, but the file goes on", "5"),
+        (HEAD + "4\n1 2 3 4\n5\n", "8:1", "there is more text after the last table", "5"),
         (HEAD + "4\n0 0 0 0\n", "7:1", "this table is 0 everywhere", "0"),
     ],
 )
@@ -408,19 +408,19 @@ FG = "1\n\n2\n0 1\n2 3\n"
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("# nothing\n", "1:1", "the file ends where the number of factors should stand"),
-        ("1\n\n2\n0 0\n2 2\n", "4:3", "variable 0 stands twice in this factor"),
+        ("# nothing\n", "1:1", "the file ends where the number of factors should be"),
+        ("1\n\n2\n0 0\n2 2\n", "4:3", "variable 0 occurs twice in this factor"),
         ("1\n\n1\n99999999999\n2\n", "4:1", "label 99999999999 is too large"),
         ("1\n\n1\n0\n0\n", "5:1", "a variable has at least one value"),
-        ("2\n\n1\n0\n2\n1\n0 1\n\n1\n0\n3\n", "11:1", "variable 0 has 3 values here, but 2 before"),
+        ("2\n\n1\n0\n2\n1\n0 1\n\n1\n0\n3\n", "11:1", "variable 0 has 3 values here, but 2 above"),
         ("1\n\n2\n0 1\n99999 99999\n", "3:1", "the table of factor 0 has 9999800001 entries"),
-        (FG + "2\n0 1\n", "7:4", "the file ends where an entry of factor 0 should stand"),
+        (FG + "2\n0 1\n", "7:4", "the file ends where an entry of factor 0 should be"),
         (FG + "1\n6 1\n", "7:1", "factor 0 has the entries 0 to 5"),
         (FG + "2\n1 1\n1 2\n", "8:1", "entry 1 is listed twice"),
         (FG + "1\n1 -1\n", "7:3", "-1 is negative; potentials are 0 or more"),
         (FG + "1\nx 1\n", "7:1", "expected the index of an entry, got x"),
         (FG + "0\n", "6:1", "this table is 0 everywhere"),
-        (FG + "1\n1 1\n7 # why\n", "8:1", "the last factor is complete, but the file goes on"),
+        (FG + "1\n1 1\n7 # why\n", "8:1", "there is more text after the last factor"),
     ],
 )
 def test_mistakes_in_fg(tmp_path: Path, text: str, place: str, message: str) -> None:
@@ -460,12 +460,12 @@ def test_the_partition_function_given_evidence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "message"),
     [
-        ("", "1:1", "the file ends where the number of observed variables should stand"),
+        ("", "1:1", "the file ends where the number of observed variables should be"),
         ("1 2 0", "1:3", "there is no variable 2; the variables are 0 to 1"),
         ("1 1 3", "1:5", "variable 1 has the values 0 to 2, not 3"),
         ("2 1 1\n 1 2", "2:4", "variable 1 was observed to be 1 before"),
-        ("2 1 1", "1:6", "the file ends where an observed variable and its value should stand"),
-        ("1 1 1 0 1", "1:7", "the list of observed variables is complete, but the file goes on"),
+        ("2 1 1", "1:6", "the file ends where an observed variable and its value should be"),
+        ("1 1 1 0 1", "1:7", "there is more text after the list of observed variables"),
     ],
 )
 def test_mistakes_in_evidence(tmp_path: Path, text: str, place: str, message: str) -> None:
@@ -505,7 +505,7 @@ def test_impossible_evidence(tmp_path: Path) -> None:
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=models_with_evidence(most=3))
 def test_files_of_models_with_evidence_keep_the_exact_answers(
-    ending: str,
+    extension: str,
     tmp_path_factory: pytest.TempPathFactory,
     drawn: tuple[Model, dict[str, int], Evidence],
 ) -> None:
@@ -515,9 +515,9 @@ def test_files_of_models_with_evidence_keep_the_exact_answers(
         network = ground_network(evidence, domain)
     except (ContradictionError, CapacityError):
         assume(False)
-    path = tmp_path_factory.mktemp("nets") / f"net.{ending}"
+    path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
     write_network(network, path)
-    answer = reference.exact(ground_of(read_network(path)))
+    answer = reference.exact(ground_of(read_network(path).ground))
     assert answer.log_z == pytest.approx(expected.log_z, abs=1e-9)
     assert network.atoms is not None
     predicates = list(evidence.model.predicates)
@@ -539,3 +539,23 @@ def test_a_variable_with_one_value_has_it(tmp_path: Path) -> None:
     (row,) = answers.query("x1")
     assert list(row.values.values()) == pytest.approx([1 / 6, 2 / 6, 3 / 6])
     assert answers.log_z == pytest.approx(math.log(6))
+
+
+def test_networks_print_themselves(tmp_path: Path) -> None:
+    network = read_network(written(tmp_path / "net.uai", TWO_VARIABLES))
+    assert (network.variables, network.factors) == (2, 2)
+    assert repr(network).endswith("net.uai: 2 variables, 2 factors>")
+    assert str(network).splitlines()[1:] == [
+        "variables x0 to x1: 1 with 2 values, 1 with 3 values",
+        "factors: 1 over 1 variable, 1 over 2 variables",
+    ]
+    empty = read_network(written(tmp_path / "empty.fg", "0\n"))
+    assert str(empty).splitlines()[1:] == ["variables: none", "factors: none"]
+
+
+def test_evidence_about_a_network_is_checked(tmp_path: Path) -> None:
+    network = read_network(written(tmp_path / "net.uai", TWO_VARIABLES))
+    assert network.observed() == {}
+    assert network.observed({1: 0}) == {1: 0}
+    with pytest.raises(QueryError, match="there is no variable 7"):
+        network.observed({7: 0})

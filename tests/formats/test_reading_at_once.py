@@ -18,7 +18,7 @@ from liftgbp.grounding import GroundNetwork
 from liftgbp.grounding.network import distinct_rows
 
 ANY_TIME = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-BOTH = pytest.mark.parametrize("ending", ["uai", "fg"])
+BOTH = pytest.mark.parametrize("extension", ["uai", "fg"])
 ODD_NUMBERS = ("-1", "-0", "1.5", "0", "3", "2.0", "+1", "1e999", "nan", "inf", ".5", "5.", "2e-3")
 ODD_TEXTS = (
     "x",
@@ -37,18 +37,18 @@ ODD_WORDS = st.sampled_from(ODD_NUMBERS + ODD_TEXTS)
 BLANKS = st.sampled_from([" ", "\n", "\t", "\r\n", "  \n ", "\v", "\f", "\x1c", "\u00a0", "\n\n"])
 
 
-def at_once(ending: str, words: Words) -> GroundNetwork:
-    if ending == "uai":
+def at_once(extension: str, words: Words) -> GroundNetwork:
+    if extension == "uai":
         return uai._read_at_once(words.text)
     return fg._read_at_once(Numbers.of(words.text))
 
 
-def word_by_word(ending: str, words: Words) -> GroundNetwork:
-    return (uai if ending == "uai" else fg)._read_word_by_word(words)
+def word_by_word(extension: str, words: Words) -> GroundNetwork:
+    return (uai if extension == "uai" else fg)._read_word_by_word(words)
 
 
-def words_of(ending: str, path: Path) -> Words:
-    return Words.of_file(path, (uai if ending == "uai" else fg).COMMENTS)
+def words_of(extension: str, path: Path) -> Words:
+    return Words.of_file(path, (uai if extension == "uai" else fg).COMMENTS)
 
 
 def assert_same(one: GroundNetwork, other: GroundNetwork) -> None:
@@ -64,24 +64,24 @@ def assert_same(one: GroundNetwork, other: GroundNetwork) -> None:
 @ANY_TIME
 @given(network=networks())
 def test_what_is_written_is_read_at_once(
-    ending: str, tmp_path_factory: pytest.TempPathFactory, network: GroundNetwork
+    extension: str, tmp_path_factory: pytest.TempPathFactory, network: GroundNetwork
 ) -> None:
-    path = tmp_path_factory.mktemp("nets") / f"net.{ending}"
+    path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
     write_network(network, path)
-    words = words_of(ending, path)
-    assert_same(at_once(ending, words), word_by_word(ending, words))
+    words = words_of(extension, path)
+    assert_same(at_once(extension, words), word_by_word(extension, words))
 
 
 @BOTH
 @ANY_TIME
 @given(network=networks(), data=st.data())
 def test_spoilt_files_are_judged_alike(
-    ending: str,
+    extension: str,
     tmp_path_factory: pytest.TempPathFactory,
     network: GroundNetwork,
     data: st.DataObject,
 ) -> None:
-    path = tmp_path_factory.mktemp("nets") / f"net.{ending}"
+    path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
     write_network(network, path)
     every_word = path.read_text(encoding="utf-8").split()
     for _ in range(data.draw(st.integers(1, 2))):
@@ -95,13 +95,13 @@ def test_spoilt_files_are_judged_alike(
                 every_word.insert(place, data.draw(ODD_WORDS))
     path.write_text(data.draw(BLANKS).join(every_word), encoding="utf-8", newline="")
     try:
-        expected = word_by_word(ending, words_of(ending, path))
+        expected = word_by_word(extension, words_of(extension, path))
     except InputError as error:
         with pytest.raises(type(error)) as caught:
             read_network(path)
         assert str(caught.value) == str(error)
         return
-    assert_same(read_network(path), expected)
+    assert_same(read_network(path).ground, expected)
 
 
 NUMBERS = st.one_of(

@@ -4,12 +4,12 @@ Knows words, numbers and the order of table entries in files; knows nothing of l
 """
 
 from liftgbp.formats.fg import read_fg, write_fg
-from liftgbp.formats.network_files import as_propositions, check_target, read_network, write_network
+from liftgbp.formats.network_files import Network, check_target, read_network, write_network
 from liftgbp.formats.simplify import conditioned
 from liftgbp.formats.uai import read_uai, read_uai_evidence, write_uai
 
 __all__ = [
-    "as_propositions",
+    "Network",
     "check_target",
     "conditioned",
     "read_fg",

@@ -39,10 +39,9 @@ MAX_ENTRIES = 2**24
 
 
 def read_fg(path: str | Path) -> GroundNetwork:
-    """Read a network; labels become the numbers of variables.
+    """Read a network; the labels are the numbers of the variables.
 
-    A number between labels that is no label itself becomes a variable with a single value, which
-    changes nothing.
+    A number that is not a label, but smaller than one, becomes a variable with a single value.
     """
     words = Words.of_file(path, COMMENTS)
     try:
@@ -89,7 +88,7 @@ class _Part:
 
 
 def _factor_starts(numbers: Numbers) -> Ints:
-    """Where each factor starts, with the number of its variables."""
+    """Where each factor starts (with the number of its variables)."""
     starts, place, wholes = [], 1, numbers.wholes.tolist()
     for _ in range(numbers.whole(0)):
         starts.append(place)
@@ -109,7 +108,7 @@ def _read_part(numbers: Numbers, starts: Ints, length: int) -> _Part:
 
 
 def _ranges(parts: Sequence[tuple[Ints, Ints]]) -> Ints:
-    """The number of values of each variable, which all factors agree on."""
+    """The number of values of each variable, on which all factors must agree."""
     labels, values = (
         np.concatenate([np.zeros(0, np.int64), *(own.ravel() for own in arrays)])
         for arrays in (zip(*parts, strict=True) if parts else ((), ()))
@@ -155,12 +154,12 @@ def _read_scope(
             words.fail("a variable has at least one value", position + length)
         if ranges.setdefault(label, values) != values:
             words.fail(
-                f"variable {label} has {values} values here, but {ranges[label]} before",
+                f"variable {label} has {values} values here, but {ranges[label]} above",
                 position + length,
             )
     if math.prod(shape) > MAX_ENTRIES:
         words.fail(
-            f"the table of factor {number} has {math.prod(shape)} entries, above {MAX_ENTRIES}",
+            f"the table of factor {number} has {math.prod(shape)} entries, more than {MAX_ENTRIES}",
             first - 1,
             CapacityError,
         )
@@ -196,10 +195,10 @@ def _read_table(
 
 
 def write_fg(network: GroundNetwork, path: str | Path, names: Sequence[str] | None = None) -> None:
-    """Write a network, and beside it which variable is which when `names` tell.
+    """Write a network, and a table of the `names` of its variables beside it.
 
-    Constants and large potentials are written as in `write_uai`. A variable that no factor touches
-    gets a factor of ones, since the format has no other place for it.
+    Constants and large potentials are written as in `write_uai`. A variable without factors gets a
+    factor of ones, since the format cannot declare it otherwise.
     """
     path = Path(path)
     replace_files({path: "".join(_fg_text(network)), **table_of_names(path, names)})

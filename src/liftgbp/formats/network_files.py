@@ -1,18 +1,25 @@
-"""Reading and writing networks in the format that the extension of a file names."""
+"""Networks in files of other tools: Markov random fields in the `.uai` and `.fg` formats.
+
+The extension of a file names its format; with `.gz` after it, the file is gzipped.
+"""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from liftgbp.errors import InputError
+from liftgbp.errors import InputError, checked_path
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.files import check_place
 from liftgbp.formats.fg import read_fg, write_fg
-from liftgbp.formats.text_numbers import name_unpacked
-from liftgbp.formats.uai import read_uai, write_uai
+from liftgbp.formats.simplify import check_observed, conditioned
+from liftgbp.formats.text_numbers import without_gz
+from liftgbp.formats.uai import read_uai, read_uai_evidence, write_uai
 from liftgbp.grounding import AtomTable, GroundNetwork
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
@@ -21,53 +28,121 @@ READERS = {".uai": read_uai, ".fg": read_fg}
 WRITERS = {".uai": write_uai, ".fg": write_fg}
 
 
-def read_network(path: str | Path) -> GroundNetwork:
-    """Read a network in the format that the ending of the file names."""
-    return READERS[_ending(path)](path)
+@dataclass(frozen=True, eq=False, repr=False)
+class Network:
+    """A Markov random field over numbered variables, read from a file.
+
+    Variables are numbered from 0 as in the file. Queries call variable 3 `x3`, and its values `0`,
+    `1` and so on. Factors without variables, and variables on which a factor does not depend, have
+    been removed; factors over the same variables have been multiplied.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "pair.uai"
+    ...     _ = path.write_text("MARKOV 3  2 2 3  2  2 0 1  1 2   4 1 2 2 1  3 1 2 3")
+    ...     network = read_network(path)
+    >>> print(str(network).removeprefix(folder))
+    /pair.uai
+    variables x0 to x2: 2 with 2 values, 1 with 3 values
+    factors: 1 over 1 variable, 1 over 2 variables
+    """
+
+    name: str
+    ground: GroundNetwork
+
+    @property
+    def variables(self) -> int:
+        """The number of variables."""
+        return len(self.ground.ranges)
+
+    @property
+    def factors(self) -> int:
+        """The number of factors."""
+        return self.ground.factors
+
+    def __repr__(self) -> str:
+        variables = _counted(self.variables, "variable")
+        return f"<Network {self.name}: {variables}, {_counted(self.factors, 'factor')}>"
+
+    def __str__(self) -> str:
+        values = sorted(Counter(self.ground.ranges.tolist()).items())
+        widths = [(block.scopes.shape[1], len(block.table_of)) for block in self.ground.blocks]
+        named = f" x0 to x{self.variables - 1}" if self.variables else ""
+        return (
+            f"{self.name}\n"
+            f"variables{named}: {_listed(values, 'with', 'value')}\n"
+            f"factors: {_listed(widths, 'over', 'variable')}"
+        )
+
+    def observed(
+        self, evidence: str | os.PathLike[str] | Mapping[int, int] | None = None
+    ) -> dict[int, int]:
+        """The observed value of each observed variable, by number.
+
+        Evidence is a `.uai.evid` file, or a mapping from variables to values.
+        """
+        if evidence is None:
+            return {}
+        if isinstance(evidence, Mapping):
+            check_observed(self.ground, evidence)
+            return dict(evidence)
+        return read_uai_evidence(checked_path("evidence", evidence), self.ground)
+
+    def conditioned(self, observed: Mapping[int, int]) -> GroundNetwork:
+        """The network given the values of some variables, which keep their numbers."""
+        return conditioned(self.ground, observed)
+
+    def as_evidence(self, observed: Mapping[int, int]) -> tuple[Evidence, AtomTable]:
+        """What is observed, about a model without objects, and the atom of each variable.
+
+        The model declares a predicate for each variable. A predicate has at least two values: of a
+        variable with one value, the first of them is observed.
+        """
+        ranges = self.ground.ranges
+        single = np.flatnonzero(ranges == 1).tolist()
+        predicates = {
+            f"x{k}": Predicate(f"x{k}", (), tuple(map(str, range(max(2, values)))))
+            for k, values in enumerate(ranges.tolist())
+        }
+        facts = {
+            f"x{k}": Relation(np.zeros((1, 0), np.int64), np.array([value]))
+            for k, value in {**dict.fromkeys(single, 0), **observed}.items()
+        }
+        atoms = AtomTable(np.arange(len(ranges)), np.zeros((len(ranges), 0), np.int64))
+        return Evidence(Model({}, predicates, name=self.name), facts), atoms
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _listed(counts: Sequence[tuple[int, int]], word: str, noun: str) -> str:
+    return ", ".join(f"{n} {word} {_counted(size, noun)}" for size, n in counts) or "none"
+
+
+def read_network(path: str | Path) -> Network:
+    """Read a network in the format that the extension of the file names."""
+    return Network(str(path), READERS[_extension(path)](path))
 
 
 def write_network(
     network: GroundNetwork, path: str | Path, names: Sequence[str] | None = None
 ) -> None:
-    """Write a network in the format that the ending of the file names."""
-    WRITERS[_ending(path)](network, path, names)
+    """Write a network in the format that the extension of the file names."""
+    WRITERS[_extension(path)](network, path, names)
 
 
 def check_target(path: Path) -> None:
-    """Refuse what could not be written, before there is a network."""
-    _ending(path)
+    """Refuse a file that could not be written, before there is a network to write."""
+    _extension(path)
     check_place(path)
 
 
-def _ending(path: str | Path) -> str:
-    ending = name_unpacked(Path(path)).suffix.lower()
-    if ending not in READERS:
+def _extension(path: str | Path) -> str:
+    extension = without_gz(Path(path)).suffix.lower()
+    if extension not in READERS:
         raise InputError(
-            f"the ending of {path} must be one of {', '.join(READERS)}, or such a one with .gz"
+            f"cannot tell the format of {path}: its extension must be {' or '.join(READERS)}, "
+            "with or without .gz"
         )
-    return ending
-
-
-# --- networks as models
-
-
-def as_propositions(
-    network: GroundNetwork, name: str, observed: Mapping[int, int]
-) -> tuple[Evidence, AtomTable]:
-    """A model that declares the variables, with what is observed, and which variable is which atom.
-
-    The values of a variable are named by their numbers. A predicate has two of them at least: the
-    second one of a variable that has a single value is ruled out as if the first were observed.
-    """
-    single = np.flatnonzero(network.ranges == 1).tolist()
-    predicates = {
-        f"x{k}": Predicate(f"x{k}", (), tuple(map(str, range(max(2, values)))))
-        for k, values in enumerate(network.ranges.tolist())
-    }
-    facts = {
-        f"x{k}": Relation(np.zeros((1, 0), np.int64), np.array([value]))
-        for k, value in {**dict.fromkeys(single, 0), **observed}.items()
-    }
-    count = len(network.ranges)
-    atoms = AtomTable(np.arange(count), np.zeros((count, 0), np.int64))
-    return Evidence(Model({}, predicates, name=name), facts), atoms
+    return extension

@@ -24,11 +24,11 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 class Factors:
-    """The factors of a file that is being read."""
+    """Collects the factors of a file while it is read."""
 
     def __init__(self) -> None:
         self._blocks: list[FactorBlock] = []
-        self._variables: dict[int, list[int]] = {}  # of scopes of one width, one after the other
+        self._variables: dict[int, list[int]] = {}  # by width of scopes, one scope after the other
         self._table_of: dict[int, list[int]] = {}
         self._number: dict[tuple[Shape, tuple[str, ...]], int] = {}
         self._tables: list[Floats] = []
@@ -40,11 +40,11 @@ class Factors:
         entries: Sequence[str],
         read: Callable[[], Floats],
     ) -> None:
-        """Add a factor whose table is what `read` returns for these words of the file."""
+        """Add a factor; `read` returns the table that these words of the file stand for."""
         key = (shape, tuple(entries))
         if key not in self._number:
             self._number[key] = len(self._tables)
-            # Variables with a single value leave at once: numpy bounds the number of axes.
+            # Variables with a single value are dropped: numpy limits the number of axes.
             self._tables.append(read().reshape([length for length in shape if length > 1]))
         wide = [v for v, length in zip(scope, shape, strict=True) if length > 1]
         self._variables.setdefault(len(wide), []).extend(wide)
@@ -53,9 +53,9 @@ class Factors:
     def add_all(
         self, scopes: Ints, shape: Shape, entries: Floats, read: Callable[[Floats], Floats]
     ) -> None:
-        """Add factors over equally many values, of whose rows of entries `read` makes tables.
+        """Add factors of one shape; `read` turns rows of entries into tables.
 
-        The tables that it returns are stacked, and of any shape with as many entries.
+        It returns a stack of tables, in any shape that has as many entries.
         """
         first, table_of = distinct_rows(entries)
         wide = [axis for axis, length in enumerate(shape) if length > 1]
@@ -77,10 +77,10 @@ class Factors:
 
 
 def check_scope(words: Words, scope: Sequence[int], first: int) -> None:
-    """Refuse a variable that stands twice in a scope, which begins at this word."""
+    """Refuse a variable that occurs twice in the scope that begins at this word."""
     if len(set(scope)) < len(scope):
         twice = next(k for k, variable in enumerate(scope) if variable in scope[:k])
-        words.fail(f"variable {scope[twice]} stands twice in this factor", first + twice)
+        words.fail(f"variable {scope[twice]} occurs twice in this factor", first + twice)
 
 
 def check_possible(words: Words, table: Floats, position: int) -> None:
@@ -94,13 +94,13 @@ def check_possible(words: Words, table: Floats, position: int) -> None:
 # --- simplifying
 
 
-OPEN = -1  # in the place of a value: the variable is not observed
+OPEN = -1  # instead of a value: the variable is not observed
 
 
 def conditioned(network: GroundNetwork, values: Mapping[int, int]) -> GroundNetwork:
     """The network given the values of some variables.
 
-    Variables keep their numbers; an observed one is in no factor and has a single value left.
+    Variables keep their numbers. An observed variable has a single value left, and no factors.
 
     >>> block = FactorBlock(np.array([[0, 1]]), np.array([0]))
     >>> network = merged(np.array([2, 3]), [block], [np.arange(6.0).reshape(2, 3)])
@@ -109,8 +109,8 @@ def conditioned(network: GroundNetwork, values: Mapping[int, int]) -> GroundNetw
     ([1, 3], [[1]], [3.0, 4.0, 5.0])
     """
     observed = np.full(len(network.ranges), OPEN, np.int64)
+    check_observed(network, values)
     for variable, value in values.items():
-        _check(network, variable, value)
         observed[variable] = value
     simple = simplified(
         np.where(observed == OPEN, network.ranges, 1), network.blocks, network.tables, observed
@@ -125,16 +125,17 @@ def conditioned(network: GroundNetwork, values: Mapping[int, int]) -> GroundNetw
     )
 
 
-def _check(network: GroundNetwork, variable: int, value: int) -> None:
-    for number in (variable, value):
-        if not isinstance(number, Integral) or isinstance(number, bool):
-            raise wrong_type("evidence", "a mapping from variables to values by number", number)
-    if not 0 <= variable < len(network.ranges):
-        raise QueryError(f"there is no variable {variable}; {described(network.ranges)}")
-    if not 0 <= value < network.ranges[variable]:
-        raise QueryError(
-            f"variable {variable} has the values 0 to {network.ranges[variable] - 1}, not {value}"
-        )
+def check_observed(network: GroundNetwork, values: Mapping[int, int]) -> None:
+    """Refuse values of variables that the network lacks, and values that variables cannot have."""
+    for variable, value in values.items():
+        for number in (variable, value):
+            if not isinstance(number, Integral) or isinstance(number, bool):
+                raise wrong_type("evidence", "a mapping from variables to values by number", number)
+        if not 0 <= variable < len(network.ranges):
+            raise QueryError(f"there is no variable {variable}; {described(network.ranges)}")
+        if not 0 <= value < network.ranges[variable]:
+            last = network.ranges[variable] - 1
+            raise QueryError(f"variable {variable} has the values 0 to {last}, not {value}")
 
 
 def described(ranges: Ints) -> str:
@@ -145,7 +146,7 @@ def described(ranges: Ints) -> str:
 def simplified(
     ranges: Ints, blocks: Sequence[FactorBlock], tables: Sequence[Floats], observed: Ints
 ) -> GroundNetwork:
-    """The network of factors that are sliced, and each by itself freed of idle variables."""
+    """The network of sliced factors, each without the variables on which it does not depend."""
     collected = _Simple(tables)
     for block in blocks:
         if len(block.table_of):
@@ -154,7 +155,7 @@ def simplified(
 
 
 class _Simple:
-    """Factors that have been simplified, all that are alike at once."""
+    """Simplifies factors; those with tables of one shape and the same observed axes at once."""
 
     def __init__(self, given: Sequence[Floats]) -> None:
         self._given = given
@@ -184,7 +185,7 @@ class _Simple:
             self._add_alike(block.scopes[rows][:, open_axes], sliced, place)
 
     def _add_alike(self, scopes: Ints, tables: Floats, table_of: Ints) -> None:
-        """Add factors with tables of one shape, without the axes that they do not need."""
+        """Add factors with tables of one shape, without the axes on which they do not depend."""
         needed = needed_axes(tables)
         for axes, own in equal_rows(needed.astype(np.int64)):
             kept = np.flatnonzero(axes)
@@ -214,7 +215,7 @@ def _contradiction(scope: Ints, pattern: Sequence[int]) -> ContradictionError:
 
 
 def needed_axes(tables: Floats) -> Bools:
-    """For each of the stacked tables the axes along which it is not constant.
+    """For each table of a stack, the axes along which it is not constant.
 
     >>> needed_axes(np.array([[[1.0, 2.0], [1.0, 2.0]]])).tolist()
     [[False, True]]

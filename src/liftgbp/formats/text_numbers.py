@@ -34,7 +34,7 @@ MOST_DIGITS = 18
 class Words:
     """The words of a file, read from the first to the last.
 
-    Places are looked up only when something is wrong: files hold millions of words.
+    Places are found only when something is wrong, since files hold millions of words.
 
     >>> words = Words(Source("net.uai", "MARKOV\\n2\\n2 x"), comments=re.compile("#.*"))
     >>> words.word("a name"), words.whole("a number"), words.whole("a range")
@@ -49,7 +49,7 @@ class Words:
 
     def __init__(self, source: Source, comments: re.Pattern[str]) -> None:
         self._source = source
-        # Comments become blanks of the same length, so that places stay what they are.
+        # Comments become blanks of the same length, so that offsets stay the same.
         self.text = comments.sub(lambda comment: " " * len(comment.group()), source.text)
         self._next = 0
 
@@ -69,7 +69,7 @@ class Words:
 
     @property
     def left(self) -> int:
-        """How many words are still to be read."""
+        """The number of words that are left."""
         return len(self._words) - self._next
 
     def word(self, what: str) -> str:
@@ -80,7 +80,7 @@ class Words:
         """The next words."""
         first, after = self._next, self._next + count
         if after > len(self._words):
-            self.fail(f"the file ends where {what} should stand", len(self._words))
+            self.fail(f"the file ends where {what} should be", len(self._words))
         self._next = after
         return self._words[first:after]
 
@@ -116,9 +116,9 @@ class Words:
         return math.log(value) if value else -math.inf
 
     def end(self, after: str) -> None:
-        """Refuse words after the last one."""
+        """Refuse further words."""
         if self.left:
-            self.fail(f"{after} is complete, but the file goes on", self._next)
+            self.fail(f"there is more text after {after}", self._next)
 
     def fail(self, message: str, position: int, error: type[InputError] = ModelError) -> NoReturn:
         """Raise an error that points at a word, or at the end of the file."""
@@ -135,33 +135,33 @@ class Words:
 # --- files
 
 
-LEVEL = 6
+COMPRESSION_LEVEL = 6
 
 
-def is_packed(path: Path) -> bool:
-    """Whether a file is packed."""
+def is_gzipped(path: Path) -> bool:
+    """Whether the extension of a file says that it is gzipped."""
     return path.suffix.lower() == ".gz"
 
 
-def name_unpacked(path: Path) -> Path:
-    """The path without the ending that says that the file is packed.
+def without_gz(path: Path) -> Path:
+    """The path without the extension `.gz`.
 
-    >>> name_unpacked(Path("net.uai.gz")).name, name_unpacked(Path("net.uai")).name
+    >>> without_gz(Path("net.uai.gz")).name, without_gz(Path("net.uai")).name
     ('net.uai', 'net.uai')
     """
-    return path.with_suffix("") if is_packed(path) else path
+    return path.with_suffix("") if is_gzipped(path) else path
 
 
 def read_text(path: Path) -> str:
     """The text of a file, or an error that says why it cannot be read."""
     try:
         raw = path.read_bytes()
-        raw = gzip.decompress(raw) if is_packed(path) else raw
+        raw = gzip.decompress(raw) if is_gzipped(path) else raw
         return io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8").read()
     except UnicodeDecodeError:
         raise InputError(f"cannot read {path}: it is not UTF-8 text") from None
     except (gzip.BadGzipFile, zlib.error, EOFError):
-        raise InputError(f"cannot read {path}: it is no whole gzip file") from None
+        raise InputError(f"cannot read {path}: it is not a complete gzip file") from None
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # a character that no path can have
@@ -169,9 +169,9 @@ def read_text(path: Path) -> str:
 
 
 def in_bytes(path: Path, text: str) -> bytes:
-    """What a file of this name holds for a text; the same text gives the same bytes."""
+    """The bytes to write for a text, gzipped or not; the same text gives the same bytes."""
     raw = text.encode("utf-8")
-    return gzip.compress(raw, LEVEL, mtime=0) if is_packed(path) else raw
+    return gzip.compress(raw, COMPRESSION_LEVEL, mtime=0) if is_gzipped(path) else raw
 
 
 # --- numbers
@@ -186,21 +186,21 @@ _SORT_OF_BYTE[list(b"0123456789")] = _DIGIT
 
 
 class StrangeTextError(Exception):
-    """Something is not as it should be; reading the text word by word will tell what."""
+    """Something is wrong with a text; reading it word by word will say what."""
 
 
 def require(condition: object) -> None:
-    """Give up unless all is as it should be."""
+    """Give up reading numbers at once unless the condition holds."""
     if not condition:
         raise StrangeTextError
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Numbers:
-    """The words of a text, which are numbers.
+    """The words of a text, all of which are numbers.
 
-    values  all of them
-    wholes  the same as integers; -1 for words that are not written as a whole number from 0
+    values  the numbers
+    wholes  the same as integers; -1 for words that are not whole numbers of at least 0
 
     >>> Numbers.of("2 0.5 1e3").wholes.tolist()
     [2, -1, -1]
@@ -232,18 +232,18 @@ class Numbers:
         return len(self.values)
 
     def whole(self, place: int) -> int:
-        """The whole number at a place."""
+        """The whole number at a position."""
         require(place < len(self) and self.wholes[place] >= 0)
         return self.wholes.item(place)
 
     def rows(self, starts: Ints, width: int, step: int = 1) -> Ints:
-        """So many whole numbers for each start, from there on in steps."""
+        """A row of `width` whole numbers for each start, every `step`-th from there on."""
         rows = self.wholes[self._places(starts, width, step)]
         require((rows >= 0).all())
         return rows
 
     def potentials(self, starts: Ints, width: int, step: int = 1) -> Floats:
-        """The same for potentials; not all of a row are 0."""
+        """The same for potentials; each row has one that is not 0."""
         rows = self.values[self._places(starts, width, step)]
         require(np.isfinite(rows).all() and (rows >= 0).all() and rows.any(axis=1).all())
         return rows
@@ -254,9 +254,9 @@ class Numbers:
 
 
 def _cut_out(raw: Bytes, starts: Ints, lengths: Ints) -> Ints:
-    """The numbers that words of digits stand for; blanks remain in their places.
+    """The values of words that consist of digits, which are replaced by blanks.
 
-    This is much faster than reading them as doubles, and most words are of this sort.
+    This is much faster than parsing doubles, and most words consist of digits.
     """
     numbers = np.empty(len(starts), np.int64)
     for length in np.unique(lengths):
@@ -271,15 +271,15 @@ def _cut_out(raw: Bytes, starts: Ints, lengths: Ints) -> Ints:
 
 
 def _parsed(text: bytes, words: int) -> Floats:
-    """The numbers of a text of so many words."""
+    """The numbers in a text of this many words."""
     with warnings.catch_warnings():
-        # Older versions of numpy warn where a word is no number, and go on without the rest.
+        # Older versions of numpy warn at a word that is not a number, and skip the rest.
         warnings.simplefilter("error")
         try:
             values = np.fromstring(text, sep=" ")
         except (ValueError, DeprecationWarning):
             raise StrangeTextError from None
-    # Each word holds a number at least, so that equally many numbers are one from each.
+    # Each word holds at least one number, so equal counts mean one number per word.
     require(len(values) == words)
     return values
 
@@ -297,7 +297,7 @@ def logarithms(potentials: Floats) -> Floats:
 
 
 def equal_rows(rows: Ints) -> Iterator[tuple[tuple[int, ...], Ints]]:
-    """Each different row, with the places where it stands."""
+    """Each different row, with the positions where it occurs."""
     if not len(rows):
         return
     first, group = distinct_rows(rows)
@@ -308,6 +308,6 @@ def equal_rows(rows: Ints) -> Iterator[tuple[tuple[int, ...], Ints]]:
 
 
 def all_different(rows: Ints) -> bool:
-    """Whether no row holds a number twice."""
+    """Whether no row contains a number twice."""
     in_order = np.sort(rows, axis=1)
     return bool((in_order[:, 1:] != in_order[:, :-1]).all())

@@ -69,7 +69,7 @@ def _read_at_once(text: str) -> GroundNetwork:
 
 
 def _scope_starts(numbers: Numbers, place: int) -> tuple[Ints, int]:
-    """Where the scope of each factor starts with its length, and where the last one ends."""
+    """Where each scope starts (with its length), and where the last one ends."""
     starts, wholes = [], numbers.wholes.tolist()
     count, place = numbers.whole(place), place + 1
     for _ in range(count):
@@ -80,8 +80,8 @@ def _scope_starts(numbers: Numbers, place: int) -> tuple[Ints, int]:
 
 
 def _table_starts(numbers: Numbers, place: int, sizes: Floats) -> Ints:
-    """Where the entries of each table start, which follow on their number."""
-    # Sizes are doubles, so that those which no file can hold are no trouble either.
+    """Where the entries of each table start, right after their number."""
+    # Sizes are doubles, so that sizes which no file can hold do not overflow.
     require(place + len(sizes) + sizes.sum() == len(numbers))
     entries = sizes.astype(np.int64)
     starts = place + np.cumsum(1 + entries) - entries
@@ -92,7 +92,7 @@ def _table_starts(numbers: Numbers, place: int, sizes: Floats) -> Ints:
 def _read_word_by_word(words: Words) -> GroundNetwork:
     kind = words.word("the kind of the network, MARKOV or BAYES,")
     if kind.upper() not in KINDS:
-        words.fail(f"a network begins with {' or '.join(KINDS)}, got {kind}", 0)
+        words.fail(f"a network starts with {' or '.join(KINDS)}, got {kind}", 0)
     ranges = _read_ranges(words)
     scopes = [_read_scope(words, ranges, k) for k in range(words.whole("the number of factors"))]
     factors = Factors()
@@ -174,11 +174,11 @@ def read_uai_evidence(path: str | Path, network: GroundNetwork) -> dict[int, int
 
 
 def write_uai(network: GroundNetwork, path: str | Path, names: Sequence[str] | None = None) -> None:
-    """Write a network, and beside it which variable is which when `names` tell.
+    """Write a network, and a table of the `names` of its variables beside it.
 
-    What factors without variables and atoms outside the network add to log Z becomes a factor that
-    is the same for all values of variable 0, so that log Z survives. Potentials beyond the range of
-    doubles are written as several factors.
+    What factors without variables and atoms outside the network add to log Z becomes a constant
+    factor over variable 0, so that log Z stays the same. A factor whose potentials exceed the range
+    of doubles is written as several factors.
     """
     path = Path(path)
     replace_files({path: "".join(_uai_text(network)), **table_of_names(path, names)})

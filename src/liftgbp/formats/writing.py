@@ -14,7 +14,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
-from liftgbp.formats.text_numbers import in_bytes, name_unpacked
+from liftgbp.formats.text_numbers import in_bytes, without_gz
 from liftgbp.grounding import GroundNetwork
 
 # Doubles reach from exp(-708) to exp(709) without loss of digits.
@@ -23,7 +23,7 @@ LARGEST_LOG = 700.0
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WrittenFactors:
-    """Factors as a file lists them: the scope and the number of the table of potentials of each."""
+    """Factors as a file lists them: each with its scope and the number of its table."""
 
     scopes: Sequence[Sequence[int]]
     table_of: Sequence[int]
@@ -31,7 +31,7 @@ class WrittenFactors:
 
     @classmethod
     def of(cls, network: GroundNetwork, every_variable: bool = False) -> WrittenFactors:
-        """The factors of a network, and what it takes to keep log Z and all variables."""
+        """The factors of a network, and further ones that keep log Z and all variables."""
         scopes: list[Sequence[int]] = []
         table_of: list[int] = []
         tables: list[Floats] = []
@@ -65,29 +65,29 @@ class WrittenFactors:
 
 
 def _parts(log_table: Floats) -> int:
-    """How many equal factors a factor must be written as for its potentials to be doubles."""
+    """How many equal factors must replace a factor so that its potentials are doubles."""
     finite = log_table[np.isfinite(log_table)]
     return max(1, math.ceil(float(np.abs(finite).max(initial=0.0)) / LARGEST_LOG))
 
 
 def _whole_constant(network: GroundNetwork) -> float:
-    """What is in log Z besides the factors and variables of the network."""
+    """What log Z has besides the factors and variables of the network."""
     return network.log_constant + sum(n * math.log(length) for length, n in network.free.items())
 
 
 def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:
-    """The text of the file beside a network that says which variable is which."""
+    """The file beside a network that says which atom each variable is, and its text."""
     if names is None:
         return {}
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["variable", "atom"])
     writer.writerows(enumerate(names))
-    return {name_unpacked(path).with_suffix(".atoms.csv"): text.getvalue()}
+    return {without_gz(path).with_suffix(".atoms.csv"): text.getvalue()}
 
 
 def replace_files(texts: Mapping[Path, str]) -> None:
-    """Write files; those that were there before stay whole until all new ones are complete."""
+    """Write files; existing ones are replaced once all new ones are complete."""
     unfinished = {path: path.with_name(f"{path.stem}.unfinished{path.suffix}") for path in texts}
     path = next(iter(texts))
     try:
