@@ -208,7 +208,7 @@ def test_mistakes_are_explained(model: Path, facts: Path, tmp_path: Path) -> Non
         "query", model, "-n", "person=1e6", "--known", "smokes(x)=8", "--all", tmp_path / "a.csv"
     )
     assert "neither sorts" in refused("query", tmp_path / "net.uai", "-n", "person=3")
-    assert "ending" in refused("export", model, "-n", "person=3", "-o", tmp_path / "net.txt")
+    assert "extension" in refused("export", model, "-n", "person=3", "-o", tmp_path / "net.txt")
 
 
 def test_evidence_that_violates_a_hard_formula(tmp_path: Path) -> None:

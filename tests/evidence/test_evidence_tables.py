@@ -149,10 +149,18 @@ def test_contradictions_across_kinds_of_sources(tmp_path: Path) -> None:
         ("smokes", "a,b\nAnna,maybe\n", "row 1: smokes takes the values false, true, not maybe"),
         ("smokes", "a,truth\nA,1\nB,2\n", "row 2: smokes takes the values false, true, not 2"),
         ("mood", "a,value\nA,low\nB,Low\n", "row 2: mood takes the values low, mid, high, not Low"),
-        ("mood", "a\nA\n", "mood takes the values low, mid, high; they stand in a last column"),
+        ("mood", "a\nA\n", "mood takes the values low, mid, high; add a last column named value"),
         ("friends", "a,b\nA,B\n,B\n", "row 2: the column a is empty"),
-        ("friends", "Anna,Bob\nBob,Carl\n", "the first line names the columns, but Bob is one of"),
-        ("friends", "Eve,Bob\nAnna,Carl\n", "the first line names the columns, but Eve is one of"),
+        (
+            "friends",
+            "Anna,Bob\nBob,Carl\n",
+            "the first line must name the columns, but Bob is an object",
+        ),
+        (
+            "friends",
+            "Eve,Bob\nAnna,Carl\n",
+            "the first line must name the columns, but Eve is an object",
+        ),
         ("friends", "a,b\nA,B\nC,D,E\n", "Line: 3; Original Line: C,D,E; Expected Number of"),
         ("friends", "", "is empty; its first line names the columns"),
     ],
@@ -170,7 +178,7 @@ def test_wrong_tables(predicate: str, text: str, message: str, tmp_path: Path) -
         ("smokes=none.csv", "cannot read none.csv: there is no such file"),
         ("smokes=none.parquet", "cannot read none.parquet: there is no such file"),
         ("smokes=none.duckdb:t", "cannot read none.duckdb: there is no such file"),
-        ("smokes=what.xlsx", "cannot read what.xlsx: a table is written like friends=friends.csv"),
+        ("smokes=what.xlsx", "cannot read what.xlsx: write a table as friends=friends.csv"),
         ("none.csv", "cannot read none.csv"),
     ],
 )
@@ -228,5 +236,5 @@ def test_tables_without_a_predicate_and_files_without_tables(tmp_path: Path) -> 
     for source in (path, str(path)):
         with pytest.raises(EvidenceError, match=r"people.csv is a table; .* as in -e smokes=.*csv"):
             load_evidence(MODEL, source)
-    with pytest.raises(EvidenceError, match=r"a table is written like friends=friends\.csv"):
+    with pytest.raises(EvidenceError, match=r"write a table as friends=friends\.csv"):
         load_evidence(MODEL, f"smokes={path}:people")

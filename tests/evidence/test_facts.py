@@ -165,13 +165,13 @@ def test_objects_are_numbered_by_the_model_and_then_by_appearance() -> None:
     [
         ("", ()),
         ("person = 5", ()),
-        ("person = 2", ("C, A, B joined person, which grows from 2 to 3: evidence names them",)),
-        ("person = {B, C}", ("A joined person, which grows from 2 to 3: evidence names it",)),
+        ("person = 2", ("evidence names C, A, B, so person grows from 2 to 3 objects",)),
+        ("person = {B, C}", ("evidence names A, so person grows from 2 to 3 objects",)),
         ("person = {A, B, C}", ()),
         ("person = {A}\nperson = 5", ()),
         (
             "person = 3\n1 p(D)",
-            ("C, A, B joined person, which grows from 3 to 4: evidence names them",),
+            ("evidence names C, A, B, so person grows from 3 to 4 objects",),
         ),
         ("1 p(D)", ()),
     ],
@@ -184,9 +184,7 @@ def test_notes_on_sorts_that_grow(declaration: str, notes: tuple[str, ...]) -> N
 def test_long_notes_are_cut() -> None:
     text = "\n".join(f"p(P{k})" for k in range(100))
     (note,) = parse_evidence(parse("p(person)\nperson = 7"), text).notes
-    assert note == "P0, P1, P2 and 97 more joined person, which grows from 7 to 100: evidence " + (
-        "names them"
-    )
+    assert note == "evidence names P0, P1, P2 and 97 more, so person grows from 7 to 100 objects"
 
 
 def test_objects_of_a_sort_may_be_listed() -> None:
@@ -207,10 +205,10 @@ def test_objects_of_a_sort_may_be_listed() -> None:
 ERRORS = [
     ("persons = {A}", 1, "persons", "unknown sort persons; the model has person"),
     ("person = {A, }", 10, "{", "objects of a sort are listed like person = {Anna, Bob}"),
-    ("Smokes(x) = 3e5", 13, "3e5", "not 3e5; how many objects are known is told with --known"),
-    ("Smokes(A) => rain", 12, ">", "formulas stand in the model"),
-    ("?Smokes(A)", 1, "?", "an atom of which nothing is known is not listed"),
-    ('person = {"\x07"}', 1, 'person = {"\x07"}', "is not a name that can be printed"),
+    ("Smokes(x) = 3e5", 13, "3e5", "not 3e5; to say how many objects are known, use --known"),
+    ("Smokes(A) => rain", 12, ">", "formulas belong in the model"),
+    ("?Smokes(A)", 1, "?", "leave out atoms about which nothing is known"),
+    ('person = {"\x07"}', 1, 'person = {"\x07"}', "cannot be printed"),
     # (line, column, marked text, part of the message)
     ("smokes(Anna)", 1, "smokes", "unknown predicate smokes; the model writes Smokes, and case"),
     ("Drinks(Anna)", 1, "Drinks", "unknown predicate Drinks; the model has Smokes, Friends, mood"),
@@ -223,20 +221,20 @@ ERRORS = [
     ("mood(Anna) = High", 14, "High", "mood takes the values low, mid, very high, not High"),
     ("Smokes(Anna) = 1", 16, "1", "Smokes takes the values false, true, not 1"),
     ("mood(Anna)", 1, "mood(Anna)", "mood takes the values low, mid, very high; state one"),
-    ("!mood(Anna) = low", 1, "!", "is stated with the probability 0 in front"),
-    ("1.5 Smokes(Anna)", 1, "1.5", "1.5 is not a probability, which lies between 0 and 1"),
+    ("!mood(Anna) = low", 1, "!", "put the probability 0 in front"),
+    ("1.5 Smokes(Anna)", 1, "1.5", "1.5 is not a probability; it must be between 0 and 1"),
     ("-0.1 Smokes(Anna)", 1, "-0.1", "-0.1 is not a probability"),
     ("1e999 Smokes(Anna)", 1, "1e999", "1e999 is not a probability"),
     ("Smokes(Anna", 12, "", "expected ',' or ')', got the end of the line"),
     ("Smokes(Anna))", 13, ")", "expected '=' or the end of the line, got ')'"),
     ("Smokes Anna", 8, "Anna", "expected '(', '=' or the end of the line, got 'Anna'"),
-    ("Smokes(Anna).", 13, ".", "a fact ends without a period"),
+    ("Smokes(Anna).", 13, ".", "a fact has no period at its end"),
     ("Smokes(Anna) Smokes(Bob)", 14, "Smokes", "a line states one fact"),
     ("Smokes(Anna), Smokes(Bob)", 13, ",", "a line states one fact"),
     ("Smokes(Anna) ^ Smokes(Bob)", 14, "^", "a line states one fact"),
     ("Friends(Anna,)", 14, ")", "expected a constant, got ')'"),
     ("Friends(,Anna)", 9, ",", "expected a constant, got ','"),
-    ("Smokes(C-3PO)", 9, "-", "characters than letters and digits stands in quotes"),
+    ("Smokes(C-3PO)", 9, "-", "characters than letters and digits in quotes"),
     ("Smokes('Anna')", 8, "'", 'names are quoted with "'),
     ('Smokes("Anna)', 8, '"Anna)', "the closing quote is missing"),
     ('Smokes("")', 8, '""', "a name in quotes cannot be empty"),
@@ -247,7 +245,7 @@ ERRORS = [
     ("0.7", 1, "0.7", "expected a predicate, got '0.7'"),
     ("!", 2, "", "expected a predicate, got the end of the line"),
     ("Smokes(Anna) /* for ever", 14, "/*", "this comment has no end"),
-    ('Smokes("A\x07")', 1, 'Smokes("A\x07")', r"'A\x07' is not a name that can be printed"),
+    ('Smokes("A\x07")', 1, 'Smokes("A\x07")', r"'A\x07' cannot be printed"),
     ("r(" + "1," * 60 + "!)", 123, "!", "expected a constant, got '!'"),
 ]
 

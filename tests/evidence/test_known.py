@@ -42,7 +42,7 @@ def test_known(text: str, expected: Known) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("smokes(x)", "smokes(x) says not how many; what is known is written like smokes(x) ^"),
+        ("smokes(x)", "smokes(x) does not say how many; write what is known as in smokes(x) ^"),
         ("smokes(x)=", "must be a whole number, got none in smokes(x)="),
         ("smokes(x)=many", "must be a whole number, got many"),
         ("smokes(x)=2.5", "must be a whole number, got 2.5"),
@@ -55,16 +55,16 @@ def test_known(text: str, expected: Known) -> None:
         ("drinks(x)=3", "unknown predicate drinks; the model has smokes, cancer"),
         ("mood(x)=high=3", "mood takes the values low, mid, a = b"),
         ("!mood(x)=3", "mood takes the values low, mid, a = b"),
-        ("mood(x)!=low=3", "only values of atoms and ^ can stand here"),
-        ("friends(x,y)=3", "friends(person, person) cannot be known of unnamed objects"),
-        ("smokes(x,y)=3", "smokes(person) cannot be known of unnamed objects"),
-        ("rain=3", "rain cannot be known of unnamed objects"),
-        ("smokes(Anna)=3", "Anna is one object; state facts about it in a file"),
-        ("smokes(x) ^ cancer(y)=3", "speaks of several objects (x is a person, y is a person)"),
-        ("smokes(x) ^ big(x)=3", "speaks of several objects (x is a city, x is a person)"),
+        ("mood(x)!=low=3", "only values of atoms, joined by ^, are allowed here"),
+        ("friends(x,y)=3", "friends(person, person) cannot be known about unnamed objects"),
+        ("smokes(x,y)=3", "smokes(person) cannot be known about unnamed objects"),
+        ("rain=3", "rain cannot be known about unnamed objects"),
+        ("smokes(Anna)=3", "Anna is an object; state facts about it in a file"),
+        ("smokes(x) ^ cancer(y)=3", "is about several objects (x is a person, y is a person)"),
+        ("smokes(x) ^ big(x)=3", "is about several objects (x is a city, x is a person)"),
         ("smokes(x) ^ !smokes(x)=3", "smokes is given two values"),
-        ("smokes(x) v cancer(x)=3", "only values of atoms and ^ can stand here"),
-        ("smokes(x) | x != y = 3", "there are no restrictions here"),
+        ("smokes(x) v cancer(x)=3", "only values of atoms, joined by ^, are allowed here"),
+        ("smokes(x) | x != y = 3", "restrictions are not allowed here"),
         ("smokes(+x)=3", "+ expands variables of formulas only"),
         ("smokes(x=3", "expected"),
         ("=3", "expected a formula"),
@@ -116,7 +116,7 @@ def test_too_many_known_objects() -> None:
 def test_too_many_to_write_out() -> None:
     evidence = load_evidence(MODEL, known=["smokes(x)=1e12"])
     assert evidence.domain_sizes({"person": 10**12, "city": 1})["person"] == 10**12
-    with pytest.raises(CapacityError, match="cannot write out more than 100000000"):
+    with pytest.raises(CapacityError, match="cannot list more than 100000000"):
         evidence.facts({"person": 10**12, "city": 1})
 
 

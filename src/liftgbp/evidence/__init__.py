@@ -1,4 +1,4 @@
-"""The evidence room: what is known about single objects, resolved against a model.
+"""The evidence room: what is known about individual objects of a model.
 
 Knows names, files and values of atoms; knows nothing of classes and tables of factors.
 """

@@ -31,7 +31,7 @@ class Relation:
     """Observed atoms of one predicate.
 
     Row k says that the atom over the objects `args[k]` has value number `values[k]`; no two rows
-    are about one atom. Objects are numbered inside their sorts in the order of `model.constants`.
+    are about the same atom. The objects of a sort are numbered as in `model.constants`.
     """
 
     args: Ints
@@ -48,7 +48,7 @@ class SoftRelation:
 
     Row k multiplies the weight of each world by exp(log_potentials[k, v]), where v is the value
     that the atom over the objects `args[k]` has in it; -inf rules a value out. No two rows are
-    about one atom, and no atom is observed both in this way and for certain.
+    about the same atom, and no atom is also observed with certainty.
     """
 
     args: Ints
@@ -61,10 +61,10 @@ class SoftRelation:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """So many objects without names, each with these values of unary predicates.
+    """A number of unnamed objects, each with these values of unary predicates.
 
-    The objects of different `Known` are different. In numbers, they follow the named objects of
-    their sort in the order in which they are stated.
+    The objects of different `Known` are different. They are numbered after the named objects of
+    their sort, in the order in which they are stated.
     """
 
     sort: str
@@ -76,10 +76,10 @@ class Known:
 class Evidence:
     """What is known about the objects of a model.
 
-    `model` is the model whose sorts name the objects that evidence names, too. Atoms of a `closed`
-    predicate that are not observed are false, and none of them is uncertain. `notes` say what a
-    user may want to know; `places` says where observed atoms (predicate, objects) were stated, for
-    messages.
+    `model` is the model with all objects that evidence names. Atoms of a `closed` predicate that
+    are not observed are false; none of its atoms is uncertain. `notes` are for the user to read.
+    `places` says where observed atoms (predicate, objects) were stated, for messages. Evidence that
+    says nothing at all is false as a truth value.
     """
 
     model: Model
@@ -118,7 +118,7 @@ class Evidence:
         return given
 
     def domain_sizes(self, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
-        """The size of every sort, large enough for the objects that have names or are known."""
+        """The size of every sort, checked to be large enough for all named and known objects."""
         result = self.model.domain_sizes(sizes)
         unnamed = Counter[str]()
         for known in self.known:
@@ -134,7 +134,7 @@ class Evidence:
         return result
 
     def known_blocks(self) -> Iterator[tuple[Known, int]]:
-        """Counted objects with the number of the first of them; they follow the named ones."""
+        """Each block of unnamed objects with the number of its first object."""
         following = {sort: len(self.model.constants(sort)) for sort in self.model.sorts}
         for known in self.known:
             if known.count:
@@ -142,7 +142,7 @@ class Evidence:
                 following[known.sort] += known.count
 
     def facts(self, sizes: Mapping[str, int] | None = None) -> dict[str, Relation]:
-        """The observed atoms of each predicate, also those of objects without names.
+        """The observed atoms of each predicate, including those of unnamed objects.
 
         >>> from liftgbp.model.parser import parse
         >>> evidence = Evidence(parse("p(person)"), known=(Known("person", (("p", 1),), 2),))
@@ -151,9 +151,7 @@ class Evidence:
         """
         self.domain_sizes(sizes)
         if sum(known.count for known in self.known) > WRITE_OUT_CAP:
-            raise CapacityError(
-                f"cannot write out more than {WRITE_OUT_CAP} known objects one by one"
-            )
+            raise CapacityError(f"cannot list more than {WRITE_OUT_CAP} known objects one by one")
         parts = {name: [relation] for name, relation in self.hard.items()}
         for known, first in self.known_blocks():
             objects = np.arange(first, first + known.count, dtype=np.int64)[:, None]
@@ -168,7 +166,7 @@ def _statements(model: Model) -> tuple[object, ...]:
 
 
 def closed_in(model: Model) -> frozenset[str]:
-    """The predicates that a model declares to be closed."""
+    """The predicates that a model declares closed."""
     return frozenset(name for name, predicate in model.predicates.items() if predicate.closed)
 
 
@@ -190,7 +188,7 @@ _FACTS_BELOW_QUANTIFIERS = 3
 def contradiction(
     evidence: Evidence, rule: Rule, substitution: Mapping[str, int]
 ) -> ContradictionError:
-    """The error for a rule that no state of the unknown atoms fulfils under a substitution."""
+    """The error for a rule that no values of the unknown atoms satisfy under a substitution."""
     sorts = evidence.model.variable_sorts(rule)
     example = ", ".join(
         f"{name} = {object_text(evidence.model, sorts[name], number)}"
@@ -207,7 +205,7 @@ def contradiction(
 
 
 def _known_atoms(evidence: Evidence, rule: Rule, substitution: Mapping[str, int]) -> Iterator[str]:
-    """The observed atoms of a rule, with where they are stated; few below quantifiers."""
+    """The observed atoms of a rule, and where they are stated; only a few below quantifiers."""
     for atom in rule_atoms(rule):
         objects = _objects(evidence, atom, substitution)
         if None in objects:
@@ -222,7 +220,7 @@ def _known_atoms(evidence: Evidence, rule: Rule, substitution: Mapping[str, int]
 def _objects(
     evidence: Evidence, atom: Atom, substitution: Mapping[str, int]
 ) -> tuple[int | None, ...]:
-    """The objects that an atom is about; that of a quantified variable is open."""
+    """The objects of an atom; `None` for a quantified variable."""
     sorts = evidence.model.predicates[atom.predicate].sorts
     return tuple(
         evidence.model.object_numbers(sort)[term.name]

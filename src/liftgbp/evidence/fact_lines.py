@@ -27,8 +27,8 @@ from liftgbp.model.syntax import without_comments
 # --- the syntax of a line
 
 
-# Possessive quantifiers and atomic groups: a name such as 12 could be read in two ways, and a line
-# of many such names that ends in a mistake in very many ways. Frequent names come first.
+# Possessive quantifiers and atomic groups: a name such as 12 matches in two ways, so a line of many
+# such names that ends in a mistake would match in very many ways. Frequent kinds come first.
 _NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
 _PLAIN, _QUOTED = r"[^\W\d]\w*+", r'"(?:\\.|[^"\\])++"'
 _NUMBER_NAME = r"(?:\d++(?:\.\d++)?|\.\d++)(?:[eE][+-]?\d++)?(?!\w)"
@@ -43,12 +43,12 @@ FACT = re.compile(
     rf"(?:=\s*+(?P<value>{_NAME})\s*+)?"
 )
 
-# A line that names objects of a sort, as some tools write it above the facts.
+# A line that lists objects of a sort, as some tools write it above the facts.
 OBJECTS = re.compile(
     rf"\s*+(?P<sort>{_PLAIN})\s*+=\s*+\{{\s*+(?P<names>{_NAME}(?>\s*+,\s*+{_NAME})*+)\s*+\}}\s*+"
 )
 
-# Pieces of the same shape, each with the blanks after it.
+# The parts of a fact, each with the blanks after it.
 _BEGINNING = re.compile(rf"\s*(?:{_NUMBER}\s+)?(?:!\s*)?")
 _PREDICATE = re.compile(r"[^\W\d]\w*\s*")
 _OPENING, _COMMA, _CLOSING, _EQUALS = (re.compile(rf"{c}\s*") for c in (r"\(", ",", r"\)", "="))
@@ -58,27 +58,27 @@ _FOUND = re.compile(r'"[^"]*"?|\d+\.\d+|\w+|\S')
 _HINTS = tuple(
     (re.compile(pattern), hint)
     for pattern, hint in (
-        (r"\.\s*$", "a fact ends without a period"),
+        (r"\.\s*$", "a fact has no period at its end"),
         (r'""', "a name in quotes cannot be empty"),
         (r'"(?![^"]*")', "the closing quote is missing"),
         (r"'", 'names are quoted with "'),
         (r"\{", "objects of a sort are listed like person = {Anna, Bob}"),
-        (r"\?", "an atom of which nothing is known is not listed"),
-        (r"(?<==)>", "a fact is one atom; formulas stand in the model"),
+        (r"\?", "leave out atoms about which nothing is known"),
+        (r"(?<==)>", "a fact is a single atom; formulas belong in the model"),
         (r"!=", "state the value that the atom has"),
         (r"[,;^&]|\w", "a line states one fact"),
-        (r"[-.:/@+#]", "a name with other characters than letters and digits stands in quotes"),
+        (r"[-.:/@+#]", "put a name with other characters than letters and digits in quotes"),
     )
 )
 
 
 def plain_name(name: str) -> str:
-    """The name without its quotes, if it has some."""
+    """The name without its quotes, if it has any."""
     return re.sub(r"\\(.)", r"\1", name[1:-1]) if name.startswith('"') else name
 
 
 def malformed(line: str) -> tuple[str, int, int]:
-    """What is wrong with a line that states no fact, and the columns (from 0) to point at.
+    """What is wrong with a line that is not a fact, and the columns (from 0) to point at.
 
     >>> malformed("Friends(Anna, Bob")
     ("expected ',' or ')', got the end of the line", 17, 18)
@@ -93,7 +93,7 @@ def malformed(line: str) -> tuple[str, int, int]:
 
 
 def _where_it_ends(line: str) -> tuple[int, str]:
-    """The column up to which a line can be read, and what could stand there."""
+    """The column up to which a line can be read, and what is expected there."""
     pieces = _Pieces(line)
     pieces.take(_BEGINNING)
     if not pieces.take(_PREDICATE):
@@ -137,7 +137,7 @@ _Claim: TypeAlias = tuple[str | None, str | None, str | None]
 
 
 def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]:
-    """The facts of a text, by predicate, after the objects that it lists."""
+    """The objects that a text lists, and its facts by predicate."""
     file = FactFile(source, _lines(source))
     listed: list[ListedObjects] = []
     batches: dict[str, _Batch] = {}
@@ -160,7 +160,7 @@ def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]
 
 
 def _listed_objects(model: Model, file: FactFile, row: int) -> ListedObjects:
-    """What a line says that states no fact."""
+    """The objects that a line lists, if it does not state a fact."""
     found = OBJECTS.fullmatch(file.lines[row])
     if found is None:
         raise file.problem(row, *malformed(file.lines[row]))
@@ -174,7 +174,7 @@ def _listed_objects(model: Model, file: FactFile, row: int) -> ListedObjects:
 
 
 def _lines(source: Source) -> list[str]:
-    """The lines of a text with blanks for comments."""
+    """The lines of a text, with blanks instead of comments."""
     if "/*" in source.text:
         return without_comments(source, EvidenceError, keep_lines=True).split("\n")
     lines = source.text.split("\n")
@@ -187,7 +187,7 @@ def _lines(source: Source) -> list[str]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Batch:
-    """The facts about one predicate, as lists in step."""
+    """The facts about one predicate, as parallel lists."""
 
     predicate: Predicate
     file: FactFile
@@ -197,7 +197,7 @@ class _Batch:
 
     def statements(self) -> Statements:
         columns = self._columns()
-        # Facts differ mostly in their arguments: a claim is looked at where it stands first.
+        # Facts differ mostly in their arguments, so each different claim is read only once.
         meanings: dict[_Claim, tuple[int, float]] = {}
         for row, claim in zip(self.rows, self.claims, strict=True):
             if claim not in meanings:
@@ -214,7 +214,7 @@ class _Batch:
             self._check_arity(list(map(len, found)))
             names = [plain_name(name) for names in found for name in names]
         else:
-            # No name contains a comma, so that all facts can be split at once.
+            # No name contains a comma, so all facts can be split at once.
             self._check_arity([text.count(",") + (text != "") for text in self.arguments])
             names = list(map(str.strip, ",".join(self.arguments).split(",")))
         arity = len(self.predicate.sorts)
@@ -241,14 +241,14 @@ def _meaning(predicate: Predicate, file: FactFile, row: int, claim: _Claim) -> t
     if name not in predicate.values:
         message = f"{predicate.name} takes the values {values}, not {name}"
         if name[0].isdigit():
-            message += "; how many objects are known is told with --known (known=[...] in Python)"
+            message += "; to say how many objects are known, use --known (known=[...] in Python)"
         raise _problem(file, row, message, "value")
     if negation and not boolean:
-        message = f"that an atom has not the value {name} is stated with the probability 0 in front"
+        message = f"to say that the value is not {name}, put the probability 0 in front of the atom"
         raise _problem(file, row, message, "negation")
     probability = 1.0 if chance is None else float(chance)
     if not 0 <= probability <= 1:
-        message = f"{chance} is not a probability, which lies between 0 and 1"
+        message = f"{chance} is not a probability; it must be between 0 and 1"
         raise _problem(file, row, message, "chance")
     number = predicate.values.index(name)
     if negation:
@@ -259,6 +259,6 @@ def _meaning(predicate: Predicate, file: FactFile, row: int, claim: _Claim) -> t
 
 
 def _problem(file: FactFile, row: int, message: str, part: str) -> EvidenceError:
-    """The error that points at a part of a line, by the name that the expression gives to it."""
+    """The error that points at a part of a line, by its name in the regular expression."""
     found = FACT.fullmatch(file.lines[row])
     return file.problem(row, message, *(found.span(part) if found else ()))

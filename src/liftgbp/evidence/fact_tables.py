@@ -27,8 +27,7 @@ _TRUTHS = {"false": 0, "f": 0, "0": 0, "true": 1, "t": 1, "1": 1}
 _TABLE_SOURCE = re.compile(r"\s*([^\W\d]\w*)\s*=\s*(\S.*)")
 _DELIMITERS = ",;\t|"
 _KINDS = (
-    "a table is written like friends=friends.csv, friends=friends.parquet or "
-    "friends=data.duckdb:table"
+    "write a table as friends=friends.csv, friends=friends.parquet or friends=data.duckdb:table"
 )
 
 
@@ -75,7 +74,7 @@ def read_table(model: Model, predicate_name: str, place: str) -> Statements:
 
 
 def _has_values(predicate: Predicate, headers: Sequence[str], place: str) -> bool:
-    """Whether the last column tells values; an argument may be called so, too, like its sort."""
+    """Whether the last column holds values, and is not an argument of a sort named like that."""
     arity = len(predicate.sorts)
     last = headers[-1].lower()
     named = last in _TRUTH_COLUMNS and last != (predicate.sorts or ("",))[-1].lower()
@@ -86,7 +85,7 @@ def _has_values(predicate: Predicate, headers: Sequence[str], place: str) -> boo
     if predicate.values != BOOLEAN and len(headers) == arity:
         raise EvidenceError(
             f"{place}: {predicate.name} takes the values {', '.join(predicate.values)}; "
-            "they stand in a last column named value"
+            "add a last column named value"
         )
     return len(headers) > arity
 
@@ -118,14 +117,14 @@ def _value_number(predicate: Predicate, value: str) -> int | None:
 def _check_header(
     model: Model, predicate: Predicate, headers: Sequence[str], columns: Sequence[Any], place: str
 ) -> None:
-    """Refuses a first line that is one more fact, for it would be lost without a word."""
+    """Refuses a first line that is one more fact, since it would be ignored silently."""
     sorts = predicate.sorts
     for header, sort in zip(headers, sorts, strict=False):
         objects = [column for column, other in zip(columns, sorts, strict=False) if other == sort]
         if header in model.object_numbers(sort) or any((c == header).any() for c in objects):
             raise EvidenceError(
-                f"{place}: the first line names the columns, but {header} is one of the objects; "
-                "put a line of column names in front"
+                f"{place}: the first line must name the columns, but {header} is an object; "
+                "add a line of column names at the top"
             )
 
 
@@ -133,12 +132,12 @@ def _check_header(
 
 _CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _PARQUET = (".parquet", ".pq")
-_KIND_OF_ERROR = re.compile(r"^[\w ]+ Error: ")
+_ERROR_TYPE = re.compile(r"^[\w ]+ Error: ")
 _ADVICE = re.compile(r"Possible |Did you mean|LINE \d")
 
 
 def _table(place: str) -> tuple[list[str], list[Any]]:
-    """The names of the columns, and the columns as arrays of texts without blanks around them."""
+    """The names of the columns, and the columns as arrays of texts, stripped of blanks."""
     if place.lower().endswith(_CSV):
         return _csv_table(place)
     if place.lower().endswith(_PARQUET):
@@ -154,7 +153,7 @@ def _table(place: str) -> tuple[list[str], list[Any]]:
 
 
 def _csv_table(place: str) -> tuple[list[str], list[Any]]:
-    """The table of a CSV file; what its columns are is decided here and not guessed from data."""
+    """The table of a CSV file; its columns are always text, whatever the data look like."""
     _check_file(place)
     with _connection(place) as connection:
         first = "FROM read_csv($place, auto_detect=false, delim=chr(1), columns={'line': 'VARCHAR'}"
@@ -198,9 +197,9 @@ def _texts(
 
 
 def _reason(message: str) -> str:
-    """What went wrong in the words of DuckDB, without its kind of error and its advice."""
+    """DuckDB's message without the type of the error and its advice."""
     lines = takewhile(lambda line: line and not _ADVICE.match(line), message.splitlines())
-    return _KIND_OF_ERROR.sub("", "; ".join(lines))
+    return _ERROR_TYPE.sub("", "; ".join(lines))
 
 
 def _check_file(path: str) -> None:

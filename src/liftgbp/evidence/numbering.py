@@ -25,19 +25,19 @@ def number_names(
 ) -> tuple[list[Ints], dict[str, list[str]]]:
     """The numbers of the objects of each statement, and the new names of each sort.
 
-    Objects that are listed come before those that only statements name.
+    Listed objects come before objects that only statements name.
     """
     numbers = {sort: _Numbers(model.object_numbers(sort)) for sort in model.sorts}
     for line in listed:
         for name in line.names:
             _check_printable(line, name)
             _ = numbers[line.sort][name]
-    settled = {sort: len(found) for sort, found in numbers.items()}
-    # Column by column is quick, but leaves new names in the order of columns.
+    listed_too = {sort: len(found) for sort, found in numbers.items()}
+    # Going column by column is fast, but numbers new names in the order of columns.
     args = [_args(part, numbers) for part in statements]
     new_names = {}
     for sort, found in numbers.items():
-        known = settled[sort]
+        known = listed_too[sort]
         order = _order_of_appearance(statements, args, sort, known, len(found))
         number_of = np.append(np.arange(known), known + np.argsort(order))
         for part, objects in zip(statements, args, strict=True):
@@ -51,7 +51,7 @@ def number_names(
 
 
 class _Numbers(dict[str, int]):
-    """The numbers of the objects of one sort; a new name gets the next one."""
+    """The numbers of the objects of one sort; a new name gets the next number."""
 
     def __missing__(self, name: str) -> int:
         number = self[name] = len(self)
@@ -81,7 +81,7 @@ def _order_of_appearance(
 
 
 def _lines(statements: Sequence[Statements]) -> Iterator[Ints]:
-    """The rows of statements, counted through all sources."""
+    """The rows of statements, numbered across all sources."""
     before = 0
     first_line: dict[Origin, int] = {}
     for part in statements:
@@ -93,11 +93,11 @@ def _lines(statements: Sequence[Statements]) -> Iterator[Ints]:
 
 def _check_printable(part: ListedObjects, name: str) -> None:
     if not name.isprintable():
-        raise part.origin.problem(part.row, f"{name!r} is not a name that can be printed")
+        raise part.origin.problem(part.row, f"the name {name!r} cannot be printed")
 
 
 def _check_all_printable(statements: Sequence[Statements], sort: str, names: Sequence[str]) -> None:
-    """Refuses names that no message and no table could show."""
+    """Refuses names that messages and tables could not show."""
     wrong = next((name for name in names if not name.isprintable()), None)
     if wrong is None:
         return
@@ -105,7 +105,7 @@ def _check_all_printable(statements: Sequence[Statements], sort: str, names: Seq
         for position in _positions(part, sort):
             if wrong in part.columns[position]:
                 row = int(part.rows[part.columns[position].index(wrong)])
-                raise part.origin.problem(row, f"{wrong!r} is not a name that can be printed")
+                raise part.origin.problem(row, f"the name {wrong!r} cannot be printed")
 
 
 def _positions(part: Statements, sort: str) -> list[int]:
@@ -116,7 +116,7 @@ def _positions(part: Statements, sort: str) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Joined:
+class MergedStatements:
     """Statements about different atoms of one predicate, in the order of their sources.
 
     Statement k stands in row `rows[k]` of origin number `origins[k]`.
@@ -131,12 +131,12 @@ class Joined:
 
     @property
     def certain(self) -> NDArray[np.bool_]:
-        """Which statements leave no doubt."""
+        """Which statements are certain."""
         result: NDArray[np.bool_] = self.chances == 1
         return result
 
-    def __getitem__(self, kept: Ints) -> Joined:
-        return Joined(
+    def __getitem__(self, kept: Ints) -> MergedStatements:
+        return MergedStatements(
             self.predicate,
             self.args[kept],
             self.values[kept],
@@ -146,15 +146,17 @@ class Joined:
         )
 
 
-def join(model: Model, statements: Sequence[Statements], args: Sequence[Ints]) -> dict[str, Joined]:
+def merge_statements(
+    model: Model, statements: Sequence[Statements], args: Sequence[Ints]
+) -> dict[str, MergedStatements]:
     """All statements by predicate; origins are numbered like the statements."""
     by_predicate: dict[str, list[int]] = {}
     for number, part in enumerate(statements):
         by_predicate.setdefault(part.predicate.name, []).append(number)
-    joined = {}
+    merged = {}
     for name, numbers in by_predicate.items():
         parts = [statements[number] for number in numbers]
-        everything = Joined(
+        everything = MergedStatements(
             parts[0].predicate,
             np.concatenate([args[number] for number in numbers]),
             np.concatenate([part.values for part in parts]),
@@ -162,12 +164,14 @@ def join(model: Model, statements: Sequence[Statements], args: Sequence[Ints]) -
             np.repeat(numbers, [len(part.rows) for part in parts]),
             np.concatenate([part.rows for part in parts]),
         )
-        joined[name] = _once(model, everything, [part.origin for part in statements])
-    return joined
+        merged[name] = _once(model, everything, [part.origin for part in statements])
+    return merged
 
 
-def _once(model: Model, everything: Joined, origins: Sequence[Origin]) -> Joined:
-    """Each atom once, as it was stated first; all further statements about it must say the same."""
+def _once(
+    model: Model, everything: MergedStatements, origins: Sequence[Origin]
+) -> MergedStatements:
+    """Each atom once, where it is stated first; later statements about it must say the same."""
     sizes = [len(model.constants(sort)) for sort in everything.predicate.sorts]
     _, firsts, atom_of = np.unique(
         row_keys(everything.args, sizes), return_index=True, return_inverse=True
@@ -183,7 +187,7 @@ def _once(model: Model, everything: Joined, origins: Sequence[Origin]) -> Joined
 
 
 def _contradiction(
-    model: Model, everything: Joined, first: int, second: int, origins: Sequence[Origin]
+    model: Model, everything: MergedStatements, first: int, second: int, origins: Sequence[Origin]
 ) -> EvidenceError:
     one, other = (_text(model, everything, k) for k in (first, second))
     first_origin, origin = (origins[int(everything.origins[k])] for k in (first, second))
@@ -193,7 +197,7 @@ def _contradiction(
     )
 
 
-def _text(model: Model, everything: Joined, statement: int) -> str:
+def _text(model: Model, everything: MergedStatements, statement: int) -> str:
     predicate = everything.predicate
     objects = everything.args[statement].tolist()
     names = [model.constants(sort)[k] for sort, k in zip(predicate.sorts, objects, strict=True)]

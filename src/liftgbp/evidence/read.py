@@ -14,7 +14,7 @@ from liftgbp.errors import EvidenceError, Span, checked_path, checked_texts, wro
 from liftgbp.evidence.evidence import Evidence, Known, Relation, SoftRelation, closed_in
 from liftgbp.evidence.fact_lines import read_facts
 from liftgbp.evidence.fact_tables import is_table_file, read_table, table_source
-from liftgbp.evidence.numbering import Joined, join, number_names
+from liftgbp.evidence.numbering import MergedStatements, merge_statements, number_names
 from liftgbp.evidence.sources import (
     ListedObjects,
     Origin,
@@ -39,10 +39,10 @@ def parse_evidence(
     closed: Iterable[str] = (),
     known: Iterable[str] = (),
 ) -> Evidence:
-    """The evidence that a text states, one fact per line; `name` stands in messages.
+    """The evidence that a text states, one fact per line; `name` is for messages.
 
-    Atoms of `closed` predicates are false unless a fact says otherwise; `known` counts objects
-    without names, as in `smokes(x)=3e5`.
+    Atoms of `closed` predicates are false unless a fact says otherwise. `known` gives numbers of
+    unnamed objects, as in `smokes(x)=3e5`.
 
     >>> from liftgbp.model.parser import parse
     >>> model = parse("smokes(person) \\n mood(person) : {low, high}")
@@ -73,7 +73,7 @@ def load_evidence(
 
     A source is the path of a file of facts (`.db`, see `parse_evidence`), or a table for one
     predicate: `friends=friends.csv`, `friends=friends.parquet` or `friends=data.duckdb:table`.
-    Its columns are the arguments in order, and a last one may tell the truth or the value.
+    Its columns are the arguments in order; a last column may hold the truth value or the value.
     """
     check_model(model)
     parts = [part for source in sources for part in _read(model, source)]
@@ -97,7 +97,7 @@ def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements | Lis
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # such as a name that is too long; reading it will say so
+    except OSError:  # such as a name that is too long; reading the file will report it
         return False
 
 
@@ -112,29 +112,29 @@ def _evidence(
     all_closed = closed_in(model) | _checked_closed(model, closed)
     args, new_names = number_names(model, statements, listed)
     enlarged = model.with_constants(new_names) if any(new_names.values()) else model
-    joined = join(enlarged, statements, args)
+    merged = merge_statements(enlarged, statements, args)
     origins = [part.origin for part in statements]
-    for name in sorted(all_closed & joined.keys()):
-        _check_certain(joined[name], origins)
+    for name in sorted(all_closed & merged.keys()):
+        _check_certain(merged[name], origins)
     return Evidence(
         enlarged,
-        hard={name: _hard(part) for name, part in joined.items() if part.certain.any()},
-        soft={name: _soft(part) for name, part in joined.items() if not part.certain.all()},
+        hard={name: _hard(part) for name, part in merged.items() if part.certain.any()},
+        soft={name: _soft(part) for name, part in merged.items() if not part.certain.all()},
         closed=all_closed,
         known=tuple(parse_known(model, text) for text in checked_texts("known", known)),
         notes=tuple(_notes(model, enlarged)),
         places=Places(
             origins,
-            {name: PlacedRows(part.args, part.origins, part.rows) for name, part in joined.items()},
+            {name: PlacedRows(part.args, part.origins, part.rows) for name, part in merged.items()},
         ),
     )
 
 
-def _hard(part: Joined) -> Relation:
+def _hard(part: MergedStatements) -> Relation:
     return Relation(part.args[part.certain], part.values[part.certain])
 
 
-def _soft(part: Joined) -> SoftRelation:
+def _soft(part: MergedStatements) -> SoftRelation:
     uncertain = ~part.certain
     values, chances = part.values[uncertain], part.chances[uncertain]
     others = (1 - chances) / (len(part.predicate.values) - 1)
@@ -155,19 +155,19 @@ def _checked_closed(model: Model, names: Iterable[str]) -> frozenset[str]:
         values = model.predicates[name].values
         if values != BOOLEAN:
             raise EvidenceError(
-                f"cannot close {name}: it takes the values {', '.join(values)}, and only atoms "
-                "that are false or true can be false unless stated"
+                f"cannot close {name}: it takes the values {', '.join(values)}, and only a "
+                "predicate with the values false and true can be closed"
             )
     return frozenset(listed)
 
 
-def _check_certain(part: Joined, origins: Sequence[Origin]) -> None:
+def _check_certain(part: MergedStatements, origins: Sequence[Origin]) -> None:
     uncertain = np.flatnonzero(~part.certain)
     if len(uncertain):
         origin = origins[part.origins[uncertain[0]]]
         raise origin.problem(
             int(part.rows[uncertain[0]]),
-            f"{part.predicate.name} is closed, which leaves no room for probabilities; drop the "
+            f"{part.predicate.name} is closed, so its atoms cannot have probabilities; drop the "
             "probability, or do not close the predicate",
         )
 
@@ -183,10 +183,7 @@ def _notes(model: Model, enlarged: Model) -> Iterable[str]:
             listed = ", ".join(new[:_NAMES_IN_NOTES])
             if len(new) > _NAMES_IN_NOTES:
                 listed += f" and {len(new) - _NAMES_IN_NOTES} more"
-            yield (
-                f"{listed} joined {name}, which grows from {before} to {after}: evidence names "
-                + ("it" if len(new) == 1 else "them")
-            )
+            yield f"evidence names {listed}, so {name} grows from {before} to {after} objects"
 
 
 def _declared_size(model: Model, sort: Sort) -> int | None:
@@ -199,11 +196,11 @@ def _declared_size(model: Model, sort: Sort) -> int | None:
 
 
 MAX_COUNT = 10**100
-_SHAPE = "what is known is written like smokes(x) ^ !cancer(x) = 1000"
+_SHAPE = "write what is known as in smokes(x) ^ !cancer(x) = 1000"
 
 
 def parse_known(model: Model, text: str) -> Known:
-    """How many objects without names have these values.
+    """How many unnamed objects have which values.
 
     >>> from liftgbp.model.parser import parse
     >>> model = parse("smokes(person) \\n mood(person) : {low, high}")
@@ -212,7 +209,7 @@ def parse_known(model: Model, text: str) -> Known:
     """
     formula, equals, count = text.rpartition("=")
     if not equals:
-        raise EvidenceError(f"{text} says not how many; {_SHAPE}")
+        raise EvidenceError(f"{text} does not say how many; {_SHAPE}")
     claims = dict[str, int]()
     variables = set[tuple[str, str]]()
     for atom, value, span in _claims(_formula(formula)):
@@ -223,7 +220,7 @@ def parse_known(model: Model, text: str) -> Known:
         variables.add((_variable(atom, span), predicate.sorts[0]))
     if len(variables) > 1:
         pairs = ", ".join(f"{name} is a {sort}" for name, sort in sorted(variables))
-        raise EvidenceError(f"{formula.strip()} speaks of several objects ({pairs}); {_SHAPE}")
+        raise EvidenceError(f"{formula.strip()} is about several objects ({pairs}); {_SHAPE}")
     ((_, sort),) = variables
     return Known(sort, tuple(claims.items()), _count(text, count))
 
@@ -236,7 +233,7 @@ def _formula(text: str) -> Formula:
     reader.refuse_expanded(tree)
     formula, *restrictions = subtrees(tree)
     if restrictions:
-        raise reader.problem(f"there are no restrictions here; {_SHAPE}", restrictions[0])
+        raise reader.problem(f"restrictions are not allowed here; {_SHAPE}", restrictions[0])
     return reader.formula(formula)
 
 
@@ -250,7 +247,7 @@ def _claims(formula: Formula) -> Iterator[tuple[Atom, str, Span | None]]:
         case Not(Is(atom, "true", span)):
             yield atom, "false", span
         case _:
-            raise EvidenceError(f"only values of atoms and ^ can stand here; {_SHAPE}")
+            raise EvidenceError(f"only values of atoms, joined by ^, are allowed here; {_SHAPE}")
 
 
 def _unary(model: Model, atom: Atom, span: Span | None) -> Predicate:
@@ -259,7 +256,7 @@ def _unary(model: Model, atom: Atom, span: Span | None) -> Predicate:
         raise EvidenceError(unknown_predicate(model, atom.predicate), span)
     if len(predicate.sorts) != 1 or len(atom.args) != 1:
         raise EvidenceError(
-            f"{predicate} cannot be known of unnamed objects, only predicates with one argument",
+            f"{predicate} cannot be known about unnamed objects; use a predicate with one argument",
             span,
         )
     return predicate
@@ -276,7 +273,7 @@ def _variable(atom: Atom, span: Span | None) -> str:
     (term,) = atom.args
     if not isinstance(term, Variable):
         raise EvidenceError(
-            f"{term} is one object; state facts about it in a file, and write a variable here", span
+            f"{term} is an object; state facts about it in a file, and use a variable here", span
         )
     return term.name
 
@@ -284,7 +281,7 @@ def _variable(atom: Atom, span: Span | None) -> str:
 def _count(text: str, written: str) -> int:
     try:
         count = Decimal(written.strip())
-        # The rough size comes first: decimals with absurd exponents must not be written out.
+        # The bound is checked first: decimals with absurd exponents must not become integers.
         if 0 <= count <= MAX_COUNT and count == int(count):
             return int(count)
     except InvalidOperation:

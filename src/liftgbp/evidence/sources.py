@@ -17,10 +17,10 @@ from liftgbp.model.writer import constant_text
 
 
 class Origin(Protocol):
-    """A file whose rows, counted from 0, hold statements."""
+    """A file with statements in rows, which are numbered from 0."""
 
     def place(self, row: int) -> str:
-        """Where a row is, in words."""
+        """Where a row is, for messages."""
 
     def problem(self, row: int, message: str) -> EvidenceError:
         """The error that points at a row."""
@@ -30,9 +30,9 @@ class Origin(Protocol):
 class Statements:
     """What one source says about atoms of one predicate, in its order.
 
-    Statement k gives value number `values[k]` the probability `chances[k]`, and all other values
+    Statement k gives value number `values[k]` the probability `chances[k]`, and the other values
     equal shares of the rest. Its atom is over the objects named `columns[0][k]`, `columns[1][k]`
-    and so on, and it stands in row `rows[k]` of its origin.
+    and so on, and it comes from row `rows[k]` of its origin.
     """
 
     predicate: Predicate
@@ -45,7 +45,7 @@ class Statements:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ListedObjects:
-    """Names of objects of a sort that a source lists without saying anything about them."""
+    """Objects of a sort that a source lists by name without stating anything about them."""
 
     sort: str
     names: Sequence[str]
@@ -87,7 +87,7 @@ class FactFile:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A table of facts; its rows are counted without the names of columns."""
+    """A table of facts; the line of column names does not count as a row."""
 
     name: str
 
@@ -101,7 +101,7 @@ class TableFile:
 
 
 def unknown_predicate(model: Model, name: str) -> str:
-    """What to say about a predicate that the model has not."""
+    """The message about a predicate that the model lacks."""
     for known in model.predicates:
         if known.lower() == name.lower():
             return f"unknown predicate {name}; the model writes {known}, and case matters"
@@ -109,7 +109,7 @@ def unknown_predicate(model: Model, name: str) -> str:
 
 
 def wrong_arity(predicate: Predicate, found: int, what: str = "argument") -> str:
-    """What to say about the number of arguments."""
+    """The message about a wrong number of arguments."""
     wanted = len(predicate.sorts)
     return f"{predicate.name} takes {wanted} {what}{'s' * (wanted != 1)}, got {found}"
 
@@ -135,7 +135,7 @@ def statement_text(predicate: Predicate, names: Sequence[str], value: int, chanc
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PlacedRows:
-    """The atoms of one predicate, each with the number of its origin and the row there."""
+    """The atoms of one predicate, each with the number of its origin and its row there."""
 
     args: Ints
     origins: Ints
@@ -144,7 +144,7 @@ class PlacedRows:
 
 @dataclass(frozen=True, eq=False)
 class Places(Mapping[tuple[str, tuple[int, ...]], Span]):
-    """From predicate and objects to the place of the fact about them, found when asked for.
+    """From a predicate and objects to the place of the fact about them, found when asked for.
 
     Facts from tables have no place in a text.
     """
