@@ -90,7 +90,7 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
         (lambda: ANY.shatter(MODEL, table_cap=0), "table_cap must be a whole number"),
         (lambda: ANY.build_regions(MODEL), "normal must be a NormalModel"),
         (lambda: ANY.build_regions(ANY.shatter(MODEL), 5), "regions must be the name"),
-        (lambda: ANY.ModelBuilder().table(5, [1, 2]), "a table is over a list of atoms"),
+        (lambda: ANY.ModelBuilder().table(5, [1, 2]), "a table needs a list of atoms"),
         (lambda: ANY.load(5), "the model must be a path, got the int 5"),
         (lambda: ANY.infer_network("net\0.uai"), "embedded null byte"),
         (lambda: ANY.reproduce("results\0"), "embedded null byte"),

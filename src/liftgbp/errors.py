@@ -1,4 +1,4 @@
-"""What goes wrong with input: one family of exceptions whose text points at the user's text."""
+"""Errors: those about input form one family, and their messages point at the user's text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of a source, from offset `start` up to but not including offset `end`."""
+    """Part of a source, from offset `start` up to but not including offset `end`."""
 
     source: Source
     start: int
@@ -38,7 +38,7 @@ class Span:
 
     @property
     def text(self) -> str:
-        """The stretch itself."""
+        """The text of this part."""
         return self.source.text[self.start : self.end]
 
     def point(self) -> str:
@@ -52,7 +52,7 @@ class Span:
 
 
 class InputError(Exception):
-    """Something a user gave cannot be used; the message names the place and the remedy.
+    """Input that cannot be used; the message names the place and the remedy.
 
     >>> source = Source("smokers.mln", "1.4 smokes(x) ^ friends(x) => smokes(y)")
     >>> print(InputError("friends takes 2 arguments, got 1", Span(source, 16, 26)))
@@ -82,15 +82,15 @@ class SizeError(InputError):
 
 
 class QueryError(InputError):
-    """A query names what the model has not, or what no region holds."""
+    """A query asks for something that the model lacks, or that no region holds."""
 
 
 class EvidenceError(InputError):
-    """What is said to be known does not fit the model or contradicts itself."""
+    """The evidence does not fit the model, or contradicts itself."""
 
 
 class CapacityError(InputError):
-    """A table or a graph would outgrow its cap."""
+    """A table or a graph would exceed its cap."""
 
 
 class ContradictionError(InputError):
@@ -101,13 +101,13 @@ class InternalError(AssertionError):
     """An invariant of liftgbp itself does not hold. This is a bug, whatever the input was."""
 
 
-# --- what a caller hands over
+# --- checking arguments
 
 LONGEST_SHOWN = 40
 
 
 def wrong_type(what: str, wanted: str, given: object) -> InputError:
-    """The error for something of another type than it must have.
+    """The error for an argument of the wrong type.
 
     >>> print(wrong_type("table_cap", "a whole number", "many"))
     table_cap must be a whole number, got the str 'many'
@@ -119,7 +119,7 @@ def wrong_type(what: str, wanted: str, given: object) -> InputError:
 
 
 def checked_path(what: str, given: object) -> Path:
-    """The path that is given.
+    """The argument as a path.
 
     >>> checked_path("output", 5)
     Traceback (most recent call last):
@@ -131,7 +131,7 @@ def checked_path(what: str, given: object) -> Path:
 
 
 def checked_texts(what: str, given: object) -> tuple[str, ...]:
-    """All texts of a list, or the one that stands for a list of its own.
+    """The texts of a list; a single text counts as a list of one.
 
     >>> checked_texts("queries", "smokes(x)"), checked_texts("queries", [])
     (('smokes(x)',), ())
@@ -145,7 +145,7 @@ def checked_texts(what: str, given: object) -> tuple[str, ...]:
 
 
 def checked_number(what: str, given: object, *, least: int) -> int:
-    """The whole number that is given.
+    """The argument as a whole number.
 
     >>> checked_number("points", 0, least=1)
     Traceback (most recent call last):
@@ -157,7 +157,7 @@ def checked_number(what: str, given: object, *, least: int) -> int:
 
 
 def check_function(what: str, given: object) -> None:
-    """Refuse what cannot be called."""
+    """Refuse an argument that cannot be called."""
     if not callable(given):
         raise wrong_type(what, "a function", given)
 
@@ -169,7 +169,7 @@ LONGEST_WRITTEN_OUT = 12
 
 
 def states_text(axes: Mapping[int, int]) -> str:
-    """How many states a table has, given how many axes of each length, however many there are.
+    """The number of states of a table as text, given the number of axes of each length.
 
     >>> states_text({2: 20}), states_text({2: 380, 3: 1}), states_text({2: 10**9})
     ('1048576', '7.4e114', '10^301029995')

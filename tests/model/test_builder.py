@@ -245,7 +245,7 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: B.formula("rains", 1).build(), "unknown predicate rains"),
     (
         lambda: B.formula("EXIST x smokes(x)", 1, where="x != Anna").build(),
-        "x is bound by a quantifier; restrictions speak of free variables",
+        "x is bound by a quantifier; restrictions are about free variables",
     ),
     (
         lambda: B.hard(Is(SMOKES_X), where=Equal(Variable("z"), Constant("Anna"))).build(),
@@ -256,7 +256,7 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
         "z occurs only after the bar; use it in the formula",
     ),
     # --- tables
-    (lambda: B.table("smokes(x)", [1, 2]), "a table is over a list of atoms, got 'smokes(x)'"),
+    (lambda: B.table("smokes(x)", [1, 2]), "a table needs a list of atoms, got 'smokes(x)'"),
     (lambda: B.table([5], [1, 2]), "an atom is a text such as 'smokes(x)' or an Atom, got 5"),
     (lambda: B.table(["!smokes(x)"], [1, 2]), "expected a name, got '!'"),
     (lambda: B.table(["smokes(+x)"], [1, 2]), "+ expands variables of formulas only"),
@@ -270,7 +270,10 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
         lambda: B.table(["mood(x)", "smokes(x)"], np.ones((2, 3))),
         "the array has shape (2, 3), but its atoms need (3, 2)",
     ),
-    (lambda: B.table(["p(x)", "q(x)"], np.ones((2, 2))), "declare p before an array over its"),
+    (
+        lambda: B.table(["p(x)", "q(x)"], np.ones((2, 2))),
+        "declare p before giving an array over its",
+    ),
 ]
 
 

@@ -80,9 +80,7 @@ def test_constants_that_rules_mention() -> None:
     assert model.mentioned == {"person": ("Carl", "Anna", "Dora"), "city": ("Rome", "Oslo")}
     assert model.constants("person") == ("Anna", "Bob", "Carl", "Dora")
     assert model.constants("city") == ("Rome", "Oslo")
-    assert model.notes == (
-        "Carl, Dora joined the declared constants of person: formulas mention them",
-    )
+    assert model.notes == ("formulas mention Carl, Dora besides the declared constants of person",)
 
 
 def test_expanded_variables_mention_every_declared_constant() -> None:
@@ -211,7 +209,7 @@ def test_one_name_may_be_free_and_quantified() -> None:
         ),
         (
             WeightedFormula(Exists(X, P_X), None, expanded=frozenset("x")),
-            "+x stands below a quantifier; drop the +",
+            "+x is bound by a quantifier; drop the +",
         ),
         (
             TableParfactor((P_X.atom,), (Number(1.0),)),
@@ -348,3 +346,10 @@ def test_wrong_further_constants(names: dict[str, list[str]], message: str) -> N
 def test_a_closed_predicate_is_boolean() -> None:
     with pytest.raises(ModelError, match="only a predicate with the values false and true"):
         Model({}, {"m": Predicate("m", (), ("low", "high"), closed=True)})
+
+
+def test_all_missing_sizes_are_named_at_once() -> None:
+    model = parse("lives(person, city)\nowns(person, pet)\npet = 3")
+    with pytest.raises(SizeError, match="sorts person, city have no sizes") as caught:
+        model.domain_sizes()
+    assert "-n person=1000 -n city=1000" in caught.value.message

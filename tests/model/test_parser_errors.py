@@ -19,10 +19,10 @@ OPERATOR = "expected an operator (^, v, =>, <=>)"
 SIZE = "must be a whole number from 1 to 1e100"
 RESERVED = "is a reserved word; choose another name"
 LOWER_CASE = "in a declaration, sorts start with a lower-case letter"
-OR_OR_BAR = "'or' is written v, and after | stand restrictions such as x != y"
-BOUND = "is bound by a quantifier; restrictions speak of free variables"
+OR_OR_BAR = "'or' is written v, and restrictions such as x != y follow |"
+BOUND = "is bound by a quantifier; restrictions are about free variables"
 AFTER_BAR = "occurs only after the bar; use it in the formula"
-DOTS = "... stands between a whole number and a larger one"
+DOTS = "... goes between a whole number and a larger one"
 
 # (text, column of the error in line 5, length of the marked text, part of the message)
 IN_ONE_LINE: list[tuple[str, int, int, str]] = [
@@ -83,11 +83,11 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("1.4 x == y ^ r(x,y)", 8, 1, "equality is written ="),
     ("1.4 ∃y p(y)", 5, 1, "this quantifier is written EXIST"),
     ("1.4 ∀y p(y)", 5, 1, "this quantifier is written FORALL"),
-    ("1.4 p(x!)", 7, 2, "marks of uniqueness (person!) stand in declarations only"),
+    ("1.4 p(x!)", 7, 2, "marks of uniqueness (person!) belong in declarations only"),
     ("h(person!) : {a, b}", 3, 7, "marks of uniqueness are for predicates that are false or true"),
     ("log(0) p(x)", 1, 6, "log(0) is not a finite number"),
     ("1.4 p(x), p(y)", 15, 1, "expected ',' or '=>', got the end of the text"),
-    ("*s(person) : {a, b}", 1, 19, "only a predicate with the values false and true can be closed"),
+    ("*s(person) : {a, b}", 1, 19, "only a predicate with the values false and true can"),
     ("*s(Anna)", 2, 7, "a predicate is declared with sorts, which start with a lower-case"),
     ("*r(person)", 1, 10, "r was declared as r(person, person) in a.mln, line 2"),
     ("*exist(person)", 1, 14, f"exist {RESERVED}"),
@@ -116,7 +116,7 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("person = {A, ..., B}", 14, 3, DOTS),
     ("person = {..., 3}", 11, 3, DOTS),
     ("person = {1, ...}", 14, 3, DOTS),
-    ("person = {1, ..., 1e9}", 14, 3, "a range names at most 1000000 objects"),
+    ("person = {1, ..., 1e9}", 14, 3, "a range can name at most 1000000 objects"),
     ("Person = 3", 1, 6, "a sort has a plain name that starts with a lower-case letter"),
     ("p(x) = {A, B}", 1, 4, "a sort has a plain name that starts with a lower-case letter"),
     # --- predicates
@@ -176,8 +176,8 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("parfactor rain : [1, 2*(3-4)]", 22, 7, "a potential cannot be negative"),
     ("parfactor rain : [1, inf]", 22, 3, "inf is not a finite number"),
     ("parfactor p(+x) : [1, 2]", 13, 2, "+ expands variables of formulas only"),
-    ("$alpha = 2*|person|", 12, 8, "the value of $alpha is a number, without domain sizes"),
-    ("$alpha = 1 + $beta", 14, 5, "without domain sizes and other named weights"),
+    ("$alpha = 2*|person|", 12, 8, "the value of $alpha must be a number, without domain sizes"),
+    ("$alpha = 1 + $beta", 14, 5, "without domain sizes and named weights"),
     ("$alpha = 1/0", 10, 3, "division by zero"),
     ("$alpha = 1e999", 10, 5, "1e999 is not a finite number"),
     ("$alpha = -inf", 11, 3, "inf is not a finite number"),
@@ -360,7 +360,7 @@ def test_errors_in_included_files_point_there(tmp_path: Path) -> None:
 
 # --- queries
 
-LISTS_ATOMS = "a query lists atoms, and all their values are answered"
+LISTS_ATOMS = "a query lists atoms; the answer covers all their values"
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The model room: what a user states, as text or in Python."""
+"""The model room: what users write, as text or in Python."""

@@ -1,4 +1,4 @@
-"""From statements to a model: declarations meet, names are resolved, rules get their final form."""
+"""From statements to a model: declarations are merged, names resolved, rules completed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from liftgbp.model.statements import (
 
 
 def assemble(statements: Iterable[Statement], name: str) -> Model:
-    """The model that the statements describe, in whatever order they declare and use names."""
+    """The model that the statements describe; names may be used before they are declared."""
     weights: dict[str, WeightDeclaration] = {}
     sorts: dict[str, Sort] = {}
     predicates: dict[str, Predicate] = {}
@@ -49,7 +49,7 @@ def assemble(statements: Iterable[Statement], name: str) -> Model:
             _name_weight(weights, statement)
         elif isinstance(statement, Sort):
             _check_names((statement.name,), statement.span)
-            sorts[statement.name] = _joined(sorts.get(statement.name, statement), statement)
+            sorts[statement.name] = _merged(sorts.get(statement.name, statement), statement)
         elif isinstance(statement, Predicate):
             _check_names((statement.name, *statement.sorts), statement.span)
             _declare(predicates, statement)
@@ -81,8 +81,8 @@ def _name_weight(weights: dict[str, WeightDeclaration], new: WeightDeclaration) 
         raise ModelError(f"${new.name} was declared as {known.value:g}{_at(known)}", new.span)
 
 
-def _joined(known: Sort, new: Sort) -> Sort:
-    """Both declarations in one: one may name objects and the other give the size."""
+def _merged(known: Sort, new: Sort) -> Sort:
+    """Both declarations as one: one may name objects and the other give the size."""
     if known.constants and new.constants and known.constants != new.constants:
         raise ModelError(f"{new.name} was declared with other constants{_at(known)}", new.span)
     if known.size and new.size and known.size != new.size:
@@ -92,10 +92,10 @@ def _joined(known: Sort, new: Sort) -> Sort:
 
 def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
     known = predicates.setdefault(new.name, new)
-    if new.closed and not known.closed:  # a mark in one place is enough, as with sizes of sorts
+    if new.closed and not known.closed:  # one mark is enough, as with sizes of sorts
         predicates[new.name] = replace(known, closed=True)
     if known.sorts != new.sorts:
-        # In a text, an atom of variables that lacks its weight looks like a declaration.
+        # In a text, a formula without its weight looks like a declaration.
         hint = f"; {NEEDS_WEIGHT}" if new.span and new.values == BOOLEAN else ""
         raise ModelError(f"{new.name} was declared as {known}{_at(known)}{hint}", new.span)
     if known.values != new.values:
@@ -104,7 +104,7 @@ def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
 
 
 def _declare_unless_known(predicates: dict[str, Predicate], marked: Predicate) -> None:
-    """Declares a predicate with marks; of a known one, the statement may name variables instead."""
+    """Declares a marked predicate; if it is known, the statement may name variables instead."""
     known = predicates.get(marked.name)
     if known is None or len(known.sorts) != len(marked.sorts):
         _check_names((marked.name, *marked.sorts), marked.span)
@@ -130,7 +130,7 @@ def _at(known: WeightDeclaration | Sort | Predicate) -> str:
 
 
 def _uniqueness(statement: ExactlyOne) -> WeightedFormula:
-    """One hard formula, so that all atoms of which one holds stand in one region."""
+    """One hard formula, so that all atoms of which exactly one holds are in one region."""
     name, arity = statement.predicate.name, len(statement.predicate.sorts)
     given = {i: Variable(f"x{i + 1}") for i in range(arity)}
     one = {i: Variable(f"y{i + 1}") for i in statement.marked}
@@ -178,7 +178,7 @@ def _resolved(formula: Formula, propositions: frozenset[str]) -> Formula:
 
 
 def _without_leading_foralls(rule: WeightedFormula) -> WeightedFormula:
-    """The rule whose leading `FORALL x` are left to the default reading of free variables."""
+    """The rule without leading `FORALL x`, which is how free variables are read anyway."""
     variables = []
     formula = rule.formula
     while isinstance(formula, Forall):

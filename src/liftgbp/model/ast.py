@@ -19,7 +19,7 @@ BOOLEAN = ("false", "true")
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """A named set of objects: some of them may have names, and the size may be open.
+    """A named set of objects, some of which have names; the size may be left open.
 
     The model declares `constants`; objects that only evidence names are in `from_evidence`.
     """
@@ -49,7 +49,7 @@ class Predicate:
 
 
 def applied(name: str, arguments: Iterable[str]) -> str:
-    """A predicate with its arguments as text; without any there are no parentheses.
+    """A predicate with its arguments as text, without parentheses if there are none.
 
     >>> applied("friends", ["x", "Anna"]), applied("rain", [])
     ('friends(x,Anna)', 'rain')
@@ -103,7 +103,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Is:
-    """The atom has this value; a Boolean atom written alone has the value `true`."""
+    """The atom has this value; a Boolean atom written on its own has the value `true`."""
 
     atom: Atom
     value: str = "true"
@@ -264,7 +264,7 @@ _NO_NAMES: Mapping[str, float] = MappingProxyType({})
 def evaluate_weight(
     weight: Weight, sizes: Mapping[str, int], named: Mapping[str, float] = _NO_NAMES
 ) -> float:
-    """The number that a weight stands for under these domain sizes and values of named weights.
+    """The value of a weight for these domain sizes and named weights.
 
     >>> evaluate_weight(Arithmetic("/", Number(1.5), SizeOf("person")), {"person": 3})
     0.5
@@ -348,7 +348,7 @@ def rule_atoms(rule: Rule) -> Iterator[Atom]:
 
 
 def rule_equalities(rule: Rule) -> Iterator[Equal]:
-    """Every equality of a rule, also those below a negation and in its restrictions."""
+    """Every equality of a rule, including those in its restrictions."""
     if isinstance(rule, WeightedFormula):
         for part in subformulas(rule.formula):
             if isinstance(part, Equal):
@@ -366,7 +366,7 @@ def rule_equalities(rule: Rule) -> Iterator[Equal]:
 class Query:
     """The joint distribution of some atoms, possibly given others.
 
-    The same question in other words is an equal query: the text takes no part in comparisons.
+    The text takes no part in comparisons: the same question in other words is an equal query.
     """
 
     text: str = field(compare=False)
@@ -389,7 +389,7 @@ _IN_ANY_CASE = {"inf", "infinity", "nan"}
 
 
 def is_reserved(name: str) -> bool:
-    """Whether the language has its own reading of a name.
+    """Whether a name has a meaning of its own in the language.
 
     >>> is_reserved("forall"), is_reserved("NaN"), is_reserved("friends")
     (True, True, False)
@@ -398,5 +398,5 @@ def is_reserved(name: str) -> bool:
 
 
 def reserved_message(name: str) -> str:
-    """What to say about a reserved word in the place of a name."""
+    """The message about a reserved word that is used as a name."""
     return f"{name} is a reserved word; choose another name"

@@ -39,7 +39,7 @@ Restrictions: TypeAlias = str | Equal | Not | Iterable[Equal | Not]
 
 @dataclass(frozen=True)
 class ModelBuilder:
-    """A model in the making; each method returns a new builder and leaves the old one as it was.
+    """Builds a model; each method returns a new builder and leaves this one unchanged.
 
     >>> model = (
     ...     ModelBuilder("smokers")
@@ -60,7 +60,7 @@ class ModelBuilder:
     def sort(
         self, name: str, *, size: SupportsFloat | None = None, constants: Iterable[str | int] = ()
     ) -> ModelBuilder:
-        """Declares a sort by its size, by the names of its objects, by both or by neither."""
+        """Declares a sort, with its size, the names of objects, both or neither."""
         checked_size = None if size is None else _sort_size(name, size)
         named = checked_names(constants, "constants")
         return self._with(Sort(_sort_name(name), named, checked_size))
@@ -120,12 +120,12 @@ class ModelBuilder:
         where: Restrictions = (),
         distinct: bool = False,
     ) -> ModelBuilder:
-        """Adds potentials over the values of some atoms, row-major with the last atom fastest.
+        """Adds potentials over the values of some atoms, in row-major order (last atom fastest).
 
         An array with one axis per atom is read in the same order.
         """
         if isinstance(atoms, str | Atom) or not isinstance(atoms, Iterable):
-            raise ModelError(f"a table is over a list of atoms, got {atoms!r}")
+            raise ModelError(f"a table needs a list of atoms, got {atoms!r}")
         listed = tuple(map(_atom, atoms))
         shape = getattr(potentials, "shape", ())
         if len(shape) > 1:
@@ -141,11 +141,11 @@ class ModelBuilder:
         return replace(self, statements=(*self.statements, statement))
 
     def _check_shape(self, atoms: tuple[Atom, ...], shape: tuple[int, ...]) -> None:
-        # The number of entries is checked later, but it would not tell 2 x 3 from 3 x 2.
+        # The number of entries is checked later, but would not distinguish 2 x 3 from 3 x 2.
         declared = {s.name: s for s in self.statements if isinstance(s, Predicate)}
         for atom in atoms:
             if atom.predicate not in declared:
-                raise ModelError(f"declare {atom.predicate} before an array over its values")
+                raise ModelError(f"declare {atom.predicate} before giving an array over its values")
         wanted = tuple(len(declared[atom.predicate].values) for atom in atoms)
         if shape != wanted:
             raise ModelError(f"the array has shape {shape}, but its atoms need {wanted}")
@@ -230,7 +230,7 @@ def _weight(given: SupportsFloat | str | Weight) -> Weight:
 
 
 def _potential(given: SupportsFloat | str | Weight) -> Weight:
-    """A weight that is not negative, as far as one can tell from its literal numbers."""
+    """A weight that is not negative, as far as its literal numbers show."""
     if isinstance(given, str):
         reader, node = _parsed(given, "potential", "weight")
         return reader.potential(node)

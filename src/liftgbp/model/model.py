@@ -38,7 +38,7 @@ from liftgbp.model.scopes import (
 
 @dataclass(frozen=True, repr=False)
 class Model:
-    """What a modeller states; immutable, and consistent in itself once constructed.
+    """A relational model; immutable, and checked when it is constructed.
 
     Read one with `liftgbp.load` or `liftgbp.parse`, or build it with `liftgbp.ModelBuilder`.
     `weights` are the values of the named weights, which rules refer to as `$name`.
@@ -102,9 +102,9 @@ class Model:
         return {sort: tuple(names) for sort, names in found.items()}
 
     def constants(self, sort: str) -> tuple[str, ...]:
-        """The named objects of a sort: the declared ones, others that rules mention, joined ones.
+        """The named objects of a sort: declared, mentioned by rules, named by evidence.
 
-        This is the order in which objects are numbered.
+        Objects are numbered in this order.
         """
         self._check_sort(sort)
         return self._constants[sort]
@@ -135,10 +135,9 @@ class Model:
         }
 
     def with_constants(self, names: Mapping[str, Iterable[str]]) -> Model:
-        """The same model with further named objects, after those that it has; known ones stay.
+        """The same model with further named objects, numbered after those that it has.
 
-        A declared size that is too small for the new names grows. No rule mentions them: they are
-        not among the constants that `+x` tells apart.
+        A declared size that is too small for the new names grows. `+x` does not expand over them.
 
         >>> from liftgbp.model.parser import parse
         >>> model = parse("person = {Anna} \\n smokes(person) \\n 1 smokes(Bob)")
@@ -151,11 +150,11 @@ class Model:
             self._check_sort(sort)
         return replace(
             self,
-            sorts={s.name: self._joined(s, names.get(s.name, ())) for s in self.sorts.values()},
+            sorts={s.name: self._with_names(s, names.get(s.name, ())) for s in self.sorts.values()},
         )
 
     def without_rules(self) -> Model:
-        """The predicates and objects alone, those included that only rules name.
+        """The model without its rules; objects that only rules name are kept.
 
         >>> from liftgbp.model.parser import parse
         >>> parse("smokes(person) \\n 1 smokes(Bob)").without_rules().constants("person")
@@ -167,7 +166,7 @@ class Model:
         }
         return replace(self, sorts=sorts, rules=())
 
-    def _joined(self, sort: Sort, names: Iterable[str]) -> Sort:
+    def _with_names(self, sort: Sort, names: Iterable[str]) -> Sort:
         known = self.object_numbers(sort.name)
         new = [name for name in checked_names(names, "constants") if name not in known]
         size = sort.size
@@ -177,10 +176,9 @@ class Model:
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """What a user may want to know although nothing is wrong."""
+        """What a user may want to know, although nothing is wrong."""
         return tuple(
-            f"{', '.join(extra)} joined the declared constants of {name}: formulas mention "
-            f"{'it' if len(extra) == 1 else 'them'}"
+            f"formulas mention {', '.join(extra)} besides the declared constants of {name}"
             for name, sort in self.sorts.items()
             if sort.constants and (extra := self._mentioned_only(sort))
         )
@@ -284,7 +282,7 @@ class Model:
         sorts = self.variable_sorts(rule)
         for variable in sorted(rule.expanded):
             if variable not in free:
-                raise ModelError(f"+{variable} stands below a quantifier; drop the +", rule.span)
+                raise ModelError(f"+{variable} is bound by a quantifier; drop the +", rule.span)
             sort = sorts[variable]
             if not self.sorts[sort].constants:
                 raise ModelError(
@@ -356,8 +354,8 @@ def _check_values(predicate: Predicate) -> None:
         )
     if predicate.closed and predicate.values != BOOLEAN:
         raise ModelError(
-            f"the atoms of {predicate.name} cannot be false unless stated: only a predicate with "
-            "the values false and true can be closed; drop its *",
+            f"{predicate.name} cannot be closed: only a predicate with the values false and true "
+            "can; drop its *",
             predicate.span,
         )
 
@@ -397,7 +395,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def check_model(given: object) -> None:
-    """Refuse what is no model, such as its text or its path.
+    """Refuse what is not a model, such as its text or its path.
 
     >>> check_model(5)
     Traceback (most recent call last):

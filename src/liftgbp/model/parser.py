@@ -24,7 +24,7 @@ from liftgbp.model.tree_reader import Reader, subtrees
 
 
 def parse(text: str, name: str = "<text>") -> Model:
-    """The model that a text describes; `name` stands in messages and locates included files.
+    """The model that a text describes; `name` is for messages, and locates included files.
 
     >>> model = parse('''
     ...     person = 1000
@@ -95,7 +95,7 @@ def _conjuncts(tree: ParseTree) -> Iterator[ParseTree]:
 
 def _atom(reader: Reader, part: ParseTree) -> Atom:
     if part.data != "truth":
-        raise reader.problem("a query lists atoms, and all their values are answered", part)
+        raise reader.problem("a query lists atoms; the answer covers all their values", part)
     return reader.atom(subtrees(part)[0])
 
 
@@ -120,8 +120,8 @@ def _statements(
 ) -> Iterator[Statement]:
     """Statements across files; `trail` leads from the first file to this one.
 
-    A file that several others include is read once: otherwise its rules would count with twice
-    their weight, and nobody would notice.
+    A file that several others include is read once; otherwise the weight of its rules would double
+    silently.
     """
     for statement in read_statements(source):
         if not isinstance(statement, Include):

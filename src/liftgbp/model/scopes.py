@@ -65,7 +65,7 @@ def quantified_variables(rule: Rule) -> tuple[Variable, ...]:
 def check_restricted_variables(rule: Rule) -> None:
     """Refuses restrictions on variables that are not free in what they restrict.
 
-    Such a variable would be one more that the groundings range over, and multiply the weight.
+    The groundings would range over such a variable too, which would multiply the weight.
     """
     free = free_variables(replace(rule, restrictions=()))
     bound = {variable.name for variable in quantified_variables(rule)}
@@ -75,7 +75,7 @@ def check_restricted_variables(rule: Rule) -> None:
             for term in terms:
                 if isinstance(term, Variable) and term.name not in free:
                     problem = (
-                        "is bound by a quantifier; restrictions speak of free variables"
+                        "is bound by a quantifier; restrictions are about free variables"
                         if term.name in bound
                         else "occurs only after the bar; use it in the formula"
                     )

@@ -42,7 +42,7 @@ NEEDS_WEIGHT = "a formula needs a weight in front or a period at its end"
 
 @dataclass(frozen=True, slots=True)
 class Include:
-    """Another file whose statements stand here."""
+    """Another file, whose statements are included here."""
 
     path: str
     span: Span
@@ -59,7 +59,7 @@ class WeightDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class BareAtom:
-    """An atom that stands alone, without the weight of a rule or the sorts of a declaration."""
+    """An atom on its own, without the weight of a rule or the sorts of a declaration."""
 
     predicate: str
     capitalised: bool  # whether some argument starts with a capital letter
@@ -68,9 +68,9 @@ class BareAtom:
 
 @dataclass(frozen=True, slots=True)
 class ExactlyOne:
-    """That the predicate holds for exactly one choice of its marked arguments, as in `p(x, y!)`.
+    """The predicate holds for exactly one choice of its marked arguments, as in `p(x, y!)`.
 
-    The predicate is as the statement would declare it, unless another one does.
+    `predicate` is what the statement declares, unless another statement declares it.
     """
 
     predicate: Predicate
@@ -123,7 +123,7 @@ def _weight_declaration(reader: Reader, tree: ParseTree) -> WeightDeclaration:
     for part in weight_parts(weight):
         if isinstance(part, SizeOf | NamedWeight):
             raise reader.error(
-                f"the value of ${name} is a number, without domain sizes and other named weights",
+                f"the value of ${name} must be a number, without domain sizes and named weights",
                 part.span,
             )
     return WeightDeclaration(name, evaluate_weight(weight, {}), reader.span(tree))
@@ -197,11 +197,11 @@ def _left_out(reader: Reader, dots: Token, before: Token, after: list[Token]) ->
     first = _whole_number(before)
     last = _whole_number(after[0]) if after else None
     if first is None or last is None or first >= last:
-        raise reader.problem("... stands between a whole number and a larger one", dots)
+        raise reader.problem("... goes between a whole number and a larger one", dots)
     if last - first >= MAX_NAMED:
         raise reader.problem(
-            f"a range names at most {MAX_NAMED} objects; a sort of unnamed ones is declared by its "
-            "size, as in person = 1000",
+            f"a range can name at most {MAX_NAMED} objects; declare unnamed objects by the size of "
+            "their sort, as in person = 1000",
             dots,
         )
     return [str(number) for number in range(first + 1, last)]
@@ -212,7 +212,7 @@ def _whole_number(token: Token) -> int | None:
         return None
     if token == "0":
         return 0
-    # The rough value comes first: decimals with absurd exponents must not be written out.
+    # The bound is checked first: decimals with absurd exponents must not become integers.
     if not 1 <= float(token) <= MAX_SIZE:
         return None
     exact = Decimal(token)
@@ -276,10 +276,10 @@ def _table(reader: Reader, tree: ParseTree) -> TableParfactor:
 
 
 def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
-    weight, formula, *ending = cast("list[Node | None]", tree.children)
-    period = next((node for node in ending if isinstance(node, Token)), None)
-    restriction = next((node for node in ending if isinstance(node, Tree)), None)
-    if weight is None and not ending:
+    weight, formula, *rest = cast("list[Node | None]", tree.children)
+    period = next((node for node in rest if isinstance(node, Token)), None)
+    restriction = next((node for node in rest if isinstance(node, Tree)), None)
+    if weight is None and not rest:
         return _declaration(reader, tree, cast(ParseTree, formula))
     if weight is None and period is None:
         raise reader.problem(NEEDS_WEIGHT, tree)

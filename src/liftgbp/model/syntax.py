@@ -26,8 +26,8 @@ _STRING_OR_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?s:.*?)\*/|/\*")
 _STRINGS = re.compile(_STRING)
 _NOT_BREAKS = re.compile(r"[^\n]")
 
-# `v` at the end of a line is an operator unless it is itself an operand, as in `x != v`; at the
-# beginning of a line it is one unless it is compared, as in `v != x`.
+# `v` at the end of a line is an operator unless it is an operand, as in `x != v`; at the beginning
+# of a line it is an operator unless it is compared, as in `v != x`.
 _CONTINUES_BELOW = re.compile(r'(?:[\^,|:=>+\-*/]|(?:^|[\w)"])\s*(?<!\w)v)$')
 
 # `-` and `+` are missing, since a statement may begin with a negative weight; so may a statement
@@ -96,7 +96,7 @@ def _bracket_balance(line: str) -> int:
 def without_comments(
     source: Source, error: type[InputError] = ModelError, *, keep_lines: bool = False
 ) -> str:
-    """The text with blanks for comments, and for the line breaks in them unless they are kept."""
+    """The text with blanks instead of comments and, unless `keep_lines`, of line breaks in them."""
 
     def blank(match: re.Match[str]) -> str:
         found = match.group()
@@ -118,22 +118,22 @@ Node: TypeAlias = ParseTree | Token
 
 @cache
 def _grammar() -> Lark:
-    # Built at the first use: importing the package must stay quick.
+    # Built at first use, since importing the package must stay fast.
     return Lark.open(
         "grammar.lark",
         rel_to=__file__,
         parser="lalr",
         start=["model", "query", "formula_text", "weight", "conditions", "call"],
         propagate_positions=True,
-        cache=_kept_tables(),
+        cache=_cached_tables(),
     )
 
 
-def _kept_tables() -> str | bool:
-    """Where the tables of the parser are kept, as they take longer to compute than a small model.
+def _cached_tables() -> str | bool:
+    """Where the parser's tables are cached, since computing them takes longer than a small model.
 
-    They lie beside the byte code and follow its rules: written where that is allowed and possible,
-    and computed anew for another grammar, Python or lark, or when the file is damaged.
+    They are stored beside the byte code and follow its rules: written where that is allowed and
+    possible, and computed again for another grammar, Python or lark, or if the file is damaged.
     """
     if sys.dont_write_bytecode:
         return False
@@ -141,7 +141,7 @@ def _kept_tables() -> str | bool:
 
 
 def parse_tree(source: Source, start: str, error: type[InputError] = ModelError) -> Node:
-    """The parse tree of a text; only models have lines, every other text is a single phrase."""
+    """The parse tree of a text; line breaks matter in models only."""
     text = lay_out(source, error)
     if start != "model":
         text = text.replace("\n", " ")
@@ -152,7 +152,7 @@ def parse_tree(source: Source, start: str, error: type[InputError] = ModelError)
 
 
 def _literals() -> dict[str, str]:
-    """The text of each terminal that is written in one way only."""
+    """The text of each terminal that has only one spelling."""
     return {
         terminal.name: terminal.pattern.value
         for terminal in _grammar().terminals
@@ -171,8 +171,8 @@ _ENDS = {"$END": "the end of the text", "_NEWLINE": "the end of the line"}
 _FORMULAS = _TERMS | {"NOT", "LPAR", "EXIST", "FORALL"}
 _NOT_IN_QUERIES = _OPERATORS - {"AND"} | _FORMULAS - {"NAME", "LPAR"} | _COMPARISONS
 
-# Where all terminals of the first set are possible, the words stand for them and for those of the
-# second set. Words of wide meaning come first and leave nothing to the narrow ones.
+# Where all terminals of the first set are possible, the words describe them and those of the second
+# set. General words come first, so that specific ones describe only what is left.
 _WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
     ({"PARFACTOR"}, _FORMULAS | _NUMBERS | {"INCLUDE", "TIMES", "$END"}, ("a statement",)),
     ({"NOT"}, _FORMULAS | _COMPARISONS, ("a formula",)),
@@ -192,7 +192,7 @@ _WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
     ({"EQUAL"}, {"UNEQUAL"}, ("'='",)),
 )
 
-# What people write who know other notations, as a pattern at the place of the error.
+# What people used to other notations write, as a pattern at the place of the error.
 _HINTS = tuple(
     (re.compile(pattern), hint)
     for pattern, hint in (
@@ -213,9 +213,9 @@ _HINTS = tuple(
     )
 )
 
-# A bar and the beginning of a condition after it, as far as it was read.
+# A bar and the beginning of a condition after it, up to the error.
 _CONDITION = re.compile(r"\|(?:[^|]*,)?\s*(?:[^\W\d]\w*\s*(?:\([^()]*\)\s*)?)?$")
-_RESTRICTIONS = "; 'or' is written v, and after | stand restrictions such as x != y"
+_RESTRICTIONS = "; 'or' is written v, and restrictions such as x != y follow |"
 
 # What looks like the declaration of a predicate or a sort, as a whole statement.
 _DECLARATION = re.compile(r"\s*(\w+)\s*(?:\([\w\s,]*\))?\s*(?:$|:\s*\{|=\s*[\d{])")
@@ -230,7 +230,7 @@ def pointed_error(
 ) -> InputError:
     """The error for a source that was laid out as `text` and did not parse.
 
-    `literals` tells how the terminals look that are always written in the same way.
+    `literals` holds the text of each terminal that has only one spelling.
     """
     reserved = _reserved_name(source, text, cast(int, unexpected.pos_in_stream))
     if reserved is not None:
@@ -255,7 +255,7 @@ def pointed_error(
 
 
 def _quoted(found: str) -> str:
-    """The text in quotes, with characters that a terminal cannot show written as escapes."""
+    """The text in quotes, with escapes for characters that cannot be printed."""
     return f"'{found}'" if found.isprintable() else repr(found)
 
 
@@ -273,7 +273,7 @@ def _in_words(accepted: set[str], literals: Mapping[str, str]) -> str:
 
 
 def _still_open(source: Source, text: str, offset: int) -> str:
-    """Names a bracket that an earlier line opened, since the error shows far below it."""
+    """Names a bracket that is still open from an earlier line, since the error is far below it."""
     open_brackets: list[int] = []
     for position, character in enumerate(text[:offset]):
         if character in "([{":

@@ -35,7 +35,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.syntax import Node, ParseTree
 
-# Later stages walk formulas recursively; this keeps them far from Python's recursion limit.
+# Later stages walk formulas recursively; this keeps them well below Python's recursion limit.
 MAX_NESTING = 100
 
 
@@ -83,12 +83,12 @@ class Reader:
     def atom(self, call: ParseTree) -> Atom:
         """A predicate applied to terms."""
         for mark in call.find_data("unique"):
-            raise self.problem("marks of uniqueness (person!) stand in declarations only", mark)
+            raise self.problem("marks of uniqueness (person!) belong in declarations only", mark)
         arguments = (tokens(argument)[-1] for argument in call_arguments(call))
         return Atom(str(call.children[0]), tuple(map(self.term, arguments)), self.span(call))
 
     def expanded(self, tree: ParseTree) -> frozenset[str]:
-        """The variables that stand somewhere below the node as `+x`."""
+        """The variables that are written `+x` anywhere below the node."""
         names = set()
         for argument in tree.find_data("argument"):
             if len(argument.children) == 2:
@@ -99,7 +99,7 @@ class Reader:
         return frozenset(names)
 
     def refuse_expanded(self, tree: ParseTree) -> None:
-        """Points at a variable `+x` below the node, where none may be."""
+        """Refuses a variable `+x` below the node."""
         for argument in tree.find_data("argument"):
             if len(argument.children) == 2:
                 raise self.problem("+ expands variables of formulas only", argument)
@@ -178,7 +178,7 @@ class Reader:
         return weight
 
     def potential(self, node: Node) -> Weight:
-        """An entry of a table: a weight that is not negative, as far as one can tell here."""
+        """An entry of a table: a weight that is not negative, as far as literal numbers show."""
         weight = self.weight(node)
         value = self._literal_value(weight, node)
         if value is not None and value < 0:
@@ -186,7 +186,7 @@ class Reader:
         return weight
 
     def _literal_value(self, weight: Weight, node: Node) -> float | None:
-        """The number that a weight stands for, if it depends on no domain size and no name."""
+        """The value of a weight that depends on no domain size and no name."""
         try:
             return evaluate_weight(weight, {})
         except KeyError:
@@ -237,12 +237,12 @@ def first_token(node: Node) -> Token:
 
 
 def has_parentheses(operand: Node) -> bool:
-    """Whether an operand is a call with parentheses, be there arguments between them or not."""
+    """Whether an operand is a call with parentheses, even if they are empty."""
     return isinstance(operand, Tree) and len(operand.children) == 2
 
 
 def compares_atom(comparison: ParseTree) -> bool:
-    """Whether a comparison is seen to test the value of an atom, and not two terms."""
+    """Whether a comparison tests the value of an atom with parentheses, and not two terms."""
     return has_parentheses(comparison.children[0])
 
 
@@ -262,5 +262,5 @@ def weight_name(token: Token) -> str:
 
 
 def plain_name(token: Token) -> str:
-    """The name that a token stands for, without quotes."""
+    """The name in a token, without quotes."""
     return re.sub(r"\\(.)", r"\1", token[1:-1]) if token.type == "STRING" else str(token)

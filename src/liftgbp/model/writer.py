@@ -36,7 +36,7 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 
 # How tightly each kind of formula binds; what binds more loosely than its place gets parentheses.
-# A quantifier swallows all that follows, so inside other formulas it always gets them.
+# A quantifier extends as far as possible, so inside other formulas it always gets them.
 _LOOSEST, _IFF, _IMPLIES, _OR, _AND, _UNARY = range(6)
 _SUM, _PRODUCT, _FACTOR = range(3)
 
@@ -47,7 +47,7 @@ _NUMBER = re.compile(r"(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?")
 def model_text(model: Model) -> str:
     """The whole model as text, one statement per line.
 
-    A sort without constants and size is implied by the predicates that use it, and not written.
+    A sort without constants and size is not written; the predicates that use it imply it.
 
     >>> from liftgbp.model.parser import parse
     >>> print(model_text(parse("person=1e3 \\n smokes(person) \\n rain \\n 2 rain=>smokes(x)")))
@@ -78,7 +78,7 @@ def rule_text(rule: Rule) -> str:
         atoms = ", ".join(atom_text(atom) for atom in rule.atoms)
         potentials = ", ".join(weight_text(potential) for potential in rule.potentials)
         return f"parfactor {atoms}{restriction} : [{potentials}]"
-    # In front of a whole formula the language reads FORALL as the default, which it is not here.
+    # At the top of a formula, FORALL is the default reading of free variables; here it is not.
     inner = isinstance(rule.formula, Forall)
     formula = formula_text(Not(Not(rule.formula)) if inner else rule.formula, rule.expanded)
     if rule.weight is None:
@@ -90,7 +90,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def _sort_lines(model: Model, sort: Sort) -> Iterable[str]:
-    # Joined names follow those that rules mention; only a full list keeps this order.
+    # Names from evidence follow those that rules mention; only a full list keeps this order.
     constants = model.constants(sort.name) if sort.from_evidence else sort.constants
     if constants:
         yield f"{sort.name} = {{{', '.join(_listed_constants(constants))}}}"
