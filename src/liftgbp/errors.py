@@ -162,7 +162,26 @@ def check_function(what: str, given: object) -> None:
         raise wrong_type(what, "a function", given)
 
 
-# --- numbers in messages
+# --- numbers and lists in messages
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "argument"), counted(2, "argument")
+    ('1 argument', '2 arguments')
+    """
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def comma_list(names: Iterable[str]) -> str:
+    """Names separated by commas.
+
+    >>> comma_list(["friends", "smokes"]), comma_list([])
+    ('friends, smokes', 'none')
+    """
+    return ", ".join(names) or "none"
+
 
 LONGEST_WRITTEN_OUT = 12
 """Numbers with more digits than this are written in scientific notation."""

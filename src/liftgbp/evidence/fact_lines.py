@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.errors import EvidenceError, Source
+from liftgbp.errors import EvidenceError, Source, comma_list
 from liftgbp.evidence.sources import (
     FactFile,
     ListedObjects,
@@ -166,7 +166,7 @@ def _listed_objects(model: Model, file: FactFile, row: int) -> ListedObjects:
         raise file.problem(row, *malformed(file.lines[row]))
     sort = found["sort"]
     if sort not in model.sorts:
-        message = f"unknown sort {sort}; the model has {', '.join(model.sorts) or 'none'}"
+        message = f"unknown sort {sort}; the model has {comma_list(model.sorts)}"
         raise file.problem(row, message, *found.span("sort"))
     return ListedObjects(
         sort, [plain_name(name) for name in NAMES.findall(found["names"])], file, row

@@ -119,7 +119,7 @@ def _positions(part: Statements, sort: str) -> list[int]:
 class MergedStatements:
     """Statements about different atoms of one predicate, in the order of their sources.
 
-    Statement k stands in row `rows[k]` of origin number `origins[k]`.
+    Statement k comes from row `rows[k]` of origin number `origins[k]`.
     """
 
     predicate: Predicate

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import EvidenceError, Source, Span
+from liftgbp.errors import EvidenceError, Source, Span, comma_list, counted
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 from liftgbp.model.writer import constant_text
@@ -105,13 +105,12 @@ def unknown_predicate(model: Model, name: str) -> str:
     for known in model.predicates:
         if known.lower() == name.lower():
             return f"unknown predicate {name}; the model writes {known}, and case matters"
-    return f"unknown predicate {name}; the model has {', '.join(model.predicates) or 'none'}"
+    return f"unknown predicate {name}; the model has {comma_list(model.predicates)}"
 
 
 def wrong_arity(predicate: Predicate, found: int, what: str = "argument") -> str:
     """The message about a wrong number of arguments."""
-    wanted = len(predicate.sorts)
-    return f"{predicate.name} takes {wanted} {what}{'s' * (wanted != 1)}, got {found}"
+    return f"{predicate.name} takes {counted(len(predicate.sorts), what)}, got {found}"
 
 
 def atom_text(predicate: Predicate, names: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from liftgbp.errors import InputError, checked_path
+from liftgbp.errors import InputError, checked_path, counted
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.files import check_place
 from liftgbp.formats.fg import read_fg, write_fg
@@ -61,8 +61,8 @@ class Network:
         return self.ground.factors
 
     def __repr__(self) -> str:
-        variables = _counted(self.variables, "variable")
-        return f"<Network {self.name}: {variables}, {_counted(self.factors, 'factor')}>"
+        variables = counted(self.variables, "variable")
+        return f"<Network {self.name}: {variables}, {counted(self.factors, 'factor')}>"
 
     def __str__(self) -> str:
         values = sorted(Counter(self.ground.ranges.tolist()).items())
@@ -70,8 +70,8 @@ class Network:
         named = f" x0 to x{self.variables - 1}" if self.variables else ""
         return (
             f"{self.name}\n"
-            f"variables{named}: {_listed(values, 'with', 'value')}\n"
-            f"factors: {_listed(widths, 'over', 'variable')}"
+            f"variables{named}: {_sizes(values, 'with', 'value')}\n"
+            f"factors: {_sizes(widths, 'over', 'variable')}"
         )
 
     def observed(
@@ -112,12 +112,8 @@ class Network:
         return Evidence(Model({}, predicates, name=self.name), facts), atoms
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def _listed(counts: Sequence[tuple[int, int]], word: str, noun: str) -> str:
-    return ", ".join(f"{n} {word} {_counted(size, noun)}" for size, n in counts) or "none"
+def _sizes(counts: Sequence[tuple[int, int]], word: str, noun: str) -> str:
+    return ", ".join(f"{n} {word} {counted(size, noun)}" for size, n in counts) or "none"
 
 
 def read_network(path: str | Path) -> Network:

@@ -202,7 +202,7 @@ def _sort_size(sort: str, given: SupportsFloat) -> int:
 
 
 def _as_float(given: object) -> float | None:
-    """The value of a number of whatever type."""
+    """The value of a number of any type."""
     if not isinstance(given, Real) or isinstance(given, bool):
         return None
     try:

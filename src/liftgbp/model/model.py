@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral, Real
 
-from liftgbp.errors import InputError, ModelError, SizeError, Span, wrong_type
+from liftgbp.errors import InputError, ModelError, SizeError, Span, comma_list, counted, wrong_type
 from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
@@ -75,8 +75,8 @@ class Model:
         return model_text(self)
 
     def __repr__(self) -> str:
-        predicates = _counted(len(self.predicates), "predicate")
-        return f"<Model {self.name}: {predicates}, {_counted(len(self.rules), 'rule')}>"
+        predicates = counted(len(self.predicates), "predicate")
+        return f"<Model {self.name}: {predicates}, {counted(len(self.rules), 'rule')}>"
 
     # --- what the rules mention
 
@@ -116,7 +116,7 @@ class Model:
 
     def _check_sort(self, name: str) -> None:
         if not isinstance(name, str) or name not in self.sorts:
-            raise ModelError(f"unknown sort {name}; the model has {_listed(self.sorts)}")
+            raise ModelError(f"unknown sort {name}; the model has {comma_list(self.sorts)}")
 
     @cached_property
     def _constants(self) -> dict[str, tuple[str, ...]]:
@@ -205,7 +205,7 @@ class Model:
 
     def _check_weight_name(self, name: str, span: Span | None = None) -> None:
         if name not in self.weights:
-            declared = _listed(f"${known}" for known in self.weights)
+            declared = comma_list(f"${known}" for known in self.weights)
             raise ModelError(f"unknown weight ${name}; declared are {declared}", span)
 
     # --- domain sizes
@@ -217,7 +217,7 @@ class Model:
         given = dict(sizes or {})
         for sort in given:
             if sort not in self.sorts:
-                raise SizeError(f"unknown sort {sort}; the model has {_listed(self.sorts)}")
+                raise SizeError(f"unknown sort {sort}; the model has {comma_list(self.sorts)}")
         found = {name: self._size(sort, given.get(name)) for name, sort in self.sorts.items()}
         missing = [sort for name, sort in self.sorts.items() if not found[name]]
         if missing:
@@ -242,13 +242,13 @@ class Model:
         predicate = self.predicates.get(atom.predicate)
         if predicate is None:
             raise error(
-                f"unknown predicate {atom.predicate}; declared are {_listed(self.predicates)}",
+                f"unknown predicate {atom.predicate}; declared are {comma_list(self.predicates)}",
                 atom.span,
             )
         if len(atom.args) != len(predicate.sorts):
             wanted, got = len(predicate.sorts), len(atom.args)
             raise error(
-                f"{predicate.name} takes {_counted(wanted, 'argument')}, got {got}",
+                f"{predicate.name} takes {counted(wanted, 'argument')}, got {got}",
                 atom.span,
             )
         return predicate
@@ -269,7 +269,7 @@ class Model:
     def _check_value(self, part: Is) -> None:
         predicate = self.predicates[part.atom.predicate]
         if part.value not in predicate.values:
-            values = _listed(predicate.values)
+            values = comma_list(predicate.values)
             bare = part.value == "true"
             raise ModelError(
                 f"{predicate.name} takes the values {values}"
@@ -310,7 +310,7 @@ class Model:
                 self._check_weight_name(part.name, part.span or rule.span)
             if isinstance(part, SizeOf) and part.sort not in self.sorts:
                 raise ModelError(
-                    f"unknown sort {part.sort}; the model has {_listed(self.sorts)}",
+                    f"unknown sort {part.sort}; the model has {comma_list(self.sorts)}",
                     part.span or rule.span,
                 )
             if isinstance(part, Number) and not math.isfinite(part.value):
@@ -384,14 +384,6 @@ def _missing_sizes(sorts: Sequence[Sort]) -> SizeError:
         f"{what} with {options} (sizes={{{mapping}}} in Python) or declare {declared}",
         sorts[0].span,
     )
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names) or "none"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def check_model(given: object) -> None:

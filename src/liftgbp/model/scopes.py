@@ -85,9 +85,9 @@ def check_restricted_variables(rule: Rule) -> None:
 def term_sorts(rule: Rule, predicates: Mapping[str, Predicate]) -> dict[Term, str]:
     """The sort of each variable and constant of a rule.
 
-    A variable has one sort in a rule, given by the argument positions it stands in or by a term
-    that it is compared with. A constant may belong to several sorts, one per position; an entry
-    here tells the sort that it is compared under.
+    A variable has one sort in a rule, given by its argument positions or by a term that it is
+    compared with. A constant may belong to several sorts, one per position; the entry here is the
+    sort that it is compared in.
     """
     sorts: dict[Term, str] = {}
     for atom in rule_atoms(rule):

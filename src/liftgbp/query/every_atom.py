@@ -52,7 +52,7 @@ class _Atoms:
         self._reader = reader
         self._with_observed = with_observed
         evidence = reader.evidence
-        self._closed = frozenset[str]() if evidence is None else evidence.closed
+        self._closed = evidence.closed
         # All atoms of a closed predicate are observed: those that are not listed are false.
         self._predicates = [
             (number, predicate)
@@ -114,7 +114,7 @@ class _Atoms:
     def _facts(self) -> dict[str, Relation]:
         """The atoms that facts and counts of known objects state."""
         evidence = self._reader.evidence
-        return {} if evidence is None else evidence.facts(self._reader.sizes)
+        return evidence.facts(self._reader.sizes)
 
     def _texts(self, predicate: Predicate, objects: Sequence[Ints]) -> Iterator[str]:
         if not predicate.sorts:
