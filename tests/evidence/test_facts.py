@@ -381,3 +381,25 @@ def test_no_text_breaks_the_reader(text: str) -> None:
         assert isinstance(error, EvidenceError)
         assert error.span is not None
         assert str(error)
+
+
+# --- evidence at the door
+
+
+def test_without_evidence_a_model_closes_its_closed_predicates() -> None:
+    assert Evidence.of(parse("*p(thing)\nq(thing)")).closed == {"p"}
+    assert not Evidence.of(parse("q(thing)"))
+
+
+def test_stated_evidence_passes_the_door_unchanged() -> None:
+    model = parse("q(thing)")
+    evidence = parse_evidence(model, "q(A)")
+    assert Evidence.of(model, evidence) is evidence
+    assert Evidence.of(evidence.model, evidence) is evidence
+
+
+@pytest.mark.parametrize("other", ["q(thing)\n1 q(x)", "q(thing)\np", "q(thing)\n$w = 1"])
+def test_evidence_about_another_model_is_refused_at_the_door(other: str) -> None:
+    evidence = parse_evidence(parse("q(thing)"), "q(A)")
+    with pytest.raises(EvidenceError, match="read for another model"):
+        Evidence.of(parse(other), evidence)
