@@ -17,7 +17,7 @@ python:
 $(READY): pyproject.toml | python
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python $(PIP) -e '.[dev]'
-	@$(BIN)/python $(PIP) -e '.[oracle]' >/dev/null 2>&1 || echo 'pynauty cannot be built here; tests that compare with it are skipped'
+	@$(BIN)/python $(PIP) -e '.[oracle]' >/dev/null 2>&1 || echo 'pynauty cannot be installed here; tests that compare with it are skipped'
 	@touch $(READY)
 
 # Byte code is left to the first run, which needs a small part of it.
