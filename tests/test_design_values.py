@@ -108,4 +108,4 @@ def test_belief_propagation(people: int) -> None:
 def test_flooding_diverges_on_the_chain(weight: str) -> None:
     answers = infer(parse(CHAIN.format(weight)), {"person": 5}, solver=Flooding())
     assert answers.status is Status.DIVERGED
-    assert "descent" in answers.solution.reason
+    assert "descent" in answers.result.reason

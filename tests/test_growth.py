@@ -9,7 +9,7 @@ import pytest
 from liftgbp import Answers, Flooding, infer, parse, reference
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import parse_evidence
-from liftgbp.growth import grow, is_trustworthy
+from liftgbp.growth import grow
 
 TRANSITIVE = "r(person, person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct"
 FRIENDS_SMOKERS = """
@@ -38,10 +38,10 @@ def test_regions_grow_until_one_holds_everything() -> None:
 def test_the_last_trustworthy_answer_is_chosen() -> None:
     answers = grown(FRIENDS_SMOKERS, 10)
     assert families(answers)[-1] == "objects:3"
-    assert not is_trustworthy(answers.growth[-1])
-    assert answers.solution is answers.growth[-2].solution
-    assert is_trustworthy(answers)
-    assert "objects:3 is not trustworthy" in answers.growth_end
+    assert not answers.growth[-1].trusted
+    assert answers.result is answers.growth[-2].result
+    assert answers.trusted
+    assert "objects:3 cannot be trusted" in answers.growth_end
 
 
 def test_a_table_cap_ends_the_growth() -> None:
@@ -81,8 +81,8 @@ def test_without_a_trustworthy_answer_the_last_one_is_given() -> None:
         )
 
     answers = grow(run)
-    assert not answers.solution.converged
-    assert answers.solution is answers.growth[-1].solution
+    assert not answers.result.converged
+    assert answers.result is answers.growth[-1].result
 
 
 def test_the_chain_as_a_dictionary() -> None:

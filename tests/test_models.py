@@ -69,7 +69,7 @@ def lifted(method: str) -> Callable[[Model, Block], dict[Key, float]]:
             solver=Flooding(block.damping, iterations=50_000),
         )
         assert answers.status is Status.CONVERGED
-        rows = {(r.atom, r.where, v): p for r in answers.all for v, p in r.values.items()}
+        rows = {(r.atom, r.where, v): p for r in answers.all for (v,), p in r.values.items()}
         return {LOG_Z: answers.log_z, **rows}
 
     return answer
@@ -85,7 +85,7 @@ def exactly(model: Model, block: Block) -> dict[Key, float]:
         **{
             (row.atom, row.where, value): float(p)
             for row, atom in rows.all_with_examples
-            for value, p in zip(row.values, truth.marginals[objects.atom(atom)], strict=True)
+            for (value,), p in zip(row.values, truth.marginals[objects.atom(atom)], strict=True)
         },
     }
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from liftgbp.errors import (
     InputError,
+    InternalError,
     check_function,
     checked_number,
     checked_path,
@@ -25,7 +26,7 @@ from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, LiftedReader, Reader
+from liftgbp.query import Answers, Prepared, PreparedLifted
 from liftgbp.query.rows import query_rows
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, shatter
@@ -96,7 +97,7 @@ def infer(
                 progress=progress,
             )
         started = time.perf_counter()
-        reader = prepare(
+        prepared = prepare(
             model,
             sizes,
             evidence=known,
@@ -105,7 +106,7 @@ def infer(
             table_cap=table_cap,
             progress=progress,
         )
-        return _solved(reader, chosen_solver, started, progress)
+        return _solved(prepared, chosen_solver, started, progress)
 
     if regions != AUTO:
         return answer(regions, via)
@@ -116,15 +117,16 @@ def infer(
 
     # What counts gain is found out once, over the scopes of factors.
     first = answer("intersections", way)
-    assert isinstance(first, SummedAnswers)
+    if not isinstance(first, SummedAnswers):
+        raise InternalError("a sum over counts that gives plain answers")
     chosen = first.sum_over
     grown = grow(lambda family: answer(family, way, chosen.predicates))
     return with_reason(grown, chosen.reason)
 
 
-def _solved(reader: Reader, solver: Solver, started: float, progress: Progress) -> Answers:
-    solution = solver(reader.plan, lambda done, total: progress("solving", done, total))
-    return Answers(reader, solution, time.perf_counter() - started)
+def _solved(prepared: Prepared, solver: Solver, started: float, progress: Progress) -> Answers:
+    solution = solver(prepared.plan, lambda done, total: progress("solving", done, total))
+    return Answers.of(prepared, solution, time.perf_counter() - started)
 
 
 def _checked(
@@ -153,8 +155,27 @@ def prepare(
     regions: str = "intersections",
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
-) -> Reader:
-    """All stages before solving: the region graph and the plan, with a reader for queries."""
+) -> Prepared:
+    """All stages before solving; the result holds the region graph and the plan, and prints them.
+
+    >>> import liftgbp
+    >>> model = liftgbp.parse("s(thing)\\n0.5 s(x) <=> s(y) | x != y", name="pairs")
+    >>> print(liftgbp.prepare(model, {"thing": 9}))
+    pairs (thing = 9)
+    2 canonical regions for 45 ground regions, 1 edge (intersections, via lifted)
+    <BLANKLINE>
+    region  n   c   atoms
+    0       36  1   s(1) s(2)
+    1       9   -7  s(1)
+    <BLANKLINE>
+    edge  κ  parent → child
+    0     8  0 → 1
+    <BLANKLINE>
+    plan               entries
+    beliefs            5
+    messages           2
+    sums over parents  4
+    """
     known = _checked(model, evidence, regions, table_cap, progress)
     if choose_via(via, known, sizes, regions) == "ground":
         return _ground(known, sizes, regions, table_cap, progress)
@@ -163,7 +184,7 @@ def prepare(
     progress("building regions", 0, 1)
     graph = build_regions(normal, regions)
     progress("compiling", 0, 1)
-    return LiftedReader(graph, compile_plan(graph))
+    return PreparedLifted(graph, compile_plan(graph))
 
 
 def _ground(
@@ -172,10 +193,10 @@ def _ground(
     regions: str,
     table_cap: int,
     progress: Progress,
-) -> Reader:
+) -> Prepared:
     """The model written out under its evidence, and compressed."""
     from liftgbp.grounding import ground_network
-    from liftgbp.query.ground_reader import GroundReader
+    from liftgbp.query.ground_reader import PreparedGround
 
     network = ground_network(
         evidence,
@@ -183,10 +204,11 @@ def _ground(
         table_cap=table_cap,
         progress=progress,
     )
-    assert network.atoms is not None
+    if network.atoms is None:
+        raise InternalError("a ground model without a table of its atoms")
     graph = _quotient(network, regions, progress)
     sizes = evidence.domain_sizes(sizes)
-    return GroundReader(graph, compile_plan(graph), evidence, sizes, network.atoms)
+    return PreparedGround(graph, compile_plan(graph), evidence, sizes, network.atoms)
 
 
 def _quotient(network: GroundNetwork, regions: str, progress: Progress) -> QuotientGraph:
@@ -239,7 +261,7 @@ def infer_network(
     values. Queries that are stated already here are checked before the run.
     """
     from liftgbp.formats import read_network
-    from liftgbp.query.ground_reader import GroundReader
+    from liftgbp.query.ground_reader import PreparedGround
 
     chosen_solver = as_solver(solver)
     check_function("progress", progress)
@@ -253,8 +275,8 @@ def infer_network(
     if queries:
         check_queries(known.model, queries)
     graph = _quotient(given, regions, progress)
-    reader = GroundReader(graph, compile_plan(graph), known, {}, atoms)
-    return _solved(reader, chosen_solver, started, progress)
+    prepared = PreparedGround(graph, compile_plan(graph), known, {}, atoms)
+    return _solved(prepared, chosen_solver, started, progress)
 
 
 def export_network(
@@ -284,5 +306,6 @@ def export_network(
         progress=progress,
     )
     progress("writing", 0, 1)
-    assert network.atoms is not None
+    if network.atoms is None:
+        raise InternalError("a ground model without a table of its atoms")
     write_network(network, file, atom_names(network.atoms, known.model))

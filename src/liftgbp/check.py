@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -15,12 +15,12 @@ import numpy as np
 from liftgbp import reference
 from liftgbp.api import infer
 from liftgbp.arrays import Floats
-from liftgbp.errors import CapacityError, checked_number
+from liftgbp.errors import CapacityError, InternalError, checked_number
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
-from liftgbp.query.ground_reader import GroundReader
+from liftgbp.query.ground_reader import PreparedGround
 from liftgbp.reference import GroundAtom
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.shatter import NormalModel, Obj
@@ -42,8 +42,23 @@ class Comparison:
 
     atom: str
     where: str
-    lifted: dict[str, float]
-    exact: dict[str, float] | None
+    lifted: dict[tuple[str, ...], float]
+    exact: dict[tuple[str, ...], float] | None
+
+    def as_dict(self) -> dict[str, object]:
+        """The row for JSON."""
+        return {
+            "atom": self.atom,
+            "where": self.where,
+            "values": [
+                {
+                    "assignment": list(key),
+                    "lifted": p,
+                    "exact": None if self.exact is None else self.exact[key],
+                }
+                for key, p in self.lifted.items()
+            ],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +101,10 @@ class CheckReport:
             "lifted_regions": len(self.answers.graph.regions),
             "ground_regions": self.ground_regions,
             "status": status.value,
-            "advice": self.answers.solution.reason,
+            "advice": self.answers.result.reason,
             "log_z": log_z if math.isfinite(log_z) else None,
             "exact_log_z": self.exact_log_z,
-            "rows": [asdict(row) for row in self.rows],
+            "rows": [row.as_dict() for row in self.rows],
             "note": self.note,
         }
 
@@ -155,7 +170,8 @@ def check(
 
 
 def _lifted(answers: Answers) -> LiftedRegionGraph:
-    assert isinstance(answers.graph, LiftedRegionGraph)
+    if not isinstance(answers.graph, LiftedRegionGraph):
+        raise InternalError(f"a lifted run on a {type(answers.graph).__name__}")
     return answers.graph
 
 
@@ -168,7 +184,7 @@ def _exact(ground_model: reference.GroundModel) -> tuple[reference.Exact | None,
 
 def _ground_atom(answers: Answers) -> Callable[[ObjAtom], GroundAtom]:
     """Names the atoms of answers as the reference does."""
-    if isinstance(answers.reader, GroundReader):
+    if isinstance(answers.reader.prepared, PreparedGround):
         names = [predicate.name for predicate in answers.model.predicates.values()]
         return lambda atom: GroundAtom(names[atom[0]], tuple(number for _, number in atom[1]))
     return GroundObjects(_lifted(answers).normal).atom
@@ -236,15 +252,15 @@ def _in_lifted_graph(
 
 
 def _in_quotient(
-    reader: GroundReader, ground_regions: tuple[reference.Region, ...]
+    prepared: PreparedGround, ground_regions: tuple[reference.Region, ...]
 ) -> Iterator[Match]:
-    names = [predicate.name for predicate in reader.model.predicates.values()]
-    atoms = zip(reader.atoms.predicate.tolist(), reader.atoms.args.tolist(), strict=True)
+    names = [predicate.name for predicate in prepared.model.predicates.values()]
+    atoms = zip(prepared.atoms.predicate.tolist(), prepared.atoms.args.tolist(), strict=True)
     variable = {
         GroundAtom(names[p], tuple(k for k in args if k >= 0)): number
         for number, (p, args) in enumerate(atoms)
     }
-    alignment = reader.graph.alignment
+    alignment = prepared.graph.alignment
     rows = [row.tolist() for block in alignment.variables_in_frame for row in block]
     region_of = {frozenset(row): number for number, row in enumerate(rows)}
     for ground_region in ground_regions:
@@ -259,10 +275,10 @@ class _Alignment:
 
     def __init__(self, answers: Answers, ground_regions: tuple[reference.Region, ...]) -> None:
         self._layout = answers.plan.layout
-        reader = answers.reader
+        prepared = answers.reader.prepared
         self._matches = list(
-            _in_quotient(reader, ground_regions)
-            if isinstance(reader, GroundReader)
+            _in_quotient(prepared, ground_regions)
+            if isinstance(prepared, PreparedGround)
             else _in_lifted_graph(_lifted(answers), ground_regions)
         )
 

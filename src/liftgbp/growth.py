@@ -35,10 +35,10 @@ def grow(run: Callable[[str], Answers]) -> Answers:
             break
         if not chain or _clusters(answers) != _clusters(chain[-1]):
             chain.append(answers)
-            if family.startswith("objects") and not is_trustworthy(answers):
-                end = f"the answer of {family} is not trustworthy"
+            if family.startswith("objects") and not answers.trusted:
+                end = f"the answer of {family} cannot be trusted"
                 break
-    trusted = [answers for answers in chain if is_trustworthy(answers)]
+    trusted = [answers for answers in chain if answers.trusted]
     best = trusted[-1] if trusted else chain[-1]
     return replace(best, growth=tuple(chain), growth_end=end or "one region holds all objects")
 
@@ -48,11 +48,6 @@ def via_of_growth(via: str) -> str:
     if via == "ground":
         raise InputError("regions='auto' grow over classes of objects; use via='lifted'")
     return "lifted" if via == "auto" else via
-
-
-def is_trustworthy(answers: Answers) -> bool:
-    """Whether the solver converged to a point whose entropy is possible."""
-    return answers.solution.converged and answers.verdict.plausible
 
 
 def _families(chain: list[Answers]) -> Iterator[str]:

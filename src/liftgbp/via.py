@@ -1,6 +1,6 @@
 """Two ways lead from a model with evidence to a region graph; this module chooses.
 
-`classes` keeps objects that evidence does not tell apart together and costs what the classes cost,
+`lifted` keeps objects that evidence does not tell apart together and costs what the classes cost,
 whatever their sizes. `ground` writes the conditioned model out and finds afterwards what behaves
 alike; it needs no symmetry in the evidence, but room for all ground atoms.
 """
@@ -19,7 +19,7 @@ from liftgbp.shatter.classes import object_classes
 VIAS = ("auto", "lifted", "ground")
 
 FEW_PARFACTORS = 200
-"""So many parfactors over classes are cheap, whatever grounding would cost."""
+"""Up to this many parfactors over classes are cheap, whatever grounding would cost."""
 
 MOST_ATOMS = 5 * 10**6
 """Domains with more atoms of open predicates than this are not worth grounding."""

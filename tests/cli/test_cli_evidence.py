@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import liftgbp
+from json_rows import probability
 from liftgbp import reference
 from liftgbp.cli.commands import cli
 
@@ -69,7 +70,7 @@ def test_facts_of_a_file(model: Path, facts: Path, via: str) -> None:
     }  # fmt: skip
     assert found["log_z"] == pytest.approx(wanted.log_z)
     marginals = [wanted.marginals[reference.GroundAtom("smokes", (k,))] for k in (1, 2)]
-    assert [row["values"]["true"] for row in found["answers"]] == pytest.approx(
+    assert [probability(row, "true") for row in found["answers"]] == pytest.approx(
         [1.0, *(float(marginal[1]) for marginal in marginals)]
     )
 
@@ -170,7 +171,7 @@ def test_export_and_query_a_network(model: Path, facts: Path, tmp_path: Path, en
     assert found["log_z"] == pytest.approx(wanted.log_z)
     marginal = wanted.marginals[reference.GroundAtom("smokes", (2,))]
     (row,) = found["answers"]
-    assert row["values"] == pytest.approx({"0": float(marginal[0]), "1": float(marginal[1])})
+    assert [probability(row, "0"), probability(row, "1")] == pytest.approx(marginal.tolist())
 
 
 def test_evidence_about_a_network(tmp_path: Path) -> None:
@@ -178,7 +179,7 @@ def test_evidence_about_a_network(tmp_path: Path) -> None:
     network.write_text("MARKOV\n2\n2 2\n1\n2 0 1\n4\n1 2 3 4\n", encoding="utf-8")
     evidence.write_text("1 0 1\n", encoding="utf-8")
     found = run("query", network, "-e", evidence, "-q", "x1", "-q", "x0")
-    assert [row["values"]["1"] for row in found["answers"]] == pytest.approx([4 / 7, 1])
+    assert [probability(row, "1") for row in found["answers"]] == pytest.approx([4 / 7, 1])
 
 
 def test_graph_with_evidence(model: Path, facts: Path) -> None:

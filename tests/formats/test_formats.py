@@ -535,7 +535,7 @@ def test_a_variable_with_one_value_has_it(tmp_path: Path) -> None:
     answers = liftgbp.infer_network(path)
     for single in ("x0", "x2"):
         (row,) = answers.query(single)
-        assert row.values == {"0": 1.0, "1": 0.0}
+        assert row.values == {("0",): 1.0, ("1",): 0.0}
     (row,) = answers.query("x1")
     assert list(row.values.values()) == pytest.approx([1 / 6, 2 / 6, 3 / 6])
     assert answers.log_z == pytest.approx(math.log(6))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from liftgbp import Answer, Answers, Descent, infer, parse, reference
+from liftgbp import Answer, Answers, Descent, ModelBuilder, infer, parse, reference
 from liftgbp.check import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
+from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.query.rows import query_rows
@@ -264,7 +267,7 @@ def test_one_region_with_everything_is_exact_on_random_models(model: Model, thin
         assert list(row.values.values()) == pytest.approx(wanted, abs=1e-9)
 
 
-def only(found: tuple[Answer, ...]) -> dict[str, float]:
+def only(found: tuple[Answer, ...]) -> dict[tuple[str, ...], float]:
     (row,) = found
     return row.values
 
@@ -275,14 +278,19 @@ def test_conditionals() -> None:
     heavy = math.exp(0.7)
     assert only(answers.query("q(x) | p(x)")) == pytest.approx(
         {
-            "false,false": 0.5,
-            "false,true": 1 / (1 + heavy),
-            "true,false": 0.5,
-            "true,true": heavy / (1 + heavy),
+            ("false", "false"): 0.5,
+            ("false", "true"): 1 / (1 + heavy),
+            ("true", "false"): 0.5,
+            ("true", "true"): heavy / (1 + heavy),
         }
     )
     assert only(answers.query("p(x) | p(x)")) == pytest.approx(
-        {"false,false": 1.0, "false,true": 0.0, "true,false": 0.0, "true,true": 1.0}
+        {
+            ("false", "false"): 1.0,
+            ("false", "true"): 0.0,
+            ("true", "false"): 0.0,
+            ("true", "true"): 1.0,
+        }
     )
 
 
@@ -302,32 +310,37 @@ def test_conditionals_given_several_atoms() -> None:
 def test_an_impossible_condition() -> None:
     answers = infer(parse("p(thing)\nq(thing)\n!p(x).\n0.5 p(x) v q(x)"), {"thing": 4})
     (row,) = answers.query("q(x) | p(x)")
-    assert math.isnan(row.values["true,true"])
-    assert row.values["true,false"] == pytest.approx(math.exp(0.5) / (1 + math.exp(0.5)))
-    assert row.as_dict()["values"]["true,true"] is None
+    assert math.isnan(row["true", "true"])
+    assert row["true", "false"] == pytest.approx(math.exp(0.5) / (1 + math.exp(0.5)))
+    listed: Any = row.as_dict()["values"]
+    assert [value["p"] for value in listed if value["assignment"] == ["true", "true"]] == [None]
 
 
 def test_repeated_atoms_agree_surely() -> None:
     answers = infer(parse("p(thing)\n1 p(x)"), {"thing": 4})
     p = math.e / (1 + math.e)
     assert only(answers.query("p(x), p(x)")) == pytest.approx(
-        {"false,false": 1 - p, "false,true": 0, "true,false": 0, "true,true": p}
+        {("false", "false"): 1 - p, ("false", "true"): 0, ("true", "false"): 0, ("true", "true"): p}
     )
-    assert only(answers.query("p(x), p(y), p(x) | x = y"))["true,true,true"] == pytest.approx(p)
+    assert only(answers.query("p(x), p(y), p(x) | x = y"))["true", "true", "true"] == pytest.approx(
+        p
+    )
 
 
 def test_free_atoms_are_uniform_and_independent() -> None:
     text = "p(thing)\nm(thing) : {a, b, c}\nrain\n1 p(x)"
     answers = infer(parse(text), {"thing": 4})
     p = math.e / (1 + math.e)
-    assert only(answers.query("m(x)")) == pytest.approx({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3})
+    assert only(answers.query("m(x)")) == pytest.approx(
+        {("a",): 1 / 3, ("b",): 1 / 3, ("c",): 1 / 3}
+    )
     values = only(answers.query("rain, p(x), m(y) | distinct"))
-    assert values["true,true,b"] == pytest.approx(p / 6)
-    assert values["false,false,a"] == pytest.approx((1 - p) / 6)
-    assert only(answers.query("m(x), p(x)"))["c,true"] == pytest.approx(p / 3)
-    assert only(answers.query("m(x) | p(x)"))["c,true"] == pytest.approx(1 / 3)
-    assert only(answers.query("m(x), m(y) | distinct"))["a,b"] == pytest.approx(1 / 9)
-    assert only(answers.query("m(x), m(x)"))["a,b"] == 0.0
+    assert values["true", "true", "b"] == pytest.approx(p / 6)
+    assert values["false", "false", "a"] == pytest.approx((1 - p) / 6)
+    assert only(answers.query("m(x), p(x)"))["c", "true"] == pytest.approx(p / 3)
+    assert only(answers.query("m(x) | p(x)"))["c", "true"] == pytest.approx(1 / 3)
+    assert only(answers.query("m(x), m(y) | distinct"))["a", "b"] == pytest.approx(1 / 9)
+    assert only(answers.query("m(x), m(x)"))["a", "b"] == 0.0
 
 
 # --- questions that no region answers
@@ -362,7 +375,7 @@ def test_a_refusal_of_atoms_without_arguments() -> None:
     with pytest.raises(QueryError, match="objects:1 would"):
         infer(model).query("rain, wet")
     values = only(infer(model, regions="objects:1").query("rain, wet"))
-    assert values["true,true"] == pytest.approx(math.exp(3) / ((1 + math.e) * (1 + math.exp(2))))
+    assert values["true", "true"] == pytest.approx(math.exp(3) / ((1 + math.e) * (1 + math.exp(2))))
 
 
 def test_belief_propagation_holds_single_formulas_only() -> None:
@@ -408,19 +421,19 @@ def test_wrong_questions(society: Answers, query: str, wanted: tuple[str, str | 
 
 
 def test_marginal_is_the_generic_row(society: Answers) -> None:
-    generic = {row.where: row.values["true"] for row in society.query("friends(x,y)")}
+    generic = {row.where: row["true"] for row in society.query("friends(x,y)")}
     wanted = generic["x != y, x != Anna, y != Anna"]
     assert society.marginal("friends(x,y)") == wanted
     assert society.marginal("friends(Bob,y)") == wanted
     assert society.marginal("friends(Bob,Carl)") == wanted
     assert society.marginal("friends(Anna,y)") == generic["x = Anna, y != Anna"]
-    assert society.marginal("smokes(Anna)") == only(society.query("smokes(Anna)"))["true"]
+    assert society.marginal("smokes(Anna)") == only(society.query("smokes(Anna)"))["true",]
     assert society.marginal("smokes(x)", "false") == pytest.approx(
         1 - society.marginal("smokes(x)")
     )
     moods = [society.marginal("mood(x)", value) for value in ("low", "mid", "high")]
     assert sum(moods) == pytest.approx(1)
-    assert society.marginal("smokes(x), rain", "true,false") > 0
+    assert society.marginal("smokes(x), rain", ("true", "false")) > 0
 
 
 @pytest.mark.parametrize(
@@ -462,3 +475,41 @@ def test_a_marginal_of_different_objects_needs_two_of_them() -> None:
     answers = infer(parse("friends(person, person)\n1 friends(x,y)"), {"person": 1})
     with pytest.raises(QueryError, match="has no row for different unnamed objects"):
         answers.marginal("friends(x,y)")
+
+
+# --- assignments
+
+
+def test_assignments_split_at_the_bar() -> None:
+    model = parse("rain\nwet\nsmokes(person)\n1 rain => wet\n1 smokes(x) ^ wet ^ rain")
+    (row,) = infer(model, {"person": 3}).query("rain ^ smokes(x) | wet")
+    assert (row.atoms, row.given) == (("rain", "smokes(x)"), ("wet",))
+    assert "false,true | false: " in str(row)
+    total = sum(row[rain, smokes, "true"] for rain, smokes in product(BOOLEAN, repeat=2))
+    assert total == pytest.approx(1)
+
+
+def test_values_with_commas_do_not_collide() -> None:
+    values = ("a", "a,a", "a,a,a", "b")
+    model = (
+        ModelBuilder()
+        .predicate("m", "thing", values=values)
+        .predicate("k", "thing", values=values)
+        .table(["m(x)", "k(x)"], range(1, 17))
+        .build()
+    )
+    (row,) = infer(model, {"thing": 4}).query("m(x) ^ k(x)")
+    assert len(row.values) == 16
+    for k, pair in enumerate(product(values, repeat=2)):
+        assert row[pair] == pytest.approx((1 + k) / 136)
+    listed: Any = row.as_dict()["values"]
+    assert [tuple(value["assignment"]) for value in listed] == list(product(values, repeat=2))
+
+
+def test_unknown_assignments_name_what_is_wanted(society: Answers) -> None:
+    row = society.query("smokes(x)")[0]
+    assert row["true"] == row["true",] == row.values["true",]
+    with pytest.raises(QueryError, match=r"smokes\(Anna\) takes the values false, true, not yes"):
+        row["yes"]
+    with pytest.raises(QueryError, match=r"each of smokes\(x\), rain, as in \('false', 'false'\)"):
+        society.marginal("smokes(x) ^ rain")

@@ -193,7 +193,7 @@ def test_small_differences_that_act_together_are_no_agreement(
 ) -> None:
     """Messages differ by one part in `people` at first, and so many of them act on each atom."""
     answers = infer(parse(text), {"person": people}, solver=Flooding())
-    assert answers.solution.iterations > 20
+    assert answers.result.iterations > 20
     assert answers.marginal(atom) == pytest.approx(mean_field(log_odds), abs=tolerance)
     # Rounding may keep such a run from settling, but nothing grows.
     assert answers.status is not Status.DIVERGED
@@ -266,7 +266,7 @@ def test_fixed_points_of_the_reference(text: str, people: int, regions: str) -> 
 def test_no_factor_at_all(text: str, domain: dict[str, int], wanted: float) -> None:
     answers = infer(parse(text), domain, solver=Flooding())
     assert answers.status is Status.CONVERGED
-    assert answers.solution.iterations == 0
+    assert answers.result.iterations == 0
     assert answers.log_z == pytest.approx(wanted, abs=1e-12)
     assert all(len(set(row.values.values())) == 1 for row in answers.all)
 
@@ -276,7 +276,7 @@ def test_a_single_region_without_messages(damping: float) -> None:
     """Two atoms and one formula: three worlds of weight e, one of weight 1."""
     answers = infer(parse("rain\nwet\n1 rain => wet"), solver=Flooding(damping=damping))
     assert answers.status is Status.CONVERGED
-    assert (answers.solution.iterations, answers.solution.residual) == (0, 0.0)
+    assert (answers.result.iterations, answers.result.residual) == (0, 0.0)
     total = 3 * math.e + 1
     assert answers.log_z == pytest.approx(math.log(total), abs=1e-12)
     assert answers.marginal("wet") == pytest.approx(2 * math.e / total, abs=1e-12)

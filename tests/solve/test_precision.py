@@ -173,7 +173,7 @@ def _independent(rows: list[list[int]]) -> list[list[int]]:
 def joint(answers: Answers, problem: Problem) -> list[float]:
     values = answers.query(problem.query)[0].values
     names = ("false", "true")
-    return [values[",".join(names[v] for v in state)] for state in STATES]
+    return [values[tuple(names[v] for v in state)] for state in STATES]
 
 
 def check(problem: Problem, answers: Answers, weight: float, people: int) -> None:

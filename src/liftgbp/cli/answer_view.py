@@ -130,17 +130,13 @@ def _growth_sheet(growth: dict[str, Any], rows: list[Row]) -> Sheet:
     for step in growth["steps"]:
         found = {_key(row): probability_text(_values(row)[-1][1]) for row in step["answers"]}
         texts = [found.get(_key(row), "") for row in shown]
-        remark = "chosen" if step["chosen"] else "" if _step_trusted(step) else "not trusted"
+        remark = "chosen" if step["chosen"] else "" if step["trusted"] else "not trusted"
         sheet.add(step["family"], log_text(step["log_z"]), *texts, remark)
     return sheet
 
 
 def _key(row: Row) -> tuple[str, str, str]:
     return row["query"], row["atom"], row["where"]
-
-
-def _step_trusted(step: dict[str, Any]) -> bool:
-    return bool(step["status"] == "converged" and step["plausible"])
 
 
 def _minima_sheet(minima: list[dict[str, Any]]) -> Sheet:

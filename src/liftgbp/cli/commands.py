@@ -176,8 +176,7 @@ def query(
             answers.write_all(everything, observed=observed)
     from liftgbp.cli.selection import select_rows, write_result, write_rows
 
-    trust = {"trusted": answers.solution.trusted, "reason": answers.solution.reason}
-    result: dict[str, Any] = {**trust, **answers.as_dict(queries)}
+    result: dict[str, Any] = answers.as_dict(queries)
     result["answers"] = select_rows(result["answers"], sort=sort, top=top, least=least)
     if output is not None and output.endswith(".json"):
         write_result(result, output)
@@ -226,8 +225,10 @@ def graph(
     relational = read_model(model, weights)
     evidence = read_evidence(relational, options)
     with progress_bar() as progress:
-        reader = liftgbp.prepare(relational, sizes, evidence=evidence, progress=progress, **options)
-    result = reader.graph_as_dict()
+        prepared = liftgbp.prepare(
+            relational, sizes, evidence=evidence, progress=progress, **options
+        )
+    result = prepared.graph_as_dict()
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:

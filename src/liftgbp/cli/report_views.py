@@ -95,11 +95,12 @@ def show_check(result: dict[str, Any]) -> None:
 
 
 def _compared_values(row: dict[str, Any]) -> Iterable[tuple[str, float, float | None]]:
-    values = row["lifted"]
-    # The probability of true says everything about a Boolean atom.
-    shown = ["true"] if list(values) == ["false", "true"] else list(values)
-    for value in shown:
-        yield value, values[value], None if row["exact"] is None else row["exact"][value]
+    values = row["values"]
+    if [value["assignment"] for value in values] == [["false"], ["true"]]:
+        # The probability of true says everything about a Boolean atom.
+        values = values[1:]
+    for value in values:
+        yield ",".join(value["assignment"]), value["lifted"], value["exact"]
 
 
 def show_reproduction(reproduction: liftgbp.Reproduction) -> None:

@@ -43,21 +43,14 @@ def probability(row: Row) -> float:
 
 def assignments(row: Row) -> list[tuple[list[str], float | None]]:
     """The values of the atoms of a row, those of given atoms last, with their probabilities."""
-    return [(key.split(","), p) for key, p in row["values"].items()]
+    return [(value["assignment"], value["p"]) for value in row["values"]]
 
 
 def assignment_text(row: Row, values: Sequence[str]) -> str:
     """Values as in the query: those of given atoms follow a bar."""
-    count = _queried(row)
+    count = len(row["atoms"])
     queried, given = (",".join(map(_quoted, part)) for part in (values[:count], values[count:]))
     return f"{queried} | {given}" if given else queried
-
-
-def _queried(row: Row) -> int:
-    queried, bar, _ = row["query"].partition("|")
-    if not bar:
-        return len(assignments(row)[0][0])
-    return int(queried.count("(") or 1 + queried.count("^") + queried.count(","))
 
 
 def _quoted(value: str) -> str:

@@ -19,10 +19,8 @@ from liftgbp.arrays import Floats
 from liftgbp.counting.peaks import Weighed
 from liftgbp.counting.points import Base, CountedModel
 from liftgbp.counting.space import Counts
-from liftgbp.plan import Plan
-from liftgbp.query import Answers, ClassReader
+from liftgbp.query import Answers, ClassReader, PreparedLifted
 from liftgbp.query.lookup import joint_table
-from liftgbp.regions import LiftedRegionGraph
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.counted import Cell
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
@@ -84,13 +82,9 @@ class _Group:
 
 @dataclass(frozen=True, eq=False)
 class MixedReader(ClassReader):
-    """Reads all visited counts at once; the beliefs that it is handed do not matter.
+    """Reads all visited counts at once; `prepared` is the model at the most likely counts."""
 
-    `graph` and `plan` are those of the most likely counts.
-    """
-
-    graph: LiftedRegionGraph
-    plan: Plan
+    prepared: PreparedLifted
     counted: CountedModel
     weighed: Weighed
 
@@ -99,11 +93,7 @@ class MixedReader(ClassReader):
         """The normal form before counts split its classes."""
         return self.counted.counted.base
 
-    def graph_as_dict(self) -> dict[str, object]:
-        """The region graph of the most likely counts for JSON."""
-        return self.graph.as_dict()
-
-    def joint(self, atoms: Sequence[ObjAtom], log_beliefs: Floats) -> Floats:
+    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms: the mean over counts, and over where objects lie."""
         objects = sorted(objects_of(atoms))
         table = np.zeros([self.normal.ranges[predicate] for predicate, _ in atoms])

@@ -30,7 +30,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
-from liftgbp.query import Answers, LiftedReader
+from liftgbp.query import Answers, PreparedLifted
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, CountedShattering, NormalModel, Shattering
 from liftgbp.solve import Solver, SolverChoice, Status, as_solver
@@ -146,8 +146,7 @@ class _Summer:
     def _plain(self) -> Answers:
         graph = build_regions(self._shattering.normal(), self._regions)
         plan = compile_plan(graph)
-        reader = LiftedReader(graph, plan)
-        return Answers(reader, self._solver(plan), 0.0)
+        return Answers.of(PreparedLifted(graph, plan), self._solver(plan))
 
     def _candidates(self) -> list[str]:
         """Unary Boolean predicates in the factors, without those that another one settles."""
@@ -219,7 +218,7 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Sum
         points=(),
     )
     sum_over = CountSum(tuple(names), weighed.visited, peak_texts(model, weighed), untrusted)
-    reader = MixedReader(base.graph, base.plan, model, weighed)
+    reader = MixedReader(PreparedLifted(base.graph, base.plan), model, weighed)
     return SummedAnswers(reader, solution, 0.0, sum_over=sum_over)
 
 
@@ -251,7 +250,7 @@ def with_reason(answers: Answers, reason: str) -> SummedAnswers:
         return replace(answers, sum_over=replace(answers.sum_over, reason=reason))
     return SummedAnswers(
         answers.reader,
-        answers.solution,
+        answers.result,
         answers.seconds,
         growth=answers.growth,
         growth_end=answers.growth_end,

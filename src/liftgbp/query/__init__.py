@@ -4,16 +4,26 @@ Knows atoms, regions and beliefs; knows nothing of iteration. The reader of grou
 imported from its own file, by those who need it.
 """
 
-from liftgbp.query.answers import Answer, Answers
-from liftgbp.query.reader import ClassReader, LiftedReader, Reader, pattern_text
-from liftgbp.query.stacks import query_all
+from liftgbp.query.answer import Answer, query_all
+from liftgbp.query.answers import Answers, Result
+from liftgbp.query.readers import (
+    ClassReader,
+    LiftedReader,
+    Prepared,
+    PreparedLifted,
+    Reader,
+    pattern_text,
+)
 
 __all__ = [
     "Answer",
     "Answers",
     "ClassReader",
     "LiftedReader",
+    "Prepared",
+    "PreparedLifted",
     "Reader",
+    "Result",
     "pattern_text",
     "query_all",
 ]

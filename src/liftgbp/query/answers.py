@@ -7,55 +7,64 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from typing import Protocol
 
-import numpy as np
-
-from liftgbp.errors import InputError, QueryError, checked_path, checked_texts, wrong_type
+from liftgbp.errors import (
+    InputError,
+    InternalError,
+    QueryError,
+    checked_path,
+    checked_texts,
+    wrong_type,
+)
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan
+from liftgbp.query.answer import Answer, query_all, read_row
 from liftgbp.query.every_atom import write_every_atom
-from liftgbp.query.lookup import conditional_table
-from liftgbp.query.reader import LiftedReader, Reader
-from liftgbp.query.rows import Row
-from liftgbp.regions import LiftedRegionGraph, RegionGraph
+from liftgbp.query.readers import Prepared, Reader, Via
+from liftgbp.regions import RegionGraph
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.signature import objects_of
 from liftgbp.solve import Point, Solution, Status, Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One row of an answer.
+class Result(Protocol):
+    """What answers need to know of a run: how it ended, and how far it can be trusted."""
 
-    `values` gives a probability for each value of the atom or, for several atoms, for each
-    combination of values joined by commas in the order of the atoms. Given an impossible condition
-    a probability is NaN. `count` is how many ground atoms (or groundings) the row stands for;
-    `example` is one of them.
-    """
+    @property
+    def solver(self) -> str:
+        """The name of the solver."""
 
-    query: str
-    atom: str
-    where: str
-    count: int
-    values: dict[str, float]
-    example: str = ""
+    @property
+    def status(self) -> Status:
+        """How the run ended."""
 
-    def as_dict(self) -> dict[str, object]:
-        """The row for JSON; undefined probabilities are `None`."""
-        values = {key: None if math.isnan(p) else p for key, p in self.values.items()}
-        return {
-            "query": self.query,
-            "atom": self.atom,
-            "where": self.where,
-            "count": self.count,
-            "example": self.example,
-            "values": values,
-        }
+    @property
+    def iterations(self) -> int:
+        """How many iterations it took."""
 
-    def __str__(self) -> str:
-        values = "  ".join(f"{key}: {p:.6f}" for key, p in self.values.items())
-        return f"{self.atom}{f' [{self.where}]' if self.where else ''}  {values}"
+    @property
+    def residual(self) -> float:
+        """How far the beliefs are from a stationary point."""
+
+    @property
+    def log_z(self) -> float:
+        """The log partition function."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is known about the best point."""
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """The stationary points that were found, the best first."""
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the numbers can be used."""
+
+    @property
+    def reason(self) -> str:
+        """Why they cannot, and what to try; empty if they can."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,30 +76,30 @@ class Answers:
     """
 
     reader: Reader
-    solution: Solution
+    result: Result
     seconds: float
     growth: tuple[Answers, ...] = ()
     growth_end: str = ""
 
     @classmethod
-    def lifted(cls, graph: LiftedRegionGraph, plan: Plan, solution: Solution) -> Answers:
-        """The answers of a run on the region graph of a model in normal form."""
-        return cls(LiftedReader(graph, plan), solution, 0.0)
+    def of(cls, prepared: Prepared, solution: Solution, seconds: float = 0.0) -> Answers:
+        """The answers that a solution of a prepared model gives."""
+        return cls(prepared.reader(solution.log_beliefs), solution, seconds)
 
     @property
     def graph(self) -> RegionGraph:
         """The region graph that messages were passed on."""
-        return self.reader.graph
+        return self.reader.prepared.graph
 
     @property
     def plan(self) -> Plan:
         """The arrays that the solver ran on."""
-        return self.reader.plan
+        return self.reader.prepared.plan
 
     @property
-    def via(self) -> str:
-        """How the region graph was found: over `classes` of objects, or on the `ground`."""
-        return self.reader.via
+    def via(self) -> Via:
+        """How the region graph was found: `lifted` over classes of objects, or `ground`."""
+        return self.reader.prepared.via
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{sort}={size}" for sort, size in self.sizes.items())
@@ -110,22 +119,32 @@ class Answers:
     @property
     def log_z(self) -> float:
         """The log partition function by the Kikuchi free energy."""
-        return self.solution.log_z
+        return self.result.log_z
 
     @property
     def status(self) -> Status:
-        """Whether the numbers can be trusted, with advice."""
-        return self.solution.status
+        """How the run ended."""
+        return self.result.status
 
     @property
     def verdict(self) -> Verdict:
-        """How far the best solution can be trusted."""
-        return self.solution.verdict
+        """What is known about the best solution."""
+        return self.result.verdict
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the numbers can be used."""
+        return self.result.trusted
+
+    @property
+    def reason(self) -> str:
+        """Why the numbers cannot be used, and what to try; empty if they can."""
+        return self.result.reason
 
     @property
     def minima(self) -> tuple[Point, ...]:
         """The stationary points of the free energy that descent found, the best first."""
-        return self.solution.points
+        return self.result.points
 
     def at(self, point: Point) -> Answers:
         """The answers of one stationary point alone.
@@ -140,14 +159,17 @@ class Answers:
             if not isinstance(point, Point):
                 raise wrong_type("point", "one of answers.minima", point)
             raise InputError("the point is none of answers.minima; those of other runs do not fit")
+        if not isinstance(self.result, Solution):
+            raise InternalError(f"{type(self.result).__name__} has points of its own")
         solution = replace(
-            self.solution,
+            self.result,
             log_beliefs=point.log_beliefs,
             log_z=point.log_z,
             residual=point.verdict.residual,
             judged=point.verdict,
         )
-        return replace(self, solution=solution)
+        reader = self.reader.prepared.reader(point.log_beliefs)
+        return replace(self, reader=reader, result=solution)
 
     def query(self, text: str) -> tuple[Answer, ...]:
         """The rows that answer a query.
@@ -159,14 +181,12 @@ class Answers:
         friends(x,x) [x = y]  false: 0.500000  true: 0.500000
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
-        rows = self.reader.rows(text)
-        # The row with most objects comes first: the regions that its error asks for hold them all.
-        widest_first = sorted(rows, key=lambda row: -len(objects_of((*row.atoms, *row.given))))
-        answers = {row: self._answer(text, row) for row in widest_first}
-        return tuple(answers[row] for row in rows)
+        return query_all(text, [self.reader])[0]
 
-    def marginal(self, atom: str, value: str = "true") -> float:
+    def marginal(self, atom: str, value: str | tuple[str, ...] = "true") -> float:
         """The probability that an atom has a value, for different objects without names.
+
+        Several atoms have a tuple of values.
 
         >>> import liftgbp
         >>> model = liftgbp.parse("smokes(person)\\n1.0 smokes(x)")
@@ -176,12 +196,10 @@ class Answers:
         rows = [row for row in self.reader.rows(atom) if row.generic]
         if len(rows) != 1:
             raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
-        values = self._answer(atom, rows[0]).values
-        if not isinstance(value, str):
-            raise wrong_type("value", "text", value)
-        if value not in values:
-            raise QueryError(f"{atom} takes the values {', '.join(values)}, not {value}")
-        return values[value]
+        (answer,) = read_row(atom, rows[0], [self.reader])
+        if not isinstance(value, str | tuple):
+            raise wrong_type("value", "text, or a tuple with a text for each atom", value)
+        return answer[value]
 
     @cached_property
     def all(self) -> tuple[Answer, ...]:
@@ -192,21 +210,7 @@ class Answers:
     def all_with_examples(self) -> Iterator[tuple[Answer, ObjAtom]]:
         """The answers for every predicate, each with one of the atoms it stands for."""
         for text, row in self.reader.rows_of_everything():
-            yield self._answer(text, row), row.atoms[0]
-
-    def _answer(self, text: str, row: Row) -> Answer:
-        atoms = (*row.atoms, *row.given)
-        try:
-            table = self.reader.joint(atoms, self.solution.log_beliefs)
-        except QueryError as error:
-            where = f" where {row.where}" if row.where else ""
-            raise QueryError(f"no region holds {row.text}{where}: {error.message}") from None
-        if row.given:
-            table = conditional_table(table[None], len(row.given))[0]
-        keys = map(",".join, product(*map(self.reader.values, atoms)))
-        # Rounding makes some probabilities larger than one.
-        values = dict(zip(keys, np.minimum(table.ravel(), 1.0).tolist(), strict=True))
-        return Answer(text, row.text, row.where, row.count, values, row.example)
+            yield read_row(text, row, [self.reader])[0], row.atoms[0]
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -233,16 +237,18 @@ class Answers:
         counts, all atoms of closed predicates) are left out unless `observed` is true.
         """
         file = checked_path("path", path)
-        write_every_atom(self.reader, self.solution.log_beliefs, file, observed=observed)
+        write_every_atom(self.reader, file, observed=observed)
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
-        solution = self.solution
+        result = self.result
         queries = checked_texts("queries", queries)
         rows = self._rows(queries)
         return {
             "model": self.model.name,
             "domains": self.sizes,
+            "trusted": self.trusted,
+            "reason": self.reason,
             "evidence": self._evidence_as_dict(),
             "regions": {
                 "family": str(self.graph.family),
@@ -251,19 +257,19 @@ class Answers:
                 "ground_regions": self.graph.ground_regions,
             },
             "solver": {
-                "name": solution.solver,
-                "status": solution.status.value,
-                "advice": solution.reason,
-                "iterations": solution.iterations,
-                "residual": _finite(solution.residual),
+                "name": result.solver,
+                "status": result.status.value,
+                "advice": result.reason,
+                "iterations": result.iterations,
+                "residual": _finite(result.residual),
                 "seconds": self.seconds,
             },
-            "verdict": solution.verdict.as_dict(),
+            "verdict": result.verdict.as_dict(),
             "minima": [
                 {"log_z": _finite(p.log_z), "weight": p.weight, **p.verdict.as_dict()}
-                for p in solution.points
+                for p in result.points
             ],
-            "log_z": _finite(solution.log_z),
+            "log_z": _finite(result.log_z),
             "notes": list(self.notes),
             "answers": [row.as_dict() for row in rows],
             **({"growth": self._growth_as_dict(queries)} if self.growth else {}),
@@ -277,9 +283,10 @@ class Answers:
             "steps": [
                 {
                     "family": str(step.graph.family),
-                    "chosen": step.solution is self.solution,
+                    "chosen": step.result is self.result,
                     "status": step.status.value,
-                    "plausible": step.verdict.plausible,
+                    "trusted": step.trusted,
+                    "reason": step.reason,
                     "log_z": _finite(step.log_z),
                     "seconds": step.seconds,
                     "answers": [row.as_dict() for row in step._rows_if_any(queries)],

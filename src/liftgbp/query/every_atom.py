@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints
+from liftgbp.arrays import Bools, Ints
 from liftgbp.errors import CapacityError
 from liftgbp.evidence import Relation
 from liftgbp.files import Schema, check_writable, whole_file, write_table
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.writer import object_text
-from liftgbp.query.reader import Reader
+from liftgbp.query.readers import Reader
 
 EXTENSIONS = (".csv", ".parquet")
 SCHEMA: Schema = {
@@ -31,9 +31,7 @@ AT_ONCE = 10**5
 """Atoms whose marginals are read as one batch."""
 
 
-def write_every_atom(
-    reader: Reader, log_beliefs: Floats, path: Path, *, observed: bool = False
-) -> None:
+def write_every_atom(reader: Reader, path: Path, *, observed: bool = False) -> None:
     """Write the marginal of each ground atom: one row per value, of Boolean ones only for true.
 
     Atoms whose value evidence states are left out unless `observed` asks for them.
@@ -42,7 +40,7 @@ def write_every_atom(
     atoms = _Atoms(reader, observed)
     atoms.check_count()
     with whole_file(path) as unfinished:
-        write_table(unfinished, SCHEMA, atoms.rows(log_beliefs))
+        write_table(unfinished, SCHEMA, atoms.rows())
 
 
 class _Atoms:
@@ -51,8 +49,7 @@ class _Atoms:
     def __init__(self, reader: Reader, with_observed: bool) -> None:
         self._reader = reader
         self._with_observed = with_observed
-        evidence = reader.evidence
-        self._closed = evidence.closed
+        self._closed = reader.evidence.closed
         # All atoms of a closed predicate are observed: those that are not listed are false.
         self._predicates = [
             (number, predicate)
@@ -70,7 +67,7 @@ class _Atoms:
                 f"{MOST_ATOMS:.0e}); ask for single ones with a query"
             )
 
-    def rows(self, log_beliefs: Floats) -> Iterator[tuple[str, str, str, float, bool]]:
+    def rows(self) -> Iterator[tuple[str, str, str, float, bool]]:
         """The rows of the table."""
         for number, predicate in self._predicates:
             shape = self._shape(predicate)
@@ -86,7 +83,7 @@ class _Atoms:
                     continue
                 flat, seen = batch[wanted], seen[wanted]
                 objects = np.unravel_index(flat, shape) if shape else ()
-                tables = self._reader.marginals(number, objects, log_beliefs).tolist()
+                tables = self._reader.marginals(number, objects).tolist()
                 atoms = self._texts(predicate, objects)
                 for atom, table, known in zip(atoms, tables, seen.tolist(), strict=True):
                     for k, value in shown:
@@ -113,8 +110,7 @@ class _Atoms:
     @cached_property
     def _facts(self) -> dict[str, Relation]:
         """The atoms that facts and counts of known objects state."""
-        evidence = self._reader.evidence
-        return evidence.facts(self._reader.sizes)
+        return self._reader.evidence.facts(self._reader.sizes)
 
     def _texts(self, predicate: Predicate, objects: Sequence[Ints]) -> Iterator[str]:
         if not predicate.sorts:

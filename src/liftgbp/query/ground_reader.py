@@ -14,12 +14,11 @@ from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.grounding import AtomTable, atom_names
 from liftgbp.model.ast import applied
-from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.writer import object_text
 from liftgbp.plan import Plan
 from liftgbp.query.lookup import repeat_axes
-from liftgbp.query.reader import pattern_text
+from liftgbp.query.readers import Prepared, Reader, Via, pattern_text
 from liftgbp.query.rows import Row, query_rows
 from liftgbp.shatter import NormalModel, shatter
 from liftgbp.shatter.normal import ObjAtom
@@ -29,27 +28,64 @@ NOBODY = -1
 
 
 @dataclass(frozen=True, eq=False)
-class GroundReader:
+class PreparedGround(Prepared):
+    """The quotient of a ground network, with its plan and what its variables are."""
+
+    graph: QuotientGraph
+    plan: Plan
+    known: Evidence
+    domains: dict[str, int]
+    atoms: AtomTable
+
+    @property
+    def evidence(self) -> Evidence:
+        """What is known."""
+        return self.known
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+        return self.domains
+
+    @property
+    def via(self) -> Via:
+        """From the ground model."""
+        return "ground"
+
+    def reader(self, log_beliefs: Floats) -> GroundReader:
+        """What reads the answers to queries off beliefs."""
+        return GroundReader(self, log_beliefs)
+
+    def graph_as_dict(self) -> dict[str, object]:
+        """The region graph for JSON; each region is described by one of those it stands for."""
+        names = atom_names(self.atoms, self.model)
+        atoms = [[names[v] for v, _ in region.cluster] for region in self.graph.regions]
+        return {
+            "model": self.model.name,
+            "domains": self.sizes,
+            **self.graph.described(atoms),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class GroundReader(Reader):
     """Reads the quotient of a ground network.
 
     Atoms are (predicate, ((sort, object), ...)) by numbers, and the object may be `NOBODY`.
     """
 
-    graph: QuotientGraph
-    plan: Plan
-    evidence: Evidence
-    sizes: dict[str, int]
-    atoms: AtomTable
+    prepared: PreparedGround
+    log_beliefs: Floats
 
     @property
-    def via(self) -> str:
-        """On the ground."""
-        return "ground"
+    def graph(self) -> QuotientGraph:
+        """The region graph."""
+        return self.prepared.graph
 
     @property
-    def model(self) -> Model:
-        """The model, with all objects that evidence names."""
-        return self.evidence.model
+    def atoms(self) -> AtomTable:
+        """Which ground atom each variable is."""
+        return self.prepared.atoms
 
     # --- rows
 
@@ -183,32 +219,33 @@ class GroundReader:
 
     # --- distributions
 
-    def joint(self, atoms: Sequence[ObjAtom], log_beliefs: Floats) -> Floats:
+    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution by the belief of a region that holds the atoms."""
         different = list(dict.fromkeys(atoms))
         ground = [(predicate, [o for _, o in args]) for predicate, args in different]
         variable = [self._variable_of.get((predicate, *objects)) for predicate, objects in ground]
         inside = [k for k, v in enumerate(variable) if v is not None]
         outside = [k for k, v in enumerate(variable) if v is None]
-        table = self._region_table([v for v in variable if v is not None], log_beliefs)
+        table = self._region_table([v for v in variable if v is not None])
         for k in outside:
             table = np.multiply.outer(table, self._outside(*ground[k]))
         table = table.transpose(np.argsort([*inside, *outside]))
         places = [different.index(atom) for atom in atoms]
         return np.asarray(repeat_axes(table[None], places)[0])
 
-    def _region_table(self, variables: Sequence[int], log_beliefs: Floats) -> Floats:
+    def _region_table(self, variables: Sequence[int]) -> Floats:
         if not variables:
             return np.ones(())
         found = self.graph.where(variables)
         if found is None:
             raise QueryError("its atoms lie in no common region")
         region, axes = found
-        belief = np.exp(self.plan.layout.full_table(region, log_beliefs, missing=-np.inf))
+        layout = self.prepared.plan.layout
+        belief = np.exp(layout.full_table(region, self.log_beliefs, missing=-np.inf))
         table = belief.sum(axis=tuple(k for k in range(belief.ndim) if k not in axes))
         return np.asarray(table.transpose([sorted(axes).index(axis) for axis in axes]))
 
-    def marginals(self, predicate: int, objects: Sequence[Ints], log_beliefs: Floats) -> Floats:
+    def marginals(self, predicate: int, objects: Sequence[Ints]) -> Floats:
         """The marginals of ground atoms, one array of objects per argument."""
         own = self._plain.predicates[predicate]
         sizes = [self.sizes[sort] for sort in own.sorts]
@@ -220,7 +257,7 @@ class GroundReader:
         kinds, first, kind = np.unique(
             self.graph.alignment.atom_kind[variables], return_index=True, return_inverse=True
         )
-        tables = [self._region_table([variable], log_beliefs) for variable in variables[first]]
+        tables = [self._region_table([variable]) for variable in variables[first]]
         if len(kinds):
             place, found = _places(keys, _keys(args.T, sizes))
             result[found] = np.array(tables)[kind.ravel()[place[found]]]
@@ -229,16 +266,6 @@ class GroundReader:
             place, found = _places(keys, _keys(relation.args.T, sizes))
             result[found] = np.eye(size)[relation.values[place[found]]]
         return result
-
-    def graph_as_dict(self) -> dict[str, object]:
-        """The region graph for JSON; each region is described by one of those it stands for."""
-        names = atom_names(self.atoms, self.model)
-        atoms = [[names[v] for v, _ in region.cluster] for region in self.graph.regions]
-        return {
-            "model": self.model.name,
-            "domains": self.sizes,
-            **self.graph.described(atoms),
-        }
 
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values of the atom's predicate."""

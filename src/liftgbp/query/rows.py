@@ -27,7 +27,8 @@ class Row:
 
     atoms: tuple[ObjAtom, ...]
     given: tuple[ObjAtom, ...]
-    text: str
+    atom_texts: tuple[str, ...]
+    given_texts: tuple[str, ...]
     where: str
     count: int
     example: str
@@ -37,6 +38,11 @@ class Row:
     """The placeholders of the constants in the query, with their numbers in their sorts."""
     counted: Count = ONCE
     """The count as a function of the class sizes."""
+
+    @property
+    def text(self) -> str:
+        """All atoms in words."""
+        return _joined(self.atom_texts, self.given_texts)
 
 
 def query_rows(query: Query, normal: NormalModel) -> list[Row]:
@@ -59,6 +65,10 @@ def groups_with_same_rows(query: Query, every: Sequence[NormalModel]) -> list[li
         sizes = tuple(min(size, most) for size in normal.class_sizes)
         groups.setdefault(sizes, []).append(k)
     return list(groups.values())
+
+
+def _joined(atoms: Sequence[str], given: Sequence[str]) -> str:
+    return " | ".join(part for part in (" ^ ".join(atoms), ", ".join(given)) if part)
 
 
 class _Rows:
@@ -133,7 +143,8 @@ class _Rows:
         return Row(
             atoms=tuple(self._ground(atom, way) for atom in self._query.atoms),
             given=tuple(self._ground(atom, way) for atom in self._query.given),
-            text=self._text(names),
+            atom_texts=self._texts(self._query.atoms, names),
+            given_texts=self._texts(self._query.given, names),
             where=", ".join(self._conditions(way, names)),
             count=counted.at(self._normal.class_sizes),
             counted=counted,
@@ -161,17 +172,16 @@ class _Rows:
         first: dict[Obj, str] = {}
         return {v: self._name_of.get(obj) or first.setdefault(obj, v) for v, obj in way.items()}
 
-    def _text(self, names: Mapping[str, str]) -> str:
-        def word(atom: Atom) -> str:
+    @staticmethod
+    def _texts(atoms: Sequence[Atom], names: Mapping[str, str]) -> tuple[str, ...]:
+        def text(atom: Atom) -> str:
             args = [
                 names[t.name] if isinstance(t, Variable) else constant_text(t.name)
                 for t in atom.args
             ]
             return applied(atom.predicate, args)
 
-        text = " ^ ".join(map(word, self._query.atoms))
-        given = ", ".join(map(word, self._query.given))
-        return f"{text} | {given}" if given else text
+        return tuple(map(text, atoms))
 
     def _conditions(self, way: Mapping[str, Obj], names: Mapping[str, str]) -> Iterator[str]:
         for v, name in names.items():
@@ -212,7 +222,7 @@ class _Rows:
     def _example(self, way: Mapping[str, Obj]) -> str:
         """The atoms of the query over objects of the row."""
         names = {v: self._name_of.get(obj) or self._examples(obj) for v, obj in way.items()}
-        return self._text(names)
+        return _joined(self._texts(self._query.atoms, names), self._texts(self._query.given, names))
 
     def _examples(self, obj: Obj) -> str:
         """A member of the class that is no constant of the query."""

@@ -18,7 +18,7 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.model.model import Model, check_model, finite_value
-from liftgbp.query import Answer, LiftedReader, pattern_text, query_all
+from liftgbp.query import Answer, PreparedLifted, Reader, pattern_text, query_all
 from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import TABLE_CAP, NormalModel, resize, shatter
 from liftgbp.solve import Solution, SolverChoice, as_solver
@@ -53,13 +53,13 @@ class SweepRow:
 
     def records(self) -> Iterator[dict[str, object]]:
         """The row in long form, one record per value."""
-        for value, probability in self.answer.values.items():
+        for assignment, probability in self.answer.values.items():
             yield {
                 **self.point.as_dict(),
                 "query": self.answer.query,
                 "atom": self.answer.atom,
                 "where": self.answer.where,
-                "value": value,
+                "value": self.answer.assignment_text(assignment),
                 "probability": probability,
                 "log_z": self.log_z,
                 "status": self.status,
@@ -109,7 +109,7 @@ def sweep(
     >>> import liftgbp
     >>> model = liftgbp.parse("s(person)\\n$w = 1\\n$w/|person| s(x) <=> s(y) | x != y")
     >>> result = liftgbp.sweep(model, sizes={"person": [10, 1000]}, weights={"w": [0.5, 1.0]})
-    >>> [round(row.answer.values["true"], 3) for row in result.rows]
+    >>> [round(row.answer["true"], 3) for row in result.rows]
     [0.5, 0.5, 0.5, 0.5]
     """
     check_model(model)
@@ -133,7 +133,10 @@ def sweep(
         found: dict[int, list[SweepRow]] = {}
         for members in by_layout(prepared):
             solutions = solve_series(chosen, [prepared[k].plan for k in members])
-            readers = [LiftedReader(prepared[k].graph, prepared[k].plan) for k in members]
+            readers = [
+                PreparedLifted(prepared[k].graph, prepared[k].plan).reader(solution.log_beliefs)
+                for k, solution in zip(members, solutions, strict=True)
+            ]
             own = _rows([batch[k] for k in members], readers, solutions, asked)
             found |= zip(members, own, strict=True)
         finished = [row for k in range(len(batch)) for row in found[k]]
@@ -198,16 +201,15 @@ class _NormalForms:
 
 def _rows(
     points: Sequence[SweepPoint],
-    readers: Sequence[LiftedReader],
+    readers: Sequence[Reader],
     solutions: Sequence[Solution],
     queries: Sequence[str],
 ) -> Iterator[list[SweepRow]]:
     """The rows of each point, for points with one layout."""
-    beliefs = [solution.log_beliefs for solution in solutions]
-    by_query = [query_all(query, readers, beliefs) for query in queries]
+    by_query = [query_all(query, readers) for query in queries]
     for k, (point, solution) in enumerate(zip(points, solutions, strict=True)):
         # Regions that share nothing have one solution, and need no search for it.
-        alone = not readers[k].plan.layout.message_entries
+        alone = not readers[k].prepared.plan.layout.message_entries
         minima = 1 if alone else sum(1 for one in solution.points if one.weight > 0)
         yield [
             SweepRow(point, answer, solution.log_z, solution.status.value, minima)

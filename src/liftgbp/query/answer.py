@@ -1,0 +1,147 @@
+"""One row of an answer, and how rows are read off the beliefs of one run or of many."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from liftgbp.errors import InternalError, QueryError
+from liftgbp.model.parser import parse_query
+from liftgbp.query.lookup import conditional_table
+from liftgbp.query.readers import LiftedReader, Reader, joints
+from liftgbp.query.rows import Row, groups_with_same_rows
+from liftgbp.signature import objects_of
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One row of an answer.
+
+    `atoms` are the atoms that were asked for, `given` those of the condition; `atom` is the text of
+    both together. `values` gives a probability for each assignment: a tuple with one value for each
+    of `atoms`, then one for each of `given`. Under an impossible condition a probability is NaN.
+    `count` is how many ground atoms (or groundings) the row stands for; `example` is one of them.
+
+    >>> row = Answer("p ^ q", "p ^ q", ("p", "q"), (), "", 1, {("true", "false"): 0.25})
+    >>> row["true", "false"]
+    0.25
+    """
+
+    query: str
+    atom: str
+    atoms: tuple[str, ...]
+    given: tuple[str, ...]
+    where: str
+    count: int
+    values: dict[tuple[str, ...], float]
+    example: str = ""
+
+    def __getitem__(self, assignment: str | tuple[str, ...]) -> float:
+        """The probability of an assignment; for a single atom, its value will do."""
+        key = (assignment,) if isinstance(assignment, str) else assignment
+        if key not in self.values:
+            if len(next(iter(self.values))) == 1:
+                values = ", ".join(value for (value,) in self.values)
+                raise QueryError(f"{self.atom} takes the values {values}, not {assignment}")
+            names = ", ".join((*self.atoms, *self.given))
+            raise QueryError(
+                f"{self.atom} has no assignment {assignment!r}; give a value for each of {names}, "
+                f"as in {next(iter(self.values))!r}"
+            )
+        return self.values[key]
+
+    def assignment_text(self, assignment: tuple[str, ...]) -> str:
+        """An assignment in words, split at the bar as the query is.
+
+        >>> Answer("p | q", "p | q", ("p",), ("q",), "", 1, {}).assignment_text(("true", "false"))
+        'true | false'
+        """
+        asked, given = assignment[: len(self.atoms)], assignment[len(self.atoms) :]
+        return " | ".join(",".join(part) for part in (asked, given) if part)
+
+    def as_dict(self) -> dict[str, object]:
+        """The row for JSON; undefined probabilities are `None`."""
+        return {
+            "query": self.query,
+            "atom": self.atom,
+            "atoms": list(self.atoms),
+            "given": list(self.given),
+            "where": self.where,
+            "count": self.count,
+            "example": self.example,
+            "values": [
+                {"assignment": list(key), "p": None if math.isnan(p) else p}
+                for key, p in self.values.items()
+            ],
+        }
+
+    def __str__(self) -> str:
+        values = "  ".join(
+            f"{self.assignment_text(key)}: {p:.6f}" for key, p in self.values.items()
+        )
+        return f"{self.atom}{f' [{self.where}]' if self.where else ''}  {values}"
+
+
+def query_all(text: str, readers: Sequence[Reader]) -> list[tuple[Answer, ...]]:
+    """The rows that answer a query, for one run or for many runs with one layout.
+
+    What belongs to the query alone is looked up once, and beliefs are read as a batch.
+    """
+    found: dict[int, tuple[Answer, ...]] = {}
+    for members in _with_same_rows(text, readers):
+        group = [readers[k] for k in members]
+        rows = group[0].rows(text)
+        # The row with most objects comes first: the regions that its error asks for hold them all.
+        widest_first = sorted(rows, key=lambda row: -len(objects_of((*row.atoms, *row.given))))
+        by_row = {row: read_row(text, row, group) for row in widest_first}
+        found |= zip(members, zip(*(by_row[row] for row in rows), strict=True), strict=True)
+    return [found[k] for k in range(len(readers))]
+
+
+def _with_same_rows(text: str, readers: Sequence[Reader]) -> list[list[int]]:
+    if len(readers) == 1:
+        return [[0]]
+    return groups_with_same_rows(parse_query(text), [r.normal for r in _lifted(readers)])
+
+
+def _lifted(readers: Sequence[Reader]) -> list[LiftedReader]:
+    lifted = [reader for reader in readers if isinstance(reader, LiftedReader)]
+    if len(lifted) < len(readers):
+        raise InternalError("only runs over classes of objects are read as a batch")
+    return lifted
+
+
+def read_row(text: str, row: Row, readers: Sequence[Reader]) -> list[Answer]:
+    """One row of a query, which all readers have in common, read off the beliefs of each."""
+    atoms = (*row.atoms, *row.given)
+    try:
+        if len(readers) == 1:
+            tables, counts = readers[0].joint(atoms)[None], [row.count]
+        else:
+            tables = joints(_lifted(readers), atoms)
+            counts = [row.counted.at(r.normal.class_sizes) for r in _lifted(readers)]
+    except QueryError as error:
+        where = f" where {row.where}" if row.where else ""
+        raise QueryError(f"no region holds {row.text}{where}: {error.message}") from None
+    if row.given:
+        tables = conditional_table(tables, len(row.given))
+    keys = list(product(*map(readers[0].values, atoms)))
+    # Rounding makes some probabilities larger than one.
+    probabilities = np.minimum(tables.reshape(len(readers), -1), 1.0).tolist()
+    return [
+        Answer(
+            text,
+            row.text,
+            row.atom_texts,
+            row.given_texts,
+            row.where,
+            count,
+            dict(zip(keys, own, strict=True)),
+            row.example,
+        )
+        for count, own in zip(counts, probabilities, strict=True)
+    ]

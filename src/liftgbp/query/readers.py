@@ -1,0 +1,236 @@
+"""How answers read a region graph: which rows a query has, and where their atoms are.
+
+A prepared model and beliefs make a reader, which owns both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from liftgbp.arrays import Floats, Ints
+from liftgbp.errors import QueryError
+from liftgbp.evidence import Evidence
+from liftgbp.model.ast import Predicate, applied
+from liftgbp.model.model import Model
+from liftgbp.model.parser import parse_query
+from liftgbp.plan import Plan
+from liftgbp.query.lookup import joint_table
+from liftgbp.query.preview import preview
+from liftgbp.query.rows import Row, query_rows
+from liftgbp.regions import LiftedRegionGraph, RegionGraph
+from liftgbp.shatter.normal import NormalModel, ObjAtom
+
+VARIABLE_NAMES = ("x", "y", "z", "u", "w")
+
+Via: TypeAlias = Literal["lifted", "ground"]
+
+
+class Prepared(ABC):
+    """A model that is ready to be solved: its region graph and its plan.
+
+    `print` shows both as small tables.
+    """
+
+    graph: RegionGraph
+    """The region graph that messages are passed on."""
+
+    plan: Plan
+    """The arrays that solvers run on."""
+
+    @property
+    @abstractmethod
+    def evidence(self) -> Evidence:
+        """What is known, with the model whose sorts name all objects that evidence names."""
+
+    @property
+    @abstractmethod
+    def via(self) -> Via:
+        """How the region graph was found: over classes of objects, or from the ground model."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+
+    @property
+    def model(self) -> Model:
+        """The model, with all objects that evidence names."""
+        return self.evidence.model
+
+    @abstractmethod
+    def reader(self, log_beliefs: Floats) -> Reader:
+        """What reads the answers to queries off beliefs."""
+
+    @abstractmethod
+    def graph_as_dict(self) -> dict[str, object]:
+        """The region graph for JSON, with atoms in words."""
+
+    def __str__(self) -> str:
+        return preview(self.graph_as_dict(), self.via, self.plan)
+
+
+class Reader(ABC):
+    """Reads beliefs: which rows a query has, and the distributions of their atoms."""
+
+    prepared: Prepared
+
+    @property
+    def model(self) -> Model:
+        """The model that was asked, with all objects that evidence names."""
+        return self.prepared.model
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+        return self.prepared.sizes
+
+    @property
+    def evidence(self) -> Evidence:
+        """What was known."""
+        return self.prepared.evidence
+
+    @abstractmethod
+    def rows(self, query: str) -> list[Row]:
+        """The rows that answer a query."""
+
+    @abstractmethod
+    def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
+        """The rows of a query for each predicate, with its text."""
+
+    @abstractmethod
+    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
+        """The joint distribution of atoms of a row, one axis per atom."""
+
+    @abstractmethod
+    def values(self, atom: ObjAtom) -> tuple[str, ...]:
+        """The values that an atom takes."""
+
+    @abstractmethod
+    def marginals(self, predicate: int, objects: Sequence[Ints]) -> Floats:
+        """For ground atoms of a predicate, one array of objects per argument, their marginals."""
+
+
+class ClassReader(Reader):
+    """Reads atoms of a model in normal form, whose objects come in classes."""
+
+    @property
+    @abstractmethod
+    def normal(self) -> NormalModel:
+        """The normal form whose classes the rows of queries are about."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """What was known."""
+        return self.normal.evidence
+
+    @property
+    def model(self) -> Model:
+        """The model, with all objects that evidence names."""
+        return self.normal.model
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+        return self.normal.sizes
+
+    def rows(self, query: str) -> list[Row]:
+        """One row per way in which the variables coincide, and per class of objects."""
+        rows = query_rows(parse_query(query), self.normal)
+        if not rows:
+            raise QueryError(f"no objects satisfy the restrictions of {query}")
+        return rows
+
+    def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
+        """The rows of a query for each predicate, with its text."""
+        for predicate in self.model.predicates.values():
+            text = pattern_text(predicate)
+            yield from ((text, row) for row in query_rows(parse_query(text), self.normal))
+
+    def values(self, atom: ObjAtom) -> tuple[str, ...]:
+        """The values of the atom's predicate."""
+        return self.normal.predicates[atom[0]].values
+
+    def marginals(self, predicate: int, objects: Sequence[Ints]) -> Floats:
+        """One marginal per pattern of classes and equalities, for all atoms that have it."""
+        sorts = self.normal.predicates[predicate].sorts
+        homes = [self.normal.class_index[s].of_all(o) for s, o in zip(sorts, objects, strict=True)]
+        pairs = [(j, k) for j in range(len(sorts)) for k in range(j) if sorts[j] == sorts[k]]
+        columns = [*homes, *(objects[j] == objects[k] for j, k in pairs)]
+        table = np.column_stack(columns).astype(np.int64) if columns else np.zeros((1, 0), np.int64)
+        _, first, pattern = np.unique(table, axis=0, return_index=True, return_inverse=True)
+
+        def atom(k: int) -> ObjAtom:
+            return predicate, tuple(
+                (int(h[k]), int(o[k])) for h, o in zip(homes, objects, strict=True)
+            )
+
+        return np.array([self.joint([atom(k)]) for k in first])[pattern.ravel()]
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedLifted(Prepared):
+    """The region graph of a model in normal form, with its plan."""
+
+    graph: LiftedRegionGraph
+    plan: Plan
+
+    @property
+    def evidence(self) -> Evidence:
+        """What is known."""
+        return self.graph.normal.evidence
+
+    @property
+    def via(self) -> Via:
+        """Over classes of objects."""
+        return "lifted"
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+        return self.graph.normal.sizes
+
+    def reader(self, log_beliefs: Floats) -> LiftedReader:
+        """What reads the answers to queries off beliefs."""
+        return LiftedReader(self, log_beliefs)
+
+    def graph_as_dict(self) -> dict[str, object]:
+        """The region graph for JSON."""
+        return self.graph.as_dict()
+
+
+@dataclass(frozen=True, eq=False)
+class LiftedReader(ClassReader):
+    """Reads the region graph of a model in normal form."""
+
+    prepared: PreparedLifted
+    log_beliefs: Floats
+
+    @property
+    def normal(self) -> NormalModel:
+        """The normal form that the graph was built from."""
+        return self.prepared.graph.normal
+
+    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
+        """The joint distribution by the belief of a region that holds the atoms."""
+        return np.asarray(joints([self], atoms)[0])
+
+
+def joints(readers: Sequence[LiftedReader], atoms: Sequence[ObjAtom]) -> Floats:
+    """The joint distributions of atoms in many runs with one layout, read as a batch."""
+    graph, layout = readers[0].prepared.graph, readers[0].prepared.plan.layout
+    beliefs = np.exp([reader.log_beliefs for reader in readers])
+    return joint_table(atoms, graph, layout, beliefs)
+
+
+def pattern_text(predicate: Predicate) -> str:
+    """A query for all atoms of a predicate."""
+    names = [
+        VARIABLE_NAMES[k] if k < len(VARIABLE_NAMES) else f"x{k}"
+        for k in range(len(predicate.sorts))
+    ]
+    return applied(predicate.name, names)
