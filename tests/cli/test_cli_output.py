@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,32 @@ def test_files_of_joint_answers(tmp_path: Path) -> None:
     }
     # 10^24 pairs are beyond 64 bits.
     assert str(found.types[4]) == "DOUBLE"
+
+
+def test_given_atoms_follow_the_bar() -> None:
+    text = "rain\nwet\nsmokes(a)\n1 rain ^ wet ^ smokes(x)"
+    arguments = ["query", "-", "-n", "a=3", "-q", "rain ^ smokes(x) | wet"]
+    result = CliRunner().invoke(cli, arguments, input=text, standalone_mode=False)
+    shown = re.findall(r"│ (\w+,\w+ \| \w+) +│ (\d.\d+) │", result.stdout)
+    values = ("false", "true")
+    assert [key for key, _ in shown] == [
+        f"{a},{b} | {c}" for a in values for b in values for c in values
+    ]
+    for given in values:
+        total = sum(float(p) for key, p in shown if key.endswith(f"| {given}"))
+        assert total == pytest.approx(1, abs=1e-5)
+
+
+def test_values_with_commas_stay_apart() -> None:
+    text = 'c(a) : {"x", "x,y"}\nd(a) : {"x", "y,x"}\n1 c(u) = x ^ d(u) = x'
+
+    def values(query: str) -> list[str]:
+        arguments = ["query", "-", "-n", "a=2", "-q", query, "-o", "-"]
+        result = CliRunner().invoke(cli, arguments, input=text, standalone_mode=False)
+        return [record["value"] for record in records(result.stdout)]
+
+    assert values("c(u) ^ d(u)") == ["x,x", 'x,"y,x"', '"x,y",x', '"x,y","y,x"']
+    assert values("c(u)") == ["x", "x,y"]
 
 
 def test_sweeps_to_standard_output(tmp_path: Path) -> None:

@@ -93,7 +93,9 @@ def _records(rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
         boolean = [values for values, _ in every] == [["false"], ["true"]]
         for values, p in every[boolean:]:
             lead = (row[name] for name in ("query", "atom", "where", "example", "count"))
-            yield *lead, assignment_text(row, values), p
+            # A single value is as in the model; several are joined so that none can be confused.
+            text = values[0] if len(values) == 1 else assignment_text(row, values)
+            yield *lead, text, p
 
 
 def print_records(records: Sequence[dict[str, Any]]) -> None:
