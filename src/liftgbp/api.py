@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from liftgbp.errors import (
@@ -29,7 +30,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Prepared, PreparedLifted
 from liftgbp.query.rows import query_rows
 from liftgbp.regions import build_regions
-from liftgbp.shatter import TABLE_CAP, shatter
+from liftgbp.shatter import TABLE_CAP, NormalModel, Shattering, shatter
 from liftgbp.solve import Solver, SolverChoice, as_solver
 from liftgbp.via import choose_via
 
@@ -82,6 +83,11 @@ def infer(
             "counts are summed over classes of objects; use via='lifted' with sum_over"
         )
 
+    @cache
+    def normal() -> NormalModel:
+        # All families of regions that grow share the classes of objects and the normal form.
+        return shatter(model, sizes, evidence=known, table_cap=table_cap)
+
     def answer(family: str, way: str, counted: Sequence[str] = counted) -> Answers:
         if counted:
             from liftgbp.counting import sum_over_counts
@@ -97,15 +103,18 @@ def infer(
                 progress=progress,
             )
         started = time.perf_counter()
-        prepared = prepare(
-            model,
-            sizes,
-            evidence=known,
-            via=way,
-            regions=family,
-            table_cap=table_cap,
-            progress=progress,
-        )
+        if regions == AUTO:
+            prepared = _lifted(normal(), family, progress)
+        else:
+            prepared = prepare(
+                model,
+                sizes,
+                evidence=known,
+                via=way,
+                regions=family,
+                table_cap=table_cap,
+                progress=progress,
+            )
         return _solved(prepared, chosen_solver, started, progress)
 
     if regions != AUTO:
@@ -177,10 +186,14 @@ def prepare(
     sums over parents  4
     """
     known = _checked(model, evidence, regions, table_cap, progress)
-    if choose_via(via, known, sizes, regions) == "ground":
+    objects = choose_via(via, known, sizes, regions)
+    if objects is None:
         return _ground(known, sizes, regions, table_cap, progress)
     progress("shattering", 0, 1)
-    normal = shatter(model, sizes, evidence=known, table_cap=table_cap)
+    return _lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)
+
+
+def _lifted(normal: NormalModel, regions: str, progress: Progress) -> Prepared:
     progress("building regions", 0, 1)
     graph = build_regions(normal, regions)
     progress("compiling", 0, 1)

@@ -1,8 +1,8 @@
 """Two ways lead from a model with evidence to a region graph; this module chooses.
 
-`lifted` keeps objects that evidence does not tell apart together and costs what the classes cost,
-whatever their sizes. `ground` writes the conditioned model out and finds afterwards what behaves
-alike; it needs no symmetry in the evidence, but room for all ground atoms.
+`lifted` keeps objects together that evidence does not tell apart; its cost depends on how many
+classes there are, not on their sizes. `ground` writes out the conditioned model and then finds what
+behaves alike; it needs no symmetry in the evidence, but memory for all ground atoms.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Evidence
 from liftgbp.model.scopes import free_variables
-from liftgbp.shatter.classes import object_classes
+from liftgbp.shatter import ObjectClasses, object_classes
 
 VIAS = ("auto", "lifted", "ground")
 
@@ -25,22 +25,28 @@ MOST_ATOMS = 5 * 10**6
 """Domains with more atoms of open predicates than this are not worth grounding."""
 
 
-def choose_via(name: str, evidence: Evidence, sizes: Mapping[str, int] | None, regions: str) -> str:
-    """How the region graph is found; `auto` is `lifted` if classes are few or atoms too many."""
+def choose_via(
+    name: str, evidence: Evidence, sizes: Mapping[str, int] | None, regions: str
+) -> ObjectClasses | None:
+    """The classes of objects to lift over, or `None` to go through the ground.
+
+    `auto` is `lifted` if classes are few, or if there are too many atoms to ground.
+    """
     if not isinstance(name, str) or name not in VIAS:
         raise InputError(f"unknown via {name!r}; choose among {', '.join(VIAS)}")
-    if name != "auto":
-        return name
-    if not evidence or regions not in ("intersections", "bethe", "subsets"):
-        return "lifted"
-    domain_sizes = evidence.domain_sizes(sizes)
+    if name == "ground":
+        return None
+    must_lift = not evidence or regions not in ("intersections", "bethe", "subsets")
     try:
-        classes, _ = object_classes(evidence, domain_sizes)
+        objects = object_classes(evidence, sizes)
     except CapacityError:
-        return "ground"
-    per_sort = Counter(c.sort for c in classes)
+        if name == "lifted" or must_lift:
+            raise
+        return None
+    per_sort = Counter(c.sort for c in objects.classes)
     few = _ways(evidence, per_sort) <= FEW_PARFACTORS
-    return "lifted" if few or _open_atoms(evidence, domain_sizes) > MOST_ATOMS else "ground"
+    too_large = _open_atoms(evidence, objects.sizes) > MOST_ATOMS
+    return objects if name == "lifted" or must_lift or few or too_large else None
 
 
 def _ways(evidence: Evidence, per_sort: Mapping[str, int]) -> int:

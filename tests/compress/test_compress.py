@@ -416,7 +416,7 @@ def test_marginals_of_all_variables(ground: reference.GroundModel, family: str) 
     expected = reference.ground_regions(ground, family)
     lifted = next(Flooding().iterates(plan))
     beliefs = next(reference.iterates(expected))
-    regions, axes = graph.alignment.home
+    regions, axes = graph.alignment.smallest_holder
     kinds = graph.alignment.kind[regions]
     for variable, atom in enumerate(touched_atoms(ground)):
         table = np.exp(plan.layout.full_table(kinds[variable], lifted, missing=-np.inf))

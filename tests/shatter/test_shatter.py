@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
+from importlib import import_module
 from itertools import permutations, product
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
+import liftgbp
 from liftgbp import parse, reference
 from liftgbp.errors import (
     CapacityError,
@@ -20,6 +22,7 @@ from liftgbp.errors import (
     SizeError,
     Span,
 )
+from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Constant, Rule, Sort, Variable
 from liftgbp.model.model import Model
 from liftgbp.reference import GroundAtom
@@ -38,23 +41,23 @@ thorough = settings(max_examples=100, deadline=None, suppress_health_check=list(
 def objects_of_classes(normal: NormalModel) -> list[list[int]]:
     """Per class the objects of the reference: constants by position, then everybody else."""
     objects = []
-    for home in normal.classes:
-        names = normal.model.constants(home.sort)
-        if home.constant is not None:
-            objects.append([names.index(home.constant)])
+    for cls in normal.classes:
+        names = normal.model.constants(cls.sort)
+        if cls.constant is not None:
+            objects.append([names.index(cls.constant)])
         else:
-            taken = [names.index(name) for name in normal.model.mentioned[home.sort]]
-            objects.append([k for k in range(normal.sizes[home.sort]) if k not in taken])
+            taken = [names.index(name) for name in normal.model.mentioned[cls.sort]]
+            objects.append([k for k in range(normal.sizes[cls.sort]) if k not in taken])
     return objects
 
 
 def placements(parfactor: NormalParfactor, objects: list[list[int]]) -> Iterator[dict[Obj, int]]:
     """All ways to put different objects for the placeholders; a set of them counts once."""
     holders = sorted({obj for _, args in parfactor.atoms for obj in args})
-    class_index = sorted({home for home, _ in holders})
-    members = [[obj for obj in holders if obj[0] == home] for home in class_index]
+    classes = sorted({cls for cls, _ in holders})
+    members = [[obj for obj in holders if obj[0] == cls] for cls in classes]
     for choice in product(
-        *(permutations(objects[h], len(m)) for h, m in zip(class_index, members, strict=True))
+        *(permutations(objects[h], len(m)) for h, m in zip(classes, members, strict=True))
     ):
         placed = {
             obj: image
@@ -243,8 +246,8 @@ def test_no_atom_is_idle_and_no_class_overflows(model: Model, domain: dict[str, 
         for axis in range(parfactor.log_table.ndim):
             slices = np.moveaxis(parfactor.log_table, axis, 0)
             assert not all(np.array_equal(slices[0], other) for other in slices)
-        for home, index in {obj for _, args in parfactor.atoms for obj in args}:
-            assert index < normal.class_sizes[home]
+        for cls, index in {obj for _, args in parfactor.atoms for obj in args}:
+            assert index < normal.class_sizes[cls]
 
 
 def test_tables_are_read_only() -> None:
@@ -300,8 +303,8 @@ def test_classes_come_from_mentioned_constants(
 def test_the_class_of_a_named_object() -> None:
     model = parse("person = {Anna, Bob, Carl}\np(person)\n1 p(Bob)")
     normal = shatter(model, {"person": 9})
-    class_index = [normal.class_of_constant("person", name) for name in ("Anna", "Bob", "Carl")]
-    assert [normal.classes[home].constant for home in class_index] == [None, "Bob", None]
+    classes = [normal.class_of_constant("person", name) for name in ("Anna", "Bob", "Carl")]
+    assert [normal.classes[cls].constant for cls in classes] == [None, "Bob", None]
 
 
 def test_variables_that_left_are_counted_exactly() -> None:
@@ -453,3 +456,25 @@ def test_contradiction_needs_two_objects() -> None:
 def test_sizes_must_hold_the_constants() -> None:
     with pytest.raises(SizeError, match="names 2 of its objects"):
         shatter(parse("r(person, person)\n1 r(Anna, Bob)"), {"person": 1})
+
+
+# --- classes of objects
+
+
+@pytest.mark.parametrize("regions", ["intersections", "auto"])
+@pytest.mark.parametrize("facts", ["", "smokes(Anna)\nfriends(Bob, Carl)"])
+def test_classes_are_found_once_per_run(
+    facts: str, regions: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = parse("friends(person, person)\nsmokes(person)\n1 friends(x,y) ^ smokes(x)")
+    evidence = liftgbp.parse_evidence(model, facts)
+    module = import_module("liftgbp.shatter.classes")
+    facts_of, seen = module._Facts, []
+
+    def counted(evidence: Evidence) -> object:
+        seen.append(evidence)
+        return facts_of(evidence)
+
+    monkeypatch.setattr(module, "_Facts", counted)
+    liftgbp.infer(model, {"person": 6}, evidence=evidence, regions=regions)
+    assert len(seen) == 1

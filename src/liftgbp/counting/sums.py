@@ -32,7 +32,13 @@ from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, PreparedLifted
 from liftgbp.regions import build_regions
-from liftgbp.shatter import TABLE_CAP, CountedShattering, NormalModel, Shattering
+from liftgbp.shatter import (
+    TABLE_CAP,
+    CountedShattering,
+    NormalModel,
+    Shattering,
+    object_classes,
+)
 from liftgbp.solve import Solver, SolverChoice, Status, as_solver
 
 AUTO = "auto"
@@ -69,7 +75,9 @@ def sum_over_counts(
     """
     started = time.perf_counter()
     chosen = as_solver(solver)
-    shattering = Shattering(Evidence.of(model, evidence), sizes, table_cap=table_cap)
+    shattering = Shattering(
+        object_classes(Evidence.of(model, evidence), sizes), table_cap=table_cap
+    )
     names = tuple(dict.fromkeys(checked_texts("sum_over", predicates)))
     if AUTO in names and len(names) > 1:
         raise InputError("sum over auto alone, or over predicates that you name")

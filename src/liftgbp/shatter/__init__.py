@@ -3,6 +3,7 @@
 Knows constraints, equalities and classes; knows nothing of clusters and messages.
 """
 
+from liftgbp.shatter.classes import ObjectClasses, object_classes
 from liftgbp.shatter.counted import CountedNormal, CountedShattering
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjectClass
 from liftgbp.shatter.shattering import TABLE_CAP, Shattering, resize, shatter
@@ -15,7 +16,9 @@ __all__ = [
     "NormalParfactor",
     "Obj",
     "ObjectClass",
+    "ObjectClasses",
     "Shattering",
+    "object_classes",
     "resize",
     "shatter",
 ]

@@ -37,22 +37,34 @@ Fact: TypeAlias = tuple[str, tuple[tuple[str, int], ...], int]
 """A predicate, the objects (sort, number) that it is about, and a value."""
 
 
-def object_classes(
-    evidence: Evidence, sizes: Mapping[str, int]
-) -> tuple[tuple[ObjectClass, ...], dict[str, ClassIndex]]:
-    """The classes of all sorts, and for each sort which objects belong where.
+@dataclass(frozen=True, eq=False, slots=True)
+class ObjectClasses:
+    """The classes of all objects of a model, under evidence about it and over domains of some size.
 
-    Constants that rules mention come first, each alone; then objects that evidence tells apart,
-    then all others together.
+    `index` says for each sort which object belongs to which class.
+    """
+
+    evidence: Evidence
+    sizes: dict[str, int]
+    classes: tuple[ObjectClass, ...]
+    index: Mapping[str, ClassIndex]
+
+
+def object_classes(evidence: Evidence, sizes: Mapping[str, int] | None = None) -> ObjectClasses:
+    """The classes of the objects of all sorts.
+
+    Of each sort, constants that rules mention come first, each alone; then objects that evidence
+    tells apart, then all others together.
     """
     facts = _Facts(evidence)
+    domain_sizes = evidence.domain_sizes(sizes)
     classes: list[ObjectClass] = []
-    class_index: dict[str, ClassIndex] = {}
-    for sort, size in sizes.items():
+    index: dict[str, ClassIndex] = {}
+    for sort, size in domain_sizes.items():
         own = _SortClasses(sort, size, len(classes), facts)
         classes += own.classes
-        class_index[sort] = own.class_index
-    return tuple(classes), class_index
+        index[sort] = own.class_index
+    return ObjectClasses(evidence, domain_sizes, tuple(classes), index)
 
 
 class _Facts:

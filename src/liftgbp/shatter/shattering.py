@@ -20,7 +20,7 @@ from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.scopes import free_variables, quantified_variables
 from liftgbp.shatter.assignments import assignments, falling, rule_admits
-from liftgbp.shatter.classes import object_classes
+from liftgbp.shatter.classes import ObjectClasses, object_classes
 from liftgbp.shatter.normal import (
     SOFT,
     ClassIndex,
@@ -60,7 +60,7 @@ def shatter(
     check_model(model)
     known = Evidence.of(model, evidence)
     checked_number("table_cap", table_cap, least=1)
-    return Shattering(known, sizes, table_cap=table_cap).normal()
+    return Shattering(object_classes(known, sizes), table_cap=table_cap).normal()
 
 
 class Shattering:
@@ -69,17 +69,11 @@ class Shattering:
     Its own classes are those that rules and evidence tell apart; they may be split further.
     """
 
-    def __init__(
-        self,
-        evidence: Evidence,
-        sizes: Mapping[str, int] | None = None,
-        *,
-        table_cap: int = TABLE_CAP,
-    ) -> None:
-        self.evidence = evidence
+    def __init__(self, objects: ObjectClasses, *, table_cap: int = TABLE_CAP) -> None:
+        self.evidence = evidence = objects.evidence
         self.model = evidence.model
-        self.sizes = evidence.domain_sizes(sizes)
-        self.classes, self.class_index = object_classes(evidence, self.sizes)
+        self.sizes = objects.sizes
+        self.classes, self.class_index = objects.classes, objects.index
         self.observations, self.soft = Observations(), tuple[NormalParfactor, ...]()
         if evidence:
             self.observations = observed(evidence, self.classes, self.class_index, self.sizes)
@@ -192,11 +186,10 @@ def resize(normal: NormalModel, sizes: Mapping[str, int] | None = None) -> Norma
     >>> large.class_sizes, large.parfactors is small.parfactors
     ((1000000000,), True)
     """
-    domain_sizes = normal.model.domain_sizes(sizes)
-    classes, class_index = object_classes(normal.evidence, domain_sizes)
-    if not _only_counts_change(normal, classes):
-        return shatter(normal.model, sizes, table_cap=normal.table_cap)
-    return replace(normal, sizes=domain_sizes, classes=classes, class_index=class_index)
+    objects = object_classes(normal.evidence, sizes)
+    if not _only_counts_change(normal, objects.classes):
+        return Shattering(objects, table_cap=normal.table_cap).normal()
+    return replace(normal, sizes=objects.sizes, classes=objects.classes, class_index=objects.index)
 
 
 def _only_counts_change(normal: NormalModel, classes: tuple[ObjectClass, ...]) -> bool:
