@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from collections.abc import Callable
@@ -84,6 +85,17 @@ def refused() -> list[str]:
 def test_broken_values_are_refused(make: Callable[[], object]) -> None:
     with pytest.raises(InternalError):
         make()
+
+
+def test_no_invariant_is_an_assert_statement() -> None:
+    """Those vanish under `python -O`."""
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in sorted(Path(liftgbp.__file__).parent.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assert)
+    ]
+    assert not found
 
 
 def test_checks_stay_on_under_python_o() -> None:
