@@ -13,7 +13,9 @@ import duckdb
 import pytest
 from click.testing import CliRunner, Result
 
+import liftgbp
 from liftgbp.cli.commands import cli
+from liftgbp.cli.selection import assignment_text, assignments
 
 MODELS = Path(__file__).parent.parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
@@ -137,6 +139,16 @@ def test_values_with_commas_stay_apart() -> None:
 
     assert values("c(u) ^ d(u)") == ["x,x", 'x,"y,x"', '"x,y",x', '"x,y","y,x"']
     assert values("c(u)") == ["x", "x,y"]
+
+
+@pytest.mark.parametrize("query", ["c(u)", "c(u) ^ d(u)", "c(u) | d(u)"])
+def test_assignments_read_the_same_in_python(query: str) -> None:
+    text = 'c(a) : {"x", "x,y"}\nd(a) : {"x y", "y,x"}\n1 c(u) = x ^ d(u) = "y,x"'
+    (answer,) = liftgbp.infer(liftgbp.parse(text), {"a": 2}).query(query)
+    row = answer.as_dict()
+    assert [assignment_text(row, values) for values, _ in assignments(row)] == [
+        answer.assignment_text(values) for values in answer.values
+    ]
 
 
 def test_sweeps_to_standard_output(tmp_path: Path) -> None:

@@ -47,7 +47,9 @@ def assignments(row: Row) -> list[tuple[list[str], float | None]]:
 
 
 def assignment_text(row: Row, values: Sequence[str]) -> str:
-    """Values as in the query: those of given atoms follow a bar."""
+    """Values as `Answer.assignment_text` writes them: those of given atoms follow a bar."""
+    if len(values) == 1:
+        return values[0]
     count = len(row["atoms"])
     queried, given = (",".join(map(_quoted, part)) for part in (values[:count], values[count:]))
     return f"{queried} | {given}" if given else queried
@@ -93,9 +95,7 @@ def _records(rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
         boolean = [values for values, _ in every] == [["false"], ["true"]]
         for values, p in every[boolean:]:
             lead = (row[name] for name in ("query", "atom", "where", "example", "count"))
-            # A single value is as in the model; several are joined so that none can be confused.
-            text = values[0] if len(values) == 1 else assignment_text(row, values)
-            yield *lead, text, p
+            yield *lead, assignment_text(row, values), p
 
 
 def print_records(records: Sequence[dict[str, Any]]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -57,11 +59,16 @@ class Answer:
     def assignment_text(self, assignment: tuple[str, ...]) -> str:
         """An assignment in words, split at the bar as the query is.
 
-        >>> Answer("p | q", "p | q", ("p",), ("q",), "", 1, {}).assignment_text(("true", "false"))
-        'true | false'
+        Among several values, one that could be taken for two is in quotes.
+
+        >>> row = Answer("p | q", "p | q", ("p",), ("q",), "", 1, {})
+        >>> row.assignment_text(("true", "false")), row.assignment_text(("a,b", "c"))
+        ('true | false', '"a,b" | c')
         """
+        if len(assignment) == 1:
+            return assignment[0]
         asked, given = assignment[: len(self.atoms)], assignment[len(self.atoms) :]
-        return " | ".join(",".join(part) for part in (asked, given) if part)
+        return " | ".join(",".join(map(_quoted, part)) for part in (asked, given) if part)
 
     def as_dict(self) -> dict[str, object]:
         """The row for JSON; undefined probabilities are `None`."""
@@ -84,6 +91,11 @@ class Answer:
             f"{self.assignment_text(key)}: {p:.6f}" for key, p in self.values.items()
         )
         return f"{self.atom}{f' [{self.where}]' if self.where else ''}  {values}"
+
+
+def _quoted(value: str) -> str:
+    plain = re.fullmatch(r"[^\s,|\"]+", value)
+    return value if plain else json.dumps(value, ensure_ascii=False)
 
 
 def query_all(text: str, readers: Sequence[Reader]) -> list[tuple[Answer, ...]]:
