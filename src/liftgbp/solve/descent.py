@@ -137,7 +137,7 @@ class _Run:
         self.b = starts.copy()
         self.step = newton_step(energy, starts)
         self.value = energy.value(starts)
-        self.settled = self.accepted = np.zeros(len(starts), dtype=bool)
+        self.settled = np.zeros(len(starts), dtype=bool)
         self.trace: list[Floats] = [self.value]
         self.iterations = np.zeros(len(starts), dtype=np.int64)
         self._stuck = np.zeros(len(starts), dtype=bool)
@@ -165,9 +165,6 @@ class _Run:
         flattest = np.maximum(self.step.flattest, own.zero_curvature)
         allowed = np.maximum(tol, own.settled_rounding / flattest)
         self.settled = self.step.residual <= allowed
-        at_rest = self.step.slope >= -own.at_rest
-        near = np.where(at_rest, own.acceptable_at_rest, own.acceptable)
-        self.accepted = self.step.residual <= np.maximum(allowed, near)
 
     def _advance(self, moving: Ints) -> None:
         """One step of every point that still moves, as long as its free energy falls."""
@@ -208,8 +205,7 @@ class _Run:
         """Stop points that lead nowhere.
 
         Those are points that stay where the entropy is impossible, since counting numbers
-        over-count there, points that no longer get lower though far from the end, and points far
-        behind the first minimum of the same problem.
+        over-count there, and points far behind the first minimum of the same problem.
         """
         limits = self._tolerances
         entropy, most = self.energy.entropy(self.b), self.energy.largest_entropy
@@ -221,18 +217,7 @@ class _Run:
         first = limits.patience * (self.iterations[self.settled] + 1)
         np.minimum.at(slowest, own, np.maximum(first, limits.least_patience))
         late = iteration >= slowest[self._problem]
-        self._stuck |= (self._astray >= limits.most_astray) | self._stalled() | late
-
-    def _stalled(self) -> NDArray[np.bool_]:
-        own = self._tolerances
-        cheap = len(self.energy.consistent.matrix) <= own.decomposed_equations
-        if cheap or len(self.trace) <= own.stalled_iterations:
-            return np.zeros(len(self.b), dtype=bool)
-        fallen = self.trace[-1 - own.stalled_iterations] - self.value
-        least = own.stalled / np.array(self.energy.scale, dtype=float)
-        # Over large domains rounding hides what a point still has to fall.
-        little = (fallen < least) & (least > own.rounding)
-        return np.asarray((self.step.residual > own.longest_step) & little)
+        self._stuck |= (self._astray >= limits.most_astray) | late
 
     def _join(self) -> None:
         """Leave points to others that go to the same minimum and are lower."""
@@ -268,7 +253,7 @@ class _Run:
                 outer=self.b[row],
                 value=float(self.value[row]),
                 step=self.step.row(row),
-                settled=bool(self.accepted[row]),
+                settled=bool(self.settled[row]),
                 iterations=int(self.iterations[start]),
                 trace=tuple(trace),
             )

@@ -20,8 +20,8 @@ from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import classify, is_possible
 
 REMEDY = (
-    "try a sum over counts (sum_over='auto', --sum-over auto), other regions "
-    "(regions='auto', --regions auto), or smaller weights"
+    "try other regions (regions='auto', --regions auto) or a sum over counts (sum_over='auto', "
+    "--sum-over auto)"
 )
 
 
@@ -56,9 +56,9 @@ class End:
     def unsettled(self) -> str:
         """Why it is not stationary, in words; empty if it is."""
         if not self.settled:
-            return "the descent has not settled"
+            return "descent stopped before it reached a minimum of the free energy"
         if self.falls_inwards:
-            return "the free energy falls away from beliefs that rounding made zero"
+            return "rounding made beliefs zero that should not be"
         return ""
 
 
@@ -223,7 +223,7 @@ def _point(
         free_energy, entropy = closer.polished.free_energy, float(closer.polished.entropy)
         step, unsettled, precise = closer.step, "", True
     elif closer is not None and residual > tolerances.same:
-        unsettled = "decimal arithmetic does not confirm the point"
+        unsettled = "rounding hides the way to a minimum of the free energy"
     beliefs = end.energy.consistent.all_entries(outer)
     log_z = float(Decimal(plan.log_offset) - free_energy)
     verdict = classify(

@@ -108,30 +108,12 @@ class Tolerances:
     """The most iterations in a row that a point may have an impossible entropy: counting numbers
     over-count there, and F falls without end (CH, FS over objects:3)."""
 
-    stalled: float = 1e-7
-    """A point whose steps must be cut short is given up if F has fallen by less than this in
-    `stalled_iterations`: rounding of tiny beliefs hides the direction (FS over objects:4)."""
-
-    stalled_iterations: int = 4
-    """See `stalled`."""
-
     together: float = 0.02
     """Points whose next steps lead this near to each other, in proportion, are on the way to the
     same minimum; one of them is followed. Halves the time of models with many starts."""
 
     together_curvature: float = 1e-8
     """Only where all curvatures exceed this: on flatter ground rounding decides where steps go."""
-
-    acceptable: float = 1e-8
-    """A point that cannot be improved further is settled if a step would change no belief by more
-    than this, in proportion."""
-
-    at_rest: float = 1e-16
-    """A point whose scaled free energy would fall by less than this only changes in beliefs too
-    tiny to matter."""
-
-    acceptable_at_rest: float = 1e-6
-    """Such a point is settled if a step would change no belief by more than this."""
 
     worth_following: float = 0.1
     """Points of a neighbouring problem are starts if a step there would have changed no belief by
