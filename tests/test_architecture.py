@@ -29,7 +29,7 @@ ALLOWED = {
     "regions": {"errors", "arrays", "model", "shatter", "signature"},
     "compress": {"errors", "arrays", "progress", "grounding", "regions", "signature"},
     "plan": {"errors", "arrays", "model", "regions"},
-    "solve": {"errors", "arrays", "plan"},
+    "solve": {"errors", "arrays", "progress", "plan"},
     "query": ENGINE | GROUND | {"files"},
     "reference": {"errors", "arrays", "model", "evidence"},
     "via": NORMAL,

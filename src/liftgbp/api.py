@@ -134,7 +134,7 @@ def infer(
 
 
 def _solved(prepared: Prepared, solver: Solver, started: float, progress: Progress) -> Answers:
-    solution = solver(prepared.plan, lambda done, total: progress("solving", done, total))
+    solution = solver(prepared.plan, progress)
     return Answers.of(prepared, solution, time.perf_counter() - started)
 
 

@@ -207,9 +207,9 @@ def test_one_column_per_start() -> None:
 
 
 def test_progress_is_reported() -> None:
-    seen: list[tuple[int, int]] = []
+    seen: list[tuple[str, int, int]] = []
     solution = Descent(iterations=7)(plan_of(FRIENDS_SMOKERS, 10), lambda *s: seen.append(s))
-    assert seen == [(k, 7) for k in range(1, solution.iterations + 1)]
+    assert seen == [("descending", k, 7) for k in range(1, solution.iterations + 1)]
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,9 @@ def test_results_are_read_only() -> None:
 
 
 def test_progress_is_reported_before_each_update() -> None:
-    seen: list[tuple[int, int]] = []
+    seen: list[tuple[str, int, int]] = []
     solution = Flooding(iterations=7)(plan_of(TRANSITIVE, 6), lambda *step: seen.append(step))
-    assert seen == [(k, 7) for k in range(1, 8)]
+    assert seen == [("passing messages", k, 7) for k in range(1, 8)]
     assert solution.iterations == 7
 
 

@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 
 from liftgbp.errors import InputError, wrong_type
 from liftgbp.plan import Layout, Plan
+from liftgbp.progress import Progress, silent
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
-from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution
 from liftgbp.solve.starts import number_of_starts
 from liftgbp.solve.verdict import is_small

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
+from liftgbp.progress import Progress, silent
 from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
 from liftgbp.solve.mean_field import Products, best_products
 from liftgbp.solve.mixture import End, solutions_of
 from liftgbp.solve.newton import few_threads, nearest_consistent, newton_step
 from liftgbp.solve.problem import Energy, polytope
-from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import different, starting_beliefs
 from liftgbp.solve.tolerances import Tolerances
@@ -153,7 +153,7 @@ class _Run:
             moving = np.flatnonzero(~(self.settled | self._stuck) & alone)
             if not len(moving):
                 break
-            progress(iteration, most)
+            progress("descending", iteration, most)
             self._advance(moving)
             self._settle(tol)
             self._give_up(iteration)

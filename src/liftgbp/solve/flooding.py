@@ -19,9 +19,9 @@ from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError, wrong_type
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import stacked
+from liftgbp.progress import Progress, silent
 from liftgbp.solve.mean_field import log_z_of_independent_atoms
 from liftgbp.solve.problem import log_z
-from liftgbp.solve.progress import Progress, silent
 from liftgbp.solve.solution import Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Verdict, classify, is_small
@@ -104,7 +104,7 @@ class Flooding:
                         break
                     flood.keep(np.flatnonzero(~done))
                     rows, history = rows[~done], [residual[~done] for residual in history]
-                progress(updates + 1, self.iterations)
+                progress("passing messages", updates + 1, self.iterations)
                 flood.step()
             return [solutions[k] for k in range(len(plans))]
 
