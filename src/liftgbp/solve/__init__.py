@@ -15,7 +15,7 @@ from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.precision import exact_logs_z
 from liftgbp.solve.problem import log_z
-from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.solution import Point, Remedy, Solution, Status, reason
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Kind, Verdict
 
@@ -25,6 +25,7 @@ __all__ = [
     "Flooding",
     "Kind",
     "Point",
+    "Remedy",
     "Solution",
     "Solver",
     "SolverChoice",
@@ -34,6 +35,7 @@ __all__ = [
     "as_solver",
     "exact_logs_z",
     "log_z",
+    "reason",
     "solver_for",
     "with_random_starts",
 ]

@@ -22,7 +22,7 @@ from liftgbp.plan.plan import stacked
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.mean_field import log_z_of_independent_atoms
 from liftgbp.solve.problem import log_z
-from liftgbp.solve.solution import Solution, Status
+from liftgbp.solve.solution import Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Verdict, classify, is_small
 
@@ -30,13 +30,6 @@ SLOW_DOWN, SPEED_UP = 0.8, 1.1
 SLOWEST, FASTEST = 0.005, 0.9
 """How adaptive damping changes the rate of updates, and within which limits. A rate of one
 overshoots on most models; below the smallest, 500 iterations lead nowhere."""
-
-REMEDIES = {
-    True: "try descent (solver=liftgbp.Descent(), --solver descent)",
-    False: "try more damping and more iterations (solver=liftgbp.Flooding(damping=0.9, "
-    "iterations=5000), --solver flooding --damping 0.9 --iterations 5000)",
-}
-"""What to try where descent can be afforded, and where it cannot."""
 
 
 def check_tolerance(tol: float) -> None:
@@ -154,7 +147,9 @@ class Flooding:
             trace=trace,
             judged=judged,
             doubt=doubt,
-            remedy=REMEDIES[is_small(plan.layout, self.tolerances)],
+            remedies=(
+                Remedy.DESCENT if is_small(plan.layout, self.tolerances) else Remedy.DAMPING,
+            ),
         )
 
 

@@ -15,14 +15,11 @@ from liftgbp.plan import Plan
 from liftgbp.solve.newton import Step, newton_step
 from liftgbp.solve.precision import Polished, is_comparable, needs_digits, polish
 from liftgbp.solve.problem import Energy, scale_of
-from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.solution import Point, Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import classify, is_possible
 
-REMEDY = (
-    "try other regions (regions='auto', --regions auto) or a sum over counts (sum_over='auto', "
-    "--sum-over auto)"
-)
+REMEDIES = (Remedy.REGIONS, Remedy.SUM_OVER)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,7 +102,7 @@ def _solution(ends: list[End], points: list[Point], doubt: str) -> Solution:
         judged=shown[0].verdict,
         points=tuple(points),
         doubt=doubt,
-        remedy=REMEDY,
+        remedies=REMEDIES,
     )
 
 

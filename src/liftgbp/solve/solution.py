@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
@@ -33,6 +33,43 @@ class Status(Enum):
         }[self]
 
 
+class Remedy(Enum):
+    """What to try if an answer cannot be trusted: in words, in Python and on the command line."""
+
+    DESCENT = ("descent", "solver=liftgbp.Descent()", "--solver descent")
+    DAMPING = (
+        "more damping and more iterations",
+        "solver=liftgbp.Flooding(damping=0.9, iterations=5000)",
+        "--solver flooding --damping 0.9 --iterations 5000",
+    )
+    REGIONS = ("other regions", "regions='auto'", "--regions auto")
+    BETHE = ("small regions", "regions='bethe'", "--regions bethe")
+    SUM_OVER = ("a sum over counts", "sum_over='auto'", "--sum-over auto")
+
+    @property
+    def python(self) -> str:
+        """The argument of `infer`."""
+        return self.value[1]
+
+    @property
+    def options(self) -> str:
+        """The options of the command line."""
+        return self.value[2]
+
+    def __str__(self) -> str:
+        return f"{self.value[0]} ({self.python}, {self.options})"
+
+
+def reason(flaw: str, remedies: Sequence[Remedy]) -> str:
+    """One sentence: what is wrong, and what to try; empty if nothing is wrong.
+
+    >>> reason("message passing has diverged", [Remedy.DESCENT])
+    'message passing has diverged; try descent (solver=liftgbp.Descent(), --solver descent)'
+    """
+    advice = " or ".join(map(str, remedies))
+    return f"{flaw}; try {advice}" if flaw and advice else flaw
+
+
 @dataclass(frozen=True, eq=False)
 class Point:
     """A stationary point of the free energy.
@@ -60,7 +97,7 @@ class Solution:
     iteration the residual (flooding) or the free energies of all starts (descent). `points` are the
     stationary points that descent found, the best first; the beliefs are their mixture. `judged` is
     the verdict on the best point, or what finds it out. `doubt` says in words what is wrong with a
-    run that did not converge, and `remedy` what to try if the answer cannot be trusted.
+    run that did not converge, and `remedies` are worth a try if the answer cannot be trusted.
     """
 
     solver: str
@@ -73,7 +110,7 @@ class Solution:
     judged: Verdict | Callable[[], Verdict]
     points: tuple[Point, ...] = ()
     doubt: str = ""
-    remedy: str = ""
+    remedies: tuple[Remedy, ...] = ()
 
     def __post_init__(self) -> None:
         self.log_beliefs.setflags(write=False)
@@ -111,5 +148,4 @@ class Solution:
     @property
     def reason(self) -> str:
         """Why the numbers cannot be trusted, and what to try; empty if they can."""
-        flaw = self.flaw
-        return f"{flaw}; {self.remedy}" if flaw and self.remedy else flaw
+        return reason(self.flaw, self.remedies)
