@@ -14,7 +14,7 @@ from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.solve.newton import Step, newton_step
 from liftgbp.solve.precision import Polished, is_comparable, needs_digits, polish
-from liftgbp.solve.problem import Energy, scale_of
+from liftgbp.solve.problem import Energy
 from liftgbp.solve.solution import Point, Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import classify, is_possible
@@ -248,8 +248,7 @@ def _weighted(
 
     What is no plausible minimum has no share.
     """
-    if scale_of(plan) <= tolerances.certain_scale:
-        points = _with_valleys(points, tolerances)
+    points = _with_valleys(points, tolerances)
     points = sorted(points, key=lambda p: (not p.verdict.sound, -p.exact_log_z))
     points = _apart(points, tolerances)
     good = [point for point in points if point.verdict.sound]

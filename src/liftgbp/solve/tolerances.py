@@ -127,12 +127,9 @@ class Tolerances:
     unsettled_same: float = 10.0
     """A point that has not settled is known no better than this many of its last steps."""
 
-    inwards: float = 1e-20
-    """How far inside the boundary its slope is measured, as a part of the way to another point."""
-
-    certain_scale: int = 10**8
-    """Up to counts of this size, a curvature that cannot be told from zero is zero; with larger
-    ones it may be lost in rounding."""
+    inwards: float = 1e-9
+    """How far inside the boundary its slope is measured, as a part of the way to another point: if F
+    still falls there, beliefs are zero that should exceed this."""
 
     level: float = 1e-9
     """Points of a flat valley have the same log Z up to this, in proportion: `p(x) <=> p(y).`"""

@@ -17,7 +17,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.newton import Step, few_threads, nearest_consistent, newton_step
-from liftgbp.solve.problem import Energy, polytope, scale_of, sums_by_region
+from liftgbp.solve.problem import Energy, polytope, sums_by_region
 from liftgbp.solve.tolerances import Tolerances
 
 
@@ -216,8 +216,6 @@ def _kind(
         return Kind.UNKNOWN, unsettled
     if step is None:
         return Kind.UNCHECKED, "the Hessian of the free energy is too large"
-    if step.flattest < tolerances.zero_curvature and scale_of(plan) > tolerances.certain_scale:
-        return Kind.UNKNOWN, "with counts this large, rounding hides whether it is a minimum"
     rounding = tolerances.curvature_rounding
     if polished:
         rounding = tolerances.polished_curvature_rounding
