@@ -2,6 +2,7 @@
 
 Those beside other programs (`benchmarks.speed`), of growing cost (`benchmarks.growth`) and of
 accuracy (`benchmarks.accuracy`, `benchmarks.sampled`) take minutes, and are run by name.
+`benchmarks.answers` writes a table of answers and compares two of them.
 """
 
 from benchmarks import engine, evidence, solvers, startup
