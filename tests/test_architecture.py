@@ -33,7 +33,7 @@ ALLOWED = {
     "query": ENGINE | GROUND | {"files"},
     "reference": {"errors", "arrays", "model", "evidence"},
     "via": NORMAL,
-    "series": ENGINE - {"query"},
+    "series": ENGINE,
     "counting": ENGINE | {"series"},
     "growth": {"errors", "query"},
     "api": ENGINE | GROUND | {"progress", "formats", "via", "counting", "growth"},

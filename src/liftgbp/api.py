@@ -122,15 +122,15 @@ def infer(
     way = via_of_growth(via)
     if AUTO not in counted:
         return grow(lambda family: answer(family, way))
-    from liftgbp.counting import SummedAnswers, with_reason
+    from liftgbp.counting import SummedAnswers, with_choice
 
     # What counts gain is found out once, over the scopes of factors.
     first = answer("intersections", way)
     if not isinstance(first, SummedAnswers):
         raise InternalError("a sum over counts that gives plain answers")
-    chosen = first.sum_over
-    grown = grow(lambda family: answer(family, way, chosen.predicates))
-    return with_reason(grown, chosen.reason)
+    predicates = first.sum_over.predicates
+    grown = grow(lambda family: answer(family, way, predicates))
+    return with_choice(grown, first.choice)
 
 
 def _solved(prepared: Prepared, solver: Solver, started: float, progress: Progress) -> Answers:

@@ -8,11 +8,11 @@ follow them from one to the next. Sweeps and sums over counts both work this way
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from liftgbp.plan import Plan, compile_plan, refill
+from liftgbp.query import PreparedLifted
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import NormalModel
 from liftgbp.solve import (
@@ -38,23 +38,15 @@ SMALL = 6
 the layout that fits."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Prepared:
-    """All that a solver needs for one normal form."""
-
-    graph: LiftedRegionGraph
-    plan: Plan
-
-
 class SharedPlans:
     """Prepares one normal form of a model after another, and reuses layouts where they fit."""
 
     def __init__(self, regions: str) -> None:
         self._regions = regions
-        self._built: list[Prepared] = []
-        self._likely: dict[Hashable, Prepared] = {}
+        self._built: list[PreparedLifted] = []
+        self._likely: dict[Hashable, PreparedLifted] = {}
 
-    def prepare(self, normal: NormalModel) -> Prepared:
+    def prepare(self, normal: NormalModel) -> PreparedLifted:
         """The graph and plan of a normal form, on the layout of an earlier one where that fits."""
         key = tuple(min(size, SMALL) for size in normal.class_sizes)
         base = self._fitting(normal, self._likely.get(key))
@@ -66,7 +58,7 @@ class SharedPlans:
         self._likely[key] = base
         return _refilled(base, base.graph.resized(normal))
 
-    def _fitting(self, normal: NormalModel, likely: Prepared | None) -> Prepared | None:
+    def _fitting(self, normal: NormalModel, likely: PreparedLifted | None) -> PreparedLifted | None:
         # The last graph that was built is over the largest domains so far, and fits most often.
         candidates = [*([] if likely is None else [likely]), *reversed(self._built)]
         for base in candidates:
@@ -74,18 +66,18 @@ class SharedPlans:
                 return base
         return None
 
-    def _build(self, normal: NormalModel) -> Prepared:
+    def _build(self, normal: NormalModel) -> PreparedLifted:
         """Build the graph. It may turn out to be like an earlier one, and share its layout."""
         graph = build_regions(normal, self._regions)
         for base in self._built:
             if graph.alike(base.graph) and _same_supports(normal, base.graph.normal):
                 return _refilled(base, graph)
-        return Prepared(graph, compile_plan(graph))
+        return PreparedLifted(graph, compile_plan(graph))
 
 
-def _refilled(base: Prepared, graph: LiftedRegionGraph) -> Prepared:
+def _refilled(base: PreparedLifted, graph: LiftedRegionGraph) -> PreparedLifted:
     same_tables = graph.normal.parfactors is base.graph.normal.parfactors
-    return Prepared(graph, refill(base.plan, graph, same_tables=same_tables))
+    return PreparedLifted(graph, refill(base.plan, graph, same_tables=same_tables))
 
 
 def _same_supports(one: NormalModel, other: NormalModel) -> bool:
@@ -96,7 +88,7 @@ def _same_supports(one: NormalModel, other: NormalModel) -> bool:
     )
 
 
-def by_layout(prepared: Sequence[Prepared]) -> list[list[int]]:
+def by_layout(prepared: Sequence[PreparedLifted]) -> list[list[int]]:
     """The positions of those that share a layout, in groups."""
     groups: dict[int, list[int]] = {}
     for k, one in enumerate(prepared):

@@ -212,7 +212,7 @@ def _evidence_text(evidence: dict[str, Any]) -> str:
 def _sum_over_text(summed: dict[str, Any]) -> str:
     """Which counts were summed over, and which are most likely."""
     if not summed["predicates"]:
-        return str(summed["reason"])
+        return str(summed["choice"])
     peaks = [peak for peak in summed["most_likely"] if peak["share"] >= SMALLEST_SHARE]
     listed = [f"{peak['counts']} ({peak['share']:.3g})" for peak in peaks[:MOST_PEAKS]]
     if len(peaks) > MOST_PEAKS:
@@ -223,4 +223,4 @@ def _sum_over_text(summed: dict[str, Any]) -> str:
     )
     if summed["untrusted_share"] > 0:
         text += f"\nshare of counts that are not trusted: {summed['untrusted_share']:.2g}"
-    return f"{text}\n{summed['reason']}" if summed["reason"] else text
+    return f"{text}\n{summed['choice']}" if summed["choice"] else text

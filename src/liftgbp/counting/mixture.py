@@ -19,55 +19,95 @@ from liftgbp.arrays import Floats
 from liftgbp.counting.peaks import Weighed
 from liftgbp.counting.points import Base, CountedModel
 from liftgbp.counting.space import Counts
-from liftgbp.query import Answers, ClassReader, PreparedLifted
+from liftgbp.query import Answers, ClassReader, PreparedLifted, Result
 from liftgbp.query.lookup import joint_table
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.counted import Cell
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
+from liftgbp.solve import Point, Status, Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class CountSum:
-    """Over which counts an answer was summed.
+    """The result of a sum over counts.
 
     `visited` is how many counts were solved; `peaks` are the most likely ones in words, each with
-    the share of the counts around it; `untrusted` is the share of counts whose solution should not
-    be relied upon. `reason` says why these predicates were chosen, where they were not asked for.
+    the share of the counts around it; `untrusted` is the share of counts whose solution cannot be
+    trusted. `log_z` is that of the whole sum, `iterations` the most that any count took; solver,
+    residual and verdict are those of the most likely counts. Each count has stationary points of
+    its own, so the sum has none.
     """
 
     predicates: tuple[str, ...]
     visited: int
     peaks: tuple[tuple[str, float], ...]
     untrusted: float
+    solver: str
+    status: Status
+    iterations: int
+    residual: float
+    log_z: float
+    verdict: Verdict
     reason: str = ""
+    points: tuple[Point, ...] = ()
+
+    @classmethod
+    def over_nothing(cls, result: Result) -> CountSum:
+        """The sum over no predicate at all: the result of a plain run."""
+        return cls(
+            (),
+            0,
+            (),
+            0.0,
+            result.solver,
+            result.status,
+            result.iterations,
+            result.residual,
+            result.log_z,
+            result.verdict,
+            result.reason,
+            result.points,
+        )
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the numbers can be used."""
+        return not self.reason
 
     def as_dict(self) -> dict[str, object]:
-        """The sum for JSON."""
+        """What is particular to a sum, for JSON."""
         return {
             "predicates": list(self.predicates),
             "counts_visited": self.visited,
             "most_likely": [{"counts": text, "share": share} for text, share in self.peaks],
             "untrusted_share": self.untrusted,
-            "reason": self.reason,
         }
 
     def __str__(self) -> str:
-        return f"summed over {', '.join(self.predicates)}, {self.visited} counts"
+        return f"sum over {', '.join(self.predicates)}, {self.visited} counts"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SummedAnswers(Answers):
     """Answers that sum over how many objects have some properties.
 
-    `graph`, `plan` and the verdict are those of the most likely counts.
+    `graph`, `plan` and the verdict are those of the most likely counts. `choice` says why these
+    predicates were chosen, or why none was, if they were not asked for by name.
     """
 
-    sum_over: CountSum = field(kw_only=True)
+    choice: str = field(default="", kw_only=True)
+
+    @property
+    def sum_over(self) -> CountSum:
+        """The sum; one over no predicates if `auto` found none worth it."""
+        result = self.result
+        return result if isinstance(result, CountSum) else CountSum.over_nothing(result)
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
-        return {**super().as_dict(queries), "sum_over": self.sum_over.as_dict()}
+        summed = {**self.sum_over.as_dict(), "choice": self.choice}
+        return {**super().as_dict(queries), "sum_over": summed}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -123,7 +163,8 @@ class MixedReader(ClassReader):
             used[cls] += 1
         moved = [(p, tuple(placed[obj] for obj in args)) for p, args in atoms]
         mixed = shares @ group.beliefs
-        table = joint_table(moved, group.base.graph, group.base.plan.layout, mixed[None] / total)
+        base = group.base.prepared
+        table = joint_table(moved, base.graph, base.plan.layout, mixed[None] / total)
         return np.asarray(total * table[0])
 
     def _proportion(self, chosen: Counter[Cell], counts: Counts) -> float:
@@ -153,26 +194,3 @@ class MixedReader(ClassReader):
             )
             for own in members.values()
         )
-
-
-def peak_texts(counted: CountedModel, weighed: Weighed) -> tuple[tuple[str, float], ...]:
-    """The most likely counts in words, with the shares around them."""
-    return tuple((_words(counted, peak.counts), peak.share) for peak in weighed.peaks)
-
-
-def _words(counted: CountedModel, counts: Counts) -> str:
-    base = counted.counted.base
-    splits = counted.counted.splits
-    left = iter(counts)
-    words = []
-    for split in splits:
-        own = base.classes[split.cls]
-        where = own.constant or ", ".join(fact.replace("{}", "x") for fact in own.facts)
-        for cell in split.cells:
-            count = next(left)
-            if any(value for _, value in cell):
-                names = " ^ ".join(
-                    f"{'' if value else '!'}{base.predicates[p].name}" for p, value in cell
-                )
-                words.append(f"{names}: {count}" + (f" ({where})" if where else ""))
-    return "; ".join(words)

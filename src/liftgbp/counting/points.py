@@ -1,4 +1,4 @@
-"""Solving the model at many counts: one region graph and one layout serve as many as they fit."""
+"""The model at many counts: solved as a series, with the log of the weight of each."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ import numpy as np
 
 from liftgbp.counting.space import DIGITS, Block, Counts, Space
 from liftgbp.errors import ContradictionError
+from liftgbp.query import PreparedLifted
 from liftgbp.regions import LiftedRegionGraph
-from liftgbp.series import Prepared, SharedPlans, by_layout, solve_series
+from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import CountedShattering
 from liftgbp.shatter.counted import Cell
 from liftgbp.solve import Solution, Solver, Status, Tolerances, exact_logs_z
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Base(Prepared):
-    """A region graph with its plan, and which class each part of a class became."""
+class Base:
+    """The model at some counts, and which class each part of a class became."""
 
+    prepared: PreparedLifted
     class_of: dict[Cell, int]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SolvedPoint:
-    """The solution at some counts; `base` is one that it shares its layout with."""
+    """The solution at some counts; `base` is one that it shares its layout with.
+
+    `precise` says whether `exponent`, the log of its weight, has enough digits to be compared with
+    those of other counts.
+    """
 
     base: Base
     solution: Solution
@@ -49,11 +55,11 @@ class SolvedPoint:
         return self.solution.status
 
     @property
-    def trusted(self) -> bool:
-        """Whether its share in the sum can be relied upon."""
-        if not self.base.plan.layout.message_entries:
-            return True
-        return self.status is Status.CONVERGED and self.solution.verdict.plausible
+    def flaw(self) -> str:
+        """What keeps its share in the sum from being trusted; empty if nothing does."""
+        if self.solution.trusted and not self.precise:
+            return "log Z has too few digits to be compared with that of other counts"
+        return self.solution.flaw
 
 
 class CountedModel:
@@ -77,15 +83,15 @@ class CountedModel:
                 possible.append((point, self.at(point)))
             except ContradictionError as error:
                 self.impossible = error
-        for members in by_layout([own for _, own in possible]):
+        for members in by_layout([own.prepared for _, own in possible]):
             group = [possible[k] for k in members]
-            plans = [own.plan for _, own in group]
+            plans = [own.prepared.plan for _, own in group]
             first = self._first.setdefault(id(plans[0].layout), group[0][1])
             solutions = solve_series(self._solver, plans)
             logs = exact_logs_z(plans, solutions, Tolerances())
             for (point, own), solution, log_z in zip(group, solutions, logs, strict=True):
                 if np.isfinite(solution.log_z):
-                    found[point] = self._exponent(point, own.graph, log_z.value)
+                    found[point] = self._exponent(point, own.prepared.graph, log_z.value)
                 self.solved[point] = SolvedPoint(first, solution, found[point], log_z.precise)
         return [found[point] for point in points]
 
@@ -94,10 +100,26 @@ class CountedModel:
         return point in self.solved and not self.solved[point].precise
 
     def at(self, point: Counts) -> Base:
-        """The region graph and the plan at some counts."""
+        """The model at some counts, prepared."""
         counted = self.counted.at(point)
-        own = self._plans.prepare(counted.normal)
-        return Base(own.graph, own.plan, counted.class_of)
+        return Base(self._plans.prepare(counted.normal), counted.class_of)
+
+    def words(self, point: Counts) -> str:
+        """Counts as a person would say them, such as `smokes: 3`."""
+        base = self.counted.base
+        left = iter(point)
+        words = []
+        for split in self.counted.splits:
+            own = base.classes[split.cls]
+            where = own.constant or ", ".join(fact.replace("{}", "x") for fact in own.facts)
+            for cell in split.cells:
+                count = next(left)
+                if any(value for _, value in cell):
+                    names = " ^ ".join(
+                        f"{'' if value else '!'}{base.predicates[p].name}" for p, value in cell
+                    )
+                    words.append(f"{names}: {count}" + (f" ({where})" if where else ""))
+        return "; ".join(words)
 
     def _exponent(self, point: Counts, graph: LiftedRegionGraph, of_regions: Decimal) -> Decimal:
         with localcontext(Context(prec=DIGITS)):

@@ -14,16 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-import numpy as np
-
-from liftgbp.counting.mixture import (
-    CountSum,
-    MixedReader,
-    SummedAnswers,
-    peak_texts,
-)
+from liftgbp.counting.mixture import CountSum, MixedReader, SummedAnswers
 from liftgbp.counting.peaks import Weighed, weigh
-from liftgbp.counting.points import CountedModel
+from liftgbp.counting.points import CountedModel, SolvedPoint
 from liftgbp.counting.space import Counts
 from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
 from liftgbp.evidence import Evidence
@@ -43,10 +36,17 @@ from liftgbp.solve import Solver, SolverChoice, Status, as_solver
 
 AUTO = "auto"
 GAIN = 1e-9
-"""A change of log Z in proportion that is worth a sum over counts."""
+"""The relative change of log Z from which on `auto` prefers a sum: smaller ones are rounding."""
 
-UNTRUSTED = 1e-6
-"""The share of counts without a trustworthy solution that an answer bears."""
+MOST_UNTRUSTED = 1e-6
+"""A sum is trusted if the counts that cannot be trusted have at most this share in it: less than
+what probabilities are printed with."""
+
+REMEDY = (
+    "try larger regions (regions='auto', --regions auto) or a sum over another predicate "
+    "(sum_over, --sum-over)"
+)
+"""What to try if a sum cannot be trusted."""
 
 Progress = Callable[[str, int, int], None]
 
@@ -141,15 +141,15 @@ class _Summer:
         worth = GAIN * max(1.0, abs(plain.log_z))
         best = max(changes, key=lambda name: abs(changes[name]), default=None)
         if best is None or not abs(changes[best]) > worth:
-            reason = (
+            choice = (
                 f"no predicate was chosen: none changes log Z ({listed})"
                 if changes
                 else "no predicate was chosen: there is no unary Boolean one in the formulas whose "
                 "counts could be summed"
             )
-            return with_reason(plain, reason)
-        reason = f"{best} was chosen: summing over its counts changes log Z most ({listed})"
-        return with_reason(found[best], reason)
+            return with_choice(plain, choice)
+        choice = f"{best} was chosen: summing over its counts changes log Z most ({listed})"
+        return with_choice(found[best], choice)
 
     def _plain(self) -> Answers:
         graph = build_regions(self._shattering.normal(), self._regions)
@@ -213,21 +213,40 @@ def _check(model: Model, name: str) -> None:
 
 def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> SummedAnswers:
     best = max(weighed.shares, key=weighed.shares.__getitem__)
-    top, base = model.solved[best].solution, model.at(best)
-    doubtful = {c: s for c, s in weighed.shares.items() if not model.solved[c].trusted}
+    top = model.solved[best].solution
+    doubtful = {c: share for c, share in weighed.shares.items() if model.solved[c].flaw}
     doubtful = _left_out(model, weighed) | doubtful
     untrusted = min(1.0, sum(doubtful.values()))
-    solution = replace(
-        top,
-        status=_status(model, doubtful, untrusted),
+    worst = max(doubtful, key=doubtful.__getitem__) if untrusted > MOST_UNTRUSTED else None
+    result = CountSum(
+        predicates=tuple(names),
+        visited=weighed.visited,
+        peaks=tuple((model.words(peak.counts), peak.share) for peak in weighed.peaks),
+        untrusted=untrusted,
+        solver=top.solver,
+        status=Status.CONVERGED if worst is None else _status(model.solved[worst]),
         iterations=max(model.solved[counts].solution.iterations for counts in weighed.shares),
+        residual=top.residual,
         log_z=float(weighed.log_total),
-        trace=np.zeros(0),
-        points=(),
+        verdict=top.verdict,
+        reason="" if worst is None else _reason(model, worst, untrusted),
     )
-    sum_over = CountSum(tuple(names), weighed.visited, peak_texts(model, weighed), untrusted)
-    reader = MixedReader(PreparedLifted(base.graph, base.plan), model, weighed)
-    return SummedAnswers(reader, solution, 0.0, sum_over=sum_over)
+    return SummedAnswers(MixedReader(model.at(best).prepared, model, weighed), result, 0.0)
+
+
+def _status(solved: SolvedPoint) -> Status:
+    """The status of counts that cannot be trusted."""
+    return Status.NO_MINIMUM if solved.status is Status.CONVERGED else solved.status
+
+
+def _reason(model: CountedModel, worst: Counts, untrusted: float) -> str:
+    flaw = model.solved[worst].flaw or (
+        "the solver trusts another solution than at the most likely counts"
+    )
+    return (
+        f"counts with a share of {untrusted:.2g} in the sum cannot be trusted; at "
+        f"{model.words(worst)}, {flaw}; {REMEDY}"
+    )
 
 
 def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
@@ -239,28 +258,18 @@ def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
     found = {}
     for counts, solved in model.solved.items():
         log_share = float(solved.rejected - weighed.log_total)
-        if solved.rejected > solved.exponent + 1 and math.log(UNTRUSTED) < log_share < 1:
+        if solved.rejected > solved.exponent + 1 and math.log(MOST_UNTRUSTED) < log_share < 1:
             found[counts] = min(1.0, math.exp(log_share))
     return found
 
 
-def _status(model: CountedModel, doubtful: Mapping[Counts, float], untrusted: float) -> Status:
-    """The status of the weightiest count that is not trustworthy, if these have any weight."""
-    if untrusted <= UNTRUSTED:
-        return Status.CONVERGED
-    status = model.solved[max(doubtful, key=doubtful.__getitem__)].status
-    return Status.NO_MINIMUM if status is Status.CONVERGED else status
-
-
-def with_reason(answers: Answers, reason: str) -> SummedAnswers:
-    """Answers with what is to be said about the choice of predicates, or that there is none."""
-    if isinstance(answers, SummedAnswers):
-        return replace(answers, sum_over=replace(answers.sum_over, reason=reason))
+def with_choice(answers: Answers, choice: str) -> SummedAnswers:
+    """Answers with why their predicates were chosen, or why none was."""
     return SummedAnswers(
         answers.reader,
         answers.result,
         answers.seconds,
         growth=answers.growth,
         growth_end=answers.growth_end,
-        sum_over=CountSum((), 0, (), 0.0, reason),
+        choice=choice,
     )
