@@ -37,7 +37,7 @@ ALLOWED = {
     "counting": ENGINE | {"series"},
     "growth": {"errors", "query"},
     "api": ENGINE | GROUND | {"progress", "formats", "via", "counting", "growth"},
-    "sweeps": ENGINE | {"files", "series"},
+    "sweeps": ENGINE | {"progress", "files", "series", "counting"},
     "check": ENGINE | GROUND | {"progress", "api", "reference"},
     "reproduce": ENGINE | {"progress", "api", "reference", "check", "files"},
     "cli": {"the public surface", "files"},

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import math
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -96,6 +98,113 @@ def test_unknown_names_are_refused(model: Model) -> None:
         sweep(model, {"person": [3]}, weights={"v": [1.0]})
 
 
+# --- rows come as they are found
+
+
+def test_rows_come_batch_by_batch(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 2)
+    begun: list[int] = []
+    sizes = [2, 3, 4, 5, 6]
+    result = sweep(
+        model,
+        {"person": sizes},
+        queries=["smokes(x)"],
+        progress=lambda stage, done, total: begun.append(done),
+    )
+    assert begun == []
+    rows = iter(result)
+    first = next(rows)
+    assert begun == [0]
+    assert [first, *rows] == list(result.rows) == list(result)
+    assert begun == [0, 2, 4]
+    assert [dict(row.point.sizes)["person"] for row in result.rows] == sizes
+
+
+def test_a_sweep_that_failed_does_not_look_complete(model: Model) -> None:
+    def impatient(stage: str, done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    result = sweep(model, {"person": range(2, 400)}, progress=impatient)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            _ = result.rows
+
+
+def test_records_make_a_frame(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any library with a DataFrame that takes a list of records; without one, a clear error."""
+
+    class Frame:
+        def __init__(self, records: list[dict[str, object]]) -> None:
+            self.records = records
+
+    result = sweep(model, {"person": [3]}, queries=[QUERY])
+    monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=Frame))
+    assert result.to_frame().records == result.records()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="pip install pandas"):
+        result.to_frame()
+
+
+# --- evidence, sums over counts, trust
+
+
+def test_evidence_is_the_same_at_all_points(model: Model) -> None:
+    evidence = liftgbp.parse_evidence(model, "smokes(Anna)\n!smokes(Bob)\nfriends(Anna,Bob)")
+    weights = [0.5, 1.4]
+    rows = sweep(
+        model, {"person": [3, 10]}, weights={"w": weights}, evidence=evidence, queries=["smokes(x)"]
+    ).rows
+    for row in rows:
+        ((_, weight),) = row.point.weights
+        weighted = model.with_weights({"w": weight})
+        known = liftgbp.parse_evidence(weighted, "smokes(Anna)\n!smokes(Bob)\nfriends(Anna,Bob)")
+        alone = liftgbp.infer(weighted, dict(row.point.sizes), evidence=known, via="lifted")
+        (same,) = (
+            answer
+            for answer in alone.query("smokes(x)")
+            if (answer.atom, answer.where) == (row.answer.atom, row.answer.where)
+        )
+        assert row.answer.values == pytest.approx(same.values, abs=1e-9)
+        assert row.log_z == pytest.approx(alone.log_z, rel=1e-12)
+    assert len(rows) == 2 * 2 * 3
+
+
+def test_sums_over_counts_at_every_point(model: Model) -> None:
+    rows = sweep(model, {"person": [3, 10, 1000]}, sum_over="smokes", queries=[QUERY]).rows
+    for row in rows:
+        alone = liftgbp.infer(model, dict(row.point.sizes), sum_over="smokes")
+        assert row.trusted
+        assert row.log_z == pytest.approx(alone.log_z, rel=1e-12)
+        if row.answer.where == "x != y":
+            assert row.answer["true"] == pytest.approx(alone.marginal(QUERY), abs=1e-12)
+
+
+def test_rows_say_why_a_point_is_not_trusted() -> None:
+    """Flooding ends at a saddle where objects agree strongly."""
+    model = liftgbp.parse("s(thing)\n1.5 s(x) <=> s(y) | x != y")
+    for row in sweep(model, {"thing": [2, 9]}, solver=liftgbp.Flooding(iterations=3)):
+        alone = liftgbp.infer(model, dict(row.point.sizes), solver=liftgbp.Flooding(iterations=3))
+        assert (row.trusted, row.reason) == (alone.trusted, alone.reason)
+        (record, *_) = row.records()
+        assert record["trusted"] is row.trusted
+        assert record["reason"] == row.reason
+
+
+def test_a_journal_tells_evidence_apart(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 1)
+    path = tmp_path / "s.csv"
+    one, other = (liftgbp.parse_evidence(model, f"smokes({name})") for name in ("Anna", "Bob"))
+    with pytest.raises(KeyboardInterrupt):
+        sweep_to_file(model, path, {"person": [2, 3]}, evidence=one, progress=Interrupt(after=1))
+    with pytest.raises(InputError, match="another model"):
+        sweep_to_file(model, path, {"person": [2, 3]}, evidence=other)
+    assert sweep_to_file(model, path, {"person": [2, 3]}, evidence=one)
+
+
 # --- files
 
 
@@ -126,7 +235,9 @@ def test_parquet_and_plots(model: Model, tmp_path: Path) -> None:
 def test_unwritable_outputs_are_refused_before_anything_runs(
     model: Model, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("liftgbp.sweeps.to_file.sweep", lambda *a, **k: pytest.fail("it ran"))
+    monkeypatch.setattr(
+        "liftgbp.sweeps.sweep_files.solved_batches", lambda *a, **k: pytest.fail("it ran")
+    )
     with pytest.raises(InputError, match="cannot write"):
         sweep_to_file(model, tmp_path / name, {"person": [3]})
 
@@ -146,7 +257,7 @@ class Interrupt:
 def test_an_interrupted_sweep_goes_on(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("liftgbp.sweeps.run.BATCH", 2)
+    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 2)
     sizes = {"person": [2, 3, 4, 5, 6, 7]}
     whole = sweep_to_file(model, tmp_path / "whole.csv", sizes, queries=[QUERY])
     path = tmp_path / "s.csv"
@@ -179,14 +290,14 @@ def test_an_interrupted_sweep_goes_on(
 def test_the_journal_of_another_sweep_is_not_touched(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("liftgbp.sweeps.run.BATCH", 1)
+    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 1)
     path = tmp_path / "s.csv"
     with pytest.raises(KeyboardInterrupt):
         sweep_to_file(model, path, {"person": [2, 3]}, progress=Interrupt(after=1))
     journal = tmp_path / "s.csv.partial"
     before = journal.read_text()
     other = model.with_weights({"w": 0.3})
-    for changed, options in ((other, {}), (model, {"solver": "flooding"})):
+    for changed, options in ((other, {}), (model, {"solver": liftgbp.Flooding()})):
         with pytest.raises(InputError, match="another model"):
             sweep_to_file(changed, path, {"person": [2]}, **options)
     assert journal.read_text() == before
@@ -283,9 +394,8 @@ def test_repeated_sizes_are_one_point(model: Model, tmp_path: Path) -> None:
 
 
 def test_one_query_needs_no_list(model: Model) -> None:
-    assert sweep(model, {"person": [3]}, queries=QUERY) == sweep(
-        model, {"person": [3]}, queries=[QUERY]
-    )
+    one, listed = (sweep(model, {"person": [3]}, queries=given) for given in (QUERY, [QUERY]))
+    assert one.rows == listed.rows
 
 
 def test_a_model_without_predicates(tmp_path: Path) -> None:

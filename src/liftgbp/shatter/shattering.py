@@ -176,9 +176,9 @@ class Shattering:
 
 
 def resize(normal: NormalModel, sizes: Mapping[str, int] | None = None) -> NormalModel:
-    """The normal form of a model without evidence over other sizes.
+    """The normal form of the same model and evidence over other sizes.
 
-    What does not depend on sizes is shared.
+    What does not depend on sizes is shared; with evidence, nothing is.
 
     >>> from liftgbp.model.parser import parse
     >>> small = shatter(parse("p(thing)\\n1 p(x) ^ p(y)"), {"thing": 5})

@@ -1,0 +1,268 @@
+"""Sweeps that end in a file: a table or a plot, and a journal so that interrupts lose nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from liftgbp.errors import InputError, check_function, checked_path
+from liftgbp.evidence import Evidence
+from liftgbp.files import Schema, check_writable, need_module, whole_file, write_table
+from liftgbp.model.model import Model
+from liftgbp.model.writer import model_text
+from liftgbp.progress import Progress, silent
+from liftgbp.sweeps.sweeping import (
+    Record,
+    SweepPoint,
+    SweepRow,
+    SweepSettings,
+    checked_settings,
+    solved_batches,
+    sweep_points,
+)
+
+ANSWER_TYPES: Schema = {
+    "query": str,
+    "atom": str,
+    "where": str,
+    "value": str,
+    "probability": float,
+    "log_z": float,
+    "trusted": bool,
+    "status": str,
+    "minima": int,
+    "reason": str,
+}
+"""The types of columns; what else a record has is a size or, with a dollar sign, a weight."""
+
+LARGEST_BIGINT = 2**63 - 1
+
+WIDE = 20
+"""A range of positive numbers wider than this factor gets a logarithmic axis."""
+
+
+def sweep_to_file(
+    model: Model,
+    output: str | os.PathLike[str],
+    sizes: Mapping[str, int | Sequence[int]],
+    *,
+    weights: Mapping[str, float | Sequence[float]] | None = None,
+    progress: Progress = silent,
+    **options: Any,
+) -> list[Record]:
+    """Sweep and write the table to a file; the options are those of `sweep`.
+
+    Finished points are kept in a file beside the output until that is complete. Called again after
+    an interrupt, the sweep continues where it stopped.
+    """
+    path = checked_path("output", output)
+    check_output(path)
+    settings = checked_settings(model, **options)
+    points = sweep_points(sizes, weights)
+    settings.check_names(points[0])
+    check_function("progress", progress)
+    with _Journal(path, _fingerprint(settings)) as journal:
+        left = [point for point in points if point not in journal.points]
+        for rows in solved_batches(settings, left, progress):
+            journal.save(rows)
+        records = journal.records(points)
+        write_records(records, path)
+        journal.remove()
+    return records
+
+
+# --- the journal
+
+
+def _fingerprint(settings: SweepSettings) -> str:
+    """What tells apart sweeps whose points must not be mixed."""
+    mark = hashlib.sha256(model_text(settings.known.model).encode())
+    for part in _evidence_parts(settings.known):
+        mark.update(part)
+    others = (settings.queries, settings.sum_over, settings.regions, settings.solver)
+    mark.update(repr((others, settings.table_cap)).encode())
+    return mark.hexdigest()
+
+
+def _evidence_parts(known: Evidence) -> Iterator[bytes]:
+    yield repr((sorted(known.closed), known.known)).encode()
+    for name, relation in sorted(known.hard.items()):
+        yield from (name.encode(), relation.args.tobytes(), relation.values.tobytes())
+    for name, soft in sorted(known.soft.items()):
+        yield from (name.encode(), soft.args.tobytes(), soft.log_potentials.tobytes())
+
+
+class _Journal:
+    """An append-only file of finished points.
+
+    A line that an interrupt cut short is left out, and its point is solved again.
+    """
+
+    def __init__(self, output: Path, mark: str) -> None:
+        self.path = output.with_name(output.name + ".partial")
+        self._finished: dict[SweepPoint, list[Record]] = {}
+        try:
+            known = self.path.exists()
+            if known:
+                self._read(mark)
+            self._file = self.path.open("a", encoding="utf-8")
+            if not known:
+                self._write({"sweep": mark})
+        except OSError as error:
+            raise InputError(f"cannot write {output}: {error.strerror}") from None
+
+    def _read(self, mark: str) -> None:
+        text = self.path.read_text(encoding="utf-8")
+        complete = text[: text.rfind("\n") + 1]
+        lines = [json.loads(line) for line in complete.splitlines()]
+        if not lines or lines[0].get("sweep") != mark:
+            raise InputError(
+                f"{self.path} belongs to an interrupted sweep of another model or with other "
+                "options; finish that one, remove the file, or choose another output"
+            )
+        if complete != text:
+            self.path.write_text(complete, encoding="utf-8")
+        for line in lines[1:]:
+            point = SweepPoint(
+                tuple((name, size) for name, size in line["sizes"]),
+                tuple((name, weight) for name, weight in line["weights"]),
+            )
+            self._finished[point] = line["records"]
+
+    @property
+    def points(self) -> frozenset[SweepPoint]:
+        """The points that are finished."""
+        return frozenset(self._finished)
+
+    def save(self, rows: Sequence[SweepRow]) -> None:
+        """Add the rows of finished points."""
+        by_point: dict[SweepPoint, list[Record]] = {}
+        for row in rows:
+            by_point.setdefault(row.point, []).extend(row.records())
+        for point, records in by_point.items():
+            line: Record = {"sizes": point.sizes, "weights": point.weights, "records": records}
+            self._write(line)
+            self._finished[point] = records
+
+    def _write(self, line: Record) -> None:
+        self._file.write(json.dumps(line) + "\n")
+        self._file.flush()
+
+    def records(self, points: Sequence[SweepPoint]) -> list[Record]:
+        """The records of points in their order."""
+        return [record for point in points for record in self._finished[point]]
+
+    def remove(self) -> None:
+        """Delete the file: the output is written."""
+        self._file.close()
+        self.path.unlink()
+
+    def __enter__(self) -> _Journal:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._file.close()
+        if not self._finished:
+            # Nothing is lost, and the file would be in the way of a sweep with other options.
+            self.path.unlink(missing_ok=True)
+
+
+# --- tables
+
+
+def check_output(path: Path) -> None:
+    """Refuse what could not be written, before anything is computed."""
+    check_writable(path, WRITERS)
+    if WRITERS[path.suffix] is draw:
+        need_module("matplotlib", "plot", f"writing {path.suffix}")
+
+
+def write_records(records: Sequence[Record], path: Path) -> None:
+    """Write the table; a file that was there before stays whole until the new one is complete."""
+    with whole_file(path) as unfinished:
+        WRITERS[path.suffix](records, unfinished)
+
+
+def _write_table(records: Sequence[Record], path: Path) -> None:
+    write_table(path, record_types(records), (list(record.values()) for record in records))
+
+
+def record_types(records: Sequence[Record]) -> Schema:
+    """The columns of a sweep with their types; sizes beyond 64 bits are floating-point numbers."""
+
+    def column_type(name: str) -> type:
+        if name in ANSWER_TYPES or name.startswith("$"):
+            return ANSWER_TYPES.get(name, float)
+        largest = max(int(str(record[name])) for record in records)
+        return int if largest <= LARGEST_BIGINT else float
+
+    return {name: column_type(name) for name in (records[0] if records else ())}
+
+
+def _write_json(records: Sequence[Record], path: Path) -> None:
+    path.write_text(json.dumps(list(records), indent=1) + "\n", encoding="utf-8")
+
+
+# --- plots
+
+
+def draw(records: Sequence[Record], path: Path) -> None:
+    """Draw probabilities over the quantity that varies, one line per row and value but `false`."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    axes = figure.subplots()
+    along = _varying(records)
+    for name, own in _lines(records, along).items():
+        x, y = zip(*own, strict=True)
+        axes.plot(x, y, marker="." if len(x) < 50 else "", label=name)
+    values = [float(str(record[along])) for record in records]
+    if min(values) > 0 and max(values) > WIDE * min(values):
+        axes.set_xscale("log")
+    axes.set_xlabel(along)
+    axes.set_ylabel("probability")
+    axes.set_ylim(-0.02, 1.02)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+    figure.savefig(path, dpi=150)
+
+
+def _varying(records: Sequence[Record]) -> str:
+    """The swept quantity with most values."""
+    swept = [name for name in records[0] if name not in ANSWER_TYPES]
+    return max(swept, key=lambda name: len({str(record[name]) for record in records}))
+
+
+def _lines(records: Sequence[Record], along: str) -> dict[str, list[tuple[float, float]]]:
+    lines: dict[str, list[tuple[float, float]]] = {}
+    others = [name for name in records[0] if name not in ANSWER_TYPES and name != along]
+    fixed = [name for name in others if len({str(r[name]) for r in records}) > 1]
+    for record in records:
+        if record["value"] == "false":
+            continue
+        name = f"{record['atom']} {record['value']}"
+        if record["where"]:
+            name += f" ({record['where']})"
+        name += "".join(f", {one} = {record[one]:g}" for one in fixed)
+        point = float(str(record[along])), float(str(record["probability"]))
+        lines.setdefault(name, []).append(point)
+    return lines
+
+
+WRITERS: dict[str, Callable[[Sequence[Record], Path], None]] = {
+    ".csv": _write_table,
+    ".json": _write_json,
+    ".parquet": _write_table,
+    ".png": draw,
+    ".svg": draw,
+}

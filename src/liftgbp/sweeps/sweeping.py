@@ -1,0 +1,346 @@
+"""Sweeping over domain sizes and named weights."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from numbers import Real
+from typing import Any, TypeVar
+
+import numpy as np
+
+from liftgbp.errors import (
+    InputError,
+    check_function,
+    checked_number,
+    checked_texts,
+    wrong_type,
+)
+from liftgbp.evidence import Evidence
+from liftgbp.model.model import Model, check_model, finite_value
+from liftgbp.progress import Progress, silent
+from liftgbp.query import Answer, Result, pattern_text, query_all
+from liftgbp.series import SharedPlans, by_layout, solve_series
+from liftgbp.shatter import TABLE_CAP, NormalModel, resize, shatter
+from liftgbp.solve import Solver, SolverChoice, as_solver
+
+BATCH = 200
+"""How many points are solved together; their rows are available, and saved, together."""
+
+BATCH_OF_SUMS = 10
+"""The same for sums over counts, each of which takes about as long as a small sweep."""
+
+Number = TypeVar("Number", int, float)
+Record = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class SweepPoint:
+    """One setting of the swept sizes and weights."""
+
+    sizes: tuple[tuple[str, int], ...]
+    weights: tuple[tuple[str, float], ...]
+
+    def as_dict(self) -> dict[str, float]:
+        """The setting by name; named weights carry their dollar sign."""
+        return {**dict(self.sizes), **{f"${name}": value for name, value in self.weights}}
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One row of an answer at one point of a sweep.
+
+    `trusted` says whether the numbers of the point can be used; if not, `reason` says why.
+    """
+
+    point: SweepPoint
+    answer: Answer
+    log_z: float
+    status: str
+    minima: int
+    trusted: bool
+    reason: str
+
+    def records(self) -> Iterator[Record]:
+        """The row in long form, one record per assignment of values."""
+        for assignment, probability in self.answer.values.items():
+            yield {
+                **self.point.as_dict(),
+                "query": self.answer.query,
+                "atom": self.answer.atom,
+                "where": self.answer.where,
+                "value": self.answer.assignment_text(assignment),
+                "probability": probability,
+                "log_z": self.log_z,
+                "trusted": self.trusted,
+                "status": self.status,
+                "minima": self.minima,
+                "reason": self.reason,
+            }
+
+
+class Sweep:
+    """The rows of a sweep, in the order of its points.
+
+    Iterating over it solves batch after batch; rows that were found once are kept.
+    """
+
+    def __init__(self, batches: Iterator[Sequence[SweepRow]]) -> None:
+        self._batches = batches
+        self._rows: list[SweepRow] = []
+        self._error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[SweepRow]:
+        given = 0
+        while True:
+            yield from self._rows[given:]
+            given = len(self._rows)
+            batch = self._next_batch()
+            if batch is None and given == len(self._rows):
+                return
+            self._rows += batch or ()
+
+    def _next_batch(self) -> Sequence[SweepRow] | None:
+        if self._error is not None:
+            # Otherwise a second look would show the rows before the error as if they were all.
+            raise self._error
+        try:
+            return next(self._batches, None)
+        except BaseException as error:
+            self._error = error
+            raise
+
+    @property
+    def rows(self) -> tuple[SweepRow, ...]:
+        """All rows; what is not solved yet is solved first."""
+        return tuple(self)
+
+    def records(self) -> list[Record]:
+        """All rows in long form: one record per point, row and assignment of values."""
+        return [record for row in self for record in row.records()]
+
+    def to_frame(self) -> Any:
+        """The records as a data frame of pandas, or of polars where pandas is not installed."""
+        for name in ("pandas", "polars"):
+            try:
+                library = importlib.import_module(name)
+            except ImportError:
+                continue
+            return library.DataFrame(self.records())
+        raise InputError("a data frame needs pandas or polars; pip install pandas")
+
+
+def sweep(
+    model: Model,
+    sizes: Mapping[str, int | Sequence[int]] | None = None,
+    *,
+    weights: Mapping[str, float | Sequence[float]] | None = None,
+    queries: str | Iterable[str] = (),
+    evidence: Evidence | None = None,
+    sum_over: str | Iterable[str] | None = None,
+    regions: str = "intersections",
+    solver: SolverChoice = "auto",
+    table_cap: int = TABLE_CAP,
+    progress: Progress = silent,
+) -> Sweep:
+    """Answer queries for all combinations of the given sizes and weights.
+
+    The rows come batch by batch while the result is iterated over. Evidence is the same at all
+    points, and objects that it does not tell apart stay together. `sum_over` is as for `infer`, at
+    every point anew.
+
+    >>> import liftgbp
+    >>> model = liftgbp.parse("s(person)\\n$w = 1\\n$w/|person| s(x) <=> s(y) | x != y")
+    >>> result = liftgbp.sweep(model, sizes={"person": [10, 1000]}, weights={"w": [0.5, 1.0]})
+    >>> [round(row.answer["true"], 3) for row in result]
+    [0.5, 0.5, 0.5, 0.5]
+    """
+    points = sweep_points(sizes, weights)
+    settings = checked_settings(
+        model,
+        queries=queries,
+        evidence=evidence,
+        sum_over=sum_over,
+        regions=regions,
+        solver=solver,
+        table_cap=table_cap,
+    )
+    settings.check_names(points[0])
+    check_function("progress", progress)
+    return Sweep(solved_batches(settings, points, progress))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SweepSettings:
+    """What is the same at all points of a sweep."""
+
+    known: Evidence
+    queries: tuple[str, ...]
+    sum_over: tuple[str, ...]
+    regions: str
+    solver: Solver
+    table_cap: int
+
+    def known_at(self, point: SweepPoint) -> Evidence:
+        """The evidence, about the model with the weights of a point."""
+        if not point.weights:
+            return self.known
+        return replace(self.known, model=self.known.model.with_weights(dict(point.weights)))
+
+    def check_names(self, point: SweepPoint) -> None:
+        """Refuse sorts and weights that the model lacks; all points have the same ones."""
+        self.known_at(point).domain_sizes(dict(point.sizes))
+
+
+def checked_settings(
+    model: Model,
+    *,
+    queries: str | Iterable[str] = (),
+    evidence: Evidence | None = None,
+    sum_over: str | Iterable[str] | None = None,
+    regions: str = "intersections",
+    solver: SolverChoice = "auto",
+    table_cap: int = TABLE_CAP,
+) -> SweepSettings:
+    """The settings; refuses what could not be answered before anything is computed."""
+    check_model(model)
+    known = Evidence.of(model, evidence)
+    every = tuple(pattern_text(predicate) for predicate in model.predicates.values())
+    asked = checked_texts("queries", queries) or every
+    if not asked:
+        raise InputError("the model has no predicates, so there is nothing to ask")
+    if not isinstance(regions, str):
+        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
+    counted = () if sum_over is None else checked_texts("sum_over", sum_over)
+    return SweepSettings(
+        known,
+        asked,
+        counted,
+        regions,
+        as_solver(solver),
+        checked_number("table_cap", table_cap, least=1),
+    )
+
+
+def sweep_points(
+    sizes: Mapping[str, int | Sequence[int]] | None,
+    weights: Mapping[str, float | Sequence[float]] | None,
+) -> list[SweepPoint]:
+    """All combinations of sizes and weights, the last one fastest."""
+    sizes = {} if sizes is None else sizes
+    weights = {} if weights is None else weights
+    for what, given in (("sizes", sizes), ("weights", weights)):
+        if not isinstance(given, Mapping):
+            raise wrong_type(what, "a mapping from names to lists of numbers", given)
+    chosen_sizes = product(*(_listed(name, values) for name, values in sizes.items()))
+    chosen_weights = list(product(*(_listed(name, values) for name, values in weights.items())))
+    return [
+        SweepPoint(
+            tuple(zip(sizes, size, strict=True)),
+            tuple((name, finite_value(name, w)) for name, w in zip(weights, weight, strict=True)),
+        )
+        for size in chosen_sizes
+        for weight in chosen_weights
+    ]
+
+
+def _listed(name: str, values: Number | Sequence[Number]) -> Sequence[Number]:
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    listed = values if isinstance(values, Sequence) else [values]
+    if not listed:
+        raise InputError(f"the sweep over {name} is empty; give at least one value")
+    for value in listed:
+        if not isinstance(value, Real):
+            raise wrong_type(f"the sweep over {name}", "over numbers", value)
+    return list(dict.fromkeys(listed))
+
+
+# --- solving
+
+
+def solved_batches(
+    settings: SweepSettings, points: Sequence[SweepPoint], progress: Progress
+) -> Iterator[list[SweepRow]]:
+    """The rows of all points, batch by batch."""
+    normal_forms, plans = _NormalForms(settings), SharedPlans(settings.regions)
+    size = BATCH_OF_SUMS if settings.sum_over else BATCH
+    for first in range(0, len(points), size):
+        progress("sweeping", first, len(points))
+        batch = points[first : first + size]
+        if settings.sum_over:
+            yield [row for point in batch for row in _summed_rows(settings, point)]
+            continue
+        normals = [normal_forms.at(point) for point in batch]
+        found = _rows_of_batch(settings, batch, normals, plans)
+        yield [row for k in range(len(batch)) for row in found[k]]
+
+
+def _rows_of_batch(
+    settings: SweepSettings,
+    points: Sequence[SweepPoint],
+    normals: Sequence[NormalModel],
+    plans: SharedPlans,
+) -> dict[int, list[SweepRow]]:
+    prepared = [plans.prepare(normal) for normal in normals]
+    found: dict[int, list[SweepRow]] = {}
+    for members in by_layout(prepared):
+        solutions = solve_series(settings.solver, [prepared[k].plan for k in members])
+        readers = [
+            prepared[k].reader(solution.log_beliefs)
+            for k, solution in zip(members, solutions, strict=True)
+        ]
+        by_query = [query_all(query, readers) for query in settings.queries]
+        # Regions that share nothing have one solution, and need no search for it.
+        alone = not prepared[members[0]].plan.layout.message_entries
+        for place, (k, solution) in enumerate(zip(members, solutions, strict=True)):
+            answers = [answer for every in by_query for answer in every[place]]
+            found[k] = _rows(points[k], answers, solution, minima=1 if alone else None)
+    return found
+
+
+def _summed_rows(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
+    from liftgbp.counting import sum_over_counts
+
+    known = settings.known_at(point)
+    answers = sum_over_counts(
+        known.model,
+        dict(point.sizes),
+        settings.sum_over,
+        evidence=known,
+        regions=settings.regions,
+        solver=settings.solver,
+        table_cap=settings.table_cap,
+    )
+    rows = [row for query in settings.queries for row in answers.query(query)]
+    return _rows(point, rows, answers.result)
+
+
+def _rows(
+    point: SweepPoint, answers: Sequence[Answer], result: Result, minima: int | None = None
+) -> list[SweepRow]:
+    found = sum(1 for one in result.points if one.weight > 0) if minima is None else minima
+    log_z, status, reason = result.log_z, result.status.value, result.reason
+    return [SweepRow(point, answer, log_z, status, found, not reason, reason) for answer in answers]
+
+
+class _NormalForms:
+    """Makes the normal forms of points, and keeps what the next ones can use again."""
+
+    def __init__(self, settings: SweepSettings) -> None:
+        self._settings = settings
+        self._last: dict[tuple[tuple[str, float], ...], NormalModel] = {}
+
+    def at(self, point: SweepPoint) -> NormalModel:
+        """The normal form of a point."""
+        sizes = dict(point.sizes)
+        last = self._last.get(point.weights)
+        if last is None:
+            known = self._settings.known_at(point)
+            cap = self._settings.table_cap
+            normal = shatter(known.model, sizes, evidence=known, table_cap=cap)
+        else:
+            normal = resize(last, sizes)
+        self._last[point.weights] = normal
+        return normal
