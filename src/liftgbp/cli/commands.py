@@ -288,12 +288,14 @@ def check(
 @cli.command(
     examples="""\
 liftgbp sweep models/friends-smokers.mln -n person=2..1e9 -q 'friends(x,y)' -o sweep.png
-liftgbp sweep models/friends-smokers.mln -n person=10,100,1000 | head
+liftgbp sweep models/friends-smokers.mln -n person=10,100,1000 --sum-over smokes | head
 """
 )
 @declared.size_and_weight_ranges
 @declared.queries
+@declared.evidence
 @declared.regions
+@declared.sum_over
 @declared.solver
 @option(
     "-o",
@@ -318,8 +320,10 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
         "weights": {name: weight_range(name, text, points) for name, text in weights.items()},
     }
     relational = read_model(model, {})
+    known = read_evidence(relational, options)
+    options["sum_over"] = options["sum_over"] or None
     with progress_bar() as progress:
-        options |= {"solver": solver, "progress": progress, **swept}
+        options |= {"solver": solver, "evidence": known, "progress": progress, **swept}
         if output == "-":
             records = liftgbp.sweep(relational, **options).records()
         else:
@@ -329,13 +333,13 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
 
         print_records(records)
     names = [*sizes, *(f"${name}" for name in weights)]
-    status = {tuple(record[name] for name in names): record["status"] for record in records}
-    failed = sum(1 for one in status.values() if one != "converged")
+    trusted = {tuple(record[name] for name in names): record["trusted"] for record in records}
+    doubtful = len(trusted) - sum(map(bool, trusted.values()))
     if output != "-":
-        click.echo(f"{len(status)} points, {len(records)} rows, written to {output}", err=True)
-    if failed:
-        click.echo(f"{failed} points did not converge; see the column status", err=True)
-    return NOT_TRUSTED if failed == len(status) else 0
+        click.echo(f"{len(trusted)} points, {len(records)} rows, written to {output}", err=True)
+    if doubtful:
+        click.echo(f"{doubtful} points are NOT TRUSTED; see the column reason", err=True)
+    return NOT_TRUSTED if doubtful == len(trusted) else 0
 
 
 @cli.command(examples="liftgbp export models/friends-smokers.mln -n person=20 -o smokers.uai\n")
