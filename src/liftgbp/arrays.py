@@ -136,6 +136,18 @@ def segment_sums(values: Hashes, lengths: Ints) -> Hashes:
     return sums
 
 
+def first_and_last(count: int, most: int) -> list[int | None]:
+    """At most this many of the numbers below `count`; `None` marks a gap in the middle.
+
+    >>> first_and_last(9, 4)
+    [0, 1, None, 7, 8]
+    """
+    if count <= most:
+        return list(range(count))
+    tail = most // 2
+    return [*range(most - tail), None, *range(count - tail, count)]
+
+
 def positions_of(mask: int) -> tuple[int, ...]:
     """The bits of a mask.
 

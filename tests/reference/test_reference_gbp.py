@@ -275,7 +275,13 @@ def test_iteration_zero_knows_only_the_tables() -> None:
 
 def test_iterations_are_counted_from_zero() -> None:
     graph = ground_regions(ground(friends_smokers(1.4), {"person": 3}))
-    assert len(list(iterates(graph, iterations=7))) == 8
+    steps = list(iterates(graph, iterations=7))
+    assert len(steps) == 8
+    for updates, beliefs in enumerate(steps):
+        after = run(graph, iterations=updates, tol=0.0)
+        assert after.iterations == updates
+        assert all(np.array_equal(after.beliefs[r], beliefs[r]) for r in graph.regions)
+    assert any(not np.array_equal(steps[0][r], steps[1][r]) for r in graph.regions)
     result = run(graph, iterations=7, tol=0.0)
     assert result.iterations == 7
     assert result.residual == disagreement(graph, result.beliefs) > 0

@@ -19,9 +19,6 @@ from liftgbp.regions.counts import Count
 from liftgbp.regions.graph_arrays import GraphArrays
 from liftgbp.regions.region_graph import Edge, HeldFactor, Member, Message, Region, RegionGraph
 
-MOST_ROWS, MOST_PARENTS = 40, 12
-"""How many regions a graph prints, and how many parents of each."""
-
 Item = TypeVar("Item")
 
 
@@ -292,25 +289,14 @@ class QuotientGraph(RegionGraph):
         flags: list[bool] = self.alignment.regions.outer[self.alignment.example].tolist()
         return flags
 
-    def __str__(self) -> str:
-        lines = [
-            f"compressed region graph ({self.family}): {len(self.regions)} regions, "
-            f"{len(self.edges)} edges, {self.ground_regions} ground regions"
-        ]
-        parent_of = self.arrays.edge_parent
-        for number in range(min(len(self.regions), MOST_ROWS)):
-            parents = ", ".join(
-                f"{parent_of[e]} × {self.kappa[e]}" for e in self.edges_into[number][:MOST_PARENTS]
-            )
-            more = ", …" if len(self.edges_into[number]) > MOST_PARENTS else ""
-            lines.append(
-                f"  {number}{'*' if self._outer[number] else ' '} {self.region_text(number)}   "
-                f"n={self.n[number]}  c={self.counting_numbers[number]}  "
-                f"parents × κ: {parents or 'none'}{more}"
-            )
-        if len(self.regions) > MOST_ROWS:
-            lines.append(f"  … and {len(self.regions) - MOST_ROWS} more")
-        return "\n".join(lines)
+    def is_outer(self, number: int) -> bool:
+        """Whether a region lies in no other one."""
+        return self._outer[number]
+
+    @property
+    def title(self) -> str:
+        """What kind of graph this is."""
+        return f"compressed region graph ({self.family})"
 
 
 # --- from arrays to single regions, messages and edges

@@ -40,7 +40,7 @@ def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
     >>> from liftgbp.shatter import shatter
     >>> model = parse("p(thing)\\n1 p(x) ^ p(y) | x != y")
     >>> print(compile_plan(build_regions(shatter(model, {"thing": 10}))))
-    plan: 5 belief entries in 2 regions, 2 message entries in 1 messages, 8 exponents
+    plan: 5 belief entries in 2 regions, 2 message entries in 1 messages, 8 exponents from 8 to 9
       0  2×2  3 entries for 4 of 4 states  n·c=45  2 terms
       1  2  2 entries for 2 of 2 states  n·c=-80  1 terms
     """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, expand, starts_of
+from liftgbp.arrays import Floats, Ints, expand, first_and_last, starts_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -21,7 +21,7 @@ LARGE = 10**5
 """From this many exponents on, SciPy's compiled product pays for its import."""
 
 
-MOST_ROWS = 200
+MOST_ROWS = 18
 """How many regions a plan prints."""
 
 
@@ -353,21 +353,23 @@ class Plan:
         freeze(self)
 
     def __str__(self) -> str:
-        layout = self.layout
-        lines = [
+        layout, values = self.layout, self.exponents.values
+        span = f" from {values.min():g} to {values.max():g}" if len(values) else ""
+        head = (
             f"plan: {layout.belief_entries} belief entries in {len(layout.shapes)} regions, "
             f"{layout.message_entries} message entries in {len(layout.message_starts)} messages, "
-            f"{len(self.exponents.values)} exponents"
-        ]
-        terms = np.diff(layout.terms.starts).tolist()
-        for number, shape in enumerate(layout.shapes[:MOST_ROWS]):
-            entries = layout.region_slice(number)
-            alive = int(layout.multiplicity[entries].sum())
-            lines.append(
-                f"  {number}  {'×'.join(map(str, shape))}  {entries.stop - entries.start} entries "
-                f"for {alive} of {math.prod(shape)} states  n·c={self.weights[number]}  "
-                f"{terms[number]} terms"
-            )
-        if len(layout.shapes) > MOST_ROWS:
-            lines.append(f"  … and {len(layout.shapes) - MOST_ROWS} more")
-        return "\n".join(lines)
+            f"{len(values)} exponents{span}"
+        )
+        shown = first_and_last(len(layout.shapes), MOST_ROWS)
+        gap = f"  … {len(layout.shapes) - MOST_ROWS} more …"
+        return "\n".join([head, *(gap if k is None else self._row_text(k) for k in shown)])
+
+    def _row_text(self, region: int) -> str:
+        layout, shape = self.layout, self.layout.shapes[region]
+        entries = layout.region_slice(region)
+        alive = int(layout.multiplicity[entries].sum())
+        terms = layout.terms.starts[region + 1] - layout.terms.starts[region]
+        return (
+            f"  {region}  {'×'.join(map(str, shape))}  {entries.stop - entries.start} entries "
+            f"for {alive} of {math.prod(shape)} states  n·c={self.weights[region]}  {terms} terms"
+        )

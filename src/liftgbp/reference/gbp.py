@@ -26,7 +26,7 @@ Inflow: TypeAlias = dict[Region, list[tuple[Region, list[Edge]]]]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Run:
-    """Where flooding stopped: the beliefs, after how many iterations, and how far from agreement.
+    """Where flooding stopped: the beliefs, after how many updates, and how far from agreement.
 
     `residual` is the largest difference between the belief of a region and what a parent's belief
     says about it, in probabilities.
@@ -40,10 +40,11 @@ class Run:
 def iterates(
     graph: GroundRegionGraph, damping: float = 0.5, iterations: int = 500
 ) -> Iterator[Beliefs]:
-    """Yield the normalised log beliefs before the first iteration and after each one.
+    """Yield the normalised log beliefs before the first update of messages and after each update.
 
-    Axes follow `sorted(region)`; dead states are −∞. The iteration ends early when diverging
-    messages leave the range of floating point numbers.
+    So the first item has seen no update, item k exactly k of them, and there are `iterations` + 1
+    items in all; fewer if diverging messages leave the range of floating point numbers. An update
+    changes all messages once. Axes follow `sorted(region)`; dead states are −∞.
     """
     inflow = _inflow(graph)
     messages = {(parent, child): np.zeros_like(graph.theta[child]) for parent, child in graph.edges}
@@ -63,9 +64,10 @@ def iterates(
 def run(
     graph: GroundRegionGraph, damping: float = 0.5, iterations: int = 500, tol: float = 1e-10
 ) -> Run:
-    """Flood until all parents agree with their children within `tol`, or for all iterations.
+    """Update all messages until parents agree with their children within `tol`.
 
-    Messages that run away may push all beliefs into one corner, where they agree as well: a small
+    There are at most `iterations` updates; with `iterations=1`, beliefs are those after one.
+    Diverging messages may push all beliefs into one corner, where they agree as well, so a small
     residual alone does not tell a fixed point from a collapse.
 
     >>> from liftgbp.model.ast import Atom, Iff, Is, Number, Predicate, WeightedFormula

@@ -35,6 +35,11 @@ def build_regions(
 ) -> LiftedRegionGraph:
     """The lifted region graph of a model in normal form.
 
+    With `regions="subsets"` this is Algorithm 1 of the paper (Apsel, Lifted Message Passing for the
+    Generalized Belief Propagation): every subset of a region is a region, and a child has one atom
+    less than its parents. Other families keep fewer subsets. Here, edges are named by pinned
+    signatures, which is how the paper's filter of over-counted mappings comes about.
+
     >>> from liftgbp.model.parser import parse
     >>> from liftgbp.shatter import shatter
     >>> model = parse("r(person, person)\\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct")

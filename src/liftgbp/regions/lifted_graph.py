@@ -315,22 +315,11 @@ class LiftedRegionGraph(RegionGraph):
             **self.described(self.atoms_in_words),
         }
 
-    def __str__(self) -> str:
+    @property
+    def title(self) -> str:
+        """What kind of graph this is, and over which domains."""
         sizes = ", ".join(f"{sort}={size}" for sort, size in self.normal.sizes.items())
-        lines = [
-            f"lifted region graph ({self.family}, {sizes}): {len(self.regions)} regions, "
-            f"{len(self.edges)} edges, {self.ground_regions} ground regions"
-        ]
-        for number, region in enumerate(self.regions):
-            parents = ", ".join(
-                f"{self.edges[e].parent} × {self.kappa[e]}" for e in self.edges_into[number]
-            )
-            lines.append(
-                f"  {number}{'*' if region.outer else ' '} {self.region_text(number)}   "
-                f"n={self.n[number]}  c={self.counting_numbers[number]}  "
-                f"parents × κ: {parents or 'none'}"
-            )
-        return "\n".join(lines)
+        return f"lifted region graph ({self.family}, {sizes})"
 
 
 def _same_factors(one: NormalModel, other: NormalModel) -> bool:

@@ -1,4 +1,10 @@
-"""What every region graph has: canonical regions, edges between them, and exact counts."""
+"""What every region graph has: canonical regions, edges between them, and exact counts.
+
+Where to find the lifted region graph (V, E, σ, κ) of the paper (Apsel, Lifted Message Passing for
+the Generalized Belief Propagation): V is `regions`, E is `edges`; σ of an edge is `Message.axes`,
+turned by `Edge.axes`; κ is `Edge.count`; localPar is counted in `Member.local_parents` of all
+`Region.members`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from liftgbp.arrays import Floats
+from liftgbp.arrays import Floats, first_and_last
 from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.regions.atom_bounds import Choice, Pair
 from liftgbp.regions.counts import Count
@@ -16,13 +22,18 @@ from liftgbp.regions.families import Family
 from liftgbp.regions.graph_arrays import GraphArrays, arrays_of
 from liftgbp.signature import Cluster
 
+MOST_ROWS, MOST_PARENTS = 18, 12
+"""How many regions a graph prints, and how many parents of each."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
     """A region inside another one, before canonising: a node of the local graph.
 
-    `axes` says for each atom of the canonical `region` which atom of the larger region it is;
-    `local_parents` counts, per lifted edge, the parents it has inside the larger region.
+    `axes` says for each atom of the canonical `region` which atom of the larger region it is.
+    `local_parents` counts, per lifted edge, the parents it has inside the larger region, which may
+    be the larger region itself: the paper's localPar. These parents' messages do not enter the
+    belief of the larger region, so their number is subtracted from κ.
     """
 
     region: int
@@ -42,7 +53,8 @@ class HeldFactor:
 class Region:
     """A canonical region with the regions and the factors inside it.
 
-    `symmetries` generate its automorphisms, as permutations of its atoms.
+    `members` are the local graph of the paper: all regions inside, before canonising. `symmetries`
+    generate its automorphisms, as permutations of its atoms.
     """
 
     cluster: Cluster
@@ -57,8 +69,9 @@ class Region:
 class Message:
     """What a parent sends to one kind of its children.
 
-    `axes` says for each atom of the child which atom of the parent it is. `symmetries` generate the
-    automorphisms of the child that extend to automorphisms of the parent, as permutations of the
+    `axes` says for each atom of the child which atom of the parent it is: the mapping σ of the
+    paper, read from the child to the parent. `symmetries` generate the automorphisms of the child
+    that extend to automorphisms of the parent, as permutations of the
     child's atoms.
     """
 
@@ -74,6 +87,10 @@ class Edge:
 
     Edges into one child that differ by an automorphism of the child carry the same message with
     permuted axes: atom k of the message is atom `axes[k]` of the child.
+
+    `count` is κ of the paper as a function of the class sizes: how many ground parents one child
+    has through this edge. Unlike the paper's formula it is divided by the number of automorphisms
+    of the parent that fix the objects of the child, which is not always 1.
     """
 
     child: int
@@ -193,6 +210,39 @@ class RegionGraph(ABC):
     def kappa_text(self, number: int) -> str:
         """The κ of an edge as a formula, or as the number that it is."""
         return str(self.edges[number].count)
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What kind of graph this is, in words."""
+
+    @abstractmethod
+    def region_text(self, number: int) -> str:
+        """The atoms of a region in words."""
+
+    def is_outer(self, number: int) -> bool:
+        """Whether a region is an outer one."""
+        return self.regions[number].outer
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.title}: {len(self.regions)} regions, {len(self.edges)} edges, "
+            f"{self.ground_regions} ground regions"
+        )
+        shown = first_and_last(len(self.regions), MOST_ROWS)
+        gap = f"  … {len(self.regions) - MOST_ROWS} more …"
+        return "\n".join([head, *(gap if k is None else self._row_text(k) for k in shown)])
+
+    def _row_text(self, number: int) -> str:
+        into = self.edges_into[number]
+        parent = self.arrays.edge_parent
+        parents = ", ".join(f"{parent[e]} × {self.kappa[e]}" for e in into[:MOST_PARENTS])
+        more = ", …" if len(into) > MOST_PARENTS else ""
+        return (
+            f"  {number}{'*' if self.is_outer(number) else ' '} {self.region_text(number)}   "
+            f"n={self.n[number]}  c={self.counting_numbers[number]}  "
+            f"parents × κ: {parents or 'none'}{more}"
+        )
 
     def described(self, atoms: Sequence[Sequence[str]]) -> dict[str, object]:
         """Regions and edges for JSON, given the atoms of each region in words.
