@@ -269,7 +269,7 @@ def check(
 ) -> int:
     """Compare lifted with ground message passing on MODEL, and both with exact marginals.
 
-    The domains must be small, since the model is grounded without any cleverness.
+    The domains must be small, since every ground atom and factor is written out.
     """
     relational = read_model(model, weights)
     evidence = read_evidence(relational, options)

@@ -132,7 +132,7 @@ regions = option(
     metavar="FAMILY",
     group=METHOD,
     help="The regions that pass messages: intersections, subsets, bethe, objects:K (or "
-    "objects:SORT=K,...), clusters:S. Larger ones are more accurate and cost more.",
+    "objects:SORT=K,...), clusters:S. Larger ones cost more, and are often more accurate.",
 )
 regions_or_auto = option(
     "--regions",
@@ -141,8 +141,8 @@ regions_or_auto = option(
     metavar="FAMILY",
     group=METHOD,
     help="The regions that pass messages: intersections, subsets, bethe, objects:K (or "
-    "objects:SORT=K,...), clusters:S. Larger ones are more accurate and cost more; auto enlarges "
-    "them as long as the answer is trusted.",
+    "objects:SORT=K,...), clusters:S. Larger ones cost more, and are often more accurate; auto "
+    "enlarges them as long as the answer is trusted.",
 )
 sum_over = option(
     "--sum-over",
