@@ -11,11 +11,9 @@ REMEDIES: tuple[tuple[str, ...], ...] = (
     ("--solver", "flooding", "--damping", "0.9", "--iterations", "5000"),
     ("--sum-over", "auto"),
     ("--regions", "auto"),
+    ("--regions", "bethe"),
 )
 """Options that a reason may recommend."""
-
-IN_USE = {"--sum-over": "sum_over", "--regions": "growth"}
-"""Options that are in use if a result has this part."""
 
 FLAGS = {"--adaptive"}
 SOLVER_OPTIONS = {"--solver", "--damping", "--iterations", "--tol", "--seed"}
@@ -28,14 +26,19 @@ def next_command(arguments: Sequence[str], result: dict[str, Any], *, summable: 
     `summable` says whether the model has predicates whose counts can be summed over. The text is
     empty where no remedy is left.
 
-    >>> result = {"reason": "diverged; try descent (--solver descent)"}
+    >>> reason = "it diverged; try descent (--solver descent)"
+    >>> result = {"reason": reason, "regions": {"family": "intersections"}}
     >>> next_command(["m.mln", "-n", "a=9", "--damping", "0.1"], result, summable=True)
     'liftgbp query m.mln -n a=9 --solver descent'
     """
-    for remedy in REMEDIES:
-        in_use = IN_USE.get(remedy[0]) in result
-        applies = summable or remedy[0] != "--sum-over"
-        if " ".join(remedy) in result["reason"] and applies and not in_use:
+    named = {remedy: result["reason"].find(" ".join(remedy)) for remedy in REMEDIES}
+    in_use: dict[tuple[str, ...], bool] = {
+        ("--sum-over", "auto"): "sum_over" in result or not summable,
+        ("--regions", "auto"): "growth" in result,
+        ("--regions", "bethe"): result["regions"]["family"] == "bethe",
+    }
+    for remedy in sorted(REMEDIES, key=named.__getitem__):
+        if named[remedy] >= 0 and not in_use.get(remedy):
             kept = _without(arguments, SOLVER_OPTIONS | {remedy[0]})
             return shlex.join(["liftgbp", "query", *kept, *remedy])
     return ""
