@@ -200,3 +200,23 @@ def test_help_has_an_example_and_exit_codes(command: str) -> None:
     page = call(command, "--help").stdout
     assert f"Examples:\n  liftgbp {command} " in page
     assert "Exit codes:" in page
+
+
+def test_sweeps_with_evidence_agree_with_queries() -> None:
+    model, facts = str(MODELS / "smoking-network.mln"), str(MODELS / "smoking-network.db")
+    known = ("-e", facts, "--closed", "friends", "-q", "smokes(x)")
+    swept = records(call("sweep", model, "-n", "person=8,20", *known).stdout)
+    for size in ("8", "20"):
+        single = records(call("query", model, "-n", f"person={size}", *known, "-o", "-").stdout)
+        own = [one for one in swept if one["person"] == size and one["value"] == "true"]
+        assert [one["where"] for one in own] == [one["where"] for one in single]
+        assert list(map(p, own)) == pytest.approx(list(map(p, single)), abs=1e-9)
+
+
+def test_sweeps_of_sums_over_counts_agree_with_queries() -> None:
+    asked = ("--sum-over", "smokes", "-q", "friends(x,y)")
+    swept = records(call("sweep", SMOKERS, "-n", "person=5,10", *asked).stdout)
+    for size in ("5", "10"):
+        single = records(call("query", SMOKERS, "-n", f"person={size}", *asked, "-o", "-").stdout)
+        own = [one for one in swept if one["person"] == size and one["value"] == "true"]
+        assert list(map(p, own)) == pytest.approx(list(map(p, single)), abs=1e-9)

@@ -309,7 +309,8 @@ liftgbp sweep models/friends-smokers.mln -n person=10,100,1000 --sum-over smokes
 def sweep(model: str, points: int, output: str, **options: Any) -> int:
     """Answer queries about MODEL for many domain sizes and weights.
 
-    A sweep to a file can be interrupted: the same command continues where it stopped.
+    A sweep to a file can be interrupted: the same command continues where it stopped. The columns
+    trusted and reason say which points are not trusted.
     """
     output_file(output, SWEEP_FILES)
     solver = take_solver(options)
@@ -338,7 +339,9 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
     if output != "-":
         click.echo(f"{len(trusted)} points, {len(records)} rows, written to {output}", err=True)
     if doubtful:
-        click.echo(f"{doubtful} points are NOT TRUSTED; see the column reason", err=True)
+        click.echo(
+            f"NOT TRUSTED: {doubtful} of {len(trusted)} points; see the column reason", err=True
+        )
     return NOT_TRUSTED if doubtful == len(trusted) else 0
 
 
