@@ -1,4 +1,4 @@
-"""Summing over counts where it matters: around all maxima, on lattices as fine as these are narrow.
+"""Summing over counts where they have weight: around all maxima, on lattices as fine as needed.
 
 Around a maximum the terms fall off like a Gaussian. A sum over every h-th count, times h, then
 differs from the whole sum by a part of exp(-2 (pi s / h)^2) for a width of s, so a step below the
@@ -16,37 +16,70 @@ from itertools import combinations, count, permutations, product
 
 import numpy as np
 
+from liftgbp.counting.count_lattice import Filled, Lattice
 from liftgbp.counting.space import DIGITS, Counts, Space
 from liftgbp.errors import CapacityError
 
+# --- limits: how much is visited
+
 ALL = 400
-"""Spaces with at most so many points are visited as a whole."""
+"""Spaces with at most this many points are visited as a whole: that costs no more than a search,
+and no maximum is missed (friends-smokers up to 399 people)."""
 
 GRID = 40
-"""About so many points per free count are where the search for maxima starts."""
+"""The search for maxima starts from about this many points per free count. Two objects that like to
+agree have maxima at both ends and, near the critical coupling, one in the middle."""
+
+MOST_GRID_COUNTS = 6
+"""The grid grows with at most this many free counts; beyond, its points would be too many."""
 
 MOST_VISITED = 40_000
+"""Sums that need more points are refused: a bound on time and memory."""
+
 MOST_FREE = 8
-"""With more free counts than this, only spaces that can be visited as a whole are tried."""
+"""With more free counts than this, only spaces that can be visited as a whole are tried: probing
+the curvature alone takes a number of points that grows with their square."""
+
+# --- accuracy of the sum; each by the number of dimensions: one, two, and more, where points are
+# expensive. Only counts that are spread wide are dimensions. Independent objects have exact sums
+# to compare with (`tests/counting/test_peaks.py`).
 
 FINENESS = (0.6, 1.2, 2.0)
-"""The square of the step over the width, along the narrowest direction: in one dimension, in two,
-and in more, where points are dear. Only counts that are spread wide are dimensions here."""
+"""The square of the step over the width, along the narrowest direction. For a Gaussian, the sum
+over one lattice is then off by exp(-2 pi^2 / fineness): 5e-15, 7e-8 and 5e-5."""
 
 AGREEMENT = (1e-8, 1e-6, 1e-3)
-"""How much the sums over two lattices may differ that are shifted by half a step, again in one
-dimension, in two, and in more. Their mean is nearer to the sum over all points by far: for a
-Gaussian, its error is the square of their difference."""
+"""How much the sums over two lattices may differ that are shifted by half a step. Their mean is far
+closer to the sum over all points: for a Gaussian, its error is the square of their difference."""
 
 TAIL = (1e-11, 1e-10, 1e-8)
-"""What falls beyond the points that are visited, in proportion, by the number of free counts."""
+"""The weight, relative to the highest point, below which points are left out."""
+
+TAIL_MARGIN = 2.0
+"""How many powers of e further points are visited, as many small ones add up."""
 
 STEEP = 14.0
-"""Where the weight has fallen by so many powers of e, the boundary of the space may come: small
-classes have other region graphs, and their log Z may have a kink."""
+"""The boundary of the space may be reached where the weight has fallen by this many powers of e.
+Before that, steps are 1 along it: small classes have other region graphs, and their log Z may have
+a kink (a rare property, such as one with odds of 1e-5 among a million objects)."""
+
+# --- the shape of a probe
+
+FALL, STEEP_FALL = 1.0, 8.0
+"""A probe ends where the exponent has fallen by the first; if it has fallen by the second, a probe
+half as long fits a Gaussian better."""
+
+NEARBY = 1.01
+"""Grid points within this factor of the smallest distance are neighbours; it absorbs rounding."""
+
+FIRST_MOVE = 16
+"""The longest move uphill is one part in this many of a block, about two steps of the grid on a
+line, so that a narrow maximum between grid points is not jumped over."""
+
+# --- speed only: these change no sum
 
 AT_ONCE = 4
-"""How many lengths of moves are tried together: a stack costs little more than one point."""
+"""How many lengths of moves are tried together: a batch costs little more than one point."""
 
 AHEAD = 8
 """How many steps along a line are evaluated together."""
@@ -96,63 +129,12 @@ def weigh(
     return _Search(space, exponents, is_rough).run()
 
 
-@dataclass(frozen=True, slots=True)
-class _Lattice:
-    """Points `anchor + steps * index`; what one cell gets, the largest of its block loses."""
-
-    anchor: Counts
-    cells: tuple[int, ...]
-    reference: tuple[int, ...]
-    steps: tuple[int, ...]
-
-    def point(self, index: Sequence[int]) -> Counts | None:
-        counts = list(self.anchor)
-        for cell, reference, step, at in zip(
-            self.cells, self.reference, self.steps, index, strict=True
-        ):
-            counts[cell] += step * at
-            counts[reference] -= step * at
-        return None if min(counts) < 0 else tuple(counts)
-
-    def nearest(self, counts: Counts) -> tuple[int, ...]:
-        return tuple(
-            round((counts[cell] - self.anchor[cell]) / step)
-            for cell, step in zip(self.cells, self.steps, strict=True)
-        )
-
-    @property
-    def volume(self) -> int:
-        return math.prod(self.steps)
-
-    def shifted(self) -> _Lattice | None:
-        """The lattice half a step away, unless that is outside of the space."""
-        halves = replace(self, steps=tuple(step // 2 for step in self.steps))
-        anchor = halves.point((1,) * len(self.steps))
-        return None if anchor is None else replace(self, anchor=anchor)
-
-
-@dataclass(frozen=True, slots=True)
-class _Filled:
-    """The points that matter around some maxima, each with how many it stands for."""
-
-    lattice: _Lattice
-    maxima: tuple[Counts, ...]
-    volumes: dict[Counts, float]
-
-    def overlaps(self, other: _Filled) -> bool:
-        mine, others = (np.array(list(filled.volumes)) for filled in (self, other))
-        return bool(
-            (mine.min(axis=0) <= others.max(axis=0)).all()
-            and (others.min(axis=0) <= mine.max(axis=0)).all()
-        )
-
-
 class _Search:
     def __init__(self, space: Space, exponents: Exponents, is_rough: Rough) -> None:
         self._space = space
         self._exponents = exponents
         self._is_rough = is_rough
-        self._depth = 2.0 - math.log(TAIL[min(self._dimensions, len(TAIL)) - 1])
+        self._depth = TAIL_MARGIN - math.log(TAIL[min(self._dimensions, len(TAIL)) - 1])
         self._known: dict[Counts, Decimal] = {}
         self._top = Decimal("-Infinity")
 
@@ -228,14 +210,14 @@ class _Search:
 
     def _climb(self) -> list[Counts]:
         """The maxima that lie uphill from the highest points of a grid."""
-        grid = self._space.grid(GRID * min(self._dimensions, 6))
+        grid = self._space.grid(GRID * min(self._dimensions, MOST_GRID_COUNTS))
         self._evaluate(grid)
         maxima = self._uphill(self._grid_maxima([point for point in grid if self._possible(point)]))
         return [point for point in maxima if self._matters(point)]
 
     def _uphill(self, at: list[Counts]) -> list[Counts]:
         """Where moves uphill end, the highest first; long moves come before short ones."""
-        lengths = [max(1, block.size // 16) for block in self._space.blocks]
+        lengths = [max(1, block.size // FIRST_MOVE) for block in self._space.blocks]
         while at:
             found = {point: list(self._moves_of_lengths(point, lengths)) for point in at}
             self._evaluate(there for moves in found.values() for there in moves)
@@ -268,12 +250,12 @@ class _Search:
             return [grid[k] for k in np.flatnonzero(highest)]
         apart = np.abs(points[:, None] - points).max(axis=-1)
         unit = np.where(apart > 0, apart, np.inf).min(axis=1, keepdims=True)
-        near = np.where(apart <= 1.01 * unit, heights, -np.inf).max(axis=1)
+        near = np.where(apart <= NEARBY * unit, heights, -np.inf).max(axis=1)
         return [grid[k] for k in np.flatnonzero(heights >= near)]
 
     # --- lattices
 
-    def _lattice(self, maximum: Counts) -> _Lattice:
+    def _lattice(self, maximum: Counts) -> Lattice:
         """The lattice through a maximum, as fine as its widths demand."""
         cells, reference = [], []
         for start, stop in self._space.slices:
@@ -281,22 +263,22 @@ class _Search:
             others = [cell for cell in range(start, stop) if cell != largest]
             cells += others
             reference += [largest] * len(others)
-        unit = _Lattice(maximum, tuple(cells), tuple(reference), (1,) * len(cells))
+        unit = Lattice(maximum, tuple(cells), tuple(reference), (1,) * len(cells))
         probes = tuple(self._probe(unit, axis) for axis in range(len(cells)))
         return replace(unit, steps=self._steps(replace(unit, steps=probes)))
 
-    def _probe(self, unit: _Lattice, axis: int) -> int:
+    def _probe(self, unit: Lattice, axis: int) -> int:
         """A distance along an axis at which the exponent has fallen by about one; 0 if none."""
         for length in self._lengths(unit, axis):
             ends = self._ends(unit, axis, length)
             if ends is None:
                 return length // 2
             fall = self._height(unit.anchor) - min(map(self._height, ends))
-            if fall >= 1:
-                return length if fall < 8 else length // 2
+            if fall >= FALL:
+                return length if fall < STEEP_FALL else length // 2
         return 0
 
-    def _lengths(self, unit: _Lattice, axis: int) -> Iterator[int]:
+    def _lengths(self, unit: Lattice, axis: int) -> Iterator[int]:
         """Powers of two, as far as both ends are inside the space, and one more."""
         for first in count(0, AT_ONCE):
             lengths = [2**k for k in range(first, first + AT_ONCE)]
@@ -306,7 +288,7 @@ class _Search:
             if ends[-1] is None:
                 return
 
-    def _ends(self, unit: _Lattice, axis: int, length: int) -> tuple[Counts, Counts] | None:
+    def _ends(self, unit: Lattice, axis: int, length: int) -> tuple[Counts, Counts] | None:
         index = [0] * len(unit.cells)
         index[axis] = length
         one = unit.point(index)
@@ -314,7 +296,7 @@ class _Search:
         other = unit.point(index)
         return None if one is None or other is None else (one, other)
 
-    def _steps(self, probes: _Lattice) -> tuple[int, ...]:
+    def _steps(self, probes: Lattice) -> tuple[int, ...]:
         """Steps that are small against the widths of a Gaussian through probed points."""
         wide = [axis for axis, step in enumerate(probes.steps) if step > 1]
         steps = [1] * len(probes.steps)
@@ -331,7 +313,7 @@ class _Search:
             steps[axis] = _even(int(ratio * widths[k] * probes.steps[axis]))
         return tuple(steps)
 
-    def _curvature(self, probes: _Lattice, wide: list[int]) -> np.ndarray | None:
+    def _curvature(self, probes: Lattice, wide: list[int]) -> np.ndarray | None:
         """Minus the second differences of the exponent, in units of the probed distances."""
         n = len(wide)
         signs = {}
@@ -368,27 +350,27 @@ class _Search:
 
     # --- filling
 
-    def _fill(self, lattice: _Lattice, maxima: tuple[Counts, ...]) -> _Filled:
-        """All lattice points that matter around some maxima; the lattice is refined if need be."""
+    def _fill(self, lattice: Lattice, maxima: tuple[Counts, ...]) -> Filled:
+        """All lattice points that matter around some maxima; it is refined if necessary."""
         while True:
             points, touched = self._flood(lattice, maxima)
             if lattice.volume == 1:
-                return _Filled(lattice, maxima, dict.fromkeys(points, 1.0))
+                return Filled(lattice, maxima, dict.fromkeys(points, 1.0))
             coarse = {axis for axis in touched if lattice.steps[axis] > 1}
             if not coarse:
                 others = self._shifted(lattice, maxima)
-                # Finer steps would only compare what rounding has left of rough weights.
+                # Rough weights never agree: finer steps would only compare their rounding.
                 rough = any(map(self._is_rough, maxima))
                 if rough or self._agree(points, others, sum(step > 1 for step in lattice.steps)):
                     half = lattice.volume / 2
-                    return _Filled(lattice, maxima, dict.fromkeys([*points, *others], half))
+                    return Filled(lattice, maxima, dict.fromkeys([*points, *others], half))
             steps = tuple(
                 _even(step // 2) if axis in coarse or not coarse else step
                 for axis, step in enumerate(lattice.steps)
             )
             lattice = replace(lattice, steps=steps)
 
-    def _shifted(self, lattice: _Lattice, maxima: tuple[Counts, ...]) -> list[Counts]:
+    def _shifted(self, lattice: Lattice, maxima: tuple[Counts, ...]) -> list[Counts]:
         """The points that matter of the lattice half a step away."""
         shifted = lattice.shifted()
         return [] if shifted is None else self._flood(shifted, maxima)[0]
@@ -398,9 +380,7 @@ class _Search:
         allowed = AGREEMENT[min(dimensions, len(AGREEMENT)) - 1]
         return abs(one - other) <= allowed * max(one, other)
 
-    def _flood(
-        self, lattice: _Lattice, maxima: tuple[Counts, ...]
-    ) -> tuple[list[Counts], set[int]]:
+    def _flood(self, lattice: Lattice, maxima: tuple[Counts, ...]) -> tuple[list[Counts], set[int]]:
         """The points that matter, and the axes along which they reach the end of the space."""
         points: dict[tuple[int, ...], Counts] = {}
         touched: set[int] = set()
@@ -428,7 +408,7 @@ class _Search:
                         frontier.add(there)
         return list(points.values()), touched
 
-    def _along(self, lattice: _Lattice, index: tuple[int, ...], ahead: int) -> Iterator[Counts]:
+    def _along(self, lattice: Lattice, index: tuple[int, ...], ahead: int) -> Iterator[Counts]:
         """A point, and on a line the ones that come next; none if it is known already."""
         if lattice.point(index) in self._known:
             return
@@ -438,7 +418,7 @@ class _Search:
             if point is not None:
                 yield point
 
-    def _separate(self, filled: list[_Filled]) -> list[_Filled]:
+    def _separate(self, filled: list[Filled]) -> list[Filled]:
         """Lattices that do not overlap: those that did are filled again as one."""
         for one, other in combinations(filled, 2):
             if one.overlaps(other):
@@ -446,7 +426,7 @@ class _Search:
                 return self._separate([*rest, self._union(one, other)])
         return filled
 
-    def _union(self, one: _Filled, other: _Filled) -> _Filled:
+    def _union(self, one: Filled, other: Filled) -> Filled:
         maxima = (*one.maxima, *other.maxima)
         steps = one.lattice.steps
         if (one.lattice.cells, one.lattice.reference) == (
@@ -462,7 +442,7 @@ class _Search:
     # --- the sum
 
     def _weighed(self, volumes: dict[Counts, float], maxima: list[Counts]) -> Weighed | None:
-        """The sum over points that each stand for so many."""
+        """The sum over points, each of which stands for this many."""
         if not maxima:
             return None
         weights = {c: volume * math.exp(self._height(c)) for c, volume in volumes.items()}

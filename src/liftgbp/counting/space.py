@@ -14,10 +14,12 @@ Counts: TypeAlias = tuple[int, ...]
 """How many objects are in each cell, the cells of all blocks in a row."""
 
 DIGITS = 60
-"""Exponents of large domains are large, and it is their small differences that matter."""
+"""Decimal digits of exponents, which are large in large domains: 1e9 objects with pairs have
+exponents of 1e18, and their differences need some twenty digits behind the point."""
 
 EXACT = 60
-"""Factorials up to this number are multiplied out."""
+"""Factorials up to this number are multiplied out; beyond it, the seven terms of the series below
+give some thirty digits."""
 
 # The coefficients B(2n) / (2n (2n - 1)) of Stirling's series.
 STIRLING = ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156))
@@ -94,7 +96,7 @@ class Space:
         return math.prod(b.number(min(units, b.size)) for b in self.blocks)
 
     def log_ways(self, counts: Counts) -> Decimal:
-        """The log of the number of ways to choose so many objects for each cell."""
+        """The log of the number of ways to choose this many objects for each cell."""
         with localcontext(Context(prec=DIGITS)):
             return sum((log_factorial(block.size) for block in self.blocks), Decimal(0)) - sum(
                 (log_factorial(count) for count in counts), Decimal(0)
