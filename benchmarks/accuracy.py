@@ -1,7 +1,7 @@
 """How far answers are from exact ones: by method, model, weight and domain size.
 
 `python -m benchmarks.accuracy` prints, for each cell, the errors of P and of log Z. The paper's
-setting is flooding on factor scopes, one solution; the default is what `infer` does unasked; the
+setting is flooding on factor scopes, one solution; the default is `infer` without options; the
 sharpest answer sums over counts where that helps, and lets regions grow.
 """
 
@@ -106,7 +106,7 @@ def infer_with(**options: object) -> Callable[[Case, liftgbp.Model, int], Value 
         except liftgbp.CapacityError:
             return None
         probability = answers.marginal(case.atom)
-        return Value(probability, answers.log_z, answers.status is liftgbp.Status.CONVERGED)
+        return Value(probability, answers.log_z, answers.trusted)
 
     return run
 

@@ -51,8 +51,8 @@ def sweeps() -> Table:
         queries = [QUERY.get(name, "r(x,y)")]
         for solver in (liftgbp.Auto(), liftgbp.Flooding()):
             whole = milliseconds(
-                lambda m=model, q=queries, s=solver: liftgbp.sweep(
-                    m, {"person": sizes}, queries=q, solver=s
+                lambda m=model, q=queries, s=solver: (
+                    liftgbp.sweep(m, {"person": sizes}, queries=q, solver=s).rows
                 ),
                 repetitions=2,
             )
