@@ -1,4 +1,4 @@
-"""Working on the rows of large integer arrays: grouping, hashing, expanding."""
+"""The types of arrays, and operations on rows of integers: grouping, hashing, expanding."""
 
 from __future__ import annotations
 

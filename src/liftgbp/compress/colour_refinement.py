@@ -45,7 +45,7 @@ def refine(regions: GroundRegions, frames: Frames, progress: Progress = silent) 
         while len(affected):
             progress("refining", kinds.number, len(regions))
             affected = few.round(affected) if few.suits(affected) else many.round(affected)
-            # A region without its like and without symmetries has nothing to be told apart from.
+            # A region that is alone in its kind and has no symmetry cannot change any more.
             affected = affected[~(kinds.alone(affected) & partition.rigid(affected))]
         mistaken = _correct_mistakes(partition, kinds)
         if not len(mistaken):
@@ -75,7 +75,7 @@ def _correct_mistakes(partition: Partition, kinds: Kinds) -> Ints:
 
 
 class ManyRegions:
-    """Rounds of refinement that look at many regions at once."""
+    """Rounds of refinement on arrays, for many regions."""
 
     def __init__(self, partition: Partition, kinds: Kinds) -> None:
         self._partition = partition
@@ -223,7 +223,7 @@ class _Neighbour(NamedTuple):
 
 
 class FewRegions:
-    """What is needed to look at single regions; gathered when a region comes up."""
+    """Rounds of refinement region by region; what a region needs is gathered at first use."""
 
     def __init__(self, partition: Partition, kinds: Kinds) -> None:
         self._partition = partition
@@ -234,7 +234,7 @@ class FewRegions:
         self._salts: dict[tuple[int, int], int] = {}
 
     def suits(self, regions: Ints) -> bool:
-        """Whether so few names are to be looked at that arrays do not pay."""
+        """Whether there are so few names that arrays would be slower."""
         if len(regions) > MOST_REGIONS:
             return False
         orders = [self._groups.order(group) for group in self._partition.group[regions].tolist()]
@@ -284,7 +284,7 @@ class FewRegions:
         return self._salts[key]
 
     def _mixed_codes(self, role: int, group: int, theirs: int, row: tuple[int, ...]) -> Codes:
-        """The codes of an embedding for each element of one's own group; few are different."""
+        """The codes of an embedding for each element of the own group; few embeddings differ."""
         key = role, group, theirs, row
         if key not in self._codes:
             large = self._groups.elements(group if role == INSIDE else theirs).shape[1]

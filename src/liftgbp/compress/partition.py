@@ -32,7 +32,7 @@ from liftgbp.compress.potentials import Frames
 from liftgbp.regions.graph_arrays import Interner, numbers_of_rows
 
 _FEW = 4
-"""Up to so many ways to write an embedding, looking for equal embeddings does not pay."""
+"""Up to this many ways to write an embedding, finding equal embeddings first is not worth it."""
 
 CODES = 2**64
 """How many different codes one number has room for."""
@@ -48,7 +48,7 @@ class Relation:
     """All pairs of a region of one size and a region of another size inside it.
 
     The variables of `small[p]` are those at `positions[p]` of `large[p]`, in ascending order. Pairs
-    stand in the order of large regions; `by_small` lists them in the order of small ones.
+    are sorted by large region; `by_small` sorts them by small region.
     """
 
     large_size: int
@@ -132,7 +132,7 @@ class Partition:
         self.label = frames.label.copy()
         self.group = frames.group.copy()
         self.frame = [own.copy() for own in frames.frame]
-        # Where each variable stands in the frame: the inverse permutations.
+        # The axis of each variable: the inverse permutations.
         self.axis = [np.argsort(own, axis=1) for own in self.frame]
         self.relations = relations(regions)
         self._block = {rows.shape[1]: k for k, rows in enumerate(regions.rows)}
@@ -193,7 +193,7 @@ class Partition:
     # --- symmetries
 
     def lost_symmetries(self, regions: Ints, group: int) -> Iterator[tuple[int, Bools]]:
-        """The regions of a group which some element of it changes, and the elements that do not.
+        """The regions that some element of their group changes, with the elements that do not.
 
         An element changes a region if its neighbours have other names in the permuted frame.
         """
@@ -247,9 +247,9 @@ class Partition:
     # --- names
 
     def names(self, relation: Relation, pairs: Ints, role: int, group: int) -> Hashes:
-        """The codes of embeddings up to the other's group, for each element of one's own group.
+        """The codes of embeddings up to the neighbour's group, for each element of the own group.
 
-        Element g stands for one's own frame permuted by g.
+        Column g has the codes after permuting the own frame by g.
         """
         other = relation.small if role == INSIDE else relation.large
         rows = self.embeddings(relation, pairs)

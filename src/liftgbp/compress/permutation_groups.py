@@ -18,7 +18,7 @@ class Groups:
     """All groups that have been met, by number.
 
     A permutation p of axes takes axis k to the place of axis p[k]; (p q)[k] = p[q[k]]. The
-    elements of a group stand in lexicographic order, so the identity comes first.
+    elements of a group are in lexicographic order, so the identity comes first.
     """
 
     def __init__(self) -> None:

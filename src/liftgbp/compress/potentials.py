@@ -94,7 +94,7 @@ class _OfSize:
         self._groups = groups
         self._rows = rows
         self._size = rows.shape[1]
-        # Axes of one colour stand together, so that tables of one shape can be compared at all.
+        # Axes are sorted by colour, so that tables of regions with the same colours have one shape.
         self._order = np.argsort(colour[rows], axis=1, kind="stable")
         self._colours = np.take_along_axis(colour[rows], self._order, axis=1)
         self._outer = outer
@@ -132,9 +132,9 @@ class _OfSize:
         return kinds[pattern], frame, group[pattern]
 
     def _patterns(self, region: Ints, table: Ints, mask: Ints) -> tuple[Ints, Ints]:
-        """Regions with the same factors at the same places are looked at once."""
+        """One region for all that have the same factors at the same places, and the one of each."""
         counts = np.bincount(region, minlength=len(self._rows))
-        # Factors stand in the order of regions.
+        # Factors are sorted by region.
         _, what = group_rows([table, mask]) if len(table) else (None, table)
         starts = starts_of(counts)
         first_of: list[Ints] = []

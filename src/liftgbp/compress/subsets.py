@@ -11,7 +11,7 @@ from liftgbp.arrays import Bools, Ints, expand, starts_of
 from liftgbp.errors import CapacityError
 
 MOST_OCCURRENCES = 2 * 10**8
-"""The most pairs of a set and a subset that are looked at."""
+"""The most pairs of a set and a subset that are compared."""
 
 WIDEST = 62
 """The most variables of one set; masks over it are 64-bit integers."""
@@ -80,7 +80,7 @@ def _stretches(lengths: Ints, room: int) -> Iterator[slice]:
 def _check(occurrences: int) -> None:
     if occurrences > MOST_OCCURRENCES:
         raise CapacityError(
-            f"the ground regions have {occurrences} pairs of a set and a part of it to look at, "
+            f"the ground regions have {occurrences} pairs of a set and a subset to compare, "
             f"above the cap of {MOST_OCCURRENCES}; use regions='bethe', or formulas with fewer "
             "atoms"
         )
@@ -99,7 +99,7 @@ def maximal(blocks: Sequence[Ints]) -> list[Bools]:
 
 
 def common_subsets(outer: Sequence[Ints], *, least: int, closed: bool) -> list[Ints]:
-    """The proper subsets of outer rows that lie in at least so many of them, by size.
+    """The proper subsets of outer rows that lie in at least `least` of them, by size.
 
     With `closed`, only those that cannot be enlarged and still lie in equally many. With at least
     two holders these are the intersections of outer rows: the intersection of all holders of a

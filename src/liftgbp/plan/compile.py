@@ -1,8 +1,7 @@
 """Compiling a region graph into a plan.
 
-Many regions look alike: the same shape, the same symmetries, the same dead states. Whatever is
-found out about a table is found out once for all that look alike, and then written to the places of
-all of them at once.
+Many regions have the same shape, the same symmetries and the same dead states. Everything about
+their tables is computed once, and then written to the places of all of them.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from liftgbp.regions import RegionGraph
 from liftgbp.regions.graph_arrays import Axes, GraphArrays
 
 FACTORED_FROM = 10**6
-"""From this many exponents on, what enters a region is summed up before larger regions read it."""
+"""From this many exponents on, messages into a region are summed before others read them."""
 
 
 FEW_BYTES = 64
-"""Up to so many bytes, masks of states are compared byte by byte for all regions at once."""
+"""Masks of states of up to this many bytes are compared in arrays, byte by byte."""
 
 
 def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
@@ -147,7 +146,7 @@ class _Tables:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Reads:
-    """Terms before their entries are known: who reads what through which axes.
+    """Terms before their entries are known: which region reads what through which axes.
 
     `inside` goes along with them; `what` numbers edges, or regions.
     """

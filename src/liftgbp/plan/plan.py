@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 LARGE = 10**5
-"""From this many exponents on, SciPy's compiled product pays for its import."""
+"""From this many exponents on, SciPy's compiled product is worth its import."""
 
 
 MOST_ROWS = 18

@@ -1,4 +1,4 @@
-"""Orbits of states: which states of a table are the same for symmetry."""
+"""States of tables: orbits under symmetries, and projections to smaller tables."""
 
 from __future__ import annotations
 

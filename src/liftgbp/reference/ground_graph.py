@@ -153,7 +153,7 @@ def _check_region_count(count: int) -> None:
 
 
 def _clusters(scopes: list[Region], size: int) -> list[Region]:
-    """All sets of so many atoms of scopes, or the one set of all atoms if there are fewer."""
+    """All sets of `size` atoms of scopes, or the set of all atoms if there are fewer."""
     atoms = sorted(frozenset().union(*scopes))
     size = min(size, len(atoms))
     count = math.comb(len(atoms), size)

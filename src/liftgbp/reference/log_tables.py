@@ -27,7 +27,7 @@ def expand(
 ) -> npt.NDArray[Scalar]:
     """View a table so that it broadcasts over a larger sorted scope.
 
-    Both scopes are sorted, so their axes stand in the same order and a reshape suffices.
+    Both scopes are sorted, so their axes are in the same order and a reshape suffices.
 
     >>> expand(np.zeros((2, 3)), ["a", "c"], ["a", "b", "c"]).shape
     (2, 1, 3)
@@ -52,7 +52,7 @@ def log_sum_exp(table: Floats, axes: tuple[int, ...] | None = None) -> Floats:
     [1.098612, 1.94591]
     """
     over = tuple(range(table.ndim)) if axes is None else axes
-    # The lowest finite number stands in for a maximum of −∞, which would give ∞ − ∞.
+    # Use the lowest finite number if the maximum is −∞, which would give ∞ − ∞.
     top = np.maximum(table.max(axis=over, keepdims=True), LOWEST)
     total = np.exp(table - top).sum(axis=over)
     with np.errstate(divide="ignore"):

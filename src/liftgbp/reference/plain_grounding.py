@@ -70,8 +70,8 @@ class GroundFactor:
 class GroundModel:
     """A Markov random field over every ground atom of every declared predicate.
 
-    Atoms that evidence observes are no variables: they stand in `observed`, with their values, and
-    in no other field. `log_constant` collects the factors without atoms. No two factors have the
+    Atoms that evidence observes are not variables: `observed` has their values, and no other field
+    mentions them. `log_constant` collects the factors without atoms. No two factors have the
     same scope. `sizes` are the domain sizes and `argument_sorts` the sorts of each predicate's
     arguments.
     """

@@ -1,4 +1,4 @@
-"""The regions room: which clusters are regions, who sends messages to whom, and how often.
+"""The regions room: which clusters are regions, and how many messages pass between them.
 
 Exact integers only; knows nothing of floats and tables.
 """

@@ -22,13 +22,13 @@ from liftgbp.regions.counts import Count, choose
 from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
 
 MOST_ANCHORS = 5
-"""How many objects of a class are anchors at most; regions with more objects are left aside."""
+"""The most anchors of a class; regions with more objects are not used."""
 
 MOST_REGIONS, MOST_PLACEMENTS = 24, 6
-"""How many regions are looked at for each atom, and how many placements of each around it."""
+"""How many regions are tried for each atom, and how many placements of each."""
 
 MOST_CASES = 10_000
-"""Atoms with more cases than this, for many arguments, are conditioned on nothing."""
+"""Atoms of many arguments have more cases than this; they are conditioned on nothing."""
 
 MOST_IMAGES = 120
 """How many images of a choice under the symmetries of a region are compared."""
@@ -203,7 +203,7 @@ class _Order:
     def _smallest_image(
         self, region: int, axis: int, given: tuple[int, ...]
     ) -> tuple[int, tuple[int, ...]]:
-        """The first of the choices that are the same for symmetry, as far as they are looked at."""
+        """The smallest image of a choice under the symmetries of its region, among those tried."""
         seen = {(axis, given)}
         waiting = [(axis, given)]
         while waiting and len(seen) < MOST_IMAGES:
@@ -246,7 +246,7 @@ def alike_atoms(regions: Iterable[tuple[int, Cluster]]) -> tuple[AlikeAtoms, ...
 
 
 def _exchangeable(one: Atom, other: Atom) -> tuple[object, Count] | None:
-    """The kind of exchangeable atoms that two atoms are, and how many of it there are, if any."""
+    """If two atoms are exchangeable, their kind and the number of atoms of that kind."""
     (predicate, args), (other_predicate, other_args) = one, other
     if predicate != other_predicate:
         return None

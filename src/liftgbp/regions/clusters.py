@@ -1,4 +1,4 @@
-"""All clusters of so many atoms, up to renaming: first counted, then listed."""
+"""Clusters of a given number of atoms, up to renaming: counted, listed, filed by kinds of atoms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from liftgbp.shatter.assignments import falling
 from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
 
 MOST_CYCLE_TYPES = 5_000
-"""Up to so many kinds of permutations clusters are counted exactly, beyond it from below."""
+"""Up to this many cycle types, clusters are counted exactly; beyond it, a lower bound is used."""
 
 Sizes = Mapping[int, int] | Sequence[int]
 """The number of objects of each class."""
@@ -238,14 +238,14 @@ class ByKind:
         return shared
 
     def around(self, cluster: Cluster) -> list[int]:
-        """A few clusters, among them all that have every kind of atom of this one."""
+        """Candidates that may contain a cluster: at least all that have every kind of its atoms."""
         numbers = self._numbers(cluster)
         if len(numbers) < len(kinds(cluster)):
             return []
         return self._with[min(numbers, key=self._frequency)]
 
     def inside(self, cluster: Cluster) -> list[int]:
-        """A few clusters, among them all that have no kind of atom which this one has not."""
+        """Candidates that may lie in a cluster: at least all that have only kinds of its atoms."""
         numbers = self._numbers(cluster)
         return sorted(place for kind in numbers for place in self._rarest[kind])
 

@@ -81,10 +81,11 @@ def parse_family(text: str) -> Family:
     if text in {"intersections", "subsets", "bethe"}:
         return Family(text)
     if text == "auto":
-        raise InputError("regions that grow by themselves ('auto') are for single queries only")
+        raise InputError("regions='auto' is for single queries only; name a region family")
     raise InputError(
         f"unknown region family {text!r}; choose among {' '.join(FAMILIES)}, with numbers K and S "
-        f"from 1 of at most {MOST_DIGITS} digits and each sort once; 'auto' grows regions by itself"
+        f"from 1 of at most {MOST_DIGITS} digits and each sort once; 'auto' tries larger and "
+        "larger families"
     )
 
 
@@ -93,7 +94,7 @@ def _is_number(text: str) -> bool:
 
 
 def _parse_per_sort(text: str) -> tuple[tuple[str, int], ...]:
-    """Numbers by sort, or nothing where the text is no such list."""
+    """Numbers by sort, or nothing if the text is not such a list."""
     pairs = [(sort, number) for sort, _, number in (p.partition("=") for p in text.split(","))]
     names = {sort for sort, _ in pairs}
     wrong = "" in names or len(names) < len(pairs) or not all(_is_number(k) for _, k in pairs)
@@ -117,7 +118,7 @@ def outer_clusters(normal: NormalModel, family: Family) -> list[Cluster]:
 
 
 def _check_clusters(normal: NormalModel, family: Family, mentioned: Sequence[Atom]) -> None:
-    """Refuse clusters whose number or whose tables exceed a cap, before there are any."""
+    """Refuse a family whose clusters are too many or too large, before listing them."""
     _check_table(normal, family, _widest(normal, family.size, mentioned), "take fewer atoms")
     count = count_clusters(mentioned, family.size, normal.class_sizes)
     if count > CLUSTER_CAP:
@@ -222,7 +223,7 @@ def _check_choices(family: Family, shares: Iterable[Iterator[object]]) -> None:
 
 
 def _shares(total: int, room: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """The ways to take `total` objects from classes with so much room."""
+    """The ways to take `total` objects from classes of these sizes."""
     if not room:
         if total == 0:
             yield ()
@@ -235,7 +236,7 @@ def _shares(total: int, room: Sequence[tuple[int, int]]) -> Iterator[tuple[tuple
 
 
 def _axes_over(normal: NormalModel, mentioned: Sequence[Atom], taken: Sizes) -> Counter[int]:
-    """How many atoms of each range there are over so many objects of each class."""
+    """How many atoms of each range there are over these numbers of objects of each class."""
     axes: Counter[int] = Counter()
     for kind in mentioned:
         axes[normal.ranges[kind[0]]] += ground_atoms([kind], taken)

@@ -1,4 +1,4 @@
-"""A region graph in arrays: what graphs of very many regions are compiled from."""
+"""Region graphs as arrays, from which plans are compiled."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Key = TypeVar("Key", bound=Hashable)
 class GraphArrays:
     """Regions, members, edges and messages as numbers.
 
-    Axes, shapes and lists of symmetries are the same for many; each stands in a list once, and the
-    arrays hold its place there. Held factors and members stand in the order of their regions, local
-    parents in the order of their members.
+    Many regions share axes, shapes and lists of symmetries. Each of these is stored once in a list,
+    and the arrays hold indices into it. Held factors and members are sorted by region, and local
+    parents by member.
     """
 
     axes: Sequence[Axes]

@@ -225,7 +225,7 @@ class LiftedRegionGraph(RegionGraph):
         """The same graph for the same model over other domain sizes.
 
         Where the graph would change (a class is or becomes smaller than `stable_from`, a weight
-        lets a formula vanish) this is refused; build the regions anew then.
+        makes a formula vanish) this raises a `SizeError`; build the regions again in that case.
         """
         if not self.fits(normal):
             raise SizeError(
@@ -244,7 +244,7 @@ class LiftedRegionGraph(RegionGraph):
         return resized
 
     def fits(self, normal: NormalModel) -> bool:
-        """Whether this is also the graph of another normal form, but for its counts."""
+        """Whether another normal form has the same graph, apart from counts."""
 
         def same_or_stable() -> bool:
             triples = zip(normal.class_sizes, self.class_sizes, self.stable_from, strict=True)

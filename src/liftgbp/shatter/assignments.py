@@ -1,4 +1,4 @@
-"""Ways to let variables stand for objects of classes, up to renaming inside the classes."""
+"""Ways to assign objects of classes to variables, up to renaming inside the classes."""
 
 from __future__ import annotations
 

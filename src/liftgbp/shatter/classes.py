@@ -22,13 +22,13 @@ from liftgbp.model.writer import object_text
 from liftgbp.shatter.normal import ClassIndex, ObjectClass
 
 MOST_CLASSES = 200
-"""Evidence that tells more objects of a sort apart is better grounded."""
+"""If evidence distinguishes more classes of a sort than this, grounding is cheaper."""
 
 MOST_EXAMPLES = 6
-"""So many members of a class are known by number, to name examples."""
+"""How many members of a class are kept by number, as examples for messages."""
 
 MOST_FACTS = 3
-"""More facts than this are not listed in the description of a class."""
+"""The most facts that the description of a class lists."""
 
 Profile: TypeAlias = tuple[tuple[str, int], ...]
 """Values of unary predicates; uncertain observations have negative numbers."""
@@ -80,7 +80,7 @@ class _Facts:
         for predicate, relation in self.evidence.hard.items():
             args, values = relation.args, relation.values
             if predicate in self.evidence.closed:
-                # What a closed predicate says about false atoms goes without saying.
+                # Atoms of a closed predicate are false by default.
                 args, values = args[values != 0], values[values != 0]
             yield predicate, args, values
 
@@ -130,7 +130,7 @@ class _Facts:
         return found
 
     def fewest_classes(self, sort: str) -> int:
-        """At least so many classes there are: objects of one class occur equally often."""
+        """A lower bound on the number of classes: objects of one class occur equally often."""
         places = [
             (args[:, k], values)
             for predicate, args, values in self._relations
@@ -268,8 +268,8 @@ class _SortClasses:
     def _check_number(self, classes: int) -> None:
         if classes > MOST_CLASSES:
             raise CapacityError(
-                f"the evidence tells more than {MOST_CLASSES} objects of {self._sort} apart, too "
-                "many for classes; ground the model instead (--via ground)"
+                f"the evidence distinguishes more than {MOST_CLASSES} classes of objects of "
+                f"{self._sort}, too many to lift; ground the model instead (--via ground)"
             )
 
     # --- words

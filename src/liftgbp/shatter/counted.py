@@ -1,4 +1,4 @@
-"""Normal forms in which so many objects of each class have a property, and the others have not."""
+"""Normal forms with a given number of objects in each class that have a property."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Split:
 
 @dataclass(frozen=True)
 class CountedNormal:
-    """A normal form over split classes, and which class each part became; empty ones are none."""
+    """A normal form over split classes, and the class that each non-empty part became."""
 
     normal: NormalModel
     class_of: dict[Cell, int]
@@ -76,7 +76,7 @@ class CountedShattering:
         return tuple(tuple(zip(unobserved, own_values, strict=True)) for own_values in values)
 
     def at(self, counts: Sequence[int]) -> CountedNormal:
-        """The normal form with so many objects in each cell, the cells of all splits in a row."""
+        """The normal form with these numbers of objects in the cells of all splits, one by one."""
         return _Counted(self._shattering, self.splits, counts).normal
 
 
@@ -123,7 +123,7 @@ class _Counted:
         return Observations(self._values, base.closed, counts)
 
     def _spread(self, pattern: ObjAtom) -> Iterator[ObjAtom]:
-        """The patterns over parts of classes that a pattern over whole classes stands for."""
+        """The patterns over parts of classes that make up a pattern over whole classes."""
         predicate, args = pattern
         objects = list(dict.fromkeys(args))
         for choice in product(*(self._cells[cls] for cls, _ in objects)):

@@ -23,7 +23,7 @@ ObjAtom: TypeAlias = tuple[int, tuple[Obj, ...]]
 """An atom over placeholders: (predicate number, objects)."""
 
 SOFT = -1
-"""Stands for the number of a rule where uncertain evidence speaks."""
+"""The rule number of a factor that comes from uncertain evidence, not from a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +95,10 @@ def pattern_of(atom: ObjAtom) -> ObjAtom:
 
 @dataclass(frozen=True)
 class Observations:
-    """Which atoms are observed: all ground atoms of one pattern are, with one value, or none is.
+    """Which atoms are observed: all ground atoms of a pattern, with one value, or none of them.
 
     `values` has an entry per observed pattern; other atoms of `closed` predicates are false.
-    `counts` says of how many ground atoms the value is known, per predicate.
+    `counts` is the number of ground atoms with a known value, per predicate.
     """
 
     values: Mapping[ObjAtom, int] = field(default_factory=dict)
@@ -116,7 +116,7 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class NormalParfactor:
-    """One ground factor for every way to put different objects for its placeholders.
+    """One ground factor for every way to replace its placeholders by different objects.
 
     The axes of `log_table` follow `atoms`. Placeholders that share a group of `exchangeable` stand
     for a set: permuting them gives the same ground factor, which counts once. `rule` is the number

@@ -1,7 +1,6 @@
 """The table of one grounding pattern of a rule: which atoms it has, and a log value per state.
 
-Which objects stand for the variables matters here only up to equality, so patterns are written
-with small integers (labels) for objects.
+Only equality between objects matters here, so patterns use small integers (labels) for objects.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ LabelTable: TypeAlias = tuple[tuple[LabelAtom, ...], Floats]
 AnyAtom = TypeVar("AnyAtom")
 
 LARGEST_WEIGHT = 1e15
-"""Beside a larger weight, entropies are lost in the rounding of doubles."""
+"""Entropies would be lost in rounding beside a larger weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class Labels:
     domains: tuple[tuple[str, tuple[int, ...]], ...]
 
     def of(self, term: Term, sort: str) -> int:
-        """The label of a term that stands where an object of this sort belongs."""
+        """The label of a term in the place of an object of this sort."""
         if isinstance(term, Constant):
             return dict(self.constants)[sort, term.name]
         return dict(self.variables)[term.name]

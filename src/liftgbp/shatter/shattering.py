@@ -36,7 +36,7 @@ from liftgbp.shatter.rule_tables import Labels, LabelTable, RuleTables, symmetri
 
 TABLE_CAP = 2**20
 FEW_VARIABLES = 4
-"""So many variables have few ways to coincide, and need no estimate of how many."""
+"""Up to this many variables coincide in few ways, so that the ways need not be counted first."""
 
 MOST_WAYS = 20_000
 """The most ways in which the variables of one rule may coincide."""
@@ -102,7 +102,7 @@ class Shattering:
     ) -> NormalModel:
         """The normal form over these classes, with these atoms observed.
 
-        Calls with the same facts about classes, in which the same ones are small, share their work.
+        Calls share their work if they have the same facts about classes and the same small classes.
         """
         sizes = [c.size for c in classes]
         parfactors: list[NormalParfactor] = []
@@ -204,7 +204,7 @@ def _only_counts_change(normal: NormalModel, classes: tuple[ObjectClass, ...]) -
 
 
 def _most_variables(model: Model) -> int:
-    """With so many objects in each class, the variables of a rule can coincide in all ways."""
+    """The number of objects per class that lets the variables of any rule coincide in all ways."""
     return max((len(free_variables(rule)) for rule in model.rules), default=0)
 
 
@@ -344,7 +344,7 @@ class _RuleShatter:
         swaps = 1
         groups = _groups(obj for obj in others if obj in present)
         for twins in symmetric_groups(atoms, table, {obj for group in groups for obj in group}):
-            # All orders of the twins give the same factor: one set stands for them.
+            # All orders of the twins give the same factor, so it is counted once per set of them.
             swaps *= math.factorial(len(twins))
             groups = (*groups, twins)
         gone = Counter(cls for cls, _ in set(way.values()) - present)
@@ -352,7 +352,7 @@ class _RuleShatter:
         return _Way(atoms, table, groups, self._number, self._sized, swaps, gone, here, way)
 
     def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:
-        """The objects of quantified sorts that no free variable stands for."""
+        """The objects of quantified sorts that are not the value of a free variable."""
         named = set(way.values()) | set(self._constants.values())
         return [
             (k, index)
