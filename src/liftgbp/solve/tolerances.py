@@ -128,7 +128,7 @@ class Tolerances:
     """A point that has not settled is known no better than this many of its last steps."""
 
     inwards: float = 1e-9
-    """How far inside the boundary its slope is measured, as a part of the way to another point: if
+    """How far inside the boundary its slope is measured, as a part of the way to another point. If
     F still falls there, beliefs are zero that should exceed this."""
 
     level: float = 1e-9
