@@ -199,12 +199,8 @@ def _polish(
 
 def _is_rough(plan: Plan, end: End, tolerances: Tolerances) -> bool:
     """Whether rounding would show in the marginals, in log Z or in the share of a point."""
-    if end.falls_inwards or end.step.lowest < -tolerances.flat:
-        return False
-    if not end.settled:
-        small = len(end.outer) <= tolerances.most_polished
-        return small and bool(end.step.residual < tolerances.nearly_settled)
-    return bool(end.step.flattest < tolerances.flat) or needs_digits(plan, tolerances)
+    is_saddle = end.step.lowest < -tolerances.curvature_rounding
+    return not (end.unsettled or is_saddle) and needs_digits(plan, tolerances)
 
 
 def _point(

@@ -151,19 +151,8 @@ class Tolerances:
     log_z_accuracy: float = 1e-9
     """A point is evaluated in decimals if rounding could change its log Z by more than this."""
 
-    flat: float = 1e-7
-    """Or if it is flatter than this: rounding then shows in the eighth digit of its beliefs. A
-    point whose smallest curvature is below minus this is a saddle in any case."""
-
     share_accuracy: float = 1e-5
     """Differences of log Z that are known no better make shares wrong."""
-
-    nearly_settled: float = 1e-3
-    """A point that has not settled is polished if a step would change no belief by more."""
-
-    most_polished: int = 500
-    """Points with more outer beliefs than this are not polished unless they have settled: decimal
-    arithmetic on them takes longer than the descent."""
 
     guard_digits: int = 25
     """Digits beyond those of the counts."""
