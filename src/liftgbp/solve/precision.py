@@ -133,14 +133,10 @@ class _DecimalPoint:
                 self._b = self._b + _decimals(change)
 
     def _is_finished(self) -> bool:
-        own = self._tolerances
-        rounds, moved = len(self._moved), self._moved[-1]
-        settled = moved == 0 or (rounds > FIRST_ROUNDS and moved < own.polish_settled)
-        stalled = (
-            rounds > own.polish_window + 1
-            and moved > own.polish_shrinks * self._moved[-1 - own.polish_window]
-        )
-        return settled or stalled or not moved < own.largest_correction
+        own, moved = self._tolerances, self._moved[-1]
+        late = len(self._moved) > FIRST_ROUNDS
+        settled = moved == 0 or (late and moved < own.polish_settled)
+        return settled or not moved < own.largest_correction
 
     def result(self) -> Polished:
         """Where the point has come to."""

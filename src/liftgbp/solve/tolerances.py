@@ -166,12 +166,6 @@ class Tolerances:
     polished: float = 1e-9
     """And polishing worked if the last correction was below this."""
 
-    polish_window: int = 4
-    """Corrections lead nowhere if they do not shrink by `polish_shrinks` in this many rounds."""
-
-    polish_shrinks: float = 0.3
-    """See `polish_window`."""
-
     largest_correction: float = 0.5
     """A relative change of a belief beyond this is no correction: the point was not stationary."""
 
