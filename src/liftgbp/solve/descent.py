@@ -245,6 +245,7 @@ class _Run:
 
     def ends(self) -> list[End]:
         """Where the points have ended."""
+        most = self._tolerances.acceptable
         traces = np.array(self.trace).T.tolist()
         return [
             End(
@@ -253,7 +254,7 @@ class _Run:
                 outer=self.b[row],
                 value=float(self.value[row]),
                 step=self.step.row(row),
-                settled=bool(self.settled[row]),
+                settled=bool(self.settled[row] or self.step.residual[row] <= most),
                 iterations=int(self.iterations[start]),
                 trace=tuple(trace),
             )
