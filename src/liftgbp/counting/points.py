@@ -16,7 +16,18 @@ from liftgbp.regions import LiftedRegionGraph
 from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import CountedShattering
 from liftgbp.shatter.counted import Cell
-from liftgbp.solve import Solution, Solver, Status, Tolerances, exact_logs_z
+from liftgbp.solve import (
+    Solution,
+    Solver,
+    Status,
+    Tolerances,
+    exact_logs_z,
+    with_tolerances,
+)
+
+ACCURACY = 1e-13
+"""How far off the log Z at some counts may be, in proportion: weights depend on the differences
+between large ones."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -70,7 +81,7 @@ class CountedModel:
         self.space = Space(tuple(Block(s.size, len(s.cells)) for s in counted.splits))
         self.solved: dict[Counts, SolvedPoint] = {}
         self._plans = SharedPlans(regions)
-        self._solver = solver
+        self._solver = with_tolerances(solver, log_z_accuracy=ACCURACY)
         self._first: dict[int, Base] = {}
         self.impossible: ContradictionError | None = None
 
@@ -88,7 +99,7 @@ class CountedModel:
             plans = [own.prepared.plan for _, own in group]
             first = self._first.setdefault(id(plans[0].layout), group[0][1])
             solutions = solve_series(self._solver, plans)
-            logs = exact_logs_z(plans, solutions, Tolerances())
+            logs = exact_logs_z(plans, solutions, Tolerances(log_z_accuracy=ACCURACY))
             for (point, own), solution, log_z in zip(group, solutions, logs, strict=True):
                 if np.isfinite(solution.log_z):
                     found[point] = self._exponent(point, own.prepared.graph, log_z.value)

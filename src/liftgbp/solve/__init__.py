@@ -10,6 +10,7 @@ from liftgbp.solve.auto import (
     as_solver,
     solver_for,
     with_random_starts,
+    with_tolerances,
 )
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
@@ -38,4 +39,5 @@ __all__ = [
     "reason",
     "solver_for",
     "with_random_starts",
+    "with_tolerances",
 ]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from liftgbp.errors import InputError, wrong_type
 from liftgbp.plan import Layout, Plan
@@ -64,6 +64,8 @@ Solver: TypeAlias = Auto | Descent | Flooding
 SolverChoice: TypeAlias = Literal["auto"] | Solver
 """What a caller may ask for."""
 
+AnySolver = TypeVar("AnySolver", bound="Auto | Descent | Flooding")
+
 
 def as_solver(given: SolverChoice) -> Solver:
     """The solver that a caller asks for; `"auto"` is `Auto()`.
@@ -117,6 +119,21 @@ def with_random_starts(solver: Solver, random: int) -> Solver:
             return replace(solver, random=random)
         case Flooding():
             return solver
+
+
+def with_tolerances(solver: AnySolver, **changes: Any) -> AnySolver:
+    """The same solver with some tolerances changed.
+
+    >>> with_tolerances(Descent(), same=1e-3).tolerances.same
+    0.001
+    """
+    if isinstance(solver, Auto):
+        return replace(
+            solver,
+            flooding=with_tolerances(solver.flooding, **changes),
+            descent=with_tolerances(solver.descent, **changes),
+        )
+    return replace(solver, tolerances=replace(solver.tolerances, **changes))
 
 
 def _work(layout: Layout, descent: Descent) -> float:

@@ -8,8 +8,10 @@ All messages start at zero and are updated at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from numbers import Real
 
 import numpy as np
@@ -20,11 +22,12 @@ from liftgbp.errors import InputError, wrong_type
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import stacked
 from liftgbp.progress import Progress, silent
-from liftgbp.solve.mean_field import log_z_of_independent_atoms
+from liftgbp.solve.mean_field import best_products
+from liftgbp.solve.newton import Step
 from liftgbp.solve.problem import log_z
 from liftgbp.solve.solution import Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.solve.verdict import Verdict, classify, is_small
+from liftgbp.solve.verdict import Verdict, classify, is_small, steps_at
 
 SLOW_DOWN, SPEED_UP = 0.8, 1.1
 SLOWEST, FASTEST = 0.005, 0.9
@@ -71,7 +74,7 @@ class Flooding:
         own = self.tolerances
         with np.errstate(over="ignore", invalid="ignore"):
             flood = _Flood(plans, 1 - float(self.damping), self.adaptive, own)
-            solutions: dict[int, Solution] = {}
+            ends: dict[int, _End] = {}
             rows = np.arange(len(plans))
             history: list[Floats] = []
             # Differences of one part in N look like agreement until they have passed through all
@@ -87,7 +90,7 @@ class Flooding:
                     accepted = ready & flood.settled(max(self.tol, own.flooding_acceptable))
                     traces = np.array(history).T
                     for k in np.flatnonzero(done):
-                        solutions[rows[k]] = self._solution(
+                        ends[rows[k]] = _End(
                             flood.plans[k],
                             flood.log_beliefs[k].copy(),
                             traces[k].copy(),
@@ -99,7 +102,8 @@ class Flooding:
                     rows, history = rows[~done], [residual[~done] for residual in history]
                 progress("passing messages", updates + 1, self.iterations)
                 flood.step()
-            return [solutions[k] for k in range(len(plans))]
+            batch = _Batch([ends[k] for k in range(len(plans))], own)
+            return [batch.solution(k) for k in range(len(plans))]
 
     def iterates(self, plan: Plan) -> Iterator[Floats]:
         """The normalised log beliefs before the first update, after it, and so on."""
@@ -119,38 +123,82 @@ class Flooding:
         largest = float(np.abs(plan.exponents.values).max(initial=0.0))
         return bool(largest * np.finfo(float).eps <= self.tolerances.largest_rounding)
 
-    def _solution(self, plan: Plan, log_beliefs: Floats, trace: Floats, status: Status) -> Solution:
-        residual, updates = float(trace[-1]), len(trace) - 1
-        found = log_z(plan, log_beliefs)
-        doubt = status.meaning
-        if status is Status.NOT_CONVERGED:
-            doubt += f" after {updates} iterations (residual {residual:.1e})"
 
-        def judged() -> Verdict:
-            return classify(
-                plan,
-                np.exp(log_beliefs),
-                log_z=found,
-                log_z_bound=log_z_of_independent_atoms(plan, self.tolerances),
-                residual=residual,
-                tolerances=self.tolerances,
-                unsettled="" if status is Status.CONVERGED else doubt,
-            )
+@dataclass(frozen=True, eq=False, slots=True)
+class _End:
+    """Where the run on one plan has ended."""
 
+    plan: Plan
+    log_beliefs: Floats
+    trace: Floats
+    status: Status
+
+    @property
+    def doubt(self) -> str:
+        """What is wrong with a run that has not converged, in words."""
+        if self.status is not Status.NOT_CONVERGED:
+            return self.status.meaning
+        iterations, residual = len(self.trace) - 1, float(self.trace[-1])
+        return f"{self.status.meaning} after {iterations} iterations (residual {residual:.1e})"
+
+
+class _Batch:
+    """Runs that ended together; when the first is judged, all are."""
+
+    def __init__(self, ends: Sequence[_End], tolerances: Tolerances) -> None:
+        self._ends = ends
+        self._tolerances = tolerances
+        self._logs_z = [log_z(end.plan, end.log_beliefs) for end in ends]
+
+    def solution(self, k: int) -> Solution:
+        """The solution of one run."""
+        end = self._ends[k]
+        small = is_small(end.plan.layout, self._tolerances)
         return Solution(
             solver="flooding",
-            status=status,
-            iterations=updates,
-            residual=residual,
-            log_beliefs=log_beliefs,
-            log_z=found,
-            trace=trace,
-            judged=judged,
-            doubt=doubt,
-            remedies=(
-                Remedy.DESCENT if is_small(plan.layout, self.tolerances) else Remedy.DAMPING,
-            ),
+            status=end.status,
+            iterations=len(end.trace) - 1,
+            residual=float(end.trace[-1]),
+            log_beliefs=end.log_beliefs,
+            log_z=self._logs_z[k],
+            trace=end.trace,
+            judged=lambda: self._verdicts[k],
+            doubt=end.doubt,
+            remedies=(Remedy.DESCENT if small else Remedy.DAMPING,),
         )
+
+    @cached_property
+    def _verdicts(self) -> list[Verdict]:
+        plans = [end.plan for end in self._ends]
+        products = best_products(plans, self._tolerances)
+        bounds = [-math.inf] * len(plans) if products is None else products.bounds
+        with np.errstate(over="ignore", invalid="ignore"):
+            beliefs = np.exp([end.log_beliefs for end in self._ends])
+            steps = self._steps(beliefs)
+        return [
+            classify(
+                end.plan,
+                beliefs[k],
+                log_z=self._logs_z[k],
+                log_z_bound=bounds[k],
+                residual=float(end.trace[-1]),
+                tolerances=self._tolerances,
+                step=steps[k][0],
+                unsettled=steps[k][1],
+            )
+            for k, end in enumerate(self._ends)
+        ]
+
+    def _steps(self, beliefs: Floats) -> list[tuple[Step | None, str]]:
+        """The Newton steps of runs that converged; why there are none for the others."""
+        steps: list[tuple[Step | None, str]] = [(None, end.doubt) for end in self._ends]
+        good = [k for k, end in enumerate(self._ends) if end.status is Status.CONVERGED]
+        if good:
+            plans = [self._ends[k].plan for k in good]
+            found = steps_at(plans, beliefs[good], self._tolerances)
+            for k, step in zip(good, found, strict=True):
+                steps[k] = step
+        return steps
 
 
 def flooded_beliefs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances) -> Floats:

@@ -199,8 +199,11 @@ def _polish(
 
 def _is_rough(plan: Plan, end: End, tolerances: Tolerances) -> bool:
     """Whether rounding would show in the marginals, in log Z or in the share of a point."""
-    is_saddle = end.step.lowest < -tolerances.curvature_rounding
-    return not (end.unsettled or is_saddle) and needs_digits(plan, tolerances)
+    if end.unsettled or end.step.lowest < -tolerances.curvature_rounding:
+        return False
+    log_z = plan.log_offset - end.value * float(end.scale)
+    is_flat = tolerances.settled_rounding > tolerances.belief_accuracy * end.step.flattest
+    return bool(is_flat) or needs_digits(plan, log_z, tolerances)
 
 
 def _point(

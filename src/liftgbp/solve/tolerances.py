@@ -125,8 +125,10 @@ class Tolerances:
 
     # --- telling points apart
 
-    same: float = 1e-6
-    """Points whose beliefs differ by less are one point."""
+    same: float = 1e-4
+    """Points whose beliefs differ by less are one point. Where hard parfactors over-count, a second
+    stationary point may lie 3e-5 beside a minimum, with tiny beliefs instead of small ones; mixing
+    both would count one world twice."""
 
     unsettled_same: float = 10.0
     """A point that has not settled is known no better than this many of its last steps."""
@@ -152,11 +154,16 @@ class Tolerances:
 
     # --- decimals
 
-    log_z_accuracy: float = 1e-9
-    """A point is evaluated in decimals if rounding could change its log Z by more than this."""
+    log_z_accuracy: float = 1e-10
+    """A point is evaluated in decimals if rounding could change its log Z by more than this, in
+    proportion (celebrity at 1e6 people)."""
 
     share_accuracy: float = 1e-5
-    """Differences of log Z that are known no better make shares wrong."""
+    """Or if it could change log Z by more than this, as shares depend on differences (FS at 1e12
+    people). Sums over counts ask for more."""
+
+    belief_accuracy: float = 1e-8
+    """Or if it could change a belief by more than this, since the point is flat (weak FS)."""
 
     guard_digits: int = 25
     """Digits beyond those of the counts."""

@@ -9,6 +9,7 @@ people cannot all differ from each other in one of two values.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -132,20 +133,18 @@ def classify(
     log_z_bound: float,
     residual: float,
     tolerances: Tolerances,
-    step: Step | None = None,
+    step: Step | None,
     unsettled: str = "",
     entropy: float | None = None,
 ) -> Verdict:
     """The verdict on beliefs, one number per belief entry of the plan.
 
-    `step` is the Newton step at the point; where it is missing, it is computed if that is
-    affordable. `unsettled` says in words why the point is not stationary; empty if it is.
+    `step` is the Newton step at the point, missing where it cannot be afforded (see `steps_at`).
+    `unsettled` says in words why the point is not stationary; empty if it is.
     `entropy` is the implied entropy in decimal arithmetic, if the point was evaluated in that.
     """
     # Runs that diverge leave beliefs that are no numbers.
     with np.errstate(over="ignore", invalid="ignore"):
-        if step is None and not unsettled and plan.layout.message_entries:
-            step, unsettled = _step_at(plan, beliefs, tolerances)
         polished = entropy is not None
         kind, unknown = _kind(plan, beliefs, step, unsettled, polished, tolerances)
         rounding = 0.0 if polished else _entropy_rounding(plan, beliefs, tolerances)
@@ -185,16 +184,35 @@ def is_small(layout: Layout, tolerances: Tolerances) -> bool:
     return fits and len(np.unique(layout.children)) <= most
 
 
-def _step_at(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> tuple[Step | None, str]:
-    """The Newton step at beliefs that need not be quite consistent, and what is wrong with it."""
-    if not is_small(plan.layout, tolerances):
-        return None, ""
-    consistent = polytope(plan.layout)
+def steps_at(
+    plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances
+) -> list[tuple[Step | None, str]]:
+    """The Newton steps at beliefs that need not be quite consistent, and what is wrong with them.
+
+    One row of beliefs for each plan; the plans share a layout. Where it is too large for a Hessian,
+    there are no steps, and nothing is known to be wrong.
+    """
+    layout = plans[0].layout
+    if not layout.message_entries or not is_small(layout, tolerances):
+        return [(None, "")] * len(plans)
+    consistent = polytope(layout)
+    found: list[tuple[Step | None, str]] = []
     with few_threads(len(consistent.matrix)):
-        outer, error = nearest_consistent(consistent, beliefs[None, consistent.outer], tolerances)
-        if not error[0] <= tolerances.start_consistent:
-            return None, "no consistent beliefs are near"
-        step = newton_step(Energy([plan], consistent, tolerances), outer).row(0)
+        for part in consistent.batches(np.arange(len(plans)).tolist(), tolerances.most_numbers):
+            rows = beliefs[part][:, consistent.outer]
+            outer, error = nearest_consistent(consistent, rows, tolerances)
+            near = np.asarray(error <= tolerances.start_consistent)
+            # Rows that are not consistent are stepped from a row of ones, and left out.
+            outer = np.where(near[:, None], outer, 1.0)
+            energy = Energy([plans[k] for k in part], consistent, tolerances)
+            steps = newton_step(energy, outer)
+            found += [_checked(steps.row(k), near[k], tolerances) for k in range(len(rows))]
+    return found
+
+
+def _checked(step: Step, near: bool, tolerances: Tolerances) -> tuple[Step | None, str]:
+    if not near:
+        return None, "no consistent beliefs are near"
     if not step.residual <= tolerances.stationary:
         return step, f"the free energy still falls: a step changes a belief by {step.residual:.1e}"
     return step, ""
