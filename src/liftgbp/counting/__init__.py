@@ -3,7 +3,7 @@
 Knows counts, and the stages from a normal form to answers; knows nothing of how they are solved.
 """
 
-from liftgbp.counting.mixture import CountSum, SummedAnswers
+from liftgbp.counting.mixed_reader import CountSum, SummedAnswers
 from liftgbp.counting.sums import sum_over_counts, with_choice
 
 __all__ = ["CountSum", "SummedAnswers", "sum_over_counts", "with_choice"]

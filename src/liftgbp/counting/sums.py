@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from liftgbp.counting.mixture import CountSum, MixedReader, SummedAnswers
+from liftgbp.counting.mixed_reader import CountSum, MixedReader, SummedAnswers
 from liftgbp.counting.peaks import Weighed, weigh
 from liftgbp.counting.points import CountedModel, SolvedPoint
 from liftgbp.counting.space import Counts
