@@ -12,6 +12,8 @@ import liftgbp
 from benchmarks.timing import MODELS, PAPER_MODELS, milliseconds, peak_kib
 from liftgbp import reference
 from liftgbp.plan import compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
 from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
 
@@ -36,7 +38,7 @@ def _flood(plan: object) -> None:
 
 def _all_stages(model: liftgbp.Model, people: int) -> None:
     canonise.cache_clear()
-    graph = liftgbp.build_regions(liftgbp.shatter(model, {"person": people}))
+    graph = build_regions(shatter(model, {"person": people}))
     _flood(compile_plan(graph))
 
 
@@ -52,16 +54,16 @@ def stages() -> Table:
         table.add_column(heading, justify="right")
     for name in PAPER_MODELS:
         model = liftgbp.load(MODELS / f"{name}.mln")
-        normal = liftgbp.shatter(model, {"person": 10})
-        graph = liftgbp.build_regions(normal)
+        normal = shatter(model, {"person": 10})
+        graph = build_regions(normal)
         plan = compile_plan(graph)
 
         def regions(normal: object = normal) -> None:
             canonise.cache_clear()
-            liftgbp.build_regions(normal)
+            build_regions(normal)
 
         times = (
-            milliseconds(lambda model=model: liftgbp.shatter(model, {"person": 10})),
+            milliseconds(lambda model=model: shatter(model, {"person": 10})),
             milliseconds(regions),
             milliseconds(lambda graph=graph: compile_plan(graph)),
             milliseconds(lambda plan=plan: _flood(plan)),
@@ -108,8 +110,8 @@ def large_tables() -> Table:
         table.add_column(heading, justify="right")
     model = liftgbp.load(MODELS / "transitive.mln")
     for objects in (3, 4, 5):
-        normal = liftgbp.shatter(model, {"person": 12})
-        graph = liftgbp.build_regions(normal, f"objects:{objects}")
+        normal = shatter(model, {"person": 12})
+        graph = build_regions(normal, f"objects:{objects}")
         entries = compile_plan(graph).layout.region_slice(0).stop
         time = milliseconds(lambda graph=graph: compile_plan(graph), repetitions=2)
         table.add_row(

@@ -12,6 +12,8 @@ from rich.table import Table
 
 import liftgbp
 from liftgbp.plan import compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
 from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
 
@@ -125,9 +127,9 @@ def _stages(model: liftgbp.Model) -> Stages:
         clock.append(time.process_time())
 
     canonise.cache_clear()
-    normal = liftgbp.shatter(model, sizes)
+    normal = shatter(model, sizes)
     tick()
-    graph = liftgbp.build_regions(normal)
+    graph = build_regions(normal)
     tick()
     plan = compile_plan(graph)
     tick()
@@ -136,10 +138,10 @@ def _stages(model: liftgbp.Model) -> Stages:
     canonise.cache_clear()
     liftgbp.infer(model, sizes)
     tick()
-    shatter, regions, compiled, solve, auto = (b - a for a, b in pairwise(clock))
+    shattered, regions, compiled, solve, auto = (b - a for a, b in pairwise(clock))
     entries = plan.layout.region_slice(len(graph.regions) - 1).stop + plan.layout.message_entries
     return Stages(
-        len(graph.regions), len(graph.edges), entries, (shatter, regions, compiled), solve, auto
+        len(graph.regions), len(graph.edges), entries, (shattered, regions, compiled), solve, auto
     )
 
 

@@ -46,7 +46,7 @@ def test_log_z_and_marginals_are_those_of_ground_message_passing(
     *_, beliefs = reference.iterates(graph, 0.5, 20)
     assume(all(np.abs(b[np.isfinite(b)]).max(initial=0) < 50 for b in beliefs.values()))
     wanted = reference.log_z(graph, beliefs)
-    assert answers.log_z == pytest.approx(wanted, rel=1e-9, abs=1e-8)
+    assert answers.result.log_z == pytest.approx(wanted, rel=1e-9, abs=1e-8)
     everything = {}
     for number, predicate in enumerate(answers.model.predicates.values()):
         atoms = list(product(*(range(answers.sizes[sort]) for sort in predicate.sorts)))

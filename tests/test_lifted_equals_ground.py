@@ -6,11 +6,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import parse, reference
-from liftgbp.check import check
+from liftgbp.checking import check
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Sort

@@ -313,7 +313,9 @@ def test_messages_are_those_of_the_conditioned_ground_model(name: str, via: str)
         via=via,
         solver=liftgbp.Flooding(iterations=ITERATIONS, tol=1e-300),
     )
-    assert answers.log_z == pytest.approx(reference.log_z(graph, beliefs), rel=1e-9, abs=1e-9)
+    assert answers.result.log_z == pytest.approx(
+        reference.log_z(graph, beliefs), rel=1e-9, abs=1e-9
+    )
     for atom, table in marginals(answers):
         if atom in ground.observed:
             expected = np.eye(len(table))[ground.observed[atom]]

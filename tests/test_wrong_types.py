@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 import liftgbp
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
 
 MODEL = liftgbp.parse("""
 person = 4
@@ -79,25 +81,25 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
         (lambda: ANY.Auto(descent=ANY.Flooding()), "descent must be a Descent(...)"),
         (lambda: ANY.infer(MODEL, progress=True), "progress must be a function"),
         (lambda: ANY.check(MODEL, iterations="many"), "iterations must be a whole number"),
-        (lambda: ANY.check_queries(MODEL, 5), "queries must be text"),
+        (lambda: MODEL.check_queries(ANY), "queries must be text"),
+        (lambda: ANY.infer(MODEL, strict="yes"), "strict must be True or False"),
         (lambda: ANY.infer(MODEL).at(None), "point must be one of answers.minima"),
         (lambda: ANY.infer(MODEL).at(ANY.infer(MODEL).minima[0]), "none of answers.minima"),
         (lambda: ANY.infer(MODEL).marginal("smokes(x)", ["true"]), "value must be text"),
         (lambda: ANY.infer(MODEL).as_dict(5), "queries must be text"),
         (lambda: ANY.infer(MODEL).write_all(5), "path must be a path"),
-        (lambda: ANY.shatter("smokers.mln"), "the model must be a Model"),
-        (lambda: ANY.shatter(MODEL, evidence="facts.db"), "evidence must be Evidence"),
-        (lambda: ANY.shatter(MODEL, table_cap=0), "table_cap must be a whole number"),
-        (lambda: ANY.build_regions(MODEL), "normal must be a NormalModel"),
-        (lambda: ANY.build_regions(ANY.shatter(MODEL), 5), "regions must be the name"),
+        (lambda: shatter("smokers.mln"), "the model must be a Model"),
+        (lambda: shatter(MODEL, evidence="facts.db"), "evidence must be Evidence"),
+        (lambda: shatter(MODEL, table_cap=0), "table_cap must be a whole number"),
+        (lambda: build_regions(MODEL), "normal must be a NormalModel"),
+        (lambda: build_regions(shatter(MODEL), 5), "regions must be the name"),
         (lambda: ANY.ModelBuilder().table(5, [1, 2]), "a table needs a list of atoms"),
         (lambda: ANY.load(5), "the model must be a path, got the int 5"),
-        (lambda: ANY.infer_network("net\0.uai"), "embedded null byte"),
+        (lambda: ANY.load_network("net\0.uai"), "embedded null byte"),
         (lambda: ANY.reproduce("results\0"), "embedded null byte"),
         (lambda: ANY.parse("smokes(person)", name=5), "name must be text"),
         (lambda: ANY.load_evidence(MODEL, 5), "evidence must be a path"),
-        (lambda: ANY.infer_network(None), "the network must be a path"),
-        (lambda: ANY.infer_network("net.uai", progress=5), "progress must be a function"),
+        (lambda: ANY.load_network(None), "the network must be a path"),
         (lambda: ANY.export_network(MODEL, 5), "path must be a path"),
         (lambda: ANY.reproduce(5), "directory must be a path"),
         (lambda: ANY.reproduce("results", weights=1.4), "weights must be a list of numbers"),
@@ -115,7 +117,7 @@ def test_evidence_about_networks_goes_by_numbers(tmp_path: Path, observed: objec
     network = tmp_path / "net.uai"
     liftgbp.export_network(liftgbp.parse("p(a)\n1 p(x) ^ p(y)"), network, {"a": 3})
     with pytest.raises(liftgbp.InputError, match="a mapping from variables to values"):
-        ANY.infer_network(network, evidence=observed)
+        ANY.infer(liftgbp.load_network(network), evidence=observed)
 
 
 @pytest.mark.parametrize("name", ["net.txt", "no such directory/net.uai"])
@@ -130,7 +132,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_work(
         liftgbp.export_network(MODEL, tmp_path / name)
 
 
-@pytest.mark.parametrize("call", [liftgbp.infer, liftgbp.check, liftgbp.shatter])
+@pytest.mark.parametrize("call", [liftgbp.infer, liftgbp.check, shatter])
 def test_evidence_about_another_model_is_refused(call: Callable[..., object]) -> None:
     model = liftgbp.parse("person = 4\nsmokes(person)\n$w = 1\n$w smokes(x) ^ smokes(y)")
     evidence = liftgbp.parse_evidence(model, "smokes(Anna)")
@@ -154,12 +156,47 @@ def test_long_values_are_cut_short() -> None:
 @pytest.mark.parametrize("query", ["smokes(x,y)", "hates(x)", "smokes(Nobody)", "smokes(x"])
 def test_queries_are_checked_before_a_run(query: str) -> None:
     with pytest.raises(liftgbp.QueryError):
-        liftgbp.check_queries(MODEL, ["smokes(x)", query])
+        MODEL.check_queries(["smokes(x)", query])
 
 
 def test_checked_queries_may_name_what_only_rules_or_evidence_name() -> None:
     model = liftgbp.parse("smokes(person)\n1 smokes(Anna)")
     evidence = liftgbp.parse_evidence(model, "smokes(Bob)")
-    liftgbp.check_queries(model, ["smokes(Anna)", "smokes(Bob)"], {"person": 9}, evidence=evidence)
+    evidence.model.check_queries(["smokes(Anna)", "smokes(Bob)"])
     with pytest.raises(liftgbp.QueryError):
-        liftgbp.check_queries(model, ["smokes(Bob)"], {"person": 9})
+        model.check_queries("smokes(Bob)")
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> liftgbp.Network:
+    path = tmp_path / "net.uai"
+    liftgbp.export_network(liftgbp.parse("p(a)\n1 p(x) ^ p(y)"), path, {"a": 3})
+    return liftgbp.load_network(path)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"sizes": {"a": 3}}, "sizes and via='lifted' do not apply"),
+        ({"via": "lifted"}, "sizes and via='lifted' do not apply"),
+        ({"sum_over": "p"}, "sum_over and regions='auto' do not apply"),
+        ({"regions": "auto"}, "sum_over and regions='auto' do not apply"),
+        ({"evidence": liftgbp.parse_evidence(MODEL, "smokes(Anna)")}, "a .uai.evid file"),
+        ({"evidence": 5}, "evidence must be a path"),
+        ({"progress": 5}, "progress must be a function"),
+    ],
+)
+def test_options_that_do_not_apply_to_networks(
+    network: liftgbp.Network, options: dict[str, object], words: str
+) -> None:
+    assert ANY.infer(network).trusted
+    with pytest.raises(liftgbp.InputError) as error:
+        ANY.infer(network, **options)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize("query", ["x9", "x0(a)", "x0 ^", "smokes(x)"])
+def test_queries_of_networks_are_checked_before_a_run(network: liftgbp.Network, query: str) -> None:
+    network.check_queries(["x0", "x0 ^ x1"])
+    with pytest.raises(liftgbp.QueryError, match="<query>:1:"):
+        network.check_queries(["x0", query])

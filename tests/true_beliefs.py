@@ -9,7 +9,7 @@ from hypothesis import assume
 
 from liftgbp import reference
 from liftgbp.arrays import Floats
-from liftgbp.check import GroundObjects
+from liftgbp.checking import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan

@@ -11,33 +11,33 @@
 friends(x,y) [x != y]  false: 0.500038  true: 0.499962
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
-_ROOMS = {
-    "liftgbp.api": ("check_queries", "export_network", "infer", "infer_network", "prepare"),
-    "liftgbp.check": ("CheckReport", "check"),
+_PUBLIC = {
+    "liftgbp.api": ("export_network", "infer", "prepare"),
+    "liftgbp.checking": ("CheckReport", "check"),
     "liftgbp.counting": ("SummedAnswers",),
     "liftgbp.errors": (
         "CapacityError",
         "ContradictionError",
         "EvidenceError",
         "InputError",
+        "InternalError",
         "ModelError",
         "QueryError",
         "SizeError",
     ),
     "liftgbp.evidence": ("Evidence", "load_evidence", "parse_evidence"),
+    "liftgbp.formats": ("Network", "load_network"),
     "liftgbp.model.builder": ("ModelBuilder",),
     "liftgbp.model.model": ("Model",),
     "liftgbp.model.parser": ("load", "parse"),
-    "liftgbp.query": ("Answer", "Answers"),
-    "liftgbp.regions": ("LiftedRegionGraph", "build_regions"),
-    "liftgbp.reproduce": ("Reproduction", "reproduce"),
-    "liftgbp.shatter": ("shatter",),
+    "liftgbp.query": ("Answer", "Answers", "Prepared", "UntrustedAnswer", "UntrustedAnswerError"),
+    "liftgbp.regions": ("LiftedRegionGraph",),
+    "liftgbp.reproduction": ("Reproduction", "reproduce"),
     "liftgbp.solve": (
         "Auto",
         "Descent",
@@ -48,40 +48,101 @@ _ROOMS = {
         "Status",
         "Verdict",
     ),
-    "liftgbp.sweeps": (
-        "Sweep",
-        "SweepPoint",
-        "SweepRow",
-        "sweep",
-        "sweep_to_file",
-    ),
+    "liftgbp.sweeps": ("Sweep", "SweepPoint", "SweepRow", "sweep", "sweep_to_file"),
 }
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+"""The public names, by the module that defines them.
 
-__all__ = list(_ROOM_OF)
+A module is imported when one of its names is first used: the engine takes longer to import than a
+small model to solve, and `--help` needs none of it. No module is called like a public name, since
+importing it would hide that name.
+"""
 
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names}
 
-class _Surface(ModuleType):
-    """The package, which imports its rooms when their names are first used.
+__all__ = sorted(_HOME)  # noqa: PLE0605
 
-    The engine takes longer to import than a small model to solve, and `--help` needs none of it.
-    """
+if TYPE_CHECKING:
+    # The same names, for type checkers and editors.
+    from liftgbp.api import (
+        export_network as export_network,
+        infer as infer,
+        prepare as prepare,
+    )
+    from liftgbp.checking import (
+        CheckReport as CheckReport,
+        check as check,
+    )
+    from liftgbp.counting import (
+        SummedAnswers as SummedAnswers,
+    )
+    from liftgbp.errors import (
+        CapacityError as CapacityError,
+        ContradictionError as ContradictionError,
+        EvidenceError as EvidenceError,
+        InputError as InputError,
+        InternalError as InternalError,
+        ModelError as ModelError,
+        QueryError as QueryError,
+        SizeError as SizeError,
+    )
+    from liftgbp.evidence import (
+        Evidence as Evidence,
+        load_evidence as load_evidence,
+        parse_evidence as parse_evidence,
+    )
+    from liftgbp.formats import (
+        Network as Network,
+        load_network as load_network,
+    )
+    from liftgbp.model.builder import (
+        ModelBuilder as ModelBuilder,
+    )
+    from liftgbp.model.model import (
+        Model as Model,
+    )
+    from liftgbp.model.parser import (
+        load as load,
+        parse as parse,
+    )
+    from liftgbp.query import (
+        Answer as Answer,
+        Answers as Answers,
+        Prepared as Prepared,
+        UntrustedAnswer as UntrustedAnswer,
+        UntrustedAnswerError as UntrustedAnswerError,
+    )
+    from liftgbp.regions import (
+        LiftedRegionGraph as LiftedRegionGraph,
+    )
+    from liftgbp.reproduction import (
+        Reproduction as Reproduction,
+        reproduce as reproduce,
+    )
+    from liftgbp.solve import (
+        Auto as Auto,
+        Descent as Descent,
+        Flooding as Flooding,
+        Kind as Kind,
+        Point as Point,
+        Solution as Solution,
+        Status as Status,
+        Verdict as Verdict,
+    )
+    from liftgbp.sweeps import (
+        Sweep as Sweep,
+        SweepPoint as SweepPoint,
+        SweepRow as SweepRow,
+        sweep as sweep,
+        sweep_to_file as sweep_to_file,
+    )
 
-    def __getattr__(self, name: str) -> object:
-        if name not in _ROOM_OF:
-            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        value: object = getattr(import_module(_ROOM_OF[name]), name)
-        setattr(self, name, value)
+else:
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(_HOME[name]), name)
         return value
 
-    def __setattr__(self, name: str, value: object) -> None:
-        # A room is bound here when it is imported; one that is called like its verb, such as
-        # `shatter`, must not stand in for it.
-        if not (name in _ROOM_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *__all__})
-
-
-sys.modules[__name__].__class__ = _Surface
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

@@ -1,16 +1,17 @@
 """The façade: it only composes the stages.
 
 What not every run needs is imported where it is used, as a small model is solved in less time: sums
-over counts, and the via over the ground.
+over counts, and grounding.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
 
 from liftgbp.errors import (
     InputError,
@@ -24,31 +25,64 @@ from liftgbp.errors import (
 from liftgbp.evidence import Evidence
 from liftgbp.growth import AUTO, grow, via_of_growth
 from liftgbp.model.model import Model, check_model
-from liftgbp.model.parser import parse_query
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, Prepared, PreparedLifted
-from liftgbp.query.rows import query_rows
+from liftgbp.query import Answers, Prepared, PreparedLifted, UntrustedAnswerError
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, NormalModel, Shattering, shatter
 from liftgbp.solve import Solver, SolverChoice, as_solver
-from liftgbp.via import choose_via
+from liftgbp.via import ViaChoice, choose_via
 
 if TYPE_CHECKING:
     from liftgbp.compress import QuotientGraph
+    from liftgbp.formats import Network
     from liftgbp.grounding import GroundNetwork
 
 
+Observed = str | os.PathLike[str] | Mapping[int, int]
+"""Evidence about a network: a `.uai.evid` file, or the values of some variables."""
+
+
+@overload
 def infer(
     model: Model,
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: Evidence | None = None,
-    via: str = "auto",
+    via: ViaChoice = "auto",
     sum_over: str | Iterable[str] | None = None,
     regions: str = "intersections",
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
+    strict: bool = False,
+    progress: Progress = silent,
+) -> Answers: ...
+
+
+@overload
+def infer(
+    model: Network,
+    *,
+    evidence: Observed | None = None,
+    via: Literal["auto", "ground"] = "auto",
+    regions: str = "intersections",
+    solver: SolverChoice = "auto",
+    strict: bool = False,
+    progress: Progress = silent,
+) -> Answers: ...
+
+
+def infer(
+    model: Model | Network,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    evidence: Evidence | Observed | None = None,
+    via: ViaChoice = "auto",
+    sum_over: str | Iterable[str] | None = None,
+    regions: str = "intersections",
+    solver: SolverChoice = "auto",
+    table_cap: int = TABLE_CAP,
+    strict: bool = False,
     progress: Progress = silent,
 ) -> Answers:
     """Lifted generalized belief propagation on a model over domains of these sizes.
@@ -56,11 +90,15 @@ def infer(
     `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as the
     answer can be trusted, and the answers tell of each step in `growth`. `solver` is a
     `Flooding(...)` (message passing), a `Descent(...)` (all minima of the free energy, mixed), or
-    `"auto"`, which is descent where that is affordable. With evidence, `via` is
-    `lifted` (objects that evidence does not tell apart stay together), `ground` (the model is
-    written out and then compressed) or `auto`, the cheaper one.
-    `sum_over` names unary predicates, or one of them, over whose counts the
-    answers are summed; `auto` takes the one that changes log Z most.
+    `"auto"`, which is descent where that is affordable. With evidence, `via` is `lifted` (objects
+    that evidence does not tell apart stay together), `ground` (the model is grounded and then
+    compressed) or `auto`, the cheaper one. `sum_over` names unary predicates, or one of them, over
+    whose counts the answers are summed; `auto` takes the one that changes log Z most. An answer
+    that cannot be trusted warns when it is read; with `strict`, it raises `UntrustedAnswerError`.
+
+    The model may also be a network of another tool, which `load_network` reads. Queries call
+    variable 3 `x3`, and its values `0`, `1` and so on. Its evidence is a `.uai.evid` file, or a
+    mapping from variables to values.
 
     >>> import liftgbp
     >>> model = liftgbp.parse('''
@@ -71,83 +109,114 @@ def infer(
     >>> answers = liftgbp.infer(model, sizes={"person": 20})
     >>> round(answers.marginal("friends(x,y)"), 6)
     0.499962
-    >>> flooding = liftgbp.infer(model, sizes={"person": 20}, solver=liftgbp.Flooding())
+    >>> flooding = liftgbp.infer(model, sizes={"person": 4}, solver=liftgbp.Flooding())
     >>> round(flooding.marginal("friends(x,y)"), 6)
     0.441985
     """
-    known = _checked(model, evidence, regions, table_cap, progress)
+    run = _Run(sizes, evidence, regions, as_solver(solver), table_cap, progress)
     counted = () if sum_over is None else checked_texts("sum_over", sum_over)
-    chosen_solver = as_solver(solver)
-    if counted and via == "ground":
+    if _is_network(model) and (counted or regions == AUTO):
         raise InputError(
-            "counts are summed over classes of objects; use via='lifted' with sum_over"
+            "a network has neither predicates nor classes of objects: sum_over and regions='auto' "
+            "do not apply"
         )
+    if not isinstance(strict, bool):
+        raise wrong_type("strict", "True or False", strict)
+    answers = _growing(model, run, via, counted) if regions == AUTO else run(model, via, counted)
+    if strict and not answers.trusted:
+        raise UntrustedAnswerError(answers)
+    return answers
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What the runs of one call have in common, however far regions grow."""
+
+    sizes: Mapping[str, int] | None
+    evidence: Evidence | Observed | None
+    regions: str
+    solver: Solver
+    table_cap: int
+    progress: Progress
+
+    def __call__(self, model: Model | Network, via: ViaChoice, counted: Sequence[str]) -> Answers:
+        if counted:
+            return self.summed(model, via, counted)
+        return self.solved(
+            lambda: _prepared(
+                model, self.sizes, self.evidence, via, self.regions, self.table_cap, self.progress
+            )
+        )
+
+    def solved(self, prepared: Callable[[], Prepared]) -> Answers:
+        """The answers of a model that is prepared now."""
+        started = time.perf_counter()
+        ready = prepared()
+        solution = self.solver(ready.plan, self.progress)
+        return Answers.of(ready, solution, time.perf_counter() - started)
+
+    def summed(self, model: Model | Network, via: ViaChoice, counted: Sequence[str]) -> Answers:
+        """The answers summed over the counts of some predicates."""
+        from liftgbp.counting import sum_over_counts
+
+        known = _checked(model, self.evidence, self.regions, self.table_cap, self.progress)
+        if via == "ground":
+            raise InputError(
+                "counts are summed over classes of objects; use via='lifted' with sum_over"
+            )
+        return sum_over_counts(
+            known.model,
+            self.sizes,
+            counted,
+            evidence=known,
+            regions=self.regions,
+            solver=self.solver,
+            table_cap=self.table_cap,
+            progress=self.progress,
+        )
+
+
+def _growing(model: Model | Network, run: _Run, via: ViaChoice, counted: Sequence[str]) -> Answers:
+    """The answers of the largest family of regions that can be trusted."""
+    known = _checked(model, run.evidence, run.regions, run.table_cap, run.progress)
+    way = via_of_growth(via)
 
     @cache
     def normal() -> NormalModel:
-        # All families of regions that grow share the classes of objects and the normal form.
-        return shatter(model, sizes, evidence=known, table_cap=table_cap)
+        # All families of regions share the classes of objects and the normal form.
+        return shatter(known.model, run.sizes, evidence=known, table_cap=run.table_cap)
 
-    def answer(family: str, way: str, counted: Sequence[str] = counted) -> Answers:
+    def answers(family: str, counted: Sequence[str] = counted) -> Answers:
+        own = replace(run, regions=family)
         if counted:
-            from liftgbp.counting import sum_over_counts
+            return own.summed(model, way, counted)
+        return own.solved(lambda: _lifted(normal(), family, run.progress))
 
-            return sum_over_counts(
-                model,
-                sizes,
-                counted,
-                evidence=known,
-                regions=family,
-                solver=chosen_solver,
-                table_cap=table_cap,
-                progress=progress,
-            )
-        started = time.perf_counter()
-        if regions == AUTO:
-            prepared = _lifted(normal(), family, progress)
-        else:
-            prepared = prepare(
-                model,
-                sizes,
-                evidence=known,
-                via=way,
-                regions=family,
-                table_cap=table_cap,
-                progress=progress,
-            )
-        return _solved(prepared, chosen_solver, started, progress)
-
-    if regions != AUTO:
-        return answer(regions, via)
-    way = via_of_growth(via)
     if AUTO not in counted:
-        return grow(lambda family: answer(family, way))
+        return grow(answers)
     from liftgbp.counting import SummedAnswers, with_choice
 
     # What counts gain is found out once, over the scopes of factors.
-    first = answer("intersections", way)
+    first = answers("intersections")
     if not isinstance(first, SummedAnswers):
         raise InternalError("a sum over counts that gives plain answers")
     predicates = first.sum_over.predicates
-    grown = grow(lambda family: answer(family, way, predicates))
-    return with_choice(grown, first.choice)
-
-
-def _solved(prepared: Prepared, solver: Solver, started: float, progress: Progress) -> Answers:
-    solution = solver(prepared.plan, progress)
-    return Answers.of(prepared, solution, time.perf_counter() - started)
+    return with_choice(grow(lambda family: answers(family, predicates)), first.choice)
 
 
 def _checked(
-    model: Model,
-    evidence: Evidence | None = None,
+    model: object,
+    evidence: object = None,
     regions: object = "intersections",
     table_cap: object = TABLE_CAP,
     progress: object = silent,
 ) -> Evidence:
-    """The evidence about the model; refuses what would only fail deep inside."""
+    """The evidence about a model, with the model in it.
+
+    What would only fail deep inside, with a message about something else, is refused here.
+    """
     check_model(model)
-    known = Evidence.of(model, evidence)
+    known = Evidence.of(cast(Model, model), cast("Evidence | None", evidence))
     if not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     checked_number("table_cap", table_cap, least=1)
@@ -155,12 +224,36 @@ def _checked(
     return known
 
 
+@overload
 def prepare(
     model: Model,
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: Evidence | None = None,
-    via: str = "auto",
+    via: ViaChoice = "auto",
+    regions: str = "intersections",
+    table_cap: int = TABLE_CAP,
+    progress: Progress = silent,
+) -> Prepared: ...
+
+
+@overload
+def prepare(
+    model: Network,
+    *,
+    evidence: Observed | None = None,
+    via: Literal["auto", "ground"] = "auto",
+    regions: str = "intersections",
+    progress: Progress = silent,
+) -> Prepared: ...
+
+
+def prepare(
+    model: Model | Network,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    evidence: Evidence | Observed | None = None,
+    via: ViaChoice = "auto",
     regions: str = "intersections",
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
@@ -185,6 +278,25 @@ def prepare(
     messages           2
     sums over parents  4
     """
+    return _prepared(model, sizes, evidence, via, regions, table_cap, progress)
+
+
+def _prepared(
+    model: Model | Network,
+    sizes: Mapping[str, int] | None,
+    evidence: Evidence | Observed | None,
+    via: ViaChoice,
+    regions: str,
+    table_cap: int,
+    progress: Progress,
+) -> Prepared:
+    if _is_network(model):
+        if sizes is not None or via == "lifted":
+            raise InputError(
+                "a network has neither domains nor classes of objects: sizes and via='lifted' do "
+                "not apply"
+            )
+        return _network(model, evidence, regions, progress)
     known = _checked(model, evidence, regions, table_cap, progress)
     objects = choose_via(via, known, sizes, regions)
     if objects is None:
@@ -233,63 +345,30 @@ def _quotient(network: GroundNetwork, regions: str, progress: Progress) -> Quoti
     return graph
 
 
-def check_queries(
-    model: Model,
-    queries: str | Iterable[str],
-    sizes: Mapping[str, int] | None = None,
-    *,
-    evidence: Evidence | None = None,
-) -> None:
-    """Refuse queries that no run could answer, before one is started.
-
-    >>> import liftgbp
-    >>> liftgbp.check_queries(liftgbp.parse("person = 9\\nsmokes(person)"), ["smokes(x,y)"])
-    Traceback (most recent call last):
-    liftgbp.errors.QueryError: <query>:1:1: smokes takes 1 argument, got 2
-      smokes(x,y)
-      ^~~~~~~~~~~
-    """
-    known = _checked(model, evidence)
-    objects = shatter(known.model.without_rules(), known.domain_sizes(sizes))
-    for query in checked_texts("queries", queries):
-        query_rows(parse_query(query), objects)
-
-
 # --- networks of other tools
 
 
-def infer_network(
-    path: str | os.PathLike[str],
-    *,
-    evidence: str | os.PathLike[str] | Mapping[int, int] | None = None,
-    queries: str | Iterable[str] = (),
-    regions: str = "intersections",
-    solver: SolverChoice = "auto",
-    progress: Progress = silent,
-) -> Answers:
-    """Generalized belief propagation on a Markov random field in a `.uai` or `.fg` file.
+def _is_network(model: object) -> TypeGuard[Network]:
+    if isinstance(model, Model):
+        return False
+    from liftgbp.formats import Network
 
-    Variables that behave alike are found and treated together. Queries name variable 3 `x3`, and
-    its values `0`, `1` and so on. Evidence is a `.uai.evid` file or a mapping from variables to
-    values. Queries that are stated already here are checked before the run.
-    """
-    from liftgbp.formats import read_network
+    return isinstance(model, Network)
+
+
+def _network(
+    network: Network, evidence: Evidence | Observed | None, regions: str, progress: Progress
+) -> Prepared:
+    """A network given its evidence, compressed."""
     from liftgbp.query.ground_reader import PreparedGround
 
-    chosen_solver = as_solver(solver)
     check_function("progress", progress)
-    file = checked_path("the network", path)
-    started = time.perf_counter()
-    progress("reading", 0, 1)
-    network = read_network(file)
+    if isinstance(evidence, Evidence):
+        raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
     observed = network.observed(evidence)
-    given = network.conditioned(observed)
     known, atoms = network.as_evidence(observed)
-    if queries:
-        check_queries(known.model, queries)
-    graph = _quotient(given, regions, progress)
-    prepared = PreparedGround(graph, compile_plan(graph), known, {}, atoms)
-    return _solved(prepared, chosen_solver, started, progress)
+    graph = _quotient(network.conditioned(observed), regions, progress)
+    return PreparedGround(graph, compile_plan(graph), known, {}, atoms)
 
 
 def export_network(

@@ -8,6 +8,7 @@ from itertools import count
 
 from liftgbp.errors import CapacityError, InputError, SizeError
 from liftgbp.query import Answers
+from liftgbp.via import ViaChoice
 
 AUTO = "auto"
 """The name of the choice of regions that grows them."""
@@ -43,7 +44,7 @@ def grow(run: Callable[[str], Answers]) -> Answers:
     return replace(best, growth=tuple(chain), growth_end=end or "one region holds all objects")
 
 
-def via_of_growth(via: str) -> str:
+def via_of_growth(via: ViaChoice) -> ViaChoice:
     """How regions can grow: families of objects exist over classes only."""
     if via == "ground":
         raise InputError("regions='auto' grow over classes of objects; use via='lifted'")

@@ -10,13 +10,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
+from typing import Literal, TypeAlias, get_args
 
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Evidence
 from liftgbp.model.scopes import free_variables
 from liftgbp.shatter import ObjectClasses, object_classes
 
-VIAS = ("auto", "lifted", "ground")
+ViaChoice: TypeAlias = Literal["auto", "lifted", "ground"]
+VIAS: tuple[str, ...] = get_args(ViaChoice)
 
 FEW_PARFACTORS = 200
 """Up to this many parfactors over classes are cheap, whatever grounding would cost."""
@@ -26,7 +28,7 @@ MOST_ATOMS = 5 * 10**6
 
 
 def choose_via(
-    name: str, evidence: Evidence, sizes: Mapping[str, int] | None, regions: str
+    name: ViaChoice, evidence: Evidence, sizes: Mapping[str, int] | None, regions: str
 ) -> ObjectClasses | None:
     """The classes of objects to lift over, or `None` to go through the ground.
 

@@ -62,7 +62,7 @@ def test_a_query_does_without_what_other_commands_need() -> None:
     done = run(COMMAND_LINE.format(arguments=arguments), stdin="s(person)\n1 s(x) ^ s(y)")
     assert done.returncode == 0
     others = {"rich", "scipy", "duckdb", "matplotlib", "mpmath"}
-    others |= {f"liftgbp.{room}" for room in ("grounding", "compress", "reference", "reproduce")}
+    others |= {f"liftgbp.{room}" for room in ("grounding", "compress", "reference", "reproduction")}
     assert others.isdisjoint(done.stderr.split())
 
 
@@ -114,8 +114,3 @@ def test_tables_of_the_parser_are_kept_with_the_byte_code(tmp_path: Path) -> Non
     for damage in (b"", kept.read_bytes()[:1000], b"nonsense\n" + kept.read_bytes()):
         kept.write_bytes(damage)
         assert answers() == computed
-
-
-def test_a_room_does_not_hide_the_verb_of_the_same_name() -> None:
-    done = run("from liftgbp.shatter import TABLE_CAP; import liftgbp; print(liftgbp.shatter)")
-    assert done.stdout.startswith("<function shatter")

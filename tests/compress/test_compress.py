@@ -14,8 +14,7 @@ from compress_networks import (
     rows_as_atoms,
     touched_atoms,
 )
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
 from liftgbp import arrays, reference
@@ -31,6 +30,8 @@ from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Descent, Flooding, Solution, solver_for
 from liftgbp.solve.verdict import atom_marginal
 from random_models import models, sizes
@@ -236,7 +237,7 @@ def test_embeddings_whose_codes_need_several_numbers(
 def test_no_more_kinds_than_the_symbolic_graph(name: str, family: str, people: int) -> None:
     model = liftgbp.load(MODELS / f"{name}.mln")
     sizes = {"person": people}
-    symbolic = liftgbp.build_regions(liftgbp.shatter(model, sizes), family)
+    symbolic = build_regions(shatter(model, sizes), family)
     graph = quotient(network_of(reference.ground(model, sizes)), family)
     assert graph.ground_regions == symbolic.ground_regions
     assert len(graph.regions) <= len(symbolic.regions)

@@ -13,11 +13,12 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
 from liftgbp import reference
-from liftgbp.check import GroundObjects
+from liftgbp.checking import GroundObjects
 from liftgbp.counting import SummedAnswers
 from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.evidence import Evidence, Known, Relation
 from liftgbp.model.model import Model
+from liftgbp.query import every_row
 from random_models import models_with_evidence
 
 SMOKERS = """
@@ -157,7 +158,7 @@ def test_two_predicates_are_exact(size: int) -> None:
     answers = summed(model, {"person": size}, sum_over=("smokes", "rich"))
     exact = reference.exact(reference.ground(model, {"person": size}))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-10)
-    for row, atom in answers.all_with_examples:
+    for row, atom in every_row(answers.reader):
         wanted = exact.marginals[GroundObjects(answers.reader.normal).atom(atom)]  # type: ignore[attr-defined]
         assert list(row.values.values()) == pytest.approx(wanted.tolist(), abs=1e-10)
 
@@ -276,9 +277,9 @@ def test_counts_stand_for_all_assignments(case: tuple[Model, dict[str, int], Evi
         sum_over="p",
         solver=liftgbp.Flooding(iterations=iterations, tol=1e-300),
     )
-    assert answers.log_z == pytest.approx(log_z, rel=1e-9, abs=1e-8)
+    assert answers.result.log_z == pytest.approx(log_z, rel=1e-9, abs=1e-8)
     objects = GroundObjects(answers.reader.normal)  # type: ignore[attr-defined]
-    for row, atom in answers.all_with_examples:
+    for row, atom in every_row(answers.reader):
         ground_atom = objects.atom(atom)
         if ground_atom in marginals:
             wanted = marginals[ground_atom].tolist()

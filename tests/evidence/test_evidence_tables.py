@@ -9,8 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from liftgbp.errors import EvidenceError
 from liftgbp.evidence import Evidence, load_evidence

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence import Evidence, load_evidence, parse_evidence

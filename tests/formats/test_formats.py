@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from random_networks import log_weights, log_z, networks
 
 import liftgbp
@@ -18,8 +17,8 @@ from liftgbp.errors import CapacityError, ContradictionError, InputError, ModelE
 from liftgbp.evidence import Evidence
 from liftgbp.formats import (
     conditioned,
+    load_network,
     read_fg,
-    read_network,
     read_uai,
     read_uai_evidence,
     write_fg,
@@ -96,7 +95,7 @@ def same_weights(one: GroundNetwork, other: GroundNetwork) -> None:
     ("name", "text"), [("net.uai", TWO_VARIABLES), ("net.fg", TWO_VARIABLES_FG)]
 )
 def test_a_network_of_two_variables(tmp_path: Path, name: str, text: str) -> None:
-    network = read_network(written(tmp_path / name, text)).ground
+    network = load_network(written(tmp_path / name, text)).ground
     assert network.ranges.tolist() == [2, 3]
     assert scopes(network) == [[0], [0, 1]]
     assert log_z(network) == pytest.approx(math.log(29), abs=1e-14)
@@ -160,7 +159,7 @@ def test_writing_and_reading(
 ) -> None:
     path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
     write_network(network, path)
-    again = read_network(path).ground
+    again = load_network(path).ground
     same_weights(network, again)
     assert again.ranges.tolist() == network.ranges.tolist()
 
@@ -237,7 +236,7 @@ def test_files_of_relational_models_keep_the_exact_answers(
     network, names = network_of(ground)
     path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
     write_network(network, path, names)
-    answer = reference.exact(ground_of(read_network(path).ground))
+    answer = reference.exact(ground_of(load_network(path).ground))
     assert answer.log_z == pytest.approx(expected.log_z, abs=1e-10)
     for one, other in zip(answer.marginals.values(), expected.marginals.values(), strict=True):
         assert np.allclose(one, other, rtol=0, atol=1e-10)
@@ -253,7 +252,7 @@ def test_potentials_beyond_doubles_become_several_factors(tmp_path: Path, extens
     network = pair([[0.0, -1500.0], [-math.inf, 800.0]], log_constant=-5000.0)
     path = tmp_path / f"net.{extension}"
     write_network(network, path)
-    same_weights(network, read_network(path).ground)
+    same_weights(network, load_network(path).ground)
 
 
 def test_the_text_of_a_network(tmp_path: Path) -> None:
@@ -292,18 +291,18 @@ def test_files_that_cannot_be_written(tmp_path: Path, extension: str) -> None:
 
 def test_extensions() -> None:
     with pytest.raises(InputError, match=r"net\.bif: its extension must be \.uai or \.fg"):
-        read_network("net.bif")
+        load_network("net.bif")
 
 
 @BOTH
 def test_files_that_cannot_be_read(tmp_path: Path, extension: str) -> None:
     with pytest.raises(InputError, match=r"cannot read .* No such file"):
-        read_network(tmp_path / f"nothing.{extension}")
+        load_network(tmp_path / f"nothing.{extension}")
     with pytest.raises(InputError, match=r"cannot read .* null byte"):
-        read_network(f"nothing\0.{extension}")
+        load_network(f"nothing\0.{extension}")
     (tmp_path / f"bytes.{extension}").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="not UTF-8"):
-        read_network(tmp_path / f"bytes.{extension}")
+        load_network(tmp_path / f"bytes.{extension}")
 
 
 # --- gzipped files
@@ -318,7 +317,7 @@ def test_gzipped_files(tmp_path: Path, extension: str) -> None:
     write_network(network, path, ["p", "q"])
     write_network(network, plain)
     assert gzip.decompress(path.read_bytes()) == plain.read_bytes()
-    same_weights(read_network(path).ground, network)
+    same_weights(load_network(path).ground, network)
     assert (tmp_path / "net.atoms.csv").exists()
     again = tmp_path / f"again.{extension}"
     write_network(network, again)
@@ -340,10 +339,10 @@ def test_gzipped_files_that_are_damaged(tmp_path: Path, extension: str) -> None:
     for damaged in (b"MARKOV", whole[:20], whole[:-4], whole[:12] + b"\xff" * 9 + whole[21:]):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"cannot read .* not a complete gzip file"):
-            read_network(path)
+            load_network(path)
     path.write_bytes(gzip.compress(b"\xff\xfe"))
     with pytest.raises(InputError, match="not UTF-8"):
-        read_network(path)
+        load_network(path)
 
 
 @BOTH
@@ -351,10 +350,10 @@ def test_lines_may_end_as_on_windows(tmp_path: Path, extension: str) -> None:
     path = tmp_path / f"net.{extension}"
     text = TWO_VARIABLES if extension == "uai" else TWO_VARIABLES_FG
     path.write_bytes(text.replace("\n", "\r\n").encode())
-    assert log_z(read_network(path).ground) == pytest.approx(math.log(29), abs=1e-14)
+    assert log_z(load_network(path).ground) == pytest.approx(math.log(29), abs=1e-14)
     path.write_bytes((text + "x\n").replace("\n", "\r\n").encode())
     with pytest.raises(ModelError, match="there is more text after") as caught:
-        read_network(path)
+        load_network(path)
     assert str(caught.value).splitlines()[-2:] == ["  x", "  ^"]
 
 
@@ -362,7 +361,7 @@ def test_places_in_gzipped_files(tmp_path: Path) -> None:
     path = tmp_path / "net.uai.gz"
     path.write_bytes(gzip.compress(b"MARKOV\n1\n2\n1\n1 0\n2\n1 x\n"))
     with pytest.raises(ModelError, match="expected a number, got x") as caught:
-        read_network(path)
+        load_network(path)
     assert str(caught.value).startswith(f"{path}:7:3: ")
 
 
@@ -517,7 +516,7 @@ def test_files_of_models_with_evidence_keep_the_exact_answers(
         assume(False)
     path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
     write_network(network, path)
-    answer = reference.exact(ground_of(read_network(path).ground))
+    answer = reference.exact(ground_of(load_network(path).ground))
     assert answer.log_z == pytest.approx(expected.log_z, abs=1e-9)
     assert network.atoms is not None
     predicates = list(evidence.model.predicates)
@@ -532,7 +531,7 @@ def test_files_of_models_with_evidence_keep_the_exact_answers(
 def test_a_variable_with_one_value_has_it(tmp_path: Path) -> None:
     path = tmp_path / "net.uai"
     path.write_text("MARKOV\n3\n1 3 1\n1\n2 0 1\n3\n1 2 3\n")
-    answers = liftgbp.infer_network(path)
+    answers = liftgbp.infer(liftgbp.load_network(path))
     for single in ("x0", "x2"):
         (row,) = answers.query(single)
         assert row.values == {("0",): 1.0, ("1",): 0.0}
@@ -542,19 +541,19 @@ def test_a_variable_with_one_value_has_it(tmp_path: Path) -> None:
 
 
 def test_networks_print_themselves(tmp_path: Path) -> None:
-    network = read_network(written(tmp_path / "net.uai", TWO_VARIABLES))
+    network = load_network(written(tmp_path / "net.uai", TWO_VARIABLES))
     assert (network.variables, network.factors) == (2, 2)
     assert repr(network).endswith("net.uai: 2 variables, 2 factors>")
     assert str(network).splitlines()[1:] == [
         "variables x0 to x1: 1 with 2 values, 1 with 3 values",
         "factors: 1 over 1 variable, 1 over 2 variables",
     ]
-    empty = read_network(written(tmp_path / "empty.fg", "0\n"))
+    empty = load_network(written(tmp_path / "empty.fg", "0\n"))
     assert str(empty).splitlines()[1:] == ["variables: none", "factors: none"]
 
 
 def test_evidence_about_a_network_is_checked(tmp_path: Path) -> None:
-    network = read_network(written(tmp_path / "net.uai", TWO_VARIABLES))
+    network = load_network(written(tmp_path / "net.uai", TWO_VARIABLES))
     assert network.observed() == {}
     assert network.observed({1: 0}) == {1: 0}
     with pytest.raises(QueryError, match="there is no variable 7"):

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from random_networks import networks
 
 from liftgbp.errors import InputError
-from liftgbp.formats import fg, read_network, uai, write_network
+from liftgbp.formats import fg, load_network, uai, write_network
 from liftgbp.formats.text_numbers import Numbers, StrangeTextError, Words, logarithms
 from liftgbp.grounding import GroundNetwork
 from liftgbp.grounding.network import distinct_rows
@@ -98,10 +97,10 @@ def test_spoilt_files_are_judged_alike(
         expected = word_by_word(extension, words_of(extension, path))
     except InputError as error:
         with pytest.raises(type(error)) as caught:
-            read_network(path)
+            load_network(path)
         assert str(caught.value) == str(error)
         return
-    assert_same(read_network(path).ground, expected)
+    assert_same(load_network(path).ground, expected)
 
 
 NUMBERS = st.one_of(

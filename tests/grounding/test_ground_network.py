@@ -9,8 +9,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from plain_grounding import PlainAtom, PlainGrounder, ViolatedError, World
 
 from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Source, Span

@@ -7,8 +7,7 @@ from itertools import islice, permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import parse
 from liftgbp.errors import CapacityError, ContradictionError

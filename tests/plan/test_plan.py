@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from liftgbp import parse, reference
-from liftgbp.check import GroundObjects
+from liftgbp.checking import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.ast import WeightedFormula
 from liftgbp.model.model import Model

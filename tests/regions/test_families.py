@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from liftgbp import infer, parse, reference
-from liftgbp.check import check
+from liftgbp.checking import check
 from liftgbp.errors import CapacityError, InputError, states_text
 from liftgbp.regions import LiftedRegionGraph, build_regions, parse_family
 from liftgbp.regions.clusters import cluster_levels, count_clusters, ground_atoms

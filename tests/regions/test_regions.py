@@ -7,11 +7,10 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import parse, reference
-from liftgbp.check import GroundObjects
+from liftgbp.checking import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Span
 from liftgbp.model.ast import Atom
 from liftgbp.model.model import Model

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import Answers, infer, parse, reference
 from liftgbp.arrays import Floats

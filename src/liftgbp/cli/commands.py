@@ -11,6 +11,7 @@ import io
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -161,19 +162,24 @@ def query(
     with progress_bar() as progress:
         if is_network(model):
             options = network_options(sizes, weights, options)
-            answers = liftgbp.infer_network(
-                model, queries=queries, solver=solver, progress=progress, **options
-            )
+            progress("reading", 0, 1)
+            network = liftgbp.load_network(model)
+            network.check_queries(queries)
+            answers = liftgbp.infer(network, solver=solver, progress=progress, **options)
         else:
             relational = read_model(model, weights)
             evidence = read_evidence(relational, options)
-            liftgbp.check_queries(relational, queries, sizes, evidence=evidence)
+            known = relational if evidence is None else evidence.model
+            known.check_queries(queries)
             answers = liftgbp.infer(
                 relational, sizes, evidence=evidence, solver=solver, progress=progress, **options
             )
         if everything is not None:
             progress("writing all atoms", 0, 1)
-            answers.write_all(everything, observed=observed)
+            with warnings.catch_warnings():
+                # What cannot be trusted is printed below.
+                warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
+                answers.write_all(everything, observed=observed)
     from liftgbp.cli.selection import select_rows, write_result, write_rows
 
     result: dict[str, Any] = answers.as_dict(queries)

@@ -89,7 +89,7 @@ def show_check(result: dict[str, Any]) -> None:
         f"{counted(result['ground_regions'], 'ground region')}"
     )
     if result["status"] != "converged":
-        terminal.say(f"{result['status']}: {result['advice']}", "bold red")
+        terminal.say(f"{result['status']}: {result['reason']}", "bold red")
     if result["note"]:
         terminal.say(f"note: {result['note']}", "yellow")
 

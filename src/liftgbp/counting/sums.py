@@ -136,9 +136,9 @@ class _Summer:
                 found[name] = self.on((name,))
             except CapacityError:
                 continue
-            changes[name] = found[name].log_z - plain.log_z
+            changes[name] = found[name].result.log_z - plain.result.log_z
         listed = ", ".join(f"{name} {change:+.3g}" for name, change in changes.items())
-        worth = GAIN * max(1.0, abs(plain.log_z))
+        worth = GAIN * max(1.0, abs(plain.result.log_z))
         best = max(changes, key=lambda name: abs(changes[name]), default=None)
         if best is None or not abs(changes[best]) > worth:
             choice = (

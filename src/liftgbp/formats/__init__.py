@@ -4,7 +4,7 @@ Knows words, numbers and the order of table entries in files; knows nothing of l
 """
 
 from liftgbp.formats.fg import read_fg, write_fg
-from liftgbp.formats.network_files import Network, check_target, read_network, write_network
+from liftgbp.formats.network_files import Network, check_target, load_network, write_network
 from liftgbp.formats.simplify import conditioned
 from liftgbp.formats.uai import read_uai, read_uai_evidence, write_uai
 
@@ -12,8 +12,8 @@ __all__ = [
     "Network",
     "check_target",
     "conditioned",
+    "load_network",
     "read_fg",
-    "read_network",
     "read_uai",
     "read_uai_evidence",
     "write_fg",

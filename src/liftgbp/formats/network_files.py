@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +40,7 @@ class Network:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "pair.uai"
     ...     _ = path.write_text("MARKOV 3  2 2 3  2  2 0 1  1 2   4 1 2 2 1  3 1 2 3")
-    ...     network = read_network(path)
+    ...     network = load_network(path)
     >>> print(str(network).removeprefix(folder))
     /pair.uai
     variables x0 to x2: 2 with 2 values, 1 with 3 values
@@ -88,6 +88,10 @@ class Network:
             return dict(evidence)
         return read_uai_evidence(checked_path("evidence", evidence), self.ground)
 
+    def check_queries(self, queries: str | Iterable[str]) -> None:
+        """Refuse queries that no run could answer, before one is started."""
+        self.as_evidence({})[0].model.check_queries(queries)
+
     def conditioned(self, observed: Mapping[int, int]) -> GroundNetwork:
         """The network given the values of some variables, which keep their numbers."""
         return conditioned(self.ground, observed)
@@ -116,8 +120,9 @@ def _sizes(counts: Sequence[tuple[int, int]], word: str, noun: str) -> str:
     return ", ".join(f"{n} {word} {counted(size, noun)}" for size, n in counts) or "none"
 
 
-def read_network(path: str | Path) -> Network:
-    """Read a network in the format that the extension of the file names."""
+def load_network(path: str | os.PathLike[str]) -> Network:
+    """Read a Markov random field in the format that the extension of the file names."""
+    path = checked_path("the network", path)
     return Network(str(path), READERS[_extension(path)](path))
 
 

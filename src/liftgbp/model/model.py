@@ -8,7 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral, Real
 
-from liftgbp.errors import InputError, ModelError, SizeError, Span, comma_list, counted, wrong_type
+from liftgbp.errors import (
+    InputError,
+    ModelError,
+    SizeError,
+    Span,
+    checked_texts,
+    comma_list,
+    counted,
+    wrong_type,
+)
 from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
@@ -236,6 +245,24 @@ class Model:
         return size
 
     # --- checks
+
+    def check_queries(self, queries: str | Iterable[str]) -> None:
+        """Refuse queries that no run could answer, before one is started.
+
+        With evidence, ask the model of the evidence, which knows the objects that evidence names.
+
+        >>> from liftgbp.model.parser import parse
+        >>> parse("person = 9\\nsmokes(person)").check_queries(["smokes(x,y)"])
+        Traceback (most recent call last):
+        liftgbp.errors.QueryError: <query>:1:1: smokes takes 1 argument, got 2
+          smokes(x,y)
+          ^~~~~~~~~~~
+        """
+        from liftgbp.model.parser import parse_query  # both need this class
+        from liftgbp.model.queries import checked_query
+
+        for query in checked_texts("queries", queries):
+            checked_query(parse_query(query), self)
 
     def check_atom(self, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
         """The predicate of an atom, or an error that points at the atom."""

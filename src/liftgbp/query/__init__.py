@@ -4,8 +4,8 @@ Knows atoms, regions and beliefs; knows nothing of iteration. The reader of grou
 imported from its own file, by those who need it.
 """
 
-from liftgbp.query.answer import Answer, query_all
-from liftgbp.query.answers import Answers, Result
+from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
+from liftgbp.query.answers import Answers, Result, UntrustedAnswer, UntrustedAnswerError
 from liftgbp.query.readers import (
     ClassReader,
     LiftedReader,
@@ -24,6 +24,10 @@ __all__ = [
     "PreparedLifted",
     "Reader",
     "Result",
+    "UntrustedAnswer",
+    "UntrustedAnswerError",
+    "every_row",
+    "marginal_of",
     "pattern_text",
     "query_all",
 ]

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from liftgbp.errors import InternalError, QueryError
+from liftgbp.errors import InternalError, QueryError, wrong_type
 from liftgbp.model.parser import parse_query
 from liftgbp.query.lookup import conditional_table
 from liftgbp.query.readers import LiftedReader, Reader, joints
 from liftgbp.query.rows import Row, groups_with_same_rows
+from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import objects_of
 
 
@@ -125,6 +126,22 @@ def _lifted(readers: Sequence[Reader]) -> list[LiftedReader]:
     if len(lifted) < len(readers):
         raise InternalError("only runs over classes of objects are read as a batch")
     return lifted
+
+
+def every_row(reader: Reader) -> Iterator[tuple[Answer, ObjAtom]]:
+    """The rows of a query for each predicate, each with one of the atoms it stands for."""
+    for text, row in reader.rows_of_everything():
+        yield read_row(text, row, [reader])[0], row.atoms[0]
+
+
+def marginal_of(reader: Reader, atom: str, value: str | tuple[str, ...] = "true") -> float:
+    """The probability that an atom has a value, for different objects without names."""
+    rows = [row for row in reader.rows(atom) if row.generic]
+    if len(rows) != 1:
+        raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
+    if not isinstance(value, str | tuple):
+        raise wrong_type("value", "text, or a tuple with a text for each atom", value)
+    return read_row(atom, rows[0], [reader])[0][value]
 
 
 def read_row(text: str, row: Row, readers: Sequence[Reader]) -> list[Answer]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Protocol
@@ -19,11 +20,10 @@ from liftgbp.errors import (
 )
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan
-from liftgbp.query.answer import Answer, query_all, read_row
+from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
 from liftgbp.query.every_atom import write_every_atom
 from liftgbp.query.readers import Prepared, Reader, Via
 from liftgbp.regions import RegionGraph
-from liftgbp.shatter.normal import ObjAtom
 from liftgbp.solve import Point, Solution, Status, Verdict
 
 
@@ -67,9 +67,27 @@ class Result(Protocol):
         """Why they cannot, and what to try; empty if they can."""
 
 
+class UntrustedAnswer(UserWarning):
+    """Numbers are read from an answer that cannot be trusted; the text says why."""
+
+
+class UntrustedAnswerError(Exception):
+    """An answer cannot be trusted, and `infer` was asked to be strict.
+
+    `answers` are the answers all the same.
+    """
+
+    def __init__(self, answers: Answers) -> None:
+        super().__init__(answers.reason)
+        self.answers = answers
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Answers:
     """What a run found out; ask it with `query` or `marginal`.
+
+    Reading probabilities or log Z from answers that are not `trusted` warns once
+    (`UntrustedAnswer`), and the warning says why. `result`, `as_dict` and `at` do not warn.
 
     Where regions were grown automatically, `growth` holds the answers of every family that was
     tried, small regions first, and `growth_end` says why there are no more.
@@ -80,6 +98,8 @@ class Answers:
     seconds: float
     growth: tuple[Answers, ...] = ()
     growth_end: str = ""
+    one_point: bool = False
+    """Whether these are the answers of a single stationary point, as `at` gives them."""
 
     @classmethod
     def of(cls, prepared: Prepared, solution: Solution, seconds: float = 0.0) -> Answers:
@@ -104,7 +124,8 @@ class Answers:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{sort}={size}" for sort, size in self.sizes.items())
         name = self.model.name
-        return f"<Answers {name} ({sizes}): {self.status.value}, log Z {self.log_z:.10g}>"
+        trust = "trusted" if self.trusted else "not trusted"
+        return f"<Answers {name} ({sizes}): {trust}, log Z {self.result.log_z:.10g}>"
 
     @property
     def model(self) -> Model:
@@ -119,6 +140,7 @@ class Answers:
     @property
     def log_z(self) -> float:
         """The log partition function by the Kikuchi free energy."""
+        self._warn()
         return self.result.log_z
 
     @property
@@ -169,7 +191,7 @@ class Answers:
             judged=point.verdict,
         )
         reader = self.reader.prepared.reader(point.log_beliefs)
-        return replace(self, reader=reader, result=solution)
+        return replace(self, reader=reader, result=solution, one_point=True)
 
     def query(self, text: str) -> tuple[Answer, ...]:
         """The rows that answer a query.
@@ -181,7 +203,9 @@ class Answers:
         friends(x,x) [x = y]  false: 0.500000  true: 0.500000
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
-        return query_all(text, [self.reader])[0]
+        answers = query_all(text, [self.reader])[0]
+        self._warn()
+        return answers
 
     def marginal(self, atom: str, value: str | tuple[str, ...] = "true") -> float:
         """The probability that an atom has a value, for different objects without names.
@@ -193,24 +217,25 @@ class Answers:
         >>> round(liftgbp.infer(model, sizes={"person": 1000}).marginal("smokes(x)"), 6)
         0.731059
         """
-        rows = [row for row in self.reader.rows(atom) if row.generic]
-        if len(rows) != 1:
-            raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
-        (answer,) = read_row(atom, rows[0], [self.reader])
-        if not isinstance(value, str | tuple):
-            raise wrong_type("value", "text, or a tuple with a text for each atom", value)
-        return answer[value]
-
-    @cached_property
-    def all(self) -> tuple[Answer, ...]:
-        """The answers for every predicate."""
-        return tuple(answer for answer, _ in self.all_with_examples)
+        found = marginal_of(self.reader, atom, value)
+        self._warn()
+        return found
 
     @property
-    def all_with_examples(self) -> Iterator[tuple[Answer, ObjAtom]]:
-        """The answers for every predicate, each with one of the atoms it stands for."""
-        for text, row in self.reader.rows_of_everything():
-            yield read_row(text, row, [self.reader])[0], row.atoms[0]
+    def all(self) -> tuple[Answer, ...]:
+        """The answers for every predicate."""
+        self._warn()
+        return self._all
+
+    @cached_property
+    def _all(self) -> tuple[Answer, ...]:
+        return tuple(answer for answer, _ in every_row(self.reader))
+
+    def _warn(self) -> None:
+        """Warn of numbers that cannot be trusted, once, at the line of the caller's caller."""
+        if not (self.trusted or self.one_point or "_warned" in self.__dict__):
+            self.__dict__["_warned"] = True
+            warnings.warn(self.reason, UntrustedAnswer, stacklevel=3)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -238,6 +263,7 @@ class Answers:
         """
         file = checked_path("path", path)
         write_every_atom(self.reader, file, observed=observed)
+        self._warn()
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
@@ -259,7 +285,6 @@ class Answers:
             "solver": {
                 "name": result.solver,
                 "status": result.status.value,
-                "advice": result.reason,
                 "iterations": result.iterations,
                 "residual": _finite(result.residual),
                 "seconds": self.seconds,
@@ -276,7 +301,9 @@ class Answers:
         }
 
     def _rows(self, queries: tuple[str, ...]) -> Sequence[Answer]:
-        return [row for query in queries for row in self.query(query)] if queries else self.all
+        if not queries:
+            return self._all
+        return [row for query in queries for row in query_all(query, [self.reader])[0]]
 
     def _growth_as_dict(self, queries: tuple[str, ...]) -> dict[str, object]:
         return {
@@ -287,7 +314,7 @@ class Answers:
                     "status": step.status.value,
                     "trusted": step.trusted,
                     "reason": step.reason,
-                    "log_z": _finite(step.log_z),
+                    "log_z": _finite(step.result.log_z),
                     "seconds": step.seconds,
                     "answers": [row.as_dict() for row in step._rows_if_any(queries)],
                 }

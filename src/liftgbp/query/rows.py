@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from liftgbp.errors import ModelError, QueryError, Span
-from liftgbp.model.ast import Atom, Constant, Query, TableParfactor, Term, Variable, applied
-from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
+from liftgbp.model.ast import Atom, Constant, Query, Term, Variable, applied
+from liftgbp.model.queries import checked_query
 from liftgbp.model.writer import constant_text, object_text
 from liftgbp.regions.counts import Count
 from liftgbp.shatter import NormalModel, Obj
@@ -47,8 +46,6 @@ class Row:
 
 def query_rows(query: Query, normal: NormalModel) -> list[Row]:
     """The rows that answer a query, after checking it against the model."""
-    for atom in (*query.atoms, *query.given):
-        normal.model.check_atom(atom, QueryError)
     return list(_Rows(query, normal))
 
 
@@ -75,39 +72,14 @@ class _Rows:
     def __init__(self, query: Query, normal: NormalModel) -> None:
         self._query = query
         self._normal = normal
-        # A query has the scopes of a table parfactor over its atoms.
-        scope = TableParfactor((*query.atoms, *query.given), (), query.restrictions, query.distinct)
-        predicates = normal.model.predicates
-        try:
-            self._sorts = term_sorts(scope, predicates)
-            self._constants = dict.fromkeys(constant_sorts(scope, predicates))
-        except ModelError as error:
-            raise QueryError(error.message, error.span) from None
-        self._variables = free_variables(scope)
-        self._check_constants()
+        terms = checked_query(query, normal.model)
+        self._sorts, self._variables = terms.sorts, terms.variables
+        self._constants = terms.constants
         self._named, self._taken = self._place_constants()
         self._name_of = {obj: constant_text(name) for (_, name), obj in self._named.items()}
         for number, cls in enumerate(normal.classes):
             if cls.constant is not None:
                 self._name_of[number, 0] = constant_text(cls.constant)
-
-    def _check_constants(self) -> None:
-        for sort, constant in self._constants:
-            if constant not in self._normal.model.object_numbers(sort):
-                known = self._normal.model.constants(sort)
-                names = ", ".join(known[:5]) + (", ..." if len(known) > 5 else "")
-                raise QueryError(
-                    f"{sort} has no object named {constant}; "
-                    + (f"it names {names}" if known else f"declare {sort} = {{{constant}, ...}}"),
-                    self._span_of(constant),
-                )
-
-    def _span_of(self, constant: str) -> Span | None:
-        for atom in (*self._query.atoms, *self._query.given):
-            for term in atom.args:
-                if isinstance(term, Constant) and term.name == constant:
-                    return term.span or atom.span
-        return None
 
     def _place_constants(self) -> tuple[dict[tuple[str, str], Obj], Counter[int]]:
         """Objects for the constants of the query; those that rules do not mention share a class."""

@@ -19,7 +19,7 @@ from liftgbp.errors import CapacityError, InternalError, checked_number
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers
+from liftgbp.query import Answers, every_row
 from liftgbp.query.ground_reader import PreparedGround
 from liftgbp.reference import GroundAtom
 from liftgbp.regions import LiftedRegionGraph
@@ -27,6 +27,7 @@ from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
+from liftgbp.via import ViaChoice
 
 Match: TypeAlias = tuple[reference.Region, int, list[int]]
 """A ground region, the number of the region that stands for it, and the axes of its atoms there."""
@@ -91,7 +92,7 @@ class CheckReport:
     def as_dict(self) -> dict[str, object]:
         """The report for JSON."""
         status = self.answers.status
-        log_z = self.answers.log_z
+        log_z = self.answers.result.log_z
         return {
             "model": self.answers.model.name,
             "domains": self.answers.sizes,
@@ -101,7 +102,8 @@ class CheckReport:
             "lifted_regions": len(self.answers.graph.regions),
             "ground_regions": self.ground_regions,
             "status": status.value,
-            "advice": self.answers.result.reason,
+            "trusted": self.answers.trusted,
+            "reason": self.answers.reason,
             "log_z": log_z if math.isfinite(log_z) else None,
             "exact_log_z": self.exact_log_z,
             "rows": [row.as_dict() for row in self.rows],
@@ -114,7 +116,7 @@ def check(
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: Evidence | None = None,
-    via: str = "auto",
+    via: ViaChoice = "auto",
     regions: str = "intersections",
     damping: float = 0.5,
     iterations: int = 30,
@@ -153,7 +155,9 @@ def check(
     judged = 0
     for ground, lifted in both:
         progress("comparing iterates", len(differences), iterations)
-        if judged == len(differences) and np.abs(lifted).max(initial=0.0) <= RUN_AWAY:
+        # Before the first iteration nothing can have run away, however unlikely some states are.
+        tame = not differences or np.abs(lifted).max(initial=0.0) <= RUN_AWAY
+        if judged == len(differences) and tame:
             judged += 1
         differences.append(alignment.largest_difference(lifted, ground))
     progress("exact inference", 0, 1)
@@ -192,7 +196,7 @@ def _ground_atom(answers: Answers) -> Callable[[ObjAtom], GroundAtom]:
 
 def _rows(answers: Answers, exact: reference.Exact | None) -> Iterator[Comparison]:
     ground_atom = _ground_atom(answers)
-    for row, atom in answers.all_with_examples:
+    for row, atom in every_row(answers.reader):
         truth = None
         if exact is not None:
             marginal = exact.marginals.get(ground_atom(atom))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from liftgbp.regions import LiftedRegionGraph
-from liftgbp.reproduce.experiments import CHAIN, TRANSITIVE
-from liftgbp.reproduce.measure import (
+from liftgbp.reproduction.experiments import CHAIN, TRANSITIVE
+from liftgbp.reproduction.measure import (
     DESCENT,
     DESCENT_BP,
     GROUND_GBP,

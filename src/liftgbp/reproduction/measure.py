@@ -13,12 +13,12 @@ import numpy as np
 
 from liftgbp import reference
 from liftgbp.api import infer
-from liftgbp.check import check
+from liftgbp.checking import check
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
-from liftgbp.query import Answers
+from liftgbp.query import Answers, marginal_of
 from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.reproduce.experiments import PERSON, Experiment
+from liftgbp.reproduction.experiments import PERSON, Experiment
 from liftgbp.shatter import shatter
 from liftgbp.signature import canonise
 from liftgbp.solve import Descent, Flooding
@@ -131,7 +131,7 @@ def _lifted(
         weight,
         people,
         method,
-        answers.marginal(experiment.query),
+        marginal_of(answers.reader, experiment.query),
         answers.status.value,
         seconds=_best(all_iterations),
         graph_seconds=_best(graph),
@@ -152,7 +152,7 @@ def _descent(
         weight,
         people,
         method,
-        answers.marginal(experiment.query),
+        marginal_of(answers.reader, experiment.query),
         answers.status.value,
         seconds,
         regions=len(answers.graph.regions),

@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from liftgbp.regions import LiftedRegionGraph
-from liftgbp.reproduce.claims import Claim
-from liftgbp.reproduce.experiments import CHAIN, EXPERIMENTS, Experiment
-from liftgbp.reproduce.measure import (
+from liftgbp.reproduction.claims import Claim
+from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, Experiment
+from liftgbp.reproduction.measure import (
     DESCENT,
     EXACT,
     GROUND_GBP,

@@ -13,10 +13,10 @@ from liftgbp.errors import InputError, check_function, checked_number, checked_p
 from liftgbp.model.model import finite_value
 from liftgbp.progress import Progress, silent
 from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.reproduce.claims import Claim, judge_claims
-from liftgbp.reproduce.experiments import CHAIN, EXPERIMENTS, PERSON
-from liftgbp.reproduce.measure import Run, Settings, measure
-from liftgbp.reproduce.report import probabilities, report, running_times, table
+from liftgbp.reproduction.claims import Claim, judge_claims
+from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, PERSON
+from liftgbp.reproduction.measure import Run, Settings, measure
+from liftgbp.reproduction.report import probabilities, report, running_times, table
 from liftgbp.shatter import shatter
 
 WEIGHTS = (1.4, 0.5)

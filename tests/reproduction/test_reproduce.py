@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 import liftgbp
-from liftgbp.reproduce import Cell, Claim, Reproduction, Run
-from liftgbp.reproduce.claims import judge_claims, paper_kappa
-from liftgbp.reproduce.experiments import CHAIN, EXPERIMENTS, friends_of_smokers
+from liftgbp.regions import build_regions
+from liftgbp.reproduction import Cell, Claim, Reproduction, Run
+from liftgbp.reproduction.claims import judge_claims, paper_kappa
+from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, friends_of_smokers
+from liftgbp.shatter import shatter
 
 MODELS = Path(__file__).parents[2] / "models"
 FILES = {"times.png", "probability.png", "results.csv", "report.md"}
@@ -34,7 +36,7 @@ def claims_by_title(claims: tuple[Claim, ...]) -> dict[str, Claim]:
 
 
 def chain_graph(people: int = 10) -> liftgbp.LiftedRegionGraph:
-    return liftgbp.build_regions(liftgbp.shatter(CHAIN.model(1.4), {"person": people}))
+    return build_regions(shatter(CHAIN.model(1.4), {"person": people}))
 
 
 def test_files_are_complete_and_nothing_else_is_left(small: tuple[Path, Reproduction]) -> None:

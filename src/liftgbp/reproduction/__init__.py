@@ -4,8 +4,8 @@ Reference: Udi Apsel, *Lifted Message Passing for the Generalized Belief Propaga
 engine, the reference and their comparison; judges the claims of the paper by the numbers measured.
 """
 
-from liftgbp.reproduce.claims import Cell, Claim
-from liftgbp.reproduce.evaluation import Reproduction, reproduce
-from liftgbp.reproduce.measure import Run
+from liftgbp.reproduction.claims import Cell, Claim
+from liftgbp.reproduction.evaluation import Reproduction, reproduce
+from liftgbp.reproduction.measure import Run
 
 __all__ = ["Cell", "Claim", "Reproduction", "Run", "reproduce"]
