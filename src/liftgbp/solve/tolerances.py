@@ -115,9 +115,9 @@ class Tolerances:
     together_curvature: float = 1e-8
     """Only where all curvatures exceed this: on flatter ground rounding decides where steps go."""
 
-    acceptable: float = 1e-8
+    acceptable: float = 1e-6
     """A point that cannot be improved further is settled if a step would change no belief by more
-    than this, in proportion: hard parfactors over 1000 people end at 1e-11."""
+    than this, in proportion: rounding of tiny beliefs stops celebrity over 1e9 people at 1e-8."""
 
     worth_following: float = 0.1
     """Points of a neighbouring problem are starts if a step there would have changed no belief by
