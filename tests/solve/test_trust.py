@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -95,13 +95,14 @@ def test_an_answer_below_what_independent_atoms_reach_is_refused() -> None:
     plan = plan_of(FRIENDS_SMOKERS, 3)
     beliefs = np.exp(Flooding()(plan).log_beliefs)
     options = {"residual": 0.0, "tolerances": Tolerances(), "step": None}
-    near = classify(plan, beliefs, log_z=10.0, log_z_bound=11.0, **options)
-    assert near.plausible
-    assert near.shortfall(10.0) == 1.0
-    assert near.shortfall(11.0) == 0.0
-    far = classify(plan, beliefs, log_z=10.0, log_z_bound=100.0, **options)
-    assert not far.plausible
-    assert "90 below" in far.flaw
+    verdict = classify(plan, beliefs, log_z_bound=11.0, **options)
+    assert verdict.sound
+    assert verdict.shortfall(10.0) == 1.0
+    assert verdict.shortfall(11.0) == 0.0
+    solution = replace(Flooding()(plan), judged=verdict, log_z=10.0)
+    assert not solution.trusted
+    assert "1 below what independent atoms reach" in solution.reason
+    assert replace(solution, log_z=11.0).trusted
 
 
 # --- tolerances

@@ -179,7 +179,6 @@ class _Batch:
             classify(
                 end.plan,
                 beliefs[k],
-                log_z=self._logs_z[k],
                 log_z_bound=bounds[k],
                 residual=float(end.trace[-1]),
                 tolerances=self._tolerances,

@@ -225,7 +225,6 @@ def _point(
     verdict = classify(
         plan,
         beliefs,
-        log_z=log_z,
         log_z_bound=lower_bound,
         residual=residual,
         tolerances=tolerances,

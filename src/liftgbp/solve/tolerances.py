@@ -195,9 +195,6 @@ class Tolerances:
     rarest_value: float = 1e-150
     """Values that are rarer exclude nothing that could be computed."""
 
-    negligible: float = 50.0
-    """A point whose log Z is this far below a lower bound of the true one contributes nothing."""
-
     bound_slack: float = 1e-11
     """log Z is compared with its lower bound up to this, in proportion; and up to `level`."""
 

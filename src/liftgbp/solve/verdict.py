@@ -68,7 +68,7 @@ class Verdict:
 
     @property
     def plausible(self) -> bool:
-        """Whether entropy, counts and log Z lie within their bounds, up to rounding."""
+        """Whether entropy and counts lie within their bounds, up to rounding."""
         return not self.implausible
 
     @property
@@ -129,7 +129,6 @@ def classify(
     plan: Plan,
     beliefs: Floats,
     *,
-    log_z: float,
     log_z_bound: float,
     residual: float,
     tolerances: Tolerances,
@@ -155,13 +154,9 @@ def classify(
         if math.isfinite(log_z_bound):
             slack = tolerances.bound_slack * abs(log_z_bound) + tolerances.level
         crowded = margin < -tolerances.count_slack
-        if not (implausible := _impossible_entropy(plan, implied, bound, tolerances)):
-            if crowded:
-                implausible = "atoms exclude each other more than their number allows"
-            elif log_z < log_z_bound - tolerances.negligible - slack:
-                implausible = (
-                    f"log Z is {log_z_bound - log_z:.3g} below what independent atoms reach"
-                )
+        implausible = _impossible_entropy(plan, implied, bound, tolerances)
+        if crowded and not implausible:
+            implausible = "atoms exclude each other more than their number allows"
     return Verdict(
         residual=residual,
         curvature=_curvature(plan, step),
