@@ -3,39 +3,62 @@
 from __future__ import annotations
 
 import doctest
+import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import liftgbp
 from liftgbp.cli import main
+from liftgbp.cli.commands import cli
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *DOCS]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def text_of(page: str | Path) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def prose_of(page: Path) -> str:
+    """The text of a page without its blocks of code."""
+    return FENCE.sub("", text_of(page))
 
 
 def blocks(kind: str) -> list[pytest.param]:
     return [
-        pytest.param(match[2], id=f"{page.name}-{match.start()}")
+        pytest.param(match[2], id=f"{name_of(page)}-{match.start()}")
         for page in PAGES
-        for match in FENCE.finditer(page.read_text(encoding="utf-8"))
+        for match in FENCE.finditer(text_of(page))
         if match[1] == kind
     ]
 
 
 @pytest.fixture(autouse=True)
-def _in_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
+def _in_scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Examples may write files, so they run in a folder that looks like the repository."""
+    (tmp_path / "models").symlink_to(ROOT / "models")
+    (tmp_path / "docs" / "img").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+# --- examples
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_python_examples(page: Path) -> None:
-    text = "\n".join(m[2] for m in FENCE.finditer(page.read_text("utf-8")) if m[1] == "python")
+    text = "\n".join(m[2] for m in FENCE.finditer(text_of(page)) if m[1] == "python")
     test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
-    runner = doctest.DocTestRunner(verbose=False)
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
     runner.run(test)
     assert runner.summarize(verbose=False).failed == 0
 
@@ -49,33 +72,167 @@ def without_times(text: str) -> list[str]:
     return [line for line in lines if line]
 
 
+def run(command: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The exit code of a command line."""
+    monkeypatch.setattr("sys.argv", shlex.split(command))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_examples(
     block: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    code = 0
     for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
         command, _, expected = part.partition("\n")
-        monkeypatch.setattr("sys.argv", shlex.split(command))
-        with pytest.raises(SystemExit):
-            main()
+        if command == "echo $?":
+            assert code == int(expected)
+            continue
+        code = run(command, monkeypatch)
         assert without_times(capsys.readouterr().out) == without_times(expected)
 
 
+def shell_commands() -> Iterator[pytest.param]:
+    """The commands of shell blocks that run liftgbp on the models of this repository."""
+    for block in blocks("sh"):
+        for line in block.values[0].replace("\\\n", " ").splitlines():
+            if line.startswith("liftgbp ") and " models/" in line:
+                yield pytest.param(line, id=f"{block.id}: {line.split()[1]}")
+
+
+@pytest.mark.parametrize("command", list(shell_commands()))
+def test_shell_examples(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run(command, monkeypatch) == 0
+    words = shlex.split(command)
+    if "-o" in words:
+        assert Path(words[words.index("-o") + 1]).stat().st_size
+
+
+def test_pictures_are_complete() -> None:
+    for picture in (ROOT / "docs" / "img").iterdir():
+        text = picture.read_text(encoding="utf-8")
+        assert "<svg" in text
+        assert text.rstrip().endswith("</svg>")
+        assert len(text) < 60_000
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", text_of("Makefile"), re.MULTILINE))
+    for page in PAGES:
+        for target in re.findall(r"`make ([a-z]+)`", prose_of(page)):
+            assert target in targets, f"{page.name}: make {target}"
+
+
+def test_the_model_of_the_readme_is_the_town() -> None:
+    shown = next(m[2] for m in FENCE.finditer(text_of("README.md")) if m[1] == "text")
+    declared = "friends(person, person)\nsmokes(person)\ncancer(person)\n"
+    sizes = {"person": 100}
+    town = liftgbp.infer(liftgbp.load("models/town.mln"), sizes)
+    assert liftgbp.infer(liftgbp.parse(declared + shown), sizes).log_z == town.log_z
+
+
 def test_the_language_page_is_a_model() -> None:
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = page[page.index("## The model language") :]
-    block = next(match[2] for match in FENCE.finditer(section) if match[1] == "text")
+    block = next(match[2] for match in FENCE.finditer(text_of("docs/language.md")))
     model = liftgbp.parse(block)
     assert set(model.predicates) == {"friends", "likes", "mood", "rain", "knows"}
     assert len(model.rules) == 8
 
 
-def test_changelog_names_the_version() -> None:
-    assert f"## {liftgbp.__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+def test_the_evidence_page_shows_facts() -> None:
+    language = next(match[2] for match in FENCE.finditer(text_of("docs/language.md")))
+    model = liftgbp.parse(language + "\nsmokes(person)\n")
+    block = next(match[2] for match in FENCE.finditer(text_of("docs/evidence.md")))
+    evidence = liftgbp.parse_evidence(model, block)
+    assert set(evidence.hard) == {"smokes", "friends", "mood", "rain"}
+    assert set(evidence.soft) == {"smokes"}
 
 
-def test_links_lead_somewhere() -> None:
+# --- what pages name
+
+
+def test_pages_name_public_names_only() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name}: {target}"
+        for name in re.findall(r"\bliftgbp\.([A-Za-z_]+)\b(?!\.[a-z])", text_of(page)):
+            assert hasattr(liftgbp, name), f"{page.name}: liftgbp.{name}"
+
+
+def test_every_option_is_on_the_command_line_page() -> None:
+    page = text_of("docs/command-line.md")
+    for command in cli.commands.values():
+        for parameter in command.params:
+            for option in parameter.opts if parameter.opts[0].startswith("-") else ():
+                assert re.search(rf"`(?:[^`]* )?{option}[ `]", page), f"{command.name} {option}"
+
+
+def test_options_in_the_pages_exist() -> None:
+    known = {"--version", "--help"}
+    for command in cli.commands.values():
+        known |= {option for parameter in command.params for option in parameter.opts}
+    for page in PAGES:
+        for option in re.findall(r"(?<![-\w])--[a-z][-a-z]*", text_of(page)):
+            if not re.search(rf"(ruff|mypy)[^`\n]* {option}", text_of(page)):
+                assert option in known, f"{page.name}: {option}"
+
+
+def fields(value: object, prefix: str = "") -> set[str]:
+    """The dotted names of all fields of a JSON value."""
+    if isinstance(value, list):
+        return {name for one in value for name in fields(one, prefix)}
+    if not isinstance(value, dict):
+        return set()
+    own = {f"{prefix}{key}" for key in value}
+    return own.union(*(fields(one, f"{prefix}{key}.") for key, one in value.items()))
+
+
+def test_the_json_fields_are_on_the_command_line_page(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = set(re.findall(r"^\| `([a-z_.]+)` \|", text_of("docs/command-line.md"), re.MULTILINE))
+    found: set[str] = set()
+    for options in (
+        "models/friends-smokers.mln -n person=6 -q smokes(x) --regions auto --table-cap 100",
+        "models/friends-smokers.mln -n person=6 --sum-over auto",
+        "models/smoking-network.mln -e models/smoking-network.db --closed friends",
+    ):
+        run(f"liftgbp query {options} --json", monkeypatch)
+        found |= fields(json.loads(capsys.readouterr().out))
+    of_verdict = {name.partition(".")[2] for name in listed if name.startswith("verdict.")}
+    found = {name for name in found if not name.startswith(("growth.steps.answers.", "domains."))}
+    assert found == listed | {f"minima.{name}" for name in of_verdict}
+
+
+def test_every_kind_and_status_is_on_the_trust_page() -> None:
+    page = text_of("docs/trust.md")
+    for value in (*liftgbp.Kind, *liftgbp.Status):
+        assert f"`{value.value}`" in page
+
+
+def test_changelog_names_the_version() -> None:
+    assert f"## {liftgbp.__version__}" in text_of("CHANGELOG.md")
+
+
+# --- links
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of the headings of a page, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose_of(page)):
+        target, _, anchor = link.partition("#")
+        if "://" in target:
+            continue
+        found = page.parent / target if target else page
+        assert found.exists(), link
+        assert not anchor or anchor in anchors(found), link
+
+
+def test_the_index_links_every_page() -> None:
+    linked = set(re.findall(r"\]\(([^)#]+)\)", text_of("docs/README.md")))
+    assert linked == {page.name for page in DOCS} - {"README.md"} | {"../README.md"}
