@@ -209,6 +209,13 @@ def test_every_kind_and_status_is_on_the_trust_page() -> None:
         assert f"`{value.value}`" in page
 
 
+def test_files_in_the_pages_exist() -> None:
+    files = [str(file.relative_to(ROOT)) for file in ROOT.glob("[bst]*/**/*.py")]
+    for page in PAGES:
+        for named in re.findall(r"`([\w/]+\.pyi?)`", prose_of(page)):
+            assert any(f"/{file}".endswith(f"/{named}") for file in files), f"{page.name}: {named}"
+
+
 def test_changelog_names_the_version() -> None:
     assert f"## {liftgbp.__version__}" in text_of("CHANGELOG.md")
 
