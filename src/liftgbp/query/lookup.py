@@ -23,7 +23,7 @@ def joint_table(
 ) -> Floats:
     """The joint distribution of atoms, one axis per listed atom; repeated atoms agree surely.
 
-    Beliefs are a stack with one row per setting of sizes and weights; so is the table.
+    Beliefs are a batch with one row per run; so is the table.
     """
     different = list(dict.fromkeys(atoms))
     in_regions = [a for a in different if canonise((a,)).cluster[0] in graph.atom_counts]
@@ -80,7 +80,7 @@ def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
 
 
 def repeat_axes(table: Floats, axes: Sequence[int]) -> Floats:
-    """The tables of a stack with axis `axes[k]` at place k; equal axes form a diagonal."""
+    """The tables of a batch with axis `axes[k]` at place k; equal axes form a diagonal."""
     if list(axes) == list(range(table.ndim - 1)):
         return table
     shape = table.shape[1:]
