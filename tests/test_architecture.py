@@ -36,7 +36,7 @@ ALLOWED = {
     "reference": {"errors", "arrays", "model", "evidence"},
     "via": NORMAL,
     "series": ENGINE,
-    "counting": ENGINE | {"series"},
+    "counting": ENGINE | {"progress", "series"},
     "growth": {"errors", "query", "via"},
     "api": ENGINE | GROUND | {"progress", "formats", "via", "counting", "growth"},
     "sweeps": ENGINE | {"progress", "files", "series", "counting"},

@@ -6,42 +6,23 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-REMEDIES: tuple[tuple[str, ...], ...] = (
-    ("--solver", "descent"),
-    ("--solver", "flooding", "--damping", "0.9", "--iterations", "5000"),
-    ("--sum-over", "auto"),
-    ("--regions", "auto"),
-    ("--regions", "bethe"),
-)
-"""Options that a reason may recommend."""
-
 FLAGS = {"--adaptive"}
 SOLVER_OPTIONS = {"--solver", "--damping", "--iterations", "--tol", "--seed"}
 """These belong to the run that failed; the next one starts from the defaults."""
 
 
-def next_command(arguments: Sequence[str], result: dict[str, Any], *, summable: bool) -> str:
-    """The command with the first remedy that the reason names and that was not in use already.
+def next_command(arguments: Sequence[str], result: dict[str, Any]) -> str:
+    """The command with the first remedy that applies; empty if there is none.
 
-    `summable` says whether the model has predicates whose counts can be summed over. The text is
-    empty where no remedy is left.
-
-    >>> reason = "it diverged; try descent (--solver descent)"
-    >>> result = {"reason": reason, "regions": {"family": "intersections"}}
-    >>> next_command(["m.mln", "-n", "a=9", "--damping", "0.1"], result, summable=True)
+    >>> result = {"remedies": [{"options": "--solver descent"}]}
+    >>> next_command(["m.mln", "-n", "a=9", "--damping", "0.1"], result)
     'liftgbp query m.mln -n a=9 --solver descent'
     """
-    named = {remedy: result["reason"].find(" ".join(remedy)) for remedy in REMEDIES}
-    in_use: dict[tuple[str, ...], bool] = {
-        ("--sum-over", "auto"): "sum_over" in result or not summable,
-        ("--regions", "auto"): "growth" in result,
-        ("--regions", "bethe"): result["regions"]["family"] == "bethe",
-    }
-    for remedy in sorted(REMEDIES, key=named.__getitem__):
-        if named[remedy] >= 0 and not in_use.get(remedy):
-            kept = _without(arguments, SOLVER_OPTIONS | {remedy[0]})
-            return shlex.join(["liftgbp", "query", *kept, *remedy])
-    return ""
+    if not result["remedies"]:
+        return ""
+    remedy = shlex.split(result["remedies"][0]["options"])
+    kept = _without(arguments, SOLVER_OPTIONS | {remedy[0]})
+    return shlex.join(["liftgbp", "query", *kept, *remedy])
 
 
 def distrust(reason: str, advice: str) -> list[str]:

@@ -188,7 +188,7 @@ def query(
         write_result(result, output)
     elif output is not None:
         write_rows(result["answers"], output)
-    advice = "" if result["trusted"] else _advice(answers, result)
+    advice = next_command(click.get_current_context().meta[TYPED], result)
     if as_json:
         click.echo(json.dumps(result, indent=2))
     elif output == "-":
@@ -199,12 +199,6 @@ def query(
 
         show_answers(result, advice=advice, minima=minima, verbose=verbose, top=top)
     return 0 if result["trusted"] else NOT_TRUSTED
-
-
-def _advice(answers: liftgbp.Answers, result: dict[str, Any]) -> str:
-    predicates = answers.model.predicates.values()
-    summable = any(len(one.sorts) == 1 and len(one.values) == 2 for one in predicates)
-    return next_command(click.get_current_context().meta[TYPED], result, summable=summable)
 
 
 @cli.command(

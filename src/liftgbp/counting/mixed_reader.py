@@ -25,7 +25,7 @@ from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.counted import Cell
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
-from liftgbp.solve import Point, Status, Verdict
+from liftgbp.solve import Point, Remedy, Status, Verdict
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,7 +49,8 @@ class CountSum:
     residual: float
     log_z: float
     verdict: Verdict
-    reason: str = ""
+    flaw: str = ""
+    remedies: tuple[Remedy, ...] = ()
     points: tuple[Point, ...] = ()
 
     @classmethod
@@ -66,14 +67,10 @@ class CountSum:
             result.residual,
             result.log_z,
             result.verdict,
-            result.reason,
+            result.flaw,
+            result.remedies,
             result.points,
         )
-
-    @property
-    def trusted(self) -> bool:
-        """Whether the numbers can be used."""
-        return not self.reason
 
     def as_dict(self) -> dict[str, object]:
         """What is particular to a sum, for JSON."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -23,6 +23,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
+from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, PreparedLifted
 from liftgbp.regions import build_regions
 from liftgbp.shatter import (
@@ -32,7 +33,7 @@ from liftgbp.shatter import (
     Shattering,
     object_classes,
 )
-from liftgbp.solve import Solver, SolverChoice, Status, as_solver
+from liftgbp.solve import Remedy, Solver, SolverChoice, Status, as_solver
 
 AUTO = "auto"
 GAIN = 1e-9
@@ -42,13 +43,8 @@ MOST_UNTRUSTED = 1e-6
 """A sum is trusted if the counts that cannot be trusted have at most this share in it: less than
 what probabilities are printed with."""
 
-REMEDY = (
-    "try larger regions (regions='auto', --regions auto) or a sum over another predicate "
-    "(sum_over, --sum-over)"
-)
+REMEDIES = (Remedy.REGIONS,)
 """What to try if a sum cannot be trusted."""
-
-Progress = Callable[[str, int, int], None]
 
 
 def sum_over_counts(
@@ -60,7 +56,7 @@ def sum_over_counts(
     regions: str = "intersections",
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
-    progress: Progress = lambda stage, done, total: None,
+    progress: Progress = silent,
 ) -> SummedAnswers:
     """Answers by summing over how many objects have these unary predicates.
 
@@ -229,7 +225,8 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Sum
         residual=top.residual,
         log_z=float(weighed.log_total),
         verdict=top.verdict,
-        reason="" if worst is None else _reason(model, worst, untrusted),
+        flaw="" if worst is None else _flaw(model, worst, untrusted),
+        remedies=REMEDIES,
     )
     return SummedAnswers(MixedReader(model.at(best).prepared, model, weighed), result, 0.0)
 
@@ -239,13 +236,13 @@ def _status(solved: SolvedPoint) -> Status:
     return Status.NO_MINIMUM if solved.status is Status.CONVERGED else solved.status
 
 
-def _reason(model: CountedModel, worst: Counts, untrusted: float) -> str:
+def _flaw(model: CountedModel, worst: Counts, untrusted: float) -> str:
     flaw = model.solved[worst].flaw or (
         "the solver trusts another solution than at the most likely counts"
     )
     return (
         f"counts with a share of {untrusted:.2g} in the sum cannot be trusted; at "
-        f"{model.words(worst)}, {flaw}; {REMEDY}"
+        f"{model.words(worst)}, {flaw}"
     )
 
 

@@ -24,7 +24,7 @@ from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
 from liftgbp.query.every_atom import write_every_atom
 from liftgbp.query.readers import Prepared, Reader, Via
 from liftgbp.regions import RegionGraph
-from liftgbp.solve import Point, Solution, Status, Verdict
+from liftgbp.solve import Point, Remedy, Solution, Status, Verdict, reason
 
 
 class Result(Protocol):
@@ -59,12 +59,12 @@ class Result(Protocol):
         """The stationary points that were found, the best first."""
 
     @property
-    def trusted(self) -> bool:
-        """Whether the numbers can be used."""
+    def flaw(self) -> str:
+        """What keeps the numbers from being trusted, in words; empty if nothing does."""
 
     @property
-    def reason(self) -> str:
-        """Why they cannot, and what to try; empty if they can."""
+    def remedies(self) -> tuple[Remedy, ...]:
+        """What is worth a try then."""
 
 
 class UntrustedAnswer(UserWarning):
@@ -156,12 +156,35 @@ class Answers:
     @property
     def trusted(self) -> bool:
         """Whether the numbers can be used."""
-        return self.result.trusted
+        return not self.result.flaw
 
     @property
     def reason(self) -> str:
         """Why the numbers cannot be used, and what to try; empty if they can."""
-        return self.result.reason
+        flaw, region = self.result.flaw, self.result.verdict.region
+        if flaw and region is not None and flaw == self.result.verdict.flaw:
+            atoms = self.reader.prepared.region_text(region)
+            flaw = f"{flaw} in the region {atoms}"
+        return reason(flaw, self.remedies)
+
+    @property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """What is worth a try if the numbers cannot be used; empty if they can."""
+        return tuple(filter(self._applies, self.result.remedies)) if self.result.flaw else ()
+
+    def _applies(self, remedy: Remedy) -> bool:
+        """Whether a remedy can be tried on this model, and was not in use."""
+        match remedy:
+            case Remedy.REGIONS:
+                return self.via == "lifted" and not self.growth
+            case Remedy.BETHE:
+                return self.via == "ground" and str(self.graph.family) != "bethe"
+            case Remedy.SUM_OVER:
+                predicates = self.model.predicates.values()
+                return self.via == "lifted" and any(
+                    len(one.sorts) == 1 and len(one.values) == 2 for one in predicates
+                )
+        return True
 
     @property
     def minima(self) -> tuple[Point, ...]:
@@ -275,6 +298,9 @@ class Answers:
             "domains": self.sizes,
             "trusted": self.trusted,
             "reason": self.reason,
+            "remedies": [
+                {"python": remedy.python, "options": remedy.options} for remedy in self.remedies
+            ],
             "evidence": self._evidence_as_dict(),
             "regions": {
                 "family": str(self.graph.family),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -69,6 +69,11 @@ class Prepared(ABC):
     @abstractmethod
     def graph_as_dict(self) -> dict[str, object]:
         """The region graph for JSON, with atoms in words."""
+
+    def region_text(self, region: int) -> str:
+        """The atoms of a region in words."""
+        regions: Any = self.graph_as_dict()["regions"]
+        return " ".join(regions[region]["atoms"])
 
     def __str__(self) -> str:
         return preview(self.graph_as_dict(), self.via, self.plan)

@@ -24,7 +24,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.query import Answer, Result, pattern_text, query_all
 from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import TABLE_CAP, NormalModel, resize, shatter
-from liftgbp.solve import Solver, SolverChoice, as_solver
+from liftgbp.solve import Solver, SolverChoice, as_solver, reason
 
 BATCH = 200
 """How many points are solved together; their rows are available, and saved, together."""
@@ -313,7 +313,7 @@ def _summed_rows(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
         solver=settings.solver,
         table_cap=settings.table_cap,
     )
-    rows = [row for query in settings.queries for row in answers.query(query)]
+    rows = [row for query in settings.queries for row in query_all(query, [answers.reader])[0]]
     return _rows(point, rows, answers.result)
 
 
@@ -321,8 +321,9 @@ def _rows(
     point: SweepPoint, answers: Sequence[Answer], result: Result, minima: int | None = None
 ) -> list[SweepRow]:
     found = sum(1 for one in result.points if one.weight > 0) if minima is None else minima
-    log_z, status, reason = result.log_z, result.status.value, result.reason
-    return [SweepRow(point, answer, log_z, status, found, not reason, reason) for answer in answers]
+    log_z, status = result.log_z, result.status.value
+    why = reason(result.flaw, result.remedies if result.flaw else ())
+    return [SweepRow(point, answer, log_z, status, found, not why, why) for answer in answers]
 
 
 class _NormalForms:
