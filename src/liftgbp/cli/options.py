@@ -189,14 +189,14 @@ solver = all_of(
         type=int,
         metavar="COUNT",
         group=METHOD,
-        help="The maximal number of iterations.  [default: 500 flooding, 200 descent]",
+        help="The maximal number of iterations.  [default: 500]",
     ),
     option(
         "--tol",
         type=float,
         metavar="RESIDUAL",
         group=METHOD,
-        help="The residual to stop at.  [default: 1e-12 flooding, 1e-11 descent]",
+        help="The residual to stop at.  [default: 1e-12]",
     ),
     option(
         "--seed",
