@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from liftgbp import Answer, Answers, Descent, ModelBuilder, infer, parse, reference
+from liftgbp import Answer, Answers, Descent, Flooding, ModelBuilder, infer, parse, reference
 from liftgbp.checking import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.model.ast import BOOLEAN
@@ -22,6 +22,7 @@ from liftgbp.query import every_row
 from liftgbp.query.rows import query_rows
 from liftgbp.reference import GroundAtom
 from liftgbp.shatter import shatter
+from liftgbp.solve import Tolerances
 from random_models import models, sizes
 
 SOCIETY = """
@@ -514,3 +515,12 @@ def test_unknown_assignments_name_what_is_wanted(society: Answers) -> None:
         row["yes"]
     with pytest.raises(QueryError, match=r"each of smokes\(x\), rain, as in \('false', 'false'\)"):
         society.marginal("smokes(x) ^ rain")
+
+
+def test_answers_too_large_to_check_say_so() -> None:
+    model = parse("friends(person, person)\nsmokes(person)\n0.3 friends(x,y) ^ smokes(x)")
+    solver = Flooding(tolerances=Tolerances(most_unknowns=3))
+    answers = infer(model, {"person": 3}, solver=solver)
+    assert answers.trusted
+    assert any("too many to check" in note for note in answers.notes)
+    assert not any("too many" in note for note in infer(model, {"person": 3}).notes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import Any
 
+import liftgbp
 from liftgbp.cli.advice import distrust
 from liftgbp.cli.selection import Row, assignment_text, assignments
 from liftgbp.cli.terminal import (
@@ -69,7 +70,9 @@ def show_answers(
 
 def _show_trust(terminal: Terminal, result: Result, advice: str) -> None:
     if result["trusted"]:
-        terminal.say("trusted: the solver converged, and the answer passed every check", "green")
+        unchecked = result["verdict"]["kind"] == liftgbp.Kind.UNCHECKED.value
+        passed = "all checks that it is small enough for" if unchecked else "every check"
+        terminal.say(f"trusted: the solver converged, and the answer passed {passed}", "green")
         return
     for line in distrust(result["reason"], advice):
         terminal.say(line, "bold red")

@@ -24,7 +24,13 @@ from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
 from liftgbp.query.every_atom import write_every_atom
 from liftgbp.query.readers import Prepared, Reader, Via
 from liftgbp.regions import RegionGraph
-from liftgbp.solve import Point, Remedy, Solution, Status, Verdict, reason
+from liftgbp.solve import Kind, Point, Remedy, Solution, Status, Verdict, reason
+
+UNCHECKED = (
+    "the regions are too many to check that the answer is a minimum of the free energy; to "
+    "compare, ask about a part of the data or use other regions (regions='bethe', --regions bethe)"
+)
+"""What is noted about answers that are too large for a Hessian."""
 
 
 class Result(Protocol):
@@ -262,8 +268,13 @@ class Answers:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a user may want to know about model and evidence although nothing is wrong."""
-        return (*self.model.notes, *self.reader.evidence.notes)
+        """What a user may want to know although nothing is wrong."""
+        unchecked = self.result.verdict.kind is Kind.UNCHECKED
+        return (
+            *self.model.notes,
+            *self.reader.evidence.notes,
+            *([UNCHECKED] if unchecked and self.trusted else []),
+        )
 
     def _evidence_as_dict(self) -> dict[str, object] | None:
         known = self.reader.evidence
