@@ -524,3 +524,14 @@ def test_answers_too_large_to_check_say_so() -> None:
     assert answers.trusted
     assert any("too many to check" in note for note in answers.notes)
     assert not any("too many" in note for note in infer(model, {"person": 3}).notes)
+
+
+def test_reasons_name_the_region_at_fault() -> None:
+    """Nobody is married twice, but pairs of marriages leave too little room for that."""
+    model = parse("married(person, person)\n2 married(x,y)\n!(married(x,y) ^ married(x,z)) | y != z.")
+    answers = infer(model, {"person": 100})
+    assert not answers.trusted
+    assert "in the region married(" in answers.reason
+    chain = parse("r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct")
+    diverged = infer(chain, {"person": 5}, solver=Flooding())
+    assert "in the region r(1,2)" in diverged.reason

@@ -50,6 +50,7 @@ class CountSum:
     log_z: float
     verdict: Verdict
     flaw: str = ""
+    region: int | None = None
     remedies: tuple[Remedy, ...] = ()
     points: tuple[Point, ...] = ()
 
@@ -68,6 +69,7 @@ class CountSum:
             result.log_z,
             result.verdict,
             result.flaw,
+            result.region,
             result.remedies,
             result.points,
         )

@@ -33,6 +33,10 @@ UNCHECKED = (
 """What is noted about answers that are too large for a Hessian."""
 
 
+MOST_NAMED = 1000
+"""In graphs with more regions none is named, since putting such a graph into words takes long."""
+
+
 class Result(Protocol):
     """What answers need to know of a run: how it ended, and how far it can be trusted."""
 
@@ -67,6 +71,10 @@ class Result(Protocol):
     @property
     def flaw(self) -> str:
         """What keeps the numbers from being trusted, in words; empty if nothing does."""
+
+    @property
+    def region(self) -> int | None:
+        """The number of the region where that shows most, if it is known."""
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:
@@ -167,10 +175,9 @@ class Answers:
     @property
     def reason(self) -> str:
         """Why the numbers cannot be used, and what to try; empty if they can."""
-        flaw, region = self.result.flaw, self.result.verdict.region
-        if flaw and region is not None and flaw == self.result.verdict.flaw:
-            atoms = self.reader.prepared.region_text(region)
-            flaw = f"{flaw} in the region {atoms}"
+        flaw, region = self.result.flaw, self.result.region
+        if flaw and region is not None and len(self.graph.regions) <= MOST_NAMED:
+            flaw = f"{flaw}, most of all in the region {self.reader.prepared.region_text(region)}"
         return reason(flaw, self.remedies)
 
     @property

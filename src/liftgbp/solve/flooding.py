@@ -95,6 +95,7 @@ class Flooding:
                             flood.log_beliefs[k].copy(),
                             traces[k].copy(),
                             self._status(flood.plans[k], traces[k], warmup, accepted[k]),
+                            flood.least_settled(int(k)),
                         )
                     if done.all():
                         break
@@ -132,6 +133,7 @@ class _End:
     log_beliefs: Floats
     trace: Floats
     status: Status
+    region: int | None
 
     @property
     def doubt(self) -> str:
@@ -164,6 +166,7 @@ class _Batch:
             trace=end.trace,
             judged=lambda: self._verdicts[k],
             doubt=end.doubt,
+            unsettled_region=None if end.status is Status.CONVERGED else end.region,
             remedies=(Remedy.DESCENT if small else Remedy.DAMPING,),
         )
 
@@ -260,6 +263,13 @@ class _Flood:
             grew = (self.residual > residual)[:, None]
             factor = np.where(grew, SLOW_DOWN, SPEED_UP)
             self._rate = np.clip(self._rate * factor, SLOWEST, FASTEST)
+
+    def least_settled(self, row: int) -> int | None:
+        """The region whose belief its parents disagree with most; none if that is not known."""
+        change = np.abs(self._change[row])
+        if not np.isfinite(change).all() or not len(change):
+            return None
+        return int(self._region_of[self._layout.children[change.argmax()]])
 
     def settled(self, tol: float) -> NDArray[np.bool_]:
         """Whether every difference is below `tol`, or below the rounding of its own regions.

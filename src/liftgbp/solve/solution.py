@@ -97,7 +97,8 @@ class Solution:
     iteration the residual (flooding) or the free energies of all starts (descent). `points` are the
     stationary points that descent found, the best first; the beliefs are their mixture. `judged` is
     the verdict on the best point, or what finds it out. `doubt` says in words what is wrong with a
-    run that did not converge, and `remedies` are worth a try if the answer cannot be trusted.
+    run that did not converge, `unsettled_region` where that shows most, and `remedies` are
+    worth a try if the answer cannot be trusted.
     """
 
     solver: str
@@ -110,6 +111,7 @@ class Solution:
     judged: Verdict | Callable[[], Verdict]
     points: tuple[Point, ...] = ()
     doubt: str = ""
+    unsettled_region: int | None = None
     remedies: tuple[Remedy, ...] = ()
 
     def __post_init__(self) -> None:
@@ -139,6 +141,12 @@ class Solution:
             return self.verdict.flaw
         short = self.verdict.shortfall(self.log_z)
         return f"log Z is {short:.3g} below what independent atoms reach" if short else ""
+
+    @property
+    def region(self) -> int | None:
+        """The number of the region where the flaw shows most, if it is known."""
+        known = self.unsettled_region
+        return self.verdict.region if known is None else known
 
     @property
     def trusted(self) -> bool:
