@@ -224,7 +224,7 @@ ERRORS: list[tuple[Callable[[], Any], str]] = [
     (lambda: B.weight("a", 1).weight("a", 2).build(), "$a was declared as 1"),
     (
         lambda: B.weight("a", 1).formula("smokes(x)", "2*$b").build(),
-        "unknown weight $b; declared are $a",
+        "unknown weight $b; the model declares $a",
     ),
     # --- formulas, weights and restrictions
     (lambda: B.formula(5, 1), "a formula is a text or a syntax tree, got 5"),

@@ -182,7 +182,7 @@ def test_one_name_may_be_free_and_quantified() -> None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (weighted(Is(Atom("q"))), "unknown predicate q; declared are p, lives, mood"),
+        (weighted(Is(Atom("q"))), "unknown predicate q; the model declares p, lives, mood"),
         (weighted(Is(Atom("p"))), "p takes 1 argument, got 0"),
         (weighted(Is(Atom("mood", (X,)))), "mood takes the values low, high; write mood(x) = low"),
         (weighted(Is(Atom("p", (X,)), "high")), "p takes the values false, true"),
@@ -200,7 +200,7 @@ def test_one_name_may_be_free_and_quantified() -> None:
         ),
         (
             weighted(P_X, Arithmetic("*", Number(2.0), NamedWeight("beta"))),
-            "unknown weight $beta; declared are $alpha",
+            "unknown weight $beta; the model declares $alpha",
         ),
         (weighted(P_X, SizeOf("year")), "unknown sort year; the model has person, city"),
         (
@@ -221,7 +221,7 @@ def test_one_name_may_be_free_and_quantified() -> None:
         ),
         (
             TableParfactor((P_X.atom,), (Number(1.0), NamedWeight("beta"))),
-            "unknown weight $beta; declared are $alpha",
+            "unknown weight $beta; the model declares $alpha",
         ),
         (
             TableParfactor((P_X.atom,), (Number(1.0), SizeOf("year"))),
@@ -285,7 +285,7 @@ def test_other_values_make_another_model() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"gamma": 1.0}, "unknown weight $gamma; declared are $alpha"),
+        ({"gamma": 1.0}, "unknown weight $gamma; the model declares $alpha"),
         ({"alpha": float("nan")}, "the value of $alpha must be a finite number, got nan"),
         ({"alpha": float("-inf")}, "the value of $alpha must be a finite number, got -inf"),
         ({"alpha": "2"}, "the value of $alpha must be a finite number, got '2'"),

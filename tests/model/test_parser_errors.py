@@ -180,10 +180,10 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("$alpha = 1/0", 10, 3, "division by zero"),
     ("$alpha = 1e999", 10, 5, "1e999 is not a finite number"),
     ("$alpha = -inf", 11, 3, "inf is not a finite number"),
-    ("2*$beta/|person| p(x)", 3, 5, "unknown weight $beta; declared are none"),
-    ("parfactor rain : [1, 1/$beta]", 24, 5, "unknown weight $beta; declared are none"),
+    ("2*$beta/|person| p(x)", 3, 5, "unknown weight $beta; the model declares none"),
+    ("parfactor rain : [1, 1/$beta]", 24, 5, "unknown weight $beta; the model declares none"),
     # --- what the model itself checks points into the text, too
-    ("1.4 s(x)", 5, 4, "unknown predicate s; declared are p, r, mood, rain"),
+    ("1.4 s(x)", 5, 4, "unknown predicate s; the model declares p, r, mood, rain"),
     ("1.4 p(x) ^ r(x)", 12, 4, "r takes 2 arguments, got 1"),
     ("1.4 mood(x)", 5, 7, "mood takes the values low, high; write mood(x) = low"),
     ("1.4 mood(x) = medium", 5, 16, "mood takes the values low, high"),
@@ -229,7 +229,7 @@ def test_error_in_one_line(text: str, column: int, length: int, message: str) ->
         (
             "$alpha = 1\n $beta p(x)\n$Beta = 2",
             (6, 2),
-            "unknown weight $beta; declared are $alpha, $Beta",
+            "unknown weight $beta; the model declares $alpha, $Beta",
         ),
         (
             "$alpha = 1.4\n $alpha = 1.5",

@@ -151,7 +151,7 @@ def query(
     The first line of the output says whether the answer is trusted; the exit code follows it.
     """
     if observed and everything is None:
-        raise click.UsageError("--observed has an effect with --all only")
+        raise click.UsageError("--observed only has an effect with --all")
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both write to standard output")
     output_file(output, ANSWER_FILES)

@@ -220,7 +220,7 @@ selection = all_of(
         type=click.IntRange(min=1),
         metavar="K",
         group=OUTPUT,
-        help="Keep the first K rows of each answer; sorts by probability unless --sort says else.",
+        help="Keep the first K rows of each answer; sorts by probability unless --sort says otherwise.",
     ),
     option(
         "--min",

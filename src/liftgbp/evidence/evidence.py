@@ -92,6 +92,14 @@ class Evidence:
         default_factory=lambda: MappingProxyType({})
     )
 
+    def __repr__(self) -> str:
+        facts = sum(len(relation.values) for relation in self.hard.values())
+        uncertain = sum(len(relation.args) for relation in self.soft.values())
+        counted = sum(known.count for known in self.known)
+        parts = [f"{facts} facts", f"{uncertain} uncertain", f"{counted} counted objects"]
+        closed = f", closed: {', '.join(sorted(self.closed))}" if self.closed else ""
+        return f"<Evidence about {self.model.name}: {', '.join(parts)}{closed}>"
+
     def __bool__(self) -> bool:
         return bool(self.hard or self.soft or self.closed or self.known)
 

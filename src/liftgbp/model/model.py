@@ -215,7 +215,7 @@ class Model:
     def _check_weight_name(self, name: str, span: Span | None = None) -> None:
         if name not in self.weights:
             declared = comma_list(f"${known}" for known in self.weights)
-            raise ModelError(f"unknown weight ${name}; declared are {declared}", span)
+            raise ModelError(f"unknown weight ${name}; the model declares {declared}", span)
 
     # --- domain sizes
 
@@ -269,7 +269,7 @@ class Model:
         predicate = self.predicates.get(atom.predicate)
         if predicate is None:
             raise error(
-                f"unknown predicate {atom.predicate}; declared are {comma_list(self.predicates)}",
+                f"unknown predicate {atom.predicate}; the model declares {comma_list(self.predicates)}",
                 atom.span,
             )
         if len(atom.args) != len(predicate.sorts):

@@ -270,8 +270,8 @@ class Answers:
     def _warn(self) -> None:
         """Warn of numbers that cannot be trusted, once, at the line of the caller's caller."""
         if not (self.trusted or self.one_point or "_warned" in self.__dict__):
-            self.__dict__["_warned"] = True
             warnings.warn(self.reason, UntrustedAnswer, stacklevel=3)
+            self.__dict__["_warned"] = True
 
     @property
     def notes(self) -> tuple[str, ...]:
