@@ -234,7 +234,9 @@ def test_divergence_is_exit_code_1_with_advice(shell: Shell) -> None:
     flooding = ("--solver", "flooding")
     code, out, _ = shell("query", CHAIN, "-n", "person=6", *flooding)
     assert code == 1
-    assert out.startswith("NOT TRUSTED: message passing has diverged, most of all in the region r(1,2)")
+    assert out.startswith(
+        "NOT TRUSTED: message passing has diverged, most of all in the region r(1,2)"
+    )
     code, out, _ = shell("query", CHAIN, "-n", "person=6", *flooding, "--json")
     assert code == 1
     result = json.loads(out)

@@ -528,7 +528,9 @@ def test_answers_too_large_to_check_say_so() -> None:
 
 def test_reasons_name_the_region_at_fault() -> None:
     """Nobody is married twice, but pairs of marriages leave too little room for that."""
-    model = parse("married(person, person)\n2 married(x,y)\n!(married(x,y) ^ married(x,z)) | y != z.")
+    model = parse(
+        "married(person, person)\n2 married(x,y)\n!(married(x,y) ^ married(x,z)) | y != z."
+    )
     answers = infer(model, {"person": 100})
     assert not answers.trusted
     assert "in the region married(" in answers.reason

@@ -220,7 +220,8 @@ selection = all_of(
         type=click.IntRange(min=1),
         metavar="K",
         group=OUTPUT,
-        help="Keep the first K rows of each answer; sorts by probability unless --sort says otherwise.",
+        help="Keep the first K rows of each answer; sorts by probability unless --sort says "
+        "otherwise.",
     ),
     option(
         "--min",

@@ -269,7 +269,8 @@ class Model:
         predicate = self.predicates.get(atom.predicate)
         if predicate is None:
             raise error(
-                f"unknown predicate {atom.predicate}; the model declares {comma_list(self.predicates)}",
+                f"unknown predicate {atom.predicate}; the model declares "
+                f"{comma_list(self.predicates)}",
                 atom.span,
             )
         if len(atom.args) != len(predicate.sorts):
