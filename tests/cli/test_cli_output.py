@@ -166,7 +166,7 @@ def test_sweeps_to_standard_output(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (("--json", "-o", "-"), "both write to standard output"),
-        (("--observed",), "with --all only"),
+        (("--observed",), "only has an effect with --all"),
         (("-o", "answers.xls"), ".csv, .json, .parquet"),
         (("-o", "no/such/place.csv"), "no directory"),
         (("--solver", "descent", "--damping", "0.3"), "--damping does not apply"),

@@ -21,10 +21,10 @@ from liftgbp.errors import (
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model, check_model, finite_value
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answer, Result, pattern_text, query_all
+from liftgbp.query import Answer, Answers, pattern_text, query_all
 from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import TABLE_CAP, NormalModel, resize, shatter
-from liftgbp.solve import Solver, SolverChoice, as_solver, reason
+from liftgbp.solve import Solver, SolverChoice, as_solver
 
 BATCH = 200
 """How many points are solved together; their rows are available, and saved, together."""
@@ -295,8 +295,9 @@ def _rows_of_batch(
         # Regions that share nothing have one solution, and need no search for it.
         alone = not prepared[members[0]].plan.layout.message_entries
         for place, (k, solution) in enumerate(zip(members, solutions, strict=True)):
-            answers = [answer for every in by_query for answer in every[place]]
-            found[k] = _rows(points[k], answers, solution, minima=1 if alone else None)
+            rows = [row for every in by_query for row in every[place]]
+            answers = Answers(readers[place], solution, 0.0)
+            found[k] = _rows(points[k], rows, answers, minima=1 if alone else None)
     return found
 
 
@@ -314,16 +315,16 @@ def _summed_rows(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
         table_cap=settings.table_cap,
     )
     rows = [row for query in settings.queries for row in query_all(query, [answers.reader])[0]]
-    return _rows(point, rows, answers.result)
+    return _rows(point, rows, answers)
 
 
 def _rows(
-    point: SweepPoint, answers: Sequence[Answer], result: Result, minima: int | None = None
+    point: SweepPoint, rows: Sequence[Answer], answers: Answers, minima: int | None = None
 ) -> list[SweepRow]:
+    result, reason = answers.result, answers.reason
     found = sum(1 for one in result.points if one.weight > 0) if minima is None else minima
     log_z, status = result.log_z, result.status.value
-    why = reason(result.flaw, result.remedies if result.flaw else ())
-    return [SweepRow(point, answer, log_z, status, found, not why, why) for answer in answers]
+    return [SweepRow(point, row, log_z, status, found, not reason, reason) for row in rows]
 
 
 class _NormalForms:
