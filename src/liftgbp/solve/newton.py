@@ -14,6 +14,7 @@ outer regions, I entries of inner regions, E equations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -260,8 +261,9 @@ def nearest_consistent(
     miss = consistent.right_side - b @ matrix.T
     error = np.abs(miss).max(axis=1, initial=0.0)
     left = np.flatnonzero(error > tolerances.consistent)
-    for _ in range(tolerances.retraction_rounds if rounds is None else rounds):
-        left = left[np.isfinite(error[left])]
+    most = tolerances.retraction_rounds if rounds is None else rounds
+    for rounds_left in range(most, 0, -1):
+        left = left[error[left] < math.exp(rounds_left - tolerances.last_rounds)]
         if not len(left):
             break
         before = error[left]

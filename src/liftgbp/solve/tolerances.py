@@ -61,6 +61,11 @@ class Tolerances:
     retraction_rounds: int = 12
     """The most Newton rounds that bring a step back to consistent beliefs; most need three."""
 
+    last_rounds: float = 3.5
+    """Rounds that are needed once no belief is far too large. Before that, each round makes such
+    beliefs smaller by a factor of e only, so some points are known to take too long and are given
+    up. It saves a tenth of the time of TR."""
+
     start_rounds: int = 100
     """The same for starts, which may be far from consistent."""
 
