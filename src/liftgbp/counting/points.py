@@ -81,7 +81,7 @@ class CountedModel:
         self.space = Space(tuple(Block(s.size, len(s.cells)) for s in counted.splits))
         self.solved: dict[Counts, SolvedPoint] = {}
         self._plans = SharedPlans(regions)
-        self._solver = with_tolerances(solver, log_z_accuracy=ACCURACY)
+        self._solver = with_tolerances(solver, log_z_accuracy=ACCURACY, compared=True)
         self._first: dict[int, Base] = {}
         self.impossible: ContradictionError | None = None
 
@@ -99,7 +99,9 @@ class CountedModel:
             plans = [own.prepared.plan for _, own in group]
             first = self._first.setdefault(id(plans[0].layout), group[0][1])
             solutions = solve_series(self._solver, plans)
-            logs = exact_logs_z(plans, solutions, Tolerances(log_z_accuracy=ACCURACY))
+            logs = exact_logs_z(
+                plans, solutions, Tolerances(log_z_accuracy=ACCURACY, compared=True)
+            )
             for (point, own), solution, log_z in zip(group, solutions, logs, strict=True):
                 if np.isfinite(solution.log_z):
                     found[point] = self._exponent(point, own.prepared.graph, log_z.value)

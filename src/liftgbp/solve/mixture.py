@@ -181,7 +181,7 @@ def _polish(
         (plan, end)
         for plan, own in zip(plans, ends, strict=True)
         for end in own
-        if _is_rough(plan, end, tolerances)
+        if _is_rough(plan, end, own, tolerances)
     ]
     if not rough:
         return {}
@@ -198,13 +198,18 @@ def _polish(
     return closer
 
 
-def _is_rough(plan: Plan, end: End, tolerances: Tolerances) -> bool:
+def _is_rough(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> bool:
     """Whether rounding would show in the marginals, in log Z or in the share of a point."""
-    if end.unsettled or end.step.lowest < -tolerances.curvature_rounding:
+
+    def may_count(one: End) -> bool:
+        return not one.unsettled and bool(one.step.lowest >= -tolerances.curvature_rounding)
+
+    if not may_count(end):
         return False
+    alone = sum(map(may_count, ends)) == 1
     log_z = plan.log_offset - end.value * float(end.scale)
     is_flat = tolerances.settled_rounding > tolerances.belief_accuracy * end.step.flattest
-    return bool(is_flat) or needs_digits(plan, log_z, tolerances)
+    return bool(is_flat) or needs_digits(plan, log_z, tolerances, alone=alone)
 
 
 def _point(

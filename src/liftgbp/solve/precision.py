@@ -248,10 +248,11 @@ class LogZ:
     precise: bool = True
 
 
-def needs_digits(plan: Plan, log_z: float, tolerances: Tolerances) -> bool:
+def needs_digits(plan: Plan, log_z: float, tolerances: Tolerances, *, alone: bool) -> bool:
     """Whether rounding may change log Z, or a share that depends on it, by more than it should."""
-    error = tolerances.rounding * scale_of(plan)
-    return error > tolerances.log_z_accuracy * abs(log_z) or not is_comparable(plan, tolerances)
+    if tolerances.rounding * scale_of(plan) > tolerances.log_z_accuracy * abs(log_z):
+        return True
+    return not is_comparable(plan, tolerances) and (tolerances.compared or not alone)
 
 
 def is_comparable(plan: Plan, tolerances: Tolerances) -> bool:
@@ -279,7 +280,7 @@ def exact_logs_z(
             for k, (plan, solution) in enumerate(zip(plans, solutions, strict=True))
             if not solution.points
             and np.isfinite(solution.log_z)
-            and needs_digits(plan, solution.log_z, tolerances)
+            and needs_digits(plan, solution.log_z, tolerances, alone=True)
         ]
         if rough:
             consistent = polytope(plans[0].layout)

@@ -173,6 +173,10 @@ class Tolerances:
     """Or if it could change log Z by more than this, as shares depend on differences (FS at 1e12
     people). Sums over counts ask for more."""
 
+    compared: bool = False
+    """Whether log Z is compared with that of other runs, as in sums over counts. If not, a point
+    that is alone has a share of one, whatever its log Z (sweeps of TR beyond 1000 people)."""
+
     belief_accuracy: float = 1e-8
     """Or if it could change a belief by more than this, since the point is flat (weak FS)."""
 
