@@ -33,7 +33,6 @@ from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Descent, Flooding, Solution, solver_for
-from liftgbp.solve.verdict import atom_marginal
 from random_models import models, sizes
 
 FAMILIES = ["intersections", "subsets", "bethe"]
@@ -261,8 +260,13 @@ def lowest_minima(plan: Plan, solution: Solution) -> list[list[float]]:
 
 def marginals(plan: Plan, log_beliefs: np.ndarray) -> list[float]:
     """The probability that an atom is true, for each kind of atom, in ascending order."""
-    kinds = range(len(plan.atom_counts))
-    return sorted(float(atom_marginal(plan, np.exp(log_beliefs), kind)[1]) for kind in kinds)
+    layout, beliefs = plan.layout, np.exp(log_beliefs)
+    found = []
+    for atom, region in enumerate(layout.region_of_atom):
+        axis = layout.atom_of_axis[region].index(atom)
+        table = layout.full_table(region, beliefs, missing=0.0)
+        found.append(float(np.take(table, 1, axis=axis).sum()))
+    return sorted(found)
 
 
 # --- structures whose quotient is known

@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from liftgbp import Descent, Flooding, parse, reference
+from liftgbp import Descent, Flooding, load, parse, reference
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
+from liftgbp.series import SharedPlans
 from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Kind, Solution, Status, Tolerances, problem, tolerances
-from liftgbp.solve.verdict import classify
+from liftgbp.solve.verdict import Candidate, classify, steps_at
 
 FRIENDS_SMOKERS = """
 friends(person, person)
@@ -94,8 +95,8 @@ def test_what_is_too_large_for_a_hessian_says_so() -> None:
 def test_an_answer_below_what_independent_atoms_reach_is_refused() -> None:
     plan = plan_of(FRIENDS_SMOKERS, 3)
     beliefs = np.exp(Flooding()(plan).log_beliefs)
-    options = {"residual": 0.0, "tolerances": Tolerances(), "step": None}
-    verdict = classify(plan, beliefs, log_z_bound=11.0, **options)
+    candidate = Candidate(plan, beliefs, log_z_bound=11.0, residual=0.0, step=None)
+    (verdict,) = classify([candidate], Tolerances())
     assert verdict.sound
     assert verdict.shortfall(10.0) == 1.0
     assert verdict.shortfall(11.0) == 0.0
@@ -103,6 +104,46 @@ def test_an_answer_below_what_independent_atoms_reach_is_refused() -> None:
     assert not solution.trusted
     assert "1 below what independent atoms reach" in solution.reason
     assert replace(solution, log_z=11.0).trusted
+
+
+# --- batches
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+@pytest.mark.parametrize("regions", ["intersections", "bethe", "objects:2"])
+@pytest.mark.parametrize("name", ["friends-smokers", "transitive", "chain", "movies", "moods"])
+def test_a_batch_is_judged_like_its_points(name: str, regions: str) -> None:
+    """Points of many domain sizes, with tables that fit into memory together or one at a time."""
+    model, shared = load(MODELS / f"{name}.mln"), SharedPlans(regions)
+    sizes = (10, 20, 1000, 10**6, 10**9)
+    plans = [
+        shared.prepare(shatter(model, dict.fromkeys(model.sorts, size))).plan for size in sizes
+    ]
+    assert len({id(plan.layout) for plan in plans}) == 1
+    beliefs = np.exp(
+        [solution.log_beliefs for solution in Flooding(iterations=50).solve_all(plans)]
+    )
+    steps = steps_at(plans, beliefs, Tolerances())
+    candidates = [
+        Candidate(*one, log_z_bound=0.0, residual=0.0, step=step, unsettled=unsettled)
+        for *one, (step, unsettled) in zip(plans, beliefs, steps, strict=True)
+    ]
+    alone = [classify([own], Tolerances())[0] for own in candidates]
+    for most in (Tolerances().most_numbers, 1):
+        together = classify(candidates, Tolerances(most_numbers=most))
+        for one, other in zip(alone, together, strict=True):
+            assert one.kind is other.kind
+            assert one.implausible == other.implausible
+            assert one.region == other.region
+            # Sums may be taken in another order.
+            assert other.entropy == one.entropy
+            assert other.entropy_bound == pytest.approx(one.entropy_bound, rel=1e-13)
+            assert other.count_margin == pytest.approx(one.count_margin, rel=1e-13, abs=1e-13)
+
+
+def test_nothing_to_judge() -> None:
+    assert classify([], Tolerances()) == []
 
 
 # --- tolerances

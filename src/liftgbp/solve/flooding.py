@@ -24,10 +24,10 @@ from liftgbp.plan.plan import stacked
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.mean_field import best_products
 from liftgbp.solve.newton import Step
-from liftgbp.solve.problem import log_z
+from liftgbp.solve.problem import logs_z
 from liftgbp.solve.solution import Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.solve.verdict import Verdict, classify, is_small, steps_at
+from liftgbp.solve.verdict import Candidate, Verdict, classify, is_small, steps_at
 
 SLOW_DOWN, SPEED_UP = 0.8, 1.1
 SLOWEST, FASTEST = 0.005, 0.9
@@ -150,7 +150,8 @@ class _Batch:
     def __init__(self, ends: Sequence[_End], tolerances: Tolerances) -> None:
         self._ends = ends
         self._tolerances = tolerances
-        self._logs_z = [log_z(end.plan, end.log_beliefs) for end in ends]
+        self._plans = [end.plan for end in ends]
+        self._logs_z = logs_z(self._plans, np.array([end.log_beliefs for end in ends]))
 
     def solution(self, k: int) -> Solution:
         """The solution of one run."""
@@ -172,31 +173,30 @@ class _Batch:
 
     @cached_property
     def _verdicts(self) -> list[Verdict]:
-        plans = [end.plan for end in self._ends]
-        products = best_products(plans, self._tolerances)
-        bounds = [-math.inf] * len(plans) if products is None else products.bounds
+        products = best_products(self._plans, self._tolerances)
+        bounds = [-math.inf] * len(self._ends) if products is None else products.bounds
         with np.errstate(over="ignore", invalid="ignore"):
             beliefs = np.exp([end.log_beliefs for end in self._ends])
             steps = self._steps(beliefs)
-        return [
-            classify(
+        candidates = [
+            Candidate(
                 end.plan,
                 beliefs[k],
                 log_z_bound=bounds[k],
                 residual=float(end.trace[-1]),
-                tolerances=self._tolerances,
                 step=steps[k][0],
                 unsettled=steps[k][1],
             )
             for k, end in enumerate(self._ends)
         ]
+        return classify(candidates, self._tolerances)
 
     def _steps(self, beliefs: Floats) -> list[tuple[Step | None, str]]:
         """The Newton steps of runs that converged; why there are none for the others."""
         steps: list[tuple[Step | None, str]] = [(None, end.doubt) for end in self._ends]
         good = [k for k, end in enumerate(self._ends) if end.status is Status.CONVERGED]
         if good:
-            plans = [self._ends[k].plan for k in good]
+            plans = [self._plans[k] for k in good]
             found = steps_at(plans, beliefs[good], self._tolerances)
             for k, step in zip(good, found, strict=True):
                 steps[k] = step

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
@@ -17,7 +17,7 @@ from liftgbp.solve.precision import Polished, is_comparable, needs_digits, polis
 from liftgbp.solve.problem import Energy
 from liftgbp.solve.solution import Point, Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.solve.verdict import classify, is_possible
+from liftgbp.solve.verdict import Candidate, Verdict, classify, is_possible
 
 REMEDIES = (Remedy.REGIONS, Remedy.BETHE, Remedy.SUM_OVER)
 """What to try if descent finds no answer; not all of it applies to every model."""
@@ -74,18 +74,10 @@ def solutions_of(
         raise InputError("no consistent beliefs were found to start from; try solver=Flooding()")
     found = [_marked(_distinct(own, tolerances), tolerances) for own in ends]
     polished = _polish(plans, found, tolerances)
+    points = _points(plans, found, polished, lower_bounds, tolerances)
     return [
-        _solution(
-            own,
-            *_weighted(
-                plan,
-                own,
-                [_point(plan, end, polished.get(id(end)), bound, tolerances) for end in distinct],
-                bound,
-                tolerances,
-            ),
-        )
-        for plan, own, distinct, bound in zip(plans, ends, found, lower_bounds, strict=True)
+        _solution(own, *_weighted(plan, own, judged, tolerances))
+        for plan, own, judged in zip(plans, ends, points, strict=True)
     ]
 
 
@@ -212,9 +204,41 @@ def _is_rough(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> 
     return bool(is_flat) or needs_digits(plan, log_z, tolerances, alone=alone)
 
 
-def _point(
+def _points(
+    plans: Sequence[Plan],
+    ends: Sequence[list[End]],
+    polished: Mapping[int, _Closer],
+    lower_bounds: Sequence[float],
+    tolerances: Tolerances,
+) -> list[list[Point]]:
+    """The ends of each plan as points with their verdicts; all are judged at once."""
+    located = [
+        [_located(plan, end, polished.get(id(end)), bound, tolerances) for end in own]
+        for plan, own, bound in zip(plans, ends, lower_bounds, strict=True)
+    ]
+    verdicts = iter(classify([one.candidate for own in located for one in own], tolerances))
+    return [[one.point(next(verdicts)) for one in own] for own in located]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Located:
+    """Where an end lies after polishing, and how well its free energy is known."""
+
+    candidate: Candidate
+    free_energy: Decimal
+    precise: bool
+
+    def point(self, verdict: Verdict) -> Point:
+        offset = Decimal(self.candidate.plan.log_offset)
+        with np.errstate(divide="ignore"):
+            log_beliefs = np.log(self.candidate.beliefs)
+        log_z = float(offset - self.free_energy)
+        return Point(log_beliefs, log_z, 0.0, verdict, -self.free_energy, self.precise)
+
+
+def _located(
     plan: Plan, end: End, closer: _Closer | None, lower_bound: float, tolerances: Tolerances
-) -> Point:
+) -> _Located:
     outer, step, unsettled = end.outer, end.step, end.unsettled
     residual = float(end.step.residual)
     free_energy, entropy = Decimal(end.value) * end.scale, None
@@ -226,27 +250,23 @@ def _point(
         step, unsettled, precise = closer.step, "", True
     elif closer is not None and residual > tolerances.same:
         unsettled = "rounding hides the way to a minimum of the free energy"
-    beliefs = end.energy.consistent.all_entries(outer)
-    log_z = float(Decimal(plan.log_offset) - free_energy)
-    verdict = classify(
+    candidate = Candidate(
         plan,
-        beliefs,
+        end.energy.consistent.all_entries(outer),
         log_z_bound=lower_bound,
         residual=residual,
-        tolerances=tolerances,
         step=step,
         unsettled=unsettled,
         entropy=entropy,
     )
-    with np.errstate(divide="ignore"):
-        return Point(np.log(beliefs), log_z, 0.0, verdict, -free_energy, precise)
+    return _Located(candidate, free_energy, precise)
 
 
 # --- the mixture
 
 
 def _weighted(
-    plan: Plan, ends: list[End], points: list[Point], lower_bound: float, tolerances: Tolerances
+    plan: Plan, ends: list[End], points: list[Point], tolerances: Tolerances
 ) -> tuple[list[Point], str]:
     """The points with their shares, best first, and what is missing from them, in words.
 

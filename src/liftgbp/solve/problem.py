@@ -39,18 +39,31 @@ Row = TypeVar("Row")
 
 def log_z(plan: Plan, log_beliefs: Floats) -> float:
     """The log partition function that normalised beliefs stand for: minus the free energy."""
-    energy = plan.layout.multiplicity * np.exp(log_beliefs) * (log_beliefs - plan.theta)
-    sums = sums_by_region(plan.layout, energy)
-    parts = (weight * total for weight, total in zip(plan.weights, sums, strict=True) if weight)
-    return plan.log_offset - math.fsum(parts)
+    return logs_z([plan], log_beliefs[None])[0]
 
 
-def sums_by_region(layout: Layout, values: Floats) -> list[float]:
-    """The sum of the entries of each region; correctly rounded unless there are many regions."""
+def logs_z(plans: Sequence[Plan], log_beliefs: Floats) -> list[float]:
+    """The log partition functions of plans with one layout, for one row of log beliefs each."""
+    layout = plans[0].layout
+    theta = np.array([plan.theta for plan in plans])
+    energy = layout.multiplicity * np.exp(log_beliefs) * (log_beliefs - theta)
+    return [
+        plan.log_offset
+        - math.fsum(weight * own for weight, own in zip(plan.weights, sums, strict=True) if weight)
+        for plan, sums in zip(plans, sums_by_region(layout, energy), strict=True)
+    ]
+
+
+def sums_by_region(layout: Layout, values: Floats) -> list[list[float]]:
+    """For each row of values (S, entries), the sum of the entries of each region.
+
+    Sums are correctly rounded unless there are many regions.
+    """
     if len(layout.shapes) >= MANY_REGIONS:
-        totals: list[float] = np.add.reduceat(values, layout.region_starts).tolist()
+        totals: list[list[float]] = np.add.reduceat(values, layout.region_starts, axis=1).tolist()
         return totals
-    return [math.fsum(values[layout.region_slice(r)]) for r in range(len(layout.shapes))]
+    regions = [layout.region_slice(r) for r in range(len(layout.shapes))]
+    return [[math.fsum(row[own]) for own in regions] for row in values.tolist()]
 
 
 def scale_of(plan: Plan) -> int:

@@ -1,9 +1,6 @@
 """How far a point of the free energy can be trusted; `classify` decides, for every solver.
 
-Is it stationary, is it a minimum, are its beliefs possible? Beliefs of regions that agree with each
-other need not belong to any joint distribution. What no joint distribution allows shows in two
-ways: the entropy is out of bounds, or atoms exclude each other more than their number allows. Three
-people cannot all differ from each other in one of two values.
+Is it stationary, is it a minimum, are its beliefs possible? The last is left to `bounds`.
 """
 
 from __future__ import annotations
@@ -17,8 +14,9 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.plan import Layout, Plan
+from liftgbp.solve.bounds import Limits, limits_of
 from liftgbp.solve.newton import Step, few_threads, nearest_consistent, newton_step
-from liftgbp.solve.problem import Energy, polytope, sums_by_region
+from liftgbp.solve.problem import Energy, polytope
 from liftgbp.solve.tolerances import Tolerances
 
 
@@ -125,51 +123,69 @@ def _finite(number: float) -> float | None:
 # --- the judge
 
 
-def classify(
-    plan: Plan,
-    beliefs: Floats,
-    *,
-    log_z_bound: float,
-    residual: float,
-    tolerances: Tolerances,
-    step: Step | None,
-    unsettled: str = "",
-    entropy: float | None = None,
-) -> Verdict:
-    """The verdict on beliefs, one number per belief entry of the plan.
+@dataclass(frozen=True, eq=False, slots=True)
+class Candidate:
+    """A point to be judged.
 
-    `step` is the Newton step at the point, missing where it cannot be afforded (see `steps_at`).
-    `unsettled` says in words why the point is not stationary; empty if it is.
-    `entropy` is the implied entropy in decimal arithmetic, if the point was evaluated in that.
+    beliefs      one number per belief entry of the plan
+    log_z_bound  what the true log Z is at least
+    residual     how far it is from stationary, as the largest relative change of a belief
+    step         the Newton step at the point, missing where it cannot be afforded (see `steps_at`)
+    unsettled    why the point is not stationary, in words; empty if it is
+    entropy      the implied entropy in decimal arithmetic, if the point was evaluated in that
     """
-    # Runs that diverge leave beliefs that are no numbers.
-    with np.errstate(over="ignore", invalid="ignore"):
-        polished = entropy is not None
-        kind, unknown = _kind(plan, beliefs, step, unsettled, polished, tolerances)
-        rounding = 0.0 if polished else _entropy_rounding(plan, beliefs, tolerances)
-        implied = _entropy(plan, beliefs) if entropy is None else entropy
-        bound = entropy_bound(plan, beliefs, tolerances, rounding)
-        margin, region = count_margin(plan, beliefs, tolerances)
-        slack = 0.0
-        if math.isfinite(log_z_bound):
-            slack = tolerances.bound_slack * abs(log_z_bound) + tolerances.level
-        crowded = margin < -tolerances.count_slack
-        implausible = _impossible_entropy(plan, implied, bound, tolerances)
-        if crowded and not implausible:
-            implausible = "atoms exclude each other more than their number allows"
+
+    plan: Plan
+    beliefs: Floats
+    log_z_bound: float
+    residual: float
+    step: Step | None
+    unsettled: str = ""
+    entropy: float | None = None
+
+
+def classify(candidates: Sequence[Candidate], tolerances: Tolerances) -> list[Verdict]:
+    """The verdicts on points of plans that share one layout."""
+    if not candidates:
+        return []
+    plans = [own.plan for own in candidates]
+    beliefs = np.array([own.beliefs for own in candidates])
+    limits = limits_of(plans, beliefs, tolerances, [own.entropy for own in candidates])
+    on_boundary = _on_boundary(candidates, beliefs, tolerances)
+    return [
+        _verdict(own, possible, zeros, tolerances)
+        for own, possible, zeros in zip(candidates, limits, on_boundary, strict=True)
+    ]
+
+
+def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tolerances) -> Verdict:
+    kind, unknown = _kind(own, on_boundary, tolerances)
+    slack = 0.0
+    if math.isfinite(own.log_z_bound):
+        slack = tolerances.bound_slack * abs(own.log_z_bound) + tolerances.level
+    crowded = limits.count_margin < -tolerances.count_slack
+    implausible = limits.entropy_flaw
+    if crowded and not implausible:
+        implausible = "atoms exclude each other more than their number allows"
     return Verdict(
-        residual=residual,
-        curvature=_curvature(plan, step),
+        residual=own.residual,
+        curvature=_curvature(own),
         kind=kind,
-        entropy=implied,
-        entropy_bound=bound,
-        count_margin=margin,
-        log_z_bound=log_z_bound,
+        entropy=limits.entropy,
+        entropy_bound=limits.entropy_bound,
+        count_margin=limits.count_margin,
+        log_z_bound=own.log_z_bound,
         log_z_slack=slack,
         implausible=implausible,
         unknown=unknown,
-        region=region if crowded else None,
+        region=limits.region if crowded else None,
     )
+
+
+def is_possible(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> bool:
+    """Whether the entropy of beliefs is possible."""
+    (limits,) = limits_of([plan], beliefs[None], tolerances, [None])
+    return not limits.entropy_flaw
 
 
 def is_small(layout: Layout, tolerances: Tolerances) -> bool:
@@ -213,171 +229,35 @@ def _checked(step: Step, near: bool, tolerances: Tolerances) -> tuple[Step | Non
     return step, ""
 
 
-def _kind(
-    plan: Plan,
-    beliefs: Floats,
-    step: Step | None,
-    unsettled: str,
-    polished: bool,
-    tolerances: Tolerances,
-) -> tuple[Kind, str]:
+def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Kind, str]:
     """What a point is by its smallest curvature, or why that is not known."""
-    if not plan.layout.message_entries:
+    if not own.plan.layout.message_entries:
         # Regions that share nothing: beliefs are normalised potentials, and exact.
         return Kind.MINIMUM, ""
-    if unsettled:
-        return Kind.UNKNOWN, unsettled
-    if step is None:
+    if own.unsettled:
+        return Kind.UNKNOWN, own.unsettled
+    if own.step is None:
         return Kind.UNCHECKED, "the Hessian of the free energy is too large"
     rounding = tolerances.curvature_rounding
-    if polished:
+    if own.entropy is not None:
         rounding = tolerances.polished_curvature_rounding
-    if step.lowest < -rounding:
+    if own.step.lowest < -rounding:
         return Kind.SADDLE, ""
-    zeros = beliefs[polytope(plan.layout).outer] <= tolerances.zero_belief
-    return Kind.BOUNDARY if zeros.any() else Kind.MINIMUM, ""
+    return Kind.BOUNDARY if on_boundary else Kind.MINIMUM, ""
 
 
-def _curvature(plan: Plan, step: Step | None) -> float | None:
-    if not plan.layout.message_entries:
+def _on_boundary(
+    candidates: Sequence[Candidate], beliefs: Floats, tolerances: Tolerances
+) -> list[bool]:
+    """Whether some belief of an outer region is zero; not looked at where there are no steps."""
+    if all(own.step is None for own in candidates):
+        return [False] * len(candidates)
+    outer = beliefs[:, polytope(candidates[0].plan.layout).outer]
+    zeros = np.asarray((outer <= tolerances.zero_belief).any(axis=1))
+    return [bool(own) for own in zeros]
+
+
+def _curvature(own: Candidate) -> float | None:
+    if not own.plan.layout.message_entries:
         return 1.0
-    return None if step is None else float(step.lowest)
-
-
-# --- entropy
-
-
-def _impossible_entropy(plan: Plan, entropy: float, bound: float, tolerances: Tolerances) -> str:
-    """Why an implied entropy is impossible, in words; empty if it lies between 0 and its bound."""
-    most = max(bound, 1.0)
-    slack, noise = tolerances.entropy_slack * most, _entropy_noise(plan, tolerances)
-    if noise < tolerances.noise_forgiven * most:
-        slack += noise
-    if -slack <= entropy <= bound + slack:
-        return ""
-    if entropy < 0:
-        return f"the entropy {entropy:.4g} is negative"
-    return f"the entropy {entropy:.4g} exceeds its bound {bound:.4g}"
-
-
-def is_possible(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> bool:
-    """Whether the entropy of beliefs is possible."""
-    rounding = _entropy_rounding(plan, beliefs, tolerances)
-    bound = entropy_bound(plan, beliefs, tolerances, rounding)
-    return not _impossible_entropy(plan, _entropy(plan, beliefs), bound, tolerances)
-
-
-def _entropy(plan: Plan, beliefs: Floats) -> float:
-    """The entropy that beliefs imply, in the Kikuchi approximation, atoms in no region left out."""
-    return math.fsum(
-        weight * own
-        for weight, own in zip(plan.weights, _entropies(plan.layout, beliefs), strict=True)
-    )
-
-
-def entropy_bound(
-    plan: Plan, beliefs: Floats, tolerances: Tolerances, rounding: float = 0.0
-) -> float:
-    """What the joint entropy of all atoms in regions cannot exceed, up to its own rounding.
-
-    The smaller of two bounds. One is the sum of the entropies of single atoms, less what the atoms
-    of any one region have in common. The other is the sum of the entropies of all atoms in some
-    order, each given atoms before it that share a region with it.
-    """
-    layout = plan.layout
-    singles = [
-        _entropy_of(atom_marginal(plan, beliefs, atom)) for atom in range(len(plan.atom_counts))
-    ]
-    in_common = (
-        math.fsum(singles[atom] for atom in atoms) - joint
-        for atoms, joint in zip(layout.atom_of_axis, _entropies(layout, beliefs), strict=True)
-    )
-    total = math.fsum(n * h for n, h in zip(plan.atom_counts, singles, strict=True))
-    bound = total - max(in_common, default=0.0)
-    if layout.order_choices:
-        in_order = _entropy_in_order(plan, beliefs)
-        bound = min(bound, in_order + tolerances.entropy_slack * total + rounding)
-    return bound
-
-
-def _entropy_rounding(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> float:
-    """How far off the entropy of beliefs may be: large terms of both signs cancel in it."""
-    entropies = _entropies(plan.layout, beliefs)
-    terms = (abs(weight) * own for weight, own in zip(plan.weights, entropies, strict=True))
-    return tolerances.rounding * math.fsum(terms)
-
-
-def _entropy_noise(plan: Plan, tolerances: Tolerances) -> float:
-    """How far off an entropy is because beliefs are rounded, however small it is."""
-    return tolerances.rounding * math.fsum(abs(weight) for weight in plan.weights)
-
-
-def _entropy_in_order(plan: Plan, beliefs: Floats) -> float:
-    """The sum of the entropies of all atoms, each given the best choice of atoms before it."""
-    tables: dict[int, Floats] = {}
-    known: dict[tuple[int, frozenset[int]], float] = {}
-
-    def entropy_over(region: int, axes: frozenset[int]) -> float:
-        if (region, axes) not in known:
-            if region not in tables:
-                tables[region] = plan.layout.full_table(region, beliefs, missing=0.0)
-            table = tables[region]
-            others = tuple(k for k in range(table.ndim) if k not in axes)
-            known[region, axes] = _entropy_of(table.sum(axis=others).ravel())
-        return known[region, axes]
-
-    return math.fsum(
-        count
-        * min(
-            entropy_over(region, frozenset({axis, *given})) - entropy_over(region, frozenset(given))
-            for region, axis, given in choices
-        )
-        for count, choices in zip(plan.order_counts, plan.layout.order_choices, strict=True)
-    )
-
-
-def _entropies(layout: Layout, beliefs: Floats) -> list[float]:
-    """The entropy of each region's belief."""
-    logs = np.log(np.where(beliefs > 0, beliefs, 1.0))
-    return sums_by_region(layout, -layout.multiplicity * beliefs * logs)
-
-
-def _entropy_of(beliefs: Floats) -> float:
-    logs = np.log(np.where(beliefs > 0, beliefs, 1.0))
-    return -math.fsum(beliefs * logs)
-
-
-def atom_marginal(plan: Plan, beliefs: Floats, atom: int) -> Floats:
-    """The distribution of one kind of atom, from the smallest region that has it."""
-    layout = plan.layout
-    region = layout.region_of_atom[atom]
-    axis = layout.atom_of_axis[region].index(atom)
-    table = layout.full_table(region, beliefs, missing=0.0)
-    return np.asarray(table.sum(axis=tuple(k for k in range(table.ndim) if k != axis)))
-
-
-# --- counts
-
-
-def count_margin(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> tuple[float, int | None]:
-    """How far pairs of exchangeable atoms are from what no joint distribution allows, and where.
-
-    Say that m atoms have a value with probability p each, and any two of them with probability q.
-    How many have it is a whole number S, so (S - k)(S - k - 1) is never negative for a whole k, and
-    its mean is m (m-1) q - 2 k m p + k (k+1). The k next to the mean of S makes it smallest. The
-    result is by how much q exceeds what that requires, in proportion to p squared, for the region
-    where that is least.
-    """
-    layout, rarest = plan.layout, tolerances.rarest_value
-    margin, where = math.inf, None
-    for (region, one, other), atoms in zip(layout.alike_pairs, plan.alike_counts, strict=True):
-        table = layout.full_table(region, beliefs, missing=0.0)
-        pair = table.sum(axis=tuple(k for k in range(table.ndim) if k not in {one, other}))
-        single = (pair.sum(axis=0) + pair.sum(axis=1)) / 2
-        share = single[single > rarest]
-        below = np.floor(float(atoms) * share) / atoms
-        least = below * (2 * share - below - 1 / atoms) / (1 - 1 / atoms)
-        excess = (np.diagonal(pair)[single > rarest] - least) / share**2
-        if (own := float(excess.min(initial=math.inf))) < margin:
-            margin, where = own, region
-    return margin, where
+    return None if own.step is None else float(own.step.lowest)

@@ -1,0 +1,301 @@
+"""What beliefs cannot exceed if they belong to a joint distribution, for a batch of points.
+
+Beliefs of regions that agree with each other need not belong to any joint distribution. What no
+joint distribution allows shows in two ways: the entropy is out of bounds, or atoms exclude each
+other more than their number allows. Three people cannot all differ from each other in one of two
+values.
+
+Both bounds need the marginals of a few atoms of a region. Which ones depends on the layout alone,
+so they are listed once (`_Wanted`) and then computed for all points at once.
+
+Shapes: S points of a batch, R regions, A kinds of atoms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from liftgbp.arrays import Floats, Ints, starts_of
+from liftgbp.plan import Layout, Plan
+from liftgbp.solve.problem import sums_by_region
+from liftgbp.solve.tolerances import Tolerances
+
+Axes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What beliefs of a point imply, and what no joint distribution exceeds.
+
+    entropy        the entropy that the beliefs imply
+    entropy_bound  what no joint entropy with these marginals exceeds
+    entropy_flaw   why that entropy is impossible, in words; empty if it is possible
+    count_margin   how far exchangeable atoms are from excluding each other more than their number
+                   allows, in proportion; negative where no joint distribution has such pairs
+    region         the number of the region where that is least, if any region has such atoms
+    """
+
+    entropy: float
+    entropy_bound: float
+    entropy_flaw: str
+    count_margin: float
+    region: int | None
+
+
+def limits_of(
+    plans: Sequence[Plan],
+    beliefs: Floats,
+    tolerances: Tolerances,
+    entropies: Sequence[float | None],
+) -> list[Limits]:
+    """The limits of points, one row of beliefs for each plan; the plans share a layout.
+
+    `entropies` has the implied entropies that are known in decimal arithmetic.
+    """
+    states = sum(map(math.prod, plans[0].layout.shapes))
+    together = max(1, tolerances.most_numbers // max(1, states))
+    limits: list[Limits] = []
+    # Runs that diverge leave beliefs that are no numbers.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first in range(0, len(plans), together):
+            part = slice(first, first + together)
+            limits += Bounds(plans[part], beliefs[part], tolerances).limits(entropies[part])
+    return limits
+
+
+class Bounds:
+    """The entropies of points, and the bounds of entropies and counts.
+
+    Row k of the beliefs belongs to the plan `plans[k]`; all plans share one layout.
+    """
+
+    def __init__(self, plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances) -> None:
+        self._plans = plans
+        self._layout = plans[0].layout
+        self._beliefs = beliefs
+        self._tolerances = tolerances
+
+    def limits(self, known: Sequence[float | None]) -> list[Limits]:
+        """The limits of all points; some of their entropies are known in decimal arithmetic."""
+        rounding = [
+            own if exact is None else 0.0 for own, exact in zip(self.rounding(), known, strict=True)
+        ]
+        entropies = [
+            own if exact is None else exact
+            for own, exact in zip(self.entropies(), known, strict=True)
+        ]
+        return [
+            Limits(entropy, bound, self._flaw(plan, entropy, bound), margin, region)
+            for plan, entropy, bound, (margin, region) in zip(
+                self._plans,
+                entropies,
+                self.entropy_bounds(rounding),
+                self.count_margins(),
+                strict=True,
+            )
+        ]
+
+    # --- entropies
+
+    @cached_property
+    def _of_regions(self) -> list[list[float]]:
+        """For each point, the entropy of each region's belief."""
+        return sums_by_region(self._layout, self._layout.multiplicity * _terms(self._beliefs))
+
+    def entropies(self) -> list[float]:
+        """The entropies that beliefs imply in the Kikuchi approximation.
+
+        Atoms in no region are left out. Large terms of both signs cancel, so the sums are exact.
+        """
+        return _weighted((plan.weights for plan in self._plans), self._of_regions)
+
+    def rounding(self) -> list[float]:
+        """How far off the entropies may be, as large terms cancel in them."""
+        sizes = (map(abs, plan.weights) for plan in self._plans)
+        return [self._tolerances.rounding * own for own in _weighted(sizes, self._of_regions)]
+
+    def _flaw(self, plan: Plan, entropy: float, bound: float) -> str:
+        """Why an implied entropy is impossible, in words; empty if it is possible."""
+        most = max(bound, 1.0)
+        slack = self._tolerances.entropy_slack * most
+        # Beliefs are rounded, however small the entropy is.
+        noise = self._tolerances.rounding * math.fsum(map(abs, plan.weights))
+        if noise < self._tolerances.noise_forgiven * most:
+            slack += noise
+        if -slack <= entropy <= bound + slack:
+            return ""
+        if entropy < 0:
+            return f"the entropy {entropy:.4g} is negative"
+        return f"the entropy {entropy:.4g} exceeds its bound {bound:.4g}"
+
+    def entropy_bounds(self, rounding: Sequence[float]) -> list[float]:
+        """What the joint entropy of all atoms in regions cannot exceed, up to its own rounding.
+
+        The smaller of two bounds. One is the sum of the entropies of single atoms, less what the
+        atoms of any one region have in common. The other is the sum of the entropies of all atoms
+        in some order, each given atoms before it that share a region with it.
+        """
+        layout, wanted = self._layout, self._wanted
+        if not layout.shapes:
+            return [0.0] * len(self._plans)
+        entropies = self._of_marginals
+        singles = entropies[:, wanted.singles]
+        together = np.add.reduceat(singles[:, wanted.atoms], wanted.first_atoms, axis=1)
+        in_common = (together - np.array(self._of_regions)).max(axis=1)
+        counts = (plan.atom_counts for plan in self._plans)
+        totals = _weighted(counts, singles.tolist())
+        bounds = [total - common for total, common in zip(totals, in_common.tolist(), strict=True)]
+        if not layout.order_choices:
+            return bounds
+        choices = entropies[:, wanted.joint] - entropies[:, wanted.given]
+        least = np.minimum.reduceat(choices, wanted.first_choices, axis=1)
+        in_order = _weighted((plan.order_counts for plan in self._plans), least.tolist())
+        slack = self._tolerances.entropy_slack
+        return [
+            min(bound, ordered + slack * total + own)
+            for bound, ordered, total, own in zip(bounds, in_order, totals, rounding, strict=True)
+        ]
+
+    # --- counts
+
+    def count_margins(self) -> list[tuple[float, int | None]]:
+        """How far pairs of exchangeable atoms are from what is impossible, and where.
+
+        Say that m atoms have a value with probability p each, and any two of them with probability
+        q. How many have it is a whole number S, so (S - k)(S - k - 1) is never negative for a whole
+        k, and its mean is m (m-1) q - 2 k m p + k (k+1). The k next to the mean of S makes it
+        smallest. The result is by how much q exceeds what that requires, in proportion to p
+        squared, for the region where that is least.
+        """
+        margins = np.full(len(self._plans), math.inf)
+        where = np.full(len(self._plans), -1)
+        counts = np.array([plan.alike_counts for plan in self._plans], dtype=float)
+        for number, marginal in enumerate(self._wanted.pairs):
+            pair = self._marginals[marginal]
+            own = self._margin(pair, counts[:, number, None])
+            less = own < margins
+            margins[less] = own[less]
+            where[less] = self._layout.alike_pairs[number][0]
+        return [
+            (margin, None if region < 0 else region)
+            for margin, region in zip(margins.tolist(), where.tolist(), strict=True)
+        ]
+
+    def _margin(self, pair: Floats, atoms: Floats) -> Floats:
+        """The margins (S) of marginals of two such atoms, of which there are this many (S, 1)."""
+        single = (pair.sum(axis=1) + pair.sum(axis=2)) / 2
+        counted = single > self._tolerances.rarest_value
+        share = np.where(counted, single, 1.0)
+        below = np.floor(atoms * share) / atoms
+        least = below * (2 * share - below - 1 / atoms) / (1 - 1 / atoms)
+        excess = (np.einsum("sii->si", pair) - least) / share**2
+        return np.asarray(np.where(counted, excess, math.inf).min(axis=1, initial=math.inf))
+
+    # --- marginals
+
+    @cached_property
+    def _wanted(self) -> _Wanted:
+        if self._layout not in _known:
+            _known[self._layout] = _Wanted.of(self._layout)
+        return _known[self._layout]
+
+    @cached_property
+    def _marginals(self) -> list[Floats]:
+        """The marginals that are wanted, each an array (S, ...) with one axis per atom."""
+        found: list[Floats] = []
+        for region, several in self._wanted.axes:
+            table = self._layout.full_table(region, self._beliefs, missing=0.0)
+            for axes in several:
+                others = tuple(k for k in range(1, table.ndim) if k - 1 not in axes)
+                found.append(table.sum(axis=others) if others else table)
+        return found
+
+    @cached_property
+    def _of_marginals(self) -> Floats:
+        """The entropies of the marginals that are wanted, one column each."""
+        flat = [marginal.reshape(len(marginal), -1) for marginal in self._marginals]
+        starts = starts_of(np.array([own.shape[1] for own in flat]))[:-1]
+        return np.asarray(np.add.reduceat(_terms(np.concatenate(flat, axis=1)), starts, axis=1))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Wanted:
+    """The marginals that the bounds of a layout need, numbered from 0, and who needs which.
+
+    axes           for each region that has such marginals, the axes of each of them
+    singles        (A) the marginal of each kind of atom, in the smallest region that has it
+    atoms          the kinds of atoms of all regions, one region after the other
+    first_atoms    (R) where the atoms of each region begin
+    joint          for each choice in the order of all atoms, the marginal of the atom and the atoms
+                   that are given
+    given          and the marginal of those that are given
+    first_choices  where the choices of each step begin
+    pairs          for each kind of exchangeable atoms, the marginal of two of them
+    """
+
+    axes: list[tuple[int, list[Axes]]]
+    singles: Ints
+    atoms: Ints
+    first_atoms: Ints
+    joint: Ints
+    given: Ints
+    first_choices: Ints
+    pairs: list[int]
+
+    @staticmethod
+    def of(layout: Layout) -> _Wanted:
+        singles = [
+            (region, (layout.atom_of_axis[region].index(atom),))
+            for atom, region in enumerate(layout.region_of_atom)
+        ]
+        choices = list(chain.from_iterable(layout.order_choices))
+        joint = [(region, tuple(sorted({axis, *given}))) for region, axis, given in choices]
+        given = [(region, tuple(sorted(given))) for region, _, given in choices]
+        pairs = [(region, tuple(sorted(axes))) for region, *axes in layout.alike_pairs]
+        by_region: dict[int, dict[Axes, None]] = {}
+        for region, axes in chain(singles, joint, given, pairs):
+            by_region.setdefault(region, {})[axes] = None
+        places = [(region, axes) for region, several in by_region.items() for axes in several]
+        number = {place: k for k, place in enumerate(places)}
+        return _Wanted(
+            axes=[(region, list(several)) for region, several in by_region.items()],
+            singles=_ints(number[place] for place in singles),
+            atoms=_ints(chain.from_iterable(layout.atom_of_axis)),
+            first_atoms=_starts(layout.atom_of_axis),
+            joint=_ints(number[place] for place in joint),
+            given=_ints(number[place] for place in given),
+            first_choices=_starts(layout.order_choices),
+            pairs=[number[place] for place in pairs],
+        )
+
+
+_known: WeakKeyDictionary[Layout, _Wanted] = WeakKeyDictionary()
+"""The lists of marginals; they live as long as their layouts."""
+
+
+def _ints(numbers: Iterable[int]) -> Ints:
+    return np.fromiter(numbers, dtype=np.int64)
+
+
+def _starts(segments: Sequence[Sequence[object]]) -> Ints:
+    return starts_of(_ints(map(len, segments)))[:-1]
+
+
+def _terms(beliefs: Floats) -> Floats:
+    """What each state adds to an entropy."""
+    return np.asarray(-beliefs * np.log(np.where(beliefs > 0, beliefs, 1.0)))
+
+
+def _weighted(counts: Iterable[Iterable[int]], values: Sequence[Sequence[float]]) -> list[float]:
+    """For each point the sum of its values, each times its count; correctly rounded."""
+    return [
+        math.fsum(n * value for n, value in zip(own, row, strict=True))
+        for own, row in zip(counts, values, strict=True)
+    ]
