@@ -89,6 +89,25 @@ def test_a_maximum_beside_a_narrow_one() -> None:
     assert [peak.share for peak in found.peaks] == pytest.approx([0.5, 0.5], abs=1e-8)
 
 
+@pytest.mark.parametrize(("place", "width"), [(100, 30), (1300, 300), (20_000, 3000)])
+def test_a_narrow_maximum_between_grid_points(place: int, width: int) -> None:
+    """A few counts outweigh all others by far; against the plain sum."""
+    size = 10**5
+
+    def log_z(k: int) -> float:
+        away = (k - place) / width
+        return 0.7 * size * math.exp(-(away**2)) if abs(away) < 6 else 0.0
+
+    found = weighed(Space((Block(size, 2),)), lambda counts: Decimal(log_z(counts[0])))
+    logs = [
+        math.lgamma(size + 1) - math.lgamma(k + 1) - math.lgamma(size - k + 1) + log_z(k)
+        for k in range(size + 1)
+    ]
+    top = max(logs)
+    total = top + math.log(math.fsum(math.exp(log - top) for log in logs))
+    assert float(found.log_total) == pytest.approx(total, abs=1e-7)
+
+
 @pytest.mark.parametrize("size", [5, 30, 100, 400])
 def test_four_cells(size: int) -> None:
     odds = [Decimal(text) for text in ("1", "0.5", "0.2", "0.01")]

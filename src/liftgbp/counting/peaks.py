@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
-from itertools import combinations, count, permutations, product
+from itertools import combinations, permutations, product
 
 import numpy as np
 
@@ -24,65 +24,37 @@ from liftgbp.errors import CapacityError
 
 ALL = 400
 """Spaces with at most this many points are visited as a whole: that costs no more than a search,
-and no maximum is missed (friends-smokers up to 399 people)."""
+and no count is missed between impossible ones (hard formulas that only even counts satisfy)."""
 
 GRID = 40
-"""The search for maxima starts from about this many points per free count. Two objects that like to
-agree have maxima at both ends and, near the critical coupling, one in the middle."""
-
-MOST_GRID_COUNTS = 6
-"""The grid grows with at most this many free counts; beyond, its points would be too many."""
+"""The search for maxima starts from about this many points per free count. A quarter of them misses
+a maximum that is one part in thirty of a line wide (`tests/counting/test_peaks.py`)."""
 
 MOST_VISITED = 40_000
 """Sums that need more points are refused: a bound on time and memory."""
 
 MOST_FREE = 8
-"""With more free counts than this, only spaces that can be visited as a whole are tried: probing
-the curvature alone takes a number of points that grows with their square."""
-
-# --- accuracy of the sum; each by the number of dimensions: one, two, and more, where points are
-# expensive. Only counts that are spread wide are dimensions. Independent objects have exact sums
-# to compare with (`tests/counting/test_peaks.py`).
-
-FINENESS = (0.6, 1.2, 2.0)
-"""The square of the step over the width, along the narrowest direction. For a Gaussian, the sum
-over one lattice is then off by exp(-2 pi^2 / fineness): 5e-15, 7e-8 and 5e-5."""
-
-AGREEMENT = (1e-8, 1e-6, 1e-3)
-"""How much the sums over two lattices may differ that are shifted by half a step. Their mean is far
-closer to the sum over all points: for a Gaussian, its error is the square of their difference."""
-
-TAIL = (1e-11, 1e-10, 1e-8)
-"""The weight, relative to the highest point, below which points are left out."""
-
-TAIL_MARGIN = 2.0
-"""How many powers of e further points are visited, as many small ones add up."""
-
-STEEP = 14.0
-"""The boundary of the space may be reached where the weight has fallen by this many powers of e.
-Before that, steps are 1 along it: small classes have other region graphs, and their log Z may have
-a kink (a rare property, such as one with odds of 1e-5 among a million objects)."""
-
-# --- the shape of a probe
-
-FALL, STEEP_FALL = 1.0, 8.0
-"""A probe ends where the exponent has fallen by the first; if it has fallen by the second, a probe
-half as long fits a Gaussian better."""
-
-NEARBY = 1.01
-"""Grid points within this factor of the smallest distance are neighbours; it absorbs rounding."""
+"""With more free counts than this, only spaces with at most `MOST_VISITED` points are tried: for
+others, points by the thousand would be solved before they are refused (friends-smokers over a
+hundred people, twelve of whom have a rule each)."""
 
 FIRST_MOVE = 16
 """The longest move uphill is one part in this many of a block, about two steps of the grid on a
-line, so that a narrow maximum between grid points is not jumped over."""
+line. Moves of a quarter jump over narrow maxima (`tests/counting/test_peaks.py`)."""
 
-# --- speed only: these change no sum
+FALL = 1.0
+"""The width of a maximum is probed where the exponent has fallen by about this much: a Gaussian has
+fallen by a half at its width. Values from 0.3 to 3 give the same sums."""
 
-AT_ONCE = 4
-"""How many lengths of moves are tried together: a batch costs little more than one point."""
+# --- accuracy of the sum
 
-AHEAD = 8
-"""How many steps along a line are evaluated together."""
+SUM_ACCURACY = (1e-12, 1e-9)
+"""How far off a sum may be, in proportion: for one free count, and for more, where points are
+expensive. Points with a lower weight, relative to the highest one, are left out. The sums over two
+lattices that are shifted by half a step may differ by the square root: for a Gaussian, the error of
+their mean is the square of their difference. Steps are as long as that allows. With a hundred times
+less accuracy, sums over independent objects in four cells are off (`tests/counting/test_peaks.py`).
+"""
 
 Exponents = Callable[[Sequence[Counts]], Sequence[Decimal]]
 """The log of the weight of points; minus infinity for impossible ones."""
@@ -115,8 +87,8 @@ def weigh(
 ) -> Weighed | None:
     """The sum of the exponentials over the whole space; none if no point was found possible.
 
-    In spaces that are too large to be visited as a whole, it is good to some ten digits; with three
-    and more free counts that are spread wide, to seven. Where weights are rough, the sum is, too.
+    In spaces that are too large to be visited as a whole, it is good to some ten digits; with two
+    free counts and more, to eight. Where weights are rough, the sum is, too.
 
     >>> from liftgbp.counting.space import Block
     >>> line = Space((Block(10**6, 2),))
@@ -134,7 +106,7 @@ class _Search:
         self._space = space
         self._exponents = exponents
         self._is_rough = is_rough
-        self._depth = TAIL_MARGIN - math.log(TAIL[min(self._dimensions, len(TAIL)) - 1])
+        self._depth = -math.log(_accuracy(self._dimensions))
         self._known: dict[Counts, Decimal] = {}
         self._top = Decimal("-Infinity")
 
@@ -210,7 +182,7 @@ class _Search:
 
     def _climb(self) -> list[Counts]:
         """The maxima that lie uphill from the highest points of a grid."""
-        grid = self._space.grid(GRID * min(self._dimensions, MOST_GRID_COUNTS))
+        grid = self._space.grid(GRID * self._dimensions)
         self._evaluate(grid)
         maxima = self._uphill(self._grid_maxima([point for point in grid if self._possible(point)]))
         return [point for point in maxima if self._matters(point)]
@@ -219,21 +191,16 @@ class _Search:
         """Where moves uphill end, the highest first; long moves come before short ones."""
         lengths = [max(1, block.size // FIRST_MOVE) for block in self._space.blocks]
         while at:
-            found = {point: list(self._moves_of_lengths(point, lengths)) for point in at}
+            found = {point: list(self._moves(point, lengths)) for point in at}
             self._evaluate(there for moves in found.values() for there in moves)
             best = {p: max((*moves, p), key=self._known.__getitem__) for p, moves in found.items()}
             if any(self._known[there] > self._known[here] for here, there in best.items()):
                 at = list(dict.fromkeys(best.values()))
             elif max(lengths) > 1:
-                lengths = [max(1, length // 2**AT_ONCE) for length in lengths]
+                lengths = [max(1, length // 2) for length in lengths]
             else:
                 break
         return sorted(at, key=self._known.__getitem__, reverse=True)
-
-    def _moves_of_lengths(self, point: Counts, lengths: Sequence[int]) -> Iterator[Counts]:
-        """Moves of these lengths and of their halves, which are solved together."""
-        for halvings in range(AT_ONCE):
-            yield from self._moves(point, [max(1, length >> halvings) for length in lengths])
 
     def _matters(self, point: Counts) -> bool:
         return self._height(point) > -self._depth
@@ -250,7 +217,7 @@ class _Search:
             return [grid[k] for k in np.flatnonzero(highest)]
         apart = np.abs(points[:, None] - points).max(axis=-1)
         unit = np.where(apart > 0, apart, np.inf).min(axis=1, keepdims=True)
-        near = np.where(apart <= NEARBY * unit, heights, -np.inf).max(axis=1)
+        near = np.where(apart <= unit, heights, -np.inf).max(axis=1)
         return [grid[k] for k in np.flatnonzero(heights >= near)]
 
     # --- lattices
@@ -268,25 +235,17 @@ class _Search:
         return replace(unit, steps=self._steps(replace(unit, steps=probes)))
 
     def _probe(self, unit: Lattice, axis: int) -> int:
-        """A distance along an axis at which the exponent has fallen by about one; 0 if none."""
-        for length in self._lengths(unit, axis):
-            ends = self._ends(unit, axis, length)
-            if ends is None:
-                return length // 2
-            fall = self._height(unit.anchor) - min(map(self._height, ends))
-            if fall >= FALL:
-                return length if fall < STEEP_FALL else length // 2
-        return 0
+        """A distance along an axis at which the exponent has fallen by about one.
 
-    def _lengths(self, unit: Lattice, axis: int) -> Iterator[int]:
-        """Powers of two, as far as both ends are inside the space, and one more."""
-        for first in count(0, AT_ONCE):
-            lengths = [2**k for k in range(first, first + AT_ONCE)]
-            ends = [self._ends(unit, axis, length) for length in lengths]
-            self._evaluate(end for pair in ends if pair is not None for end in pair)
-            yield from lengths
-            if ends[-1] is None:
-                return
+        If it has not before the end of the space, the longest that fits; 0 if none does.
+        """
+        length = 1
+        while (ends := self._ends(unit, axis, length)) is not None:
+            self._evaluate(ends)
+            if self._height(unit.anchor) - min(map(self._height, ends)) >= FALL:
+                return length
+            length *= 2
+        return length // 2
 
     def _ends(self, unit: Lattice, axis: int, length: int) -> tuple[Counts, Counts] | None:
         index = [0] * len(unit.cells)
@@ -307,8 +266,9 @@ class _Search:
             return tuple(steps)
         widths = 1 / np.sqrt(np.diag(curvature))
         relative = curvature * np.outer(widths, widths)
-        fineness = FINENESS[min(len(wide), len(FINENESS)) - 1]
-        ratio = math.sqrt(fineness / float(np.linalg.eigvalsh(relative)[-1]))
+        # A step of h widths of a Gaussian changes its sum by a part of exp(-2 (pi / h)^2).
+        step = math.pi * math.sqrt(-2 / math.log(_largest_difference(len(wide))))
+        ratio = step / math.sqrt(float(np.linalg.eigvalsh(relative)[-1]))
         for k, axis in enumerate(wide):
             steps[axis] = _even(int(ratio * widths[k] * probes.steps[axis]))
         return tuple(steps)
@@ -377,20 +337,16 @@ class _Search:
 
     def _agree(self, points: list[Counts], others: list[Counts], dimensions: int) -> bool:
         one, other = (math.fsum(math.exp(self._height(p)) for p in own) for own in (points, others))
-        allowed = AGREEMENT[min(dimensions, len(AGREEMENT)) - 1]
-        return abs(one - other) <= allowed * max(one, other)
+        return abs(one - other) <= _largest_difference(dimensions) * max(one, other)
 
     def _flood(self, lattice: Lattice, maxima: tuple[Counts, ...]) -> tuple[list[Counts], set[int]]:
         """The points that matter, and the axes along which they reach the end of the space."""
         points: dict[tuple[int, ...], Counts] = {}
         touched: set[int] = set()
         frontier = {index for m in maxima if lattice.point(index := lattice.nearest(m)) is not None}
-        ahead = AHEAD if len(lattice.cells) == 1 else 1
         while frontier:
             placed = {index: lattice.point(index) for index in frontier}
-            self._evaluate(
-                point for index in frontier for point in self._along(lattice, index, ahead)
-            )
+            self._evaluate(point for point in placed.values() if point is not None)
             reached = {
                 index: point
                 for index, point in placed.items()
@@ -398,25 +354,14 @@ class _Search:
             }
             points |= reached
             frontier = set()
-            for index, point in reached.items():
+            for index in reached:
                 for axis, move in product(range(len(index)), (1, -1)):
                     there = (*index[:axis], index[axis] + move, *index[axis + 1 :])
                     if lattice.point(there) is None:
-                        if self._height(point) > -STEEP:
-                            touched.add(axis)
+                        touched.add(axis)
                     elif there not in points:
                         frontier.add(there)
         return list(points.values()), touched
-
-    def _along(self, lattice: Lattice, index: tuple[int, ...], ahead: int) -> Iterator[Counts]:
-        """A point, and on a line the ones that come next; none if it is known already."""
-        if lattice.point(index) in self._known:
-            return
-        away = 1 if index[0] >= 0 else -1
-        for move in range(ahead):
-            point = lattice.point((index[0] + move * away, *index[1:]))
-            if point is not None:
-                yield point
 
     def _separate(self, filled: list[Filled]) -> list[Filled]:
         """Lattices that do not overlap: those that did are filled again as one."""
@@ -467,6 +412,15 @@ class _Search:
             own[nearest] += share / len(nearest)
         found = [Peak(counts, share) for counts, share in zip(maxima, own.tolist(), strict=True)]
         return tuple(sorted(found, key=lambda peak: -peak.share))
+
+
+def _accuracy(dimensions: int) -> float:
+    return SUM_ACCURACY[min(dimensions, len(SUM_ACCURACY)) - 1]
+
+
+def _largest_difference(dimensions: int) -> float:
+    """By how much the sums over two lattices may differ, in proportion."""
+    return math.sqrt(_accuracy(dimensions))
 
 
 def _even(step: int) -> int:
