@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -15,7 +14,7 @@ from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
-from liftgbp.solve.mean_field import Products, best_products
+from liftgbp.solve.mean_field import Products, best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
 from liftgbp.solve.newton import few_threads, nearest_consistent, newton_step
 from liftgbp.solve.problem import Energy, polytope
@@ -64,13 +63,11 @@ class Descent:
             products = best_products(plans, own)
             of_plans = zip(self._flooded(plans), self._independent(plans, products), strict=True)
             starts = [[*common, *flooded, *independent] for flooded, independent in of_plans]
-            return self._solve(plans, starts, products, progress)
+            return self._solve(plans, starts, products.bounds, progress)
 
     @staticmethod
-    def _independent(plans: Sequence[Plan], products: Products | None) -> list[list[Floats]]:
+    def _independent(plans: Sequence[Plan], products: Products) -> list[list[Floats]]:
         """For each plan, the best that independent atoms reach: the lowest minimum is below."""
-        if products is None:
-            return [[] for _ in plans]
         outer = polytope(plans[0].layout).outer
         return [list(np.exp(log_beliefs[:, outer])) for log_beliefs in products.log_beliefs]
 
@@ -97,7 +94,8 @@ class Descent:
             for own in neighbours
         ]
         with few_threads(len(consistent.matrix)):
-            return self._solve(plans, starts, best_products(plans, self.tolerances), silent)
+            bounds = log_z_bounds(plans, self.tolerances)
+            return self._solve(plans, starts, bounds, silent)
 
     def _worth_following(self, solutions: Sequence[Solution]) -> list[Point]:
         """The points of solutions without those that went astray; all points if all did."""
@@ -109,7 +107,7 @@ class Descent:
         self,
         plans: Sequence[Plan],
         starts: Sequence[Sequence[Floats]],
-        products: Products | None,
+        bounds: Sequence[float],
         progress: Progress,
     ) -> list[Solution]:
         consistent = polytope(plans[0].layout)
@@ -124,7 +122,6 @@ class Descent:
             run.descend(self.iterations, self.tol, progress)
             for (number, _), end in zip(part, run.ends(), strict=True):
                 ends[number].append(end)
-        bounds = [-math.inf] * len(plans) if products is None else products.bounds
         return solutions_of(plans, ends, bounds, self.tolerances)
 
 

@@ -8,7 +8,6 @@ All messages start at zero and are updated at once.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +21,7 @@ from liftgbp.errors import InputError, wrong_type
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import stacked
 from liftgbp.progress import Progress, silent
-from liftgbp.solve.mean_field import best_products
+from liftgbp.solve.mean_field import log_z_bounds
 from liftgbp.solve.newton import Step
 from liftgbp.solve.problem import logs_z
 from liftgbp.solve.solution import Remedy, Solution, Status
@@ -173,8 +172,7 @@ class _Batch:
 
     @cached_property
     def _verdicts(self) -> list[Verdict]:
-        products = best_products(self._plans, self._tolerances)
-        bounds = [-math.inf] * len(self._ends) if products is None else products.bounds
+        bounds = log_z_bounds(self._plans, self._tolerances)
         with np.errstate(over="ignore", invalid="ignore"):
             beliefs = np.exp([end.log_beliefs for end in self._ends])
             steps = self._steps(beliefs)

@@ -12,7 +12,7 @@ if all others stay as they are, which changes the others in turn.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class Products:
     """Independent atoms for each of some plans: the best that were found.
 
-    bounds       minus the lowest free energy of each plan, which is a lower bound of log Z
+    bounds       minus the lowest free energy of each plan, which is a lower bound of log Z; minus
+                 infinity if no product was found
     log_beliefs  for each plan the logs of the beliefs of the best products, one row each
     """
 
@@ -40,14 +41,30 @@ class Products:
     log_beliefs: list[Floats]
 
 
-def log_z_of_independent_atoms(plan: Plan, tolerances: Tolerances) -> float:
-    """The largest that was found for independent atoms; minus infinity if that is unknown."""
-    products = best_products([plan], tolerances)
-    return -math.inf if products is None else products.bounds[0]
+def log_z_bounds(plans: Sequence[Plan], tolerances: Tolerances) -> list[float]:
+    """What log Z is at least, for plans with one layout; minus infinity if that is unknown."""
+    searches = _searches(plans, tolerances)
+    if searches is None:
+        return [-math.inf] * len(plans)
+    return [bound for search in searches for bound in search.best()[0]]
 
 
-def best_products(plans: Sequence[Plan], tolerances: Tolerances) -> Products | None:
-    """The best products that were found for plans with one layout, `None` if there are none.
+def best_products(plans: Sequence[Plan], tolerances: Tolerances) -> Products:
+    """The best products that were found for plans with one layout."""
+    searches = _searches(plans, tolerances)
+    if searches is None:
+        nothing = np.empty((0, plans[0].layout.belief_entries))
+        return Products([-math.inf] * len(plans), [nothing] * len(plans))
+    products = Products([], [])
+    for search in searches:
+        bounds, logs = search.best()
+        products.bounds.extend(bounds)
+        products.log_beliefs.extend(search.distinct(logs))
+    return products
+
+
+def _searches(plans: Sequence[Plan], tolerances: Tolerances) -> Iterator[_MeanField] | None:
+    """What looks for the best products of all plans, in batches; `None` if there are none.
 
     Hard formulas rule independent atoms out.
     """
@@ -56,13 +73,9 @@ def best_products(plans: Sequence[Plan], tolerances: Tolerances) -> Products | N
         return None
     start = _start(layout, tolerances)
     together = max(1, tolerances.most_numbers // (layout.belief_entries * len(start.logs.T)))
-    parts = [
-        _MeanField(plans[first : first + together], start, tolerances).best()
+    return (
+        _MeanField(plans[first : first + together], start, tolerances)
         for first in range(0, len(plans), together)
-    ]
-    return Products(
-        [bound for part in parts for bound in part.bounds],
-        [own for part in parts for own in part.log_beliefs],
     )
 
 
@@ -148,8 +161,8 @@ class _MeanField:
         atoms = np.array([[float(count) for count in plan.atom_counts] for plan in plans])
         self._atoms = atoms[:, start.kind].T
 
-    def best(self) -> Products:
-        """The best products that are found."""
+    def best(self) -> tuple[list[float], Floats]:
+        """The bound of each plan, and the log probabilities of its best products."""
         plans = len(self._offsets)
         starts = np.repeat(self._start.logs[:, None, :], plans, axis=1)
         values, _ = self._evaluate(starts)
@@ -160,11 +173,13 @@ class _MeanField:
             values, slopes = self._evaluate(logs)
             bounds = np.maximum(bounds, values.max(axis=1))
             logs = self._normalised((logs + self._normalised(slopes)) / 2)
-        apart = self._tolerances.products_apart
-        own = [np.array(different(np.exp(logs[:, plan].T), by=apart)) for plan in range(plans)]
-        return Products(
-            bounds.tolist(), [np.asarray(self._start.counts @ np.log(rows).T).T for rows in own]
-        )
+        return bounds.tolist(), logs
+
+    def distinct(self, logs: Floats) -> Iterator[Floats]:
+        """For each plan the log beliefs of those of its products that differ, one row each."""
+        for own in np.exp(logs).transpose(1, 2, 0):
+            rows = np.array(different(own, by=self._tolerances.products_apart))
+            yield np.asarray(self._start.counts @ np.log(rows).T).T
 
     def _log_beliefs(self, logs: Floats) -> Floats:
         flat = self._start.counts @ logs.reshape(len(logs), -1)
