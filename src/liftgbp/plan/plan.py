@@ -243,7 +243,9 @@ class Exponents:
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
-        freeze(self)
+        # Named one by one: there is one of these for every point of a sweep.
+        for array in (self.columns, self.values, self.row_starts):
+            array.setflags(write=False)
 
     def __matmul__(self, messages: Floats) -> Floats:
         """The log of the product of powers of messages, for each belief entry.
@@ -350,7 +352,7 @@ class Plan:
     alike_counts: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        freeze(self)
+        self.theta.setflags(write=False)
 
     def __str__(self) -> str:
         layout, values = self.layout, self.exponents.values

@@ -148,7 +148,7 @@ class LiftedRegionGraph(RegionGraph):
         return tuple(alike.count.at(self.class_sizes) for alike in self._alike)
 
     def _check_atoms_count_once(self) -> None:
-        counted: Counter[Atom] = Counter()
+        counted = dict.fromkeys(self.atom_counts, 0)
         for kinds, n, c in zip(self.kinds, self.n, self.counting_numbers, strict=True):
             for atom, copies in kinds.items():
                 counted[atom] += copies * n * c

@@ -88,13 +88,12 @@ class Flooding:
                 if done.any():
                     accepted = ready & flood.settled(max(self.tol, own.flooding_acceptable))
                     traces = np.array(history).T
-                    for k in np.flatnonzero(done):
-                        ends[rows[k]] = _End(
-                            flood.plans[k],
-                            flood.log_beliefs[k].copy(),
-                            traces[k].copy(),
-                            self._status(flood.plans[k], traces[k], warmup, accepted[k]),
-                            flood.least_settled(int(k)),
+                    for k in np.flatnonzero(done).tolist():
+                        plan, trace = flood.plans[k], traces[k].copy()
+                        status = self._status(plan, trace, warmup, accepted[k])
+                        region = None if status is Status.CONVERGED else flood.least_settled(k)
+                        ends[int(rows[k])] = _End(
+                            plan, flood.log_beliefs[k].copy(), trace, status, region
                         )
                     if done.all():
                         break
@@ -126,7 +125,7 @@ class Flooding:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _End:
-    """Where the run on one plan has ended."""
+    """Where the run on one plan has ended; if it has not converged, `region` shows that most."""
 
     plan: Plan
     log_beliefs: Floats
@@ -136,7 +135,9 @@ class _End:
 
     @property
     def doubt(self) -> str:
-        """What is wrong with a run that has not converged, in words."""
+        """What is wrong with a run that has not converged, in words; empty if it has."""
+        if self.status is Status.CONVERGED:
+            return ""
         if self.status is not Status.NOT_CONVERGED:
             return self.status.meaning
         iterations, residual = len(self.trace) - 1, float(self.trace[-1])
@@ -150,12 +151,13 @@ class _Batch:
         self._ends = ends
         self._tolerances = tolerances
         self._plans = [end.plan for end in ends]
+        small = is_small(self._plans[0].layout, tolerances)
+        self._remedies = (Remedy.DESCENT if small else Remedy.DAMPING,)
         self._logs_z = logs_z(self._plans, np.array([end.log_beliefs for end in ends]))
 
     def solution(self, k: int) -> Solution:
         """The solution of one run."""
         end = self._ends[k]
-        small = is_small(end.plan.layout, self._tolerances)
         return Solution(
             solver="flooding",
             status=end.status,
@@ -166,8 +168,8 @@ class _Batch:
             trace=end.trace,
             judged=lambda: self._verdicts[k],
             doubt=end.doubt,
-            unsettled_region=None if end.status is Status.CONVERGED else end.region,
-            remedies=(Remedy.DESCENT if small else Remedy.DAMPING,),
+            unsettled_region=end.region,
+            remedies=self._remedies,
         )
 
     @cached_property

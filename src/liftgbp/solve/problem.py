@@ -341,14 +341,18 @@ class Energy:
         self.plans = list(plans)
         self.consistent = consistent
         self.tolerances = tolerances
-        single = {id(plan): _Scaled(plan, consistent) for plan in plans}
-        rows = [single[id(plan)] for plan in plans]
-        self.scale = [row.scale for row in rows]
-        self.largest_entropy = np.array([row.largest_entropy for row in rows])
-        self.outer_weight = _stack([row.outer_weight for row in rows], len(consistent.outer))
-        self.inner_weight = _stack([row.inner_weight for row in rows], len(consistent.inner))
-        self._outer_theta = _stack([row.outer_theta for row in rows], len(consistent.outer))
-        self._inner_theta = _stack([row.inner_theta for row in rows], len(consistent.inner))
+        # Many points may belong to one plan; its numbers are made once.
+        distinct = {id(plan): plan for plan in plans}
+        place = {key: k for k, key in enumerate(distinct)}
+        rows = np.array([place[id(plan)] for plan in plans])
+        numbers = _Numbers(list(distinct.values()))
+        self.scale: list[int] = [numbers.scale[k] for k in rows]
+        self.largest_entropy = numbers.largest_entropy[rows]
+        outer, inner = consistent.outer, consistent.inner
+        self.outer_weight = numbers.weight[:, outer][rows]
+        self.inner_weight = numbers.weight[:, inner][rows]
+        self._outer_theta = numbers.theta[:, outer][rows]
+        self._inner_theta = numbers.theta[:, inner][rows]
 
     def __getitem__(self, rows: Ints) -> Energy:
         """The energies of some rows."""
@@ -386,23 +390,21 @@ class Energy:
         return np.log(np.maximum(values, self.tolerances.zero_belief))
 
 
-class _Scaled:
-    """The numbers of one plan, divided by its largest weight."""
+class _Numbers:
+    """The numbers of plans with one layout, one row each, divided by their largest weights."""
 
-    def __init__(self, plan: Plan, consistent: Polytope) -> None:
-        layout = plan.layout
-        self.scale = scale_of(plan)
-        per_region = np.array([weight / self.scale for weight in plan.weights])
-        factor: Floats = per_region[layout.region_of] * layout.multiplicity
-        self.outer_weight, self.inner_weight = factor[consistent.outer], factor[consistent.inner]
-        self.outer_theta = plan.theta[consistent.outer]
-        self.inner_theta = plan.theta[consistent.inner]
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        layout = plans[0].layout
+        self.scale = [scale_of(plan) for plan in plans]
+        scaled = list(zip(plans, self.scale, strict=True))
+        per_region = np.array([[weight / scale for weight in p.weights] for p, scale in scaled])
+        self.weight: Floats = per_region[:, layout.region_of] * layout.multiplicity
+        self.theta = np.array([plan.theta for plan in plans])
         # The entropy of independent atoms that are all uniform.
-        self.largest_entropy = math.fsum(
-            count / self.scale * math.log(size)
-            for count, size in zip(plan.atom_counts, layout.atom_ranges, strict=True)
+        logs = [math.log(size) for size in layout.atom_ranges]
+        self.largest_entropy = np.array(
+            [
+                math.fsum(n / scale * log for n, log in zip(p.atom_counts, logs, strict=True))
+                for p, scale in scaled
+            ]
         )
-
-
-def _stack(rows: list[Floats], width: int) -> Floats:
-    return np.array(rows).reshape(len(rows), width)
