@@ -33,6 +33,9 @@ Match: TypeAlias = tuple[reference.Region, int, list[int]]
 """A ground region, the number of the region that stands for it, and the axes of its atoms there."""
 
 TOLERANCE = 1e-9
+"""How far beliefs may differ between the engine and the reference, which add the same numbers in
+another order."""
+
 RUN_AWAY = 100.0
 """Log beliefs beyond this have run away; rounding is amplified there with every iteration."""
 

@@ -43,6 +43,10 @@ MOST_UNTRUSTED = 1e-6
 """A sum is trusted if the counts that cannot be trusted have at most this share in it: less than
 what probabilities are printed with."""
 
+ALIKE = 1.0
+"""Weights are alike if their logs differ by less: a minimum that takes the place of another one
+changes log Z by far more, and rounding by far less."""
+
 REMEDIES = (Remedy.REGIONS,)
 """What to try if a sum cannot be trusted."""
 
@@ -255,7 +259,9 @@ def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
     found = {}
     for counts, solved in model.solved.items():
         log_share = float(solved.rejected - weighed.log_total)
-        if solved.rejected > solved.exponent + 1 and math.log(MOST_UNTRUSTED) < log_share < 1:
+        if solved.rejected <= solved.exponent + Decimal(ALIKE):
+            continue
+        if math.log(MOST_UNTRUSTED) < log_share < ALIKE:
             found[counts] = min(1.0, math.exp(log_share))
     return found
 

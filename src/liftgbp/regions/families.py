@@ -30,7 +30,12 @@ from liftgbp.signature import (
 
 FAMILIES = ("intersections", "subsets", "bethe", "objects:K", "objects:SORT=K,...", "clusters:S")
 MOST_DIGITS = 9
+"""Of a number in the name of a family: nobody has a region over more objects."""
+
 ROUNDING = 1e-9
+"""What rounding does to the log of a number of states, generously: tables of exactly the cap are
+allowed."""
+
 CLUSTER_CAP = 2**10
 """The most outer regions that a family may add."""
 

@@ -124,7 +124,7 @@ class Bounds:
     def _flaw(self, plan: Plan, entropy: float, bound: float) -> str:
         """Why an implied entropy is impossible, in words; empty if it is possible."""
         most = max(bound, 1.0)
-        slack = self._tolerances.entropy_slack * most
+        slack = self._tolerances.bound_slack * most
         # Beliefs are rounded, however small the entropy is.
         noise = self._tolerances.rounding * math.fsum(map(abs, plan.weights))
         if noise < self._tolerances.noise_forgiven * most:
@@ -157,7 +157,7 @@ class Bounds:
         choices = entropies[:, wanted.joint] - entropies[:, wanted.given]
         least = np.minimum.reduceat(choices, wanted.first_choices, axis=1)
         in_order = _weighted((plan.order_counts for plan in self._plans), least.tolist())
-        slack = self._tolerances.entropy_slack
+        slack = self._tolerances.bound_slack
         return [
             min(bound, ordered + slack * total + own)
             for bound, ordered, total, own in zip(bounds, in_order, totals, rounding, strict=True)
@@ -191,7 +191,7 @@ class Bounds:
     def _margin(self, pair: Floats, atoms: Floats) -> Floats:
         """The margins (S) of marginals of two such atoms, of which there are this many (S, 1)."""
         single = (pair.sum(axis=1) + pair.sum(axis=2)) / 2
-        counted = single > self._tolerances.rarest_value
+        counted = single > self._tolerances.zero_belief
         share = np.where(counted, single, 1.0)
         below = np.floor(atoms * share) / atoms
         least = below * (2 * share - below - 1 / atoms) / (1 - 1 / atoms)

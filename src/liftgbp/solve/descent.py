@@ -58,8 +58,8 @@ class Descent:
         consistent = polytope(layout)
         with few_threads(len(consistent.matrix)):
             fixed = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
-            fixed, error = nearest_consistent(consistent, fixed, own, own.start_rounds)
-            common = fixed[error < own.start_consistent]
+            fixed, error = nearest_consistent(consistent, fixed, own)
+            common = fixed[error < own.nearly_consistent]
             products = best_products(plans, own)
             of_plans = zip(self._flooded(plans), self._independent(plans, products), strict=True)
             starts = [[*common, *flooded, *independent] for flooded, independent in of_plans]
@@ -77,8 +77,8 @@ class Descent:
         beliefs = flooded_beliefs(plans, own.flooded_start, own)[:, consistent.outer]
         usable = np.asarray(np.isfinite(beliefs).all(axis=1))
         beliefs = np.where(usable[:, None], beliefs, 1.0)
-        starts, error = nearest_consistent(consistent, beliefs, own, own.start_rounds)
-        good = usable & (error < own.start_consistent)
+        starts, error = nearest_consistent(consistent, beliefs, own)
+        good = usable & (error < own.nearly_consistent)
         return [[start] if fine else [] for start, fine in zip(starts, good, strict=True)]
 
     def follow(
@@ -100,7 +100,7 @@ class Descent:
     def _worth_following(self, solutions: Sequence[Solution]) -> list[Point]:
         """The points of solutions without those that went astray; all points if all did."""
         points = [point for one in solutions for point in one.points]
-        most = self.tolerances.worth_following
+        most = self.tolerances.far
         return [point for point in points if point.verdict.residual <= most] or points
 
     def _solve(
@@ -160,7 +160,7 @@ class _Run:
         own = self._tolerances
         # Along a flat direction the gradient's rounding moves a point that much.
         flattest = np.maximum(self.step.flattest, own.zero_curvature)
-        allowed = np.maximum(tol, own.settled_rounding / flattest)
+        allowed = np.maximum(tol, own.last_places / flattest)
         self.settled = self.step.residual <= allowed
 
     def _advance(self, moving: Ints) -> None:
@@ -173,7 +173,7 @@ class _Run:
         cautious = np.minimum(longest, own.lengthen * self._length)
         lengths = np.where(self.step.residual > own.far, cautious, longest)
         value, left = self.value.copy(), moving
-        for _ in range(own.halvings):
+        for _ in range(own.most_rounds):
             if not len(left):
                 break
             lower = self._try(left, lengths[left], value)
@@ -191,9 +191,8 @@ class _Run:
         ratio = lengths[:, None] * self.step.change[moving] / np.maximum(here, own.zero_belief)
         there, error = nearest_consistent(self.energy.consistent, here * np.exp(ratio), own)
         found = self.energy[moving].value(there)
-        wanted = value[moving] + own.armijo * lengths * self.step.slope[moving]
         rounding = own.rounding * np.maximum(np.abs(value[moving]), 1)
-        lower = (error < own.step_consistent) & (found <= wanted + rounding)
+        lower = (error < own.nearly_consistent) & (found <= value[moving] + rounding)
         self.b[moving[lower]] = there[lower]
         value[moving[lower]] = found[lower]
         return np.asarray(lower)
@@ -220,7 +219,7 @@ class _Run:
         """Leave points to others that go to the same minimum and are lower."""
         own = np.arange(len(self.b))
         self.leader = np.where(self._stuck[self.leader], own, self.leader)
-        curved = self.step.lowest > self._tolerances.together_curvature
+        curved = self.step.lowest > self._tolerances.zero_curvature
         near = (self.step.residual < self._tolerances.far) & curved & ~self._stuck
         rows = np.flatnonzero(near & (self.leader == own))
         rows = rows[np.lexsort((self.value[rows], ~self.settled[rows], self._problem[rows]))]

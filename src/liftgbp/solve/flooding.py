@@ -120,7 +120,7 @@ class Flooding:
     def _digits_suffice(self, plan: Plan) -> bool:
         """Whether messages times their exponents still have the digits that matter."""
         largest = float(np.abs(plan.exponents.values).max(initial=0.0))
-        return bool(largest * np.finfo(float).eps <= self.tolerances.largest_rounding)
+        return bool(largest * np.finfo(float).eps <= self.tolerances.acceptable)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -278,12 +278,12 @@ class _Flood:
         that excuses the regions which have them, and no others.
         """
         small = self.residual <= tol
-        rounding = self._tolerances.message_rounding
+        rounding = self._tolerances.last_places
         if small.all() or not (self.residual <= rounding * _largest(self._raw)).any():
             return np.asarray(small)
         layout = self._layout
         scales = np.maximum.reduceat(np.abs(self._raw), layout.region_starts, axis=-1)
-        excuse = np.minimum(rounding * scales, self._tolerances.largest_rounding)
+        excuse = np.minimum(rounding * scales, self._tolerances.acceptable)
         allowed = np.maximum(tol, excuse).take(self._region_of, axis=-1)
         parents = layout.sources.take(layout.source_starts)
         along = np.maximum(allowed.take(parents, axis=-1), allowed.take(layout.children, axis=-1))

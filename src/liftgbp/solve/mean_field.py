@@ -21,7 +21,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.plan.plan import Layout, Plan
-from liftgbp.solve.starts import TILT, different, starting_distributions
+from liftgbp.solve.starts import different, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
 
 if TYPE_CHECKING:
@@ -113,13 +113,11 @@ def _start(layout: Layout, tolerances: Tolerances) -> _Start:
 
 
 def _make_start(layout: Layout, tolerances: Tolerances) -> _Start:
-    few = layout.belief_entries <= tolerances.most_tilted_entries
-    tilts = tolerances.product_tilts if few else (TILT,)
     sizes = np.array(layout.atom_ranges)
     first = np.cumsum(sizes) - sizes
     logs = [
         np.concatenate([np.log(distributions[group]) for group in layout.group_of_atom])
-        for distributions in starting_distributions(layout, random=0, seed=0, tilts=tilts)
+        for distributions in starting_distributions(layout, random=0, seed=0)
     ]
     kind = np.repeat(np.arange(len(sizes)), sizes)
     counts = _values_of_entries(layout, first, int(sizes.sum()), tolerances)
@@ -137,7 +135,7 @@ def _values_of_entries(
             columns.append(first[atom] + digits)
     places = np.concatenate(entries), np.concatenate(columns)
     shape = layout.belief_entries, values
-    if math.prod(shape) > tolerances.most_dense_numbers:
+    if math.prod(shape) > tolerances.most_numbers:
         # Importing it takes longer than solving a small model.
         from scipy.sparse import csr_array
 
@@ -169,7 +167,7 @@ class _MeanField:
         bounds = values.max(axis=1)
         followed = np.argsort(-values, axis=1)[:, : self._tolerances.products_followed]
         logs = np.take_along_axis(starts, followed[None], axis=2)
-        for _ in range(self._tolerances.product_rounds):
+        for _ in range(self._tolerances.most_rounds):
             values, slopes = self._evaluate(logs)
             bounds = np.maximum(bounds, values.max(axis=1))
             logs = self._normalised((logs + self._normalised(slopes)) / 2)
@@ -178,7 +176,7 @@ class _MeanField:
     def distinct(self, logs: Floats) -> Iterator[Floats]:
         """For each plan the log beliefs of those of its products that differ, one row each."""
         for own in np.exp(logs).transpose(1, 2, 0):
-            rows = np.array(different(own, by=self._tolerances.products_apart))
+            rows = np.array(different(own, by=self._tolerances.far))
             yield np.asarray(self._start.counts @ np.log(rows).T).T
 
     def _log_beliefs(self, logs: Floats) -> Floats:
@@ -197,6 +195,6 @@ class _MeanField:
     def _normalised(self, logs: Floats) -> Floats:
         """Logs of unnormalised probabilities as those of distributions, none of them too small."""
         first, kind = self._start.first, self._start.kind
-        least = self._tolerances.rarest_log
+        least = math.log(self._tolerances.zero_belief)
         logs = np.maximum(logs - np.maximum.reduceat(logs, first)[kind], least)
         return np.asarray(logs - np.log(np.add.reduceat(np.exp(logs), first))[kind])

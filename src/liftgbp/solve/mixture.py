@@ -117,7 +117,8 @@ def _distinct(ends: list[End], tolerances: Tolerances) -> list[End]:
 
     def best_first(end: End) -> tuple[bool, float, int, float]:
         zeros = int((end.outer <= tolerances.zero_belief).sum())
-        return not end.settled, round(end.value, 12), zeros, -float(end.step.lowest)
+        value = round(end.value / tolerances.bound_slack)
+        return not end.settled, value, zeros, -float(end.step.lowest)
 
     kept: list[End] = []
     for end in sorted(ends, key=best_first):
@@ -194,13 +195,13 @@ def _is_rough(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> 
     """Whether rounding would show in the marginals, in log Z or in the share of a point."""
 
     def may_count(one: End) -> bool:
-        return not one.unsettled and bool(one.step.lowest >= -tolerances.curvature_rounding)
+        return not one.unsettled and bool(one.step.lowest >= -tolerances.zero_curvature)
 
     if not may_count(end):
         return False
     alone = sum(map(may_count, ends)) == 1
     log_z = plan.log_offset - end.value * float(end.scale)
-    is_flat = tolerances.settled_rounding > tolerances.belief_accuracy * end.step.flattest
+    is_flat = tolerances.last_places > tolerances.belief_accuracy * end.step.flattest
     return bool(is_flat) or needs_digits(plan, log_z, tolerances, alone=alone)
 
 
@@ -243,7 +244,7 @@ def _located(
     residual = float(end.step.residual)
     free_energy, entropy = Decimal(end.value) * end.scale, None
     precise = is_comparable(plan, tolerances)
-    if closer is not None and closer.polished.residual <= tolerances.polished:
+    if closer is not None and closer.polished.residual <= tolerances.acceptable:
         # What polishing moves may be more than what decides between minimum and saddle.
         outer, residual = closer.polished.outer, closer.polished.residual
         free_energy, entropy = closer.polished.free_energy, float(closer.polished.entropy)
@@ -339,7 +340,7 @@ def _has_unsettled_rival(
         if end.settled or not at_rest or abs(log_z - best) > tolerances.rival_log_z:
             continue
         beliefs = end.beliefs
-        same = tolerances.rival_apart * beliefs.max(initial=0.0)
+        same = tolerances.far * beliefs.max(initial=0.0)
         near = (np.abs(np.exp(p.log_beliefs) - beliefs).max(initial=0.0) < same for p in minima)
         if not any(near) and is_possible(plan, beliefs, tolerances):
             return True

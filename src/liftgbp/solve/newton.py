@@ -206,7 +206,7 @@ class Projection:
     def __init__(
         self, consistent: Polytope, b: Floats, root: Floats, tolerances: Tolerances
     ) -> None:
-        self._ridge = tolerances.ridge
+        self._ridge = tolerances.zero_curvature
         self._chosen = _enough(consistent, b, tolerances)
         matrix = consistent.matrix if self._chosen is None else consistent.matrix[self._chosen]
         self._equations = matrix * root[:, None, :]
@@ -250,7 +250,7 @@ def _inverse(gram: Floats, least: float) -> Floats:
 
 
 def nearest_consistent(
-    consistent: Polytope, beliefs: Floats, tolerances: Tolerances, rounds: int | None = None
+    consistent: Polytope, beliefs: Floats, tolerances: Tolerances
 ) -> tuple[Floats, Floats]:
     """The consistent beliefs (S, D) of least relative entropy to given ones, and the error left.
 
@@ -261,19 +261,20 @@ def nearest_consistent(
     miss = consistent.right_side - b @ matrix.T
     error = np.abs(miss).max(axis=1, initial=0.0)
     left = np.flatnonzero(error > tolerances.consistent)
-    most = tolerances.retraction_rounds if rounds is None else rounds
-    for rounds_left in range(most, 0, -1):
+    for rounds_left in range(tolerances.most_rounds, 0, -1):
         left = left[error[left] < math.exp(rounds_left - tolerances.last_rounds)]
         if not len(left):
             break
         before = error[left]
         enough = _enough(consistent, b[left], tolerances)
-        change = consistent.gram.solve(b[left], miss[left], tolerances.ridge, enough) @ matrix
-        # A long step would overshoot on the exponential scale.
-        stride = tolerances.retraction_stride
-        log_b[left] += change * (stride / np.abs(change).max(axis=1, initial=stride))[:, None]
-        b[left] = np.where(beliefs[left] > tolerances.zero_belief, np.exp(log_b[left]), 0.0)
-        miss[left] = consistent.right_side - b[left] @ matrix.T
+        change = (
+            consistent.gram.solve(b[left], miss[left], tolerances.zero_curvature, enough) @ matrix
+        )
+        log_b[left] += change
+        # Steps that are far too long leave the range of floats, and their points are given up.
+        with np.errstate(over="ignore", invalid="ignore"):
+            b[left] = np.where(beliefs[left] > tolerances.zero_belief, np.exp(log_b[left]), 0.0)
+            miss[left] = consistent.right_side - b[left] @ matrix.T
         error[left] = np.abs(miss[left]).max(axis=1, initial=0.0)
         at_rounding = (error[left] < tolerances.nearly_consistent) & (error[left] > before / 2)
         left = left[(error[left] > tolerances.consistent) & ~at_rounding]

@@ -54,7 +54,7 @@ def polish(
     for part in consistent.batches(rows, tolerances.most_numbers):
         energy = Energy([plan for plan, _ in part], consistent, tolerances)
         points = [_DecimalPoint(plan, consistent, own, tolerances) for plan, own in part]
-        for _ in range(tolerances.polish_rounds):
+        for _ in range(tolerances.most_rounds):
             moving = [k for k, point in enumerate(points) if not point.finished]
             if not moving:
                 break
@@ -129,14 +129,14 @@ class _DecimalPoint:
         with localcontext(self._context):
             self._multipliers = self._multipliers - _decimals(across)
             self.finished = self._is_finished()
-            if self._moved[-1] < self._tolerances.largest_correction:
+            if self._moved[-1] < self._tolerances.far:
                 self._b = self._b + _decimals(change)
 
     def _is_finished(self) -> bool:
         own, moved = self._tolerances, self._moved[-1]
         late = len(self._moved) > FIRST_ROUNDS
-        settled = moved == 0 or (late and moved < own.polish_settled)
-        return settled or not moved < own.largest_correction
+        settled = moved == 0 or (late and moved < own.rounding)
+        return settled or not moved < own.far
 
     def result(self) -> Polished:
         """Where the point has come to."""
@@ -287,7 +287,7 @@ def exact_logs_z(
             outer = [np.exp(solutions[k].log_beliefs[consistent.outer]) for k in rough]
             found = polish([plans[k] for k in rough], consistent, outer, tolerances)
             for k, polished in zip(rough, found, strict=True):
-                if polished.residual <= tolerances.polished:
+                if polished.residual <= tolerances.acceptable:
                     result[k] = LogZ(-polished.free_energy)
         return result
 

@@ -21,77 +21,53 @@ class Tolerances:
     """What rounding does to a sum, in proportion to its largest terms: some fifty units of the last
     place. Free energies that differ by less are equal, and gradients decide."""
 
-    message_rounding: float = 8 * 2.0**-52
-    """What rounding does to the log beliefs of flooding, in proportion: eight units of the last
-    place. Without it flooding over 1e6 people or more never ends (weak FS)."""
+    last_places: float = 8 * 2.0**-52
+    """What rounding does to a log belief or a slope, in proportion: eight units of the last place.
+    No residual falls further: without it flooding over 1e6 people never ends (TR). Divided by the
+    smallest curvature it is how far rounding moves a point along a flat direction, so no point
+    settles better than that (CH at 1e6 people)."""
 
     zero_belief: float = 1e-60
-    """A belief below this is zero, and the point lies on the boundary. Far below what matters, far
-    above the smallest double, so that ratios of beliefs stay finite (FS at 1e9 people)."""
+    """A belief or a probability below this is zero, and the point lies on the boundary. Far below
+    what matters, far above the smallest double, so that ratios stay finite (FS at 1e9 people)."""
 
     zero_curvature: float = 1e-13
-    """A curvature below this cannot be told from zero: they are sums of numbers around one."""
-
-    curvature_rounding: float = 1e-12
-    """A point is a saddle if its smallest curvature is below minus this."""
-
-    polished_curvature_rounding: float = 1e-14
-    """The same once the point has been polished in decimals: FS with weight 6/N has a saddle with
-    such a curvature at 1e12 people."""
-
-    settled_rounding: float = 2e-15
-    """The rounding of the gradient. Divided by the smallest curvature it is how far rounding moves
-    a point along a flat direction; no point settles better than that (CH at 1e6 people)."""
+    """An eigenvalue below this cannot be told from zero: they are those of matrices with ones in
+    the diagonal. With ten times as much, movies over objects:2 at 1e6 has a minimum that is not
+    the lowest as its answer."""
 
     # --- consistent beliefs
 
     consistent: float = 1e-15
-    """Beliefs are consistent once no equation between them is off by more than this."""
+    """Beliefs are consistent once no equation between them is off by more than this: a few units of
+    the last place. Ten times as much shows in the eighth digit of probabilities (celebrity over
+    objects:2 at 1e4)."""
 
-    nearly_consistent: float = 1e-13
-    """Rounding may allow no more than this; then beliefs are consistent once the error no longer
-    halves. It saves a tenth of the time of all models."""
+    nearly_consistent: float = 1e-9
+    """Beliefs with a larger error are of no use: hard formulas rule a start out, or a step went too
+    far, so that F is not comparable (FS at 200 people). Below it, they are consistent once the
+    error no longer halves, as rounding allows no more: it saves a tenth of the time."""
 
-    step_consistent: float = 1e-12
-    """A step is refused if its end is less consistent than this: F is not comparable there."""
-
-    start_consistent: float = 1e-9
-    """A start is dropped if no consistent beliefs were found near it: hard formulas rule it out."""
-
-    retraction_rounds: int = 12
-    """The most Newton rounds that bring a step back to consistent beliefs; most need three."""
+    most_rounds: int = 12
+    """The most rounds of everything that needs a few: Newton rounds to consistent beliefs, halvings
+    of a step, corrections in decimals, improvements of a product. Most need three. With six, FS
+    with weight 0.5 over objects:3 at 200 people has no answer; with twenty, models take longer."""
 
     last_rounds: float = 3.5
-    """Rounds that are needed once no belief is far too large. Before that, each round makes such
-    beliefs smaller by a factor of e only, so some points are known to take too long and are given
-    up. It saves a tenth of the time of TR."""
-
-    start_rounds: int = 100
-    """The same for starts, which may be far from consistent."""
-
-    retraction_stride: float = 5.0
-    """The largest change of the log of a belief in such a round; longer ones overshoot."""
-
-    ridge: float = 1e-13
-    """Added to the unit diagonal of the normal equations, so that equations which follow from
-    others do no harm. As large as their rounding."""
+    """Newton rounds that are needed once no belief is far too large. Before that, each round makes
+    such beliefs smaller by a factor of e only, so some points are known to take too long and are
+    given up. It saves a tenth of the time of TR."""
 
     decomposed_equations: int = 64
     """At most this many equations are decomposed, which finds exactly those that follow from
-    others (celebrity and married at 1e9 people); more are solved with the ridge, which takes a
-    fraction of the time."""
+    others (celebrity and married at 1e9 people). More are solved with `zero_curvature` added to
+    their diagonal, which takes a fraction of the time."""
 
     # --- the loop of descent
 
     flooded_start: int = 60
     """Iterations of flooding that lead to one more start. It finds minima that no tilted start
     leads to (movies over objects:2 at 1e6)."""
-
-    halvings: int = 12
-    """How often a step is halved before its point is stuck."""
-
-    armijo: float = 1e-4
-    """The part of the predicted decrease that a step must achieve: the textbook value."""
 
     longest_step: float = 100.0
     """The largest change of the log of a belief in one step; longer ones lose the way (TR at 1e6
@@ -102,8 +78,11 @@ class Tolerances:
     have failed mostly fail again (CH at 20 people and at 1e4)."""
 
     far: float = 0.1
-    """A point is far from the end while a step would change a belief by more than this, in
-    proportion."""
+    """Beliefs that differ by more than this, in proportion, are far apart. A point that a step
+    would take that far is far from the end, and no start for a neighbouring problem; a correction
+    in decimals that large says that there was no stationary point; an unsettled point that far from
+    all minima is on its way to none of them (FS at 100 people); products of independent atoms that
+    are nearer lead to the same minimum."""
 
     patience: int = 8
     """All starts must settle within this many times the iterations of the first one that does:
@@ -120,23 +99,19 @@ class Tolerances:
     """Points whose next steps lead this near to each other, in proportion, are on the way to the
     same minimum, and one of them is followed: it halves the time of thirty rules."""
 
-    together_curvature: float = 1e-8
-    """Only where all curvatures exceed this: on flatter ground rounding decides where steps go."""
-
     acceptable: float = 1e-6
-    """A point that cannot be improved further is settled if a step would change no belief by more
-    than this, in proportion: rounding of tiny beliefs stops celebrity over 1e9 people at 1e-8."""
-
-    worth_following: float = 0.1
-    """Points of a neighbouring problem are starts if a step there would have changed no belief by
-    more than this, in proportion."""
+    """Beliefs that are known to this, in proportion, are good enough where rounding allows no more:
+    a point that cannot be improved further is settled if a step would change them by less (tiny
+    beliefs stop celebrity over 1e9 people at 1e-8); log beliefs of flooding are worth nothing if
+    their rounding is larger (FS at 1e10 people); and margins of counts are known no better."""
 
     # --- telling points apart
 
     same: float = 1e-4
     """Points whose beliefs differ by less are one point. Where hard parfactors over-count, a second
     stationary point may lie 3e-5 beside a minimum, with tiny beliefs instead of small ones; mixing
-    both would count one world twice."""
+    both would count one world twice. Flooding has led to a stationary point if a Newton step
+    changes beliefs by less: rounding makes it 1e-5 at 1e9 people (TR with weight 1.4/N)."""
 
     unsettled_same: float = 10.0
     """A point that has not settled is known no better than this many of its last steps (married
@@ -144,7 +119,8 @@ class Tolerances:
 
     inwards: float = 1e-9
     """How far inside the boundary its slope is measured, as a part of the way to another point. If
-    F still falls there, beliefs are zero that should exceed this."""
+    F still falls there, beliefs are zero that should exceed this. Beliefs of CH at 1e6 people are
+    smaller than 1e-6, and its minimum is lost if the slope is measured there."""
 
     level: float = 1e-9
     """Points of a flat valley have the same log Z up to this, in proportion: `p(x) <=> p(y).`"""
@@ -153,15 +129,11 @@ class Tolerances:
 
     rival_at_rest: float = 1e-3
     """An unsettled point is at rest if a step would lower F by less than this; others are still
-    on their way to some minimum."""
+    on their way to some minimum (`parfactor s(Anna,b), s(z,a)` with zeros in its table)."""
 
     rival_log_z: float = 1.0
     """It weighs as much as the best point if their log Z differ by less than this. FS over
     objects:3 at 80 people has two worlds, one of which does not settle: the other is no answer."""
-
-    rival_apart: float = 0.1
-    """It is a point of its own if some belief differs by more than this, in proportion to the
-    largest: otherwise it is on its way to a known minimum (FS at 100 people)."""
 
     # --- decimals
 
@@ -181,88 +153,51 @@ class Tolerances:
     """Or if it could change a belief by more than this, since the point is flat (weak FS)."""
 
     guard_digits: int = 25
-    """Digits beyond those of the counts."""
-
-    polish_rounds: int = 15
-    """The most corrections of a point."""
-
-    polish_settled: float = 1e-15
-    """A point is polished once a correction changes no belief by more, in proportion."""
-
-    polished: float = 1e-9
-    """And polishing worked if the last correction was below this."""
-
-    largest_correction: float = 0.5
-    """A relative change of a belief beyond this is no correction: the point was not stationary."""
+    """Digits beyond those of the counts: sixteen for doubles, and nine for the tiny differences
+    that shares depend on."""
 
     # --- the verdict
-
-    entropy_slack: float = 1e-12
-    """Entropies are compared with their bounds up to this, in proportion."""
 
     noise_forgiven: float = 1e-3
     """An entropy that is out of bounds by no more than the rounding of beliefs explains is
     possible, if that rounding is below this part of the bound (married over bethe at 1e4)."""
 
-    count_slack: float = 1e-7
-    """Margins of counts are known no better, in proportion."""
-
-    rarest_value: float = 1e-150
-    """Values that are rarer exclude nothing that could be computed."""
-
-    bound_slack: float = 1e-11
-    """log Z is compared with its lower bound up to this, in proportion; and up to `level`."""
-
-    stationary: float = 1e-5
-    """Flooding has led to a stationary point if a Newton step changes no belief by more."""
+    bound_slack: float = 1e-12
+    """Entropies and log Z are compared with their bounds up to this, in proportion: a hundred times
+    what rounding does to a sum. Log Z also up to `level`. Of points whose F differs by less, one
+    without zeros is preferred."""
 
     # --- flooding
 
     flooding_acceptable: float = 1e-8
-    """A run that uses up its iterations with a residual below this has converged, only slowly."""
-
-    largest_rounding: float = 1e-6
-    """Log beliefs whose rounding is larger are worth nothing: exponents above some 5e9."""
+    """A run that uses up its iterations with a residual below this has converged, only slowly (TR
+    at 5 people)."""
 
     diverged: float = 10.0
-    """A run has diverged if its residual exceeds the first ones by this factor."""
+    """A run has diverged if its residual exceeds the first ones by this factor; below, it may swing
+    without end (CH with weight 0.5 at 5 people, adaptive)."""
 
     # --- independent atoms
 
-    product_tilts: tuple[float, ...] = (0.7, 0.9, 0.97, 0.99)
-    """How far atoms are tilted towards a value in the search for the best independent atoms: movies
-    with `likes` at 0.03 needs the last ones."""
-
-    most_tilted_entries: int = 10**5
-    """Layouts with more belief entries are searched with one tilt only."""
-
-    products_followed: int = 4
-    """How many of the best products are improved: with one, movies over objects:2 has an answer
-    below the bound that is trusted."""
-
-    product_rounds: int = 10
-    """And in how many rounds, each of which halves the distance to the end."""
-
-    products_apart: float = 0.05
-    """Products whose probabilities differ by less are on their way to the same one."""
-
-    rarest_log: float = -200.0
-    """The log of the smallest probability of a value in a product."""
+    products_followed: int = 2
+    """How many of the best products of independent atoms are improved. With one, FS over objects:4
+    at 100 people loses one of its two minima; with four, starts that settle early end the search
+    for the minimum of movies over objects:2 at 100."""
 
     most_product_entries: int = 10**6
-    """Layouts with more belief entries have no bound by independent atoms."""
-
-    most_dense_numbers: int = 4 * 10**6
-    """Larger tables of which entry has which value are sparse."""
+    """Layouts with more belief entries have no bound by independent atoms: arrays of all products
+    would take hundreds of megabytes."""
 
     # --- sizes
 
     most_unknowns: int = 20_000
-    """Hessians are formed for at most this many belief entries."""
+    """Hessians are formed for at most this many belief entries: with the equations below, arrays of
+    320 MB."""
 
     most_equations: int = 2_000
     """And for at most this many message entries and inner entries: dense matrices of that size
     take 32 MB each."""
 
     most_numbers: int = 10**7
-    """The size of the largest array of a batch; larger batches are processed in parts."""
+    """The size of the largest array of a batch; larger batches are processed in parts. 80 MB
+    each; larger tables of which entry has which value are sparse."""

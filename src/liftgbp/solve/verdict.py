@@ -163,7 +163,7 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
     slack = 0.0
     if math.isfinite(own.log_z_bound):
         slack = tolerances.bound_slack * abs(own.log_z_bound) + tolerances.level
-    crowded = limits.count_margin < -tolerances.count_slack
+    crowded = limits.count_margin < -tolerances.acceptable
     implausible = limits.entropy_flaw
     if crowded and not implausible:
         implausible = "atoms exclude each other more than their number allows"
@@ -212,7 +212,7 @@ def steps_at(
         for part in consistent.batches(np.arange(len(plans)).tolist(), tolerances.most_numbers):
             rows = beliefs[part][:, consistent.outer]
             outer, error = nearest_consistent(consistent, rows, tolerances)
-            near = np.asarray(error <= tolerances.start_consistent)
+            near = np.asarray(error <= tolerances.nearly_consistent)
             # Rows that are not consistent are stepped from a row of ones, and left out.
             outer = np.where(near[:, None], outer, 1.0)
             energy = Energy([plans[k] for k in part], consistent, tolerances)
@@ -224,7 +224,7 @@ def steps_at(
 def _checked(step: Step, near: bool, tolerances: Tolerances) -> tuple[Step | None, str]:
     if not near:
         return None, "no consistent beliefs are near"
-    if not step.residual <= tolerances.stationary:
+    if not step.residual <= tolerances.same:
         return step, f"the free energy still falls: a step changes a belief by {step.residual:.1e}"
     return step, ""
 
@@ -238,10 +238,7 @@ def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Ki
         return Kind.UNKNOWN, own.unsettled
     if own.step is None:
         return Kind.UNCHECKED, "the Hessian of the free energy is too large"
-    rounding = tolerances.curvature_rounding
-    if own.entropy is not None:
-        rounding = tolerances.polished_curvature_rounding
-    if own.step.lowest < -rounding:
+    if own.step.lowest < -tolerances.zero_curvature:
         return Kind.SADDLE, ""
     return Kind.BOUNDARY if on_boundary else Kind.MINIMUM, ""
 
