@@ -10,20 +10,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import product
 
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.counting.peaks import Weighed
-from liftgbp.counting.points import Base, CountedModel
+from liftgbp.counting.points import Base
 from liftgbp.counting.space import Counts
 from liftgbp.query import Answers, ClassReader, PreparedLifted, Result
 from liftgbp.query.lookup import joint_table
 from liftgbp.shatter.assignments import falling
-from liftgbp.shatter.counted import Cell
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
+from liftgbp.shatter.splitting import Cell, SplitShattering
 from liftgbp.signature import objects_of
 from liftgbp.solve import Point, Remedy, Status, Verdict
 
@@ -110,8 +108,8 @@ class SummedAnswers(Answers):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _Group:
-    """The points that share a layout, with their shares and their beliefs in rows."""
+class Part:
+    """Counts that share a layout, with their shares and their beliefs in rows."""
 
     base: Base
     counts: tuple[Counts, ...]
@@ -124,13 +122,13 @@ class MixedReader(ClassReader):
     """Reads all visited counts at once; `prepared` is the model at the most likely counts."""
 
     prepared: PreparedLifted
-    counted: CountedModel
-    weighed: Weighed
+    split: SplitShattering
+    parts: tuple[Part, ...]
 
     @property
     def normal(self) -> NormalModel:
         """The normal form before counts split its classes."""
-        return self.counted.counted.base
+        return self.split.base
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms: the mean over counts, and over where objects lie."""
@@ -138,38 +136,38 @@ class MixedReader(ClassReader):
         table = np.zeros([self.normal.ranges[predicate] for predicate, _ in atoms])
         for choice in product(*(self._cells(cls) for cls, _ in objects)):
             cells = dict(zip(objects, choice, strict=True))
-            for group in self._groups:
-                if all(cell in group.base.class_of for cell in choice):
-                    table += self._part(atoms, cells, group)
+            for part in self.parts:
+                if all(cell in part.base.class_of for cell in choice):
+                    table += self._of_part(atoms, cells, part)
         return table
 
     def _cells(self, cls: int) -> list[Cell]:
-        split = next((s for s in self.counted.counted.splits if s.cls == cls), None)
+        split = next((s for s in self.split.splits if s.cls == cls), None)
         return [(cls, k) for k in range(1 if split is None else len(split.cells))]
 
-    def _part(self, atoms: Sequence[ObjAtom], cells: Mapping[Obj, Cell], group: _Group) -> Floats:
+    def _of_part(self, atoms: Sequence[ObjAtom], cells: Mapping[Obj, Cell], part: Part) -> Floats:
         """What the points of one layout contribute where the objects lie in these cells."""
-        ways = np.array([self._proportion(Counter(cells.values()), c) for c in group.counts])
-        shares = group.shares * ways
+        ways = np.array([self._proportion(Counter(cells.values()), c) for c in part.counts])
+        shares = part.shares * ways
         total = float(shares.sum())
         if not total:
             return np.zeros(())
         used: Counter[int] = Counter()
         placed: dict[Obj, Obj] = {}
         for obj, cell in cells.items():
-            cls = group.base.class_of[cell]
+            cls = part.base.class_of[cell]
             placed[obj] = (cls, used[cls])
             used[cls] += 1
         moved = [(p, tuple(placed[obj] for obj in args)) for p, args in atoms]
-        mixed = shares @ group.beliefs
-        base = group.base.prepared
+        mixed = shares @ part.beliefs
+        base = part.base.prepared
         table = joint_table(moved, base.graph, base.plan.layout, mixed[None] / total)
         return np.asarray(total * table[0])
 
     def _proportion(self, chosen: Counter[Cell], counts: Counts) -> float:
         """How likely objects chosen at random from their classes lie in these cells."""
         start, ways, all_ways = 0, 1, 1
-        for split in self.counted.counted.splits:
+        for split in self.split.splits:
             together = 0
             for k in range(len(split.cells)):
                 number = chosen[split.cls, k]
@@ -178,18 +176,3 @@ class MixedReader(ClassReader):
             all_ways *= falling(split.size, together)
             start += len(split.cells)
         return ways / all_ways
-
-    @cached_property
-    def _groups(self) -> tuple[_Group, ...]:
-        members: dict[int, list[Counts]] = {}
-        for counts in self.weighed.shares:
-            members.setdefault(id(self.counted.solved[counts].base), []).append(counts)
-        return tuple(
-            _Group(
-                self.counted.solved[own[0]].base,
-                tuple(own),
-                np.array([self.weighed.shares[counts] for counts in own]),
-                np.exp([self.counted.solved[counts].solution.log_beliefs for counts in own]),
-            )
-            for own in members.values()
-        )

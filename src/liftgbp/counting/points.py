@@ -14,8 +14,8 @@ from liftgbp.errors import ContradictionError
 from liftgbp.query import PreparedLifted
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.series import SharedPlans, by_layout, solve_series
-from liftgbp.shatter import CountedShattering
-from liftgbp.shatter.counted import Cell
+from liftgbp.shatter import SplitShattering
+from liftgbp.shatter.splitting import Cell
 from liftgbp.solve import (
     Solution,
     Solver,
@@ -76,9 +76,9 @@ class SolvedPoint:
 class CountedModel:
     """A model at all counts of some predicates, solved where it is asked for."""
 
-    def __init__(self, counted: CountedShattering, regions: str, solver: Solver) -> None:
-        self.counted = counted
-        self.space = Space(tuple(Block(s.size, len(s.cells)) for s in counted.splits))
+    def __init__(self, split: SplitShattering, regions: str, solver: Solver) -> None:
+        self.split = split
+        self.space = Space(tuple(Block(s.size, len(s.cells)) for s in split.splits))
         self.solved: dict[Counts, SolvedPoint] = {}
         self._plans = SharedPlans(regions)
         self._solver = with_tolerances(solver, log_z_accuracy=ACCURACY, compared=True)
@@ -114,15 +114,15 @@ class CountedModel:
 
     def at(self, point: Counts) -> Base:
         """The model at some counts, prepared."""
-        counted = self.counted.at(point)
-        return Base(self._plans.prepare(counted.normal), counted.class_of)
+        own = self.split.at(point)
+        return Base(self._plans.prepare(own.normal), own.class_of)
 
     def words(self, point: Counts) -> str:
         """Counts as a person would say them, such as `smokes: 3`."""
-        base = self.counted.base
+        base = self.split.base
         left = iter(point)
         words = []
-        for split in self.counted.splits:
+        for split in self.split.splits:
             own = base.classes[split.cls]
             where = own.constant or ", ".join(fact.replace("{}", "x") for fact in own.facts)
             for cell in split.cells:

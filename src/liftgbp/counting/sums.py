@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from liftgbp.counting.mixed_reader import CountSum, MixedReader, SummedAnswers
+import numpy as np
+
+from liftgbp.counting.mixed_reader import CountSum, MixedReader, Part, SummedAnswers
 from liftgbp.counting.peaks import Weighed, weigh
 from liftgbp.counting.points import CountedModel, SolvedPoint
 from liftgbp.counting.space import Counts
@@ -28,10 +30,11 @@ from liftgbp.query import Answers, PreparedLifted
 from liftgbp.regions import build_regions
 from liftgbp.shatter import (
     TABLE_CAP,
-    CountedShattering,
     NormalModel,
     Shattering,
+    SplitShattering,
     object_classes,
+    splits_by_value,
 )
 from liftgbp.solve import Remedy, Solver, SolverChoice, Status, as_solver
 
@@ -99,10 +102,10 @@ class _Summer:
         """The answers summed over the counts of these predicates."""
         for name in names:
             _check(self._shattering.model, name)
-        counted = CountedShattering(self._shattering, tuple(names))
+        split = SplitShattering(self._shattering, splits_by_value(self._shattering, names))
         for name in names:
-            self._check_unobserved(counted, name)
-        model = CountedModel(counted, self._regions, self._solver)
+            self._check_unobserved(split, name)
+        model = CountedModel(split, self._regions, self._solver)
 
         def exponents(points: Sequence[Counts]) -> list[Decimal]:
             self._progress(
@@ -118,9 +121,9 @@ class _Summer:
             raise model.impossible or ContradictionError("no count was found that is possible")
         return _answers(names, model, weighed)
 
-    def _check_unobserved(self, counted: CountedShattering, name: str) -> None:
+    def _check_unobserved(self, split: SplitShattering, name: str) -> None:
         number = list(self._shattering.model.predicates).index(name)
-        if not any(p == number for split in counted.splits for p, _ in split.cells[0]):
+        if not any(p == number for own in split.splits for p, _ in own.cells[0]):
             raise InputError(
                 f"all atoms of {name} are observed, so their count is known; sum over another "
                 "predicate, or leave sum_over out"
@@ -232,7 +235,25 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Sum
         flaw="" if worst is None else _flaw(model, worst, untrusted),
         remedies=REMEDIES,
     )
-    return SummedAnswers(MixedReader(model.at(best).prepared, model, weighed), result, 0.0)
+    return SummedAnswers(
+        MixedReader(model.at(best).prepared, model.split, _parts(model, weighed)), result, 0.0
+    )
+
+
+def _parts(model: CountedModel, weighed: Weighed) -> tuple[Part, ...]:
+    """The visited counts, those with one layout together."""
+    members: dict[int, list[Counts]] = {}
+    for counts in weighed.shares:
+        members.setdefault(id(model.solved[counts].base), []).append(counts)
+    return tuple(
+        Part(
+            model.solved[own[0]].base,
+            tuple(own),
+            np.array([weighed.shares[counts] for counts in own]),
+            np.exp([model.solved[counts].solution.log_beliefs for counts in own]),
+        )
+        for own in members.values()
+    )
 
 
 def _status(solved: SolvedPoint) -> Status:

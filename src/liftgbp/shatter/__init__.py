@@ -4,21 +4,23 @@ Knows constraints, equalities and classes; knows nothing of clusters and message
 """
 
 from liftgbp.shatter.classes import ObjectClasses, object_classes
-from liftgbp.shatter.counted import CountedNormal, CountedShattering
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjectClass
 from liftgbp.shatter.shattering import TABLE_CAP, Shattering, resize, shatter
+from liftgbp.shatter.splitting import Split, SplitNormal, SplitShattering, splits_by_value
 
 __all__ = [
     "TABLE_CAP",
-    "CountedNormal",
-    "CountedShattering",
     "NormalModel",
     "NormalParfactor",
     "Obj",
     "ObjectClass",
     "ObjectClasses",
     "Shattering",
+    "Split",
+    "SplitNormal",
+    "SplitShattering",
     "object_classes",
     "resize",
     "shatter",
+    "splits_by_value",
 ]

@@ -1,4 +1,9 @@
-"""Normal forms with a given number of objects in each class that have a property."""
+"""Normal forms whose classes are split: by a property that objects have or lack, or into blocks.
+
+The cells of a class may differ in what is known about their objects, which a sum over counts makes
+evidence. Cells about whose objects the same is known are blocks: their objects differ only in how
+they turn out to behave.
+"""
 
 from __future__ import annotations
 
@@ -25,59 +30,70 @@ from liftgbp.shatter.shattering import Shattering
 Cell: TypeAlias = tuple[int, int]
 """A part of a class: (class before splitting, number of the part)."""
 
+Values: TypeAlias = tuple[tuple[int, int], ...]
+"""The values of some unary predicates (by number), which all objects of a cell have."""
+
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A class that is split by the values of Boolean predicates which are not observed there.
-
-    `cells` has the values of these predicates (by number), for each part.
-    """
+    """A class that is split into cells, each with what is known about its objects."""
 
     cls: int
     size: int
-    cells: tuple[tuple[tuple[int, int], ...], ...]
+    cells: tuple[Values, ...]
+
+    @property
+    def groups(self) -> list[list[int]]:
+        """The cells about which the same is known, by number."""
+        found: dict[Values, list[int]] = {}
+        for number, values in enumerate(self.cells):
+            found.setdefault(values, []).append(number)
+        return list(found.values())
 
 
 @dataclass(frozen=True)
-class CountedNormal:
-    """A normal form over split classes, and the class that each non-empty part became."""
+class SplitNormal:
+    """A normal form over split classes, and the class that each non-empty cell became."""
 
     normal: NormalModel
     class_of: dict[Cell, int]
 
 
-class CountedShattering:
-    """Splits the classes of a shattering by how many objects have some unary predicates."""
+def splits_by_value(shattering: Shattering, predicates: Sequence[str]) -> tuple[Split, ...]:
+    """The classes that unary Boolean predicates split, where these are not observed."""
+    names = list(shattering.model.predicates)
+    numbers = [names.index(name) for name in predicates]
+    declared = list(shattering.model.predicates.values())
 
-    def __init__(self, shattering: Shattering, predicates: Sequence[str]) -> None:
-        self._shattering = shattering
-        number = {name: k for k, name in enumerate(shattering.model.predicates)}
-        self.predicates = tuple(number[name] for name in predicates)
-        self.splits = tuple(
-            Split(cls, own.size, cells)
-            for cls, own in enumerate(shattering.classes)
-            if len(cells := self._cells_of(cls, own)) > 1
-        )
-
-    @cached_property
-    def base(self) -> NormalModel:
-        """The normal form without splitting."""
-        return self._shattering.normal()
-
-    def _cells_of(self, cls: int, own: ObjectClass) -> tuple[tuple[tuple[int, int], ...], ...]:
-        declared = list(self._shattering.model.predicates.values())
+    def cells(cls: int, own: ObjectClass) -> tuple[Values, ...]:
         unobserved = [
             p
-            for p in self.predicates
+            for p in numbers
             if declared[p].sorts == (own.sort,)
-            and self._shattering.observations.value((p, ((cls, 0),))) is None
+            and shattering.observations.value((p, ((cls, 0),))) is None
         ]
         values = product(*([1, 0] for _ in unobserved))
         return tuple(tuple(zip(unobserved, own_values, strict=True)) for own_values in values)
 
-    def at(self, counts: Sequence[int]) -> CountedNormal:
+    found = [Split(k, own.size, cells(k, own)) for k, own in enumerate(shattering.classes)]
+    return tuple(split for split in found if len(split.cells) > 1)
+
+
+class SplitShattering:
+    """A shattering whose classes are split into cells of any sizes."""
+
+    def __init__(self, shattering: Shattering, splits: Sequence[Split]) -> None:
+        self.shattering = shattering
+        self.splits = tuple(splits)
+
+    @cached_property
+    def base(self) -> NormalModel:
+        """The normal form without splitting."""
+        return self.shattering.normal()
+
+    def at(self, counts: Sequence[int]) -> SplitNormal:
         """The normal form with these numbers of objects in the cells of all splits, one by one."""
-        return _Counted(self._shattering, self.splits, counts).normal
+        return _Counted(self.shattering, self.splits, counts).normal
 
 
 class _Counted:
@@ -92,23 +108,27 @@ class _Counted:
         self._values: dict[ObjAtom, int] = {}
         left = iter(counts)
         for cls, own in enumerate(shattering.classes):
-            split = self._splits.get(cls)
-            sizes = [own.size] if split is None else [next(left) for _ in split.cells]
+            split = self._splits.get(cls, Split(cls, own.size, ((),)))
+            sizes = [own.size] if cls not in self._splits else [next(left) for _ in split.cells]
             self._cells[cls] = [(cls, k) for k, size in enumerate(sizes) if size]
+            blocks = {k: group.index(k) for group in split.groups if len(group) > 1 for k in group}
             for cell in self._cells[cls]:
-                self._add(own, cell, sizes[cell[1]], () if split is None else split.cells[cell[1]])
+                number = cell[1]
+                self._add(own, cell, sizes[number], split.cells[number], blocks.get(number))
         # Counts do not say which objects are where, so there is no class index.
-        self.normal = CountedNormal(
+        self.normal = SplitNormal(
             shattering.over(tuple(self._classes), {}, self._observations, self._soft()),
             self._class_of,
         )
 
     def _add(
-        self, own: ObjectClass, cell: Cell, size: int, values: Sequence[tuple[int, int]]
+        self, own: ObjectClass, cell: Cell, size: int, values: Values, block: int | None
     ) -> None:
         number = self._class_of[cell] = len(self._classes)
         names = list(self._shattering.model.predicates)
-        words = tuple(f"{'' if value else '!'}{names[p]}({{}})" for p, value in values)
+        words = [f"{'' if value else '!'}{names[p]}({{}})" for p, value in values]
+        if block is not None:
+            words.append(f"{{}} in block {block + 1}")
         self._classes.append(ObjectClass(own.sort, size, own.constant, (*own.facts, *words)))
         self._values |= {(p, ((number, 0),)): value for p, value in values}
 
