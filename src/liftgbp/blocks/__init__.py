@@ -1,0 +1,9 @@
+"""The blocks room: objects that evidence does not tell apart, and that behave differently.
+
+Knows classes, splits of classes, and the stages from a normal form to answers; knows nothing of how
+a plan is solved.
+"""
+
+from liftgbp.blocks.mixing import with_blocks
+
+__all__ = ["with_blocks"]

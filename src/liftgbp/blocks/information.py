@@ -34,7 +34,7 @@ def log_ways(sizes: Floats) -> Floats:
 
 
 def _log_factorial(numbers: Floats) -> Floats:
-    return np.vectorize(lambda number: math.lgamma(number + 1), otypes=[float])(numbers)
+    return np.array([math.lgamma(number + 1) for number in numbers.ravel()]).reshape(numbers.shape)
 
 
 def uncertainty(sizes: Floats, apart: Floats) -> Floats:

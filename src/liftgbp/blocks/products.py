@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.blocks.ties import Symmetry, Ties
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, NormalParfactor
@@ -28,6 +28,10 @@ HARD = 1e6
 COOLING = 0.7
 """What the temperature of a hot product is multiplied by in each round. Faster cooling misses the
 three layers of the transitive relation over 1e9 objects."""
+
+FIRST_MOVE, LENGTHEN, SHORTEN = 0.5, 1.5, 0.3
+"""The part of the way to where it is pulled that a product goes at first, and what that is
+multiplied by after a round that led uphill and after one that did not."""
 
 RAREST_LOG = -200.0
 """The log of the smallest probability on the way: no value is out of reach."""
@@ -146,6 +150,10 @@ class MeanField:
         energy, _, _ = self._energies(products, self._weights(products.sizes), HARD)
         return energy + self._entropy(products, counts)
 
+    def entropies(self, products: BlockProducts) -> Floats:
+        """The entropies of products, (S)."""
+        return self._entropy(products, self.atom_counts(products.sizes))
+
     def _entropy(self, products: BlockProducts, counts: Sequence[Floats]) -> Floats:
         total = np.zeros(len(products))
         for own, count in zip(products.chances, counts, strict=True):
@@ -173,37 +181,47 @@ class MeanField:
     ) -> BlockProducts:
         """Products after rounds in which each atom gets what is best given all others.
 
-        In each round, all atoms go half of the way. Rows with a `heat` start hot: pulls are divided
-        by a temperature, at first so that none exceeds the heat, which then falls to one. That
+        All atoms move at once, and further in the next round if that led uphill; where it did not,
+        a product stays and tries a shorter move. Rows with a `heat` start hot: energies are divided
+        by a temperature, at first so that no pull exceeds the heat, which then falls to one. That
         takes some rounds more.
         """
-        counts = [
+        counts = self.atom_counts(products.sizes)
+        many = [
             np.maximum(ways(products.sizes, classes), 1.0)[..., None]
             for classes in self.classes_of_kind
         ]
         weights = self._weights(products.sizes)
+
+        def seen(logs: list[Floats]) -> tuple[Floats, Floats, list[Floats]]:
+            """The energies, the entropies and the pulls of products."""
+            now = BlockProducts(products.sizes, tuple(map(np.exp, logs)))
+            energy, slopes, _ = self._energies(now, weights, HARD)
+            pulls = [_from_top(own / count) for own, count in zip(slopes, many, strict=True)]
+            return energy, self._entropy(now, counts), pulls
+
         logs = [
             _symmetric(np.log(np.maximum(own, VANISHED)), symmetries) / len(symmetries)
             for own, symmetries in zip(products.chances, self.ties.symmetries, strict=True)
         ]
-
-        def pulls() -> list[Floats]:
-            now = BlockProducts(products.sizes, tuple(map(np.exp, logs)))
-            _, slopes, _ = self._energies(now, weights, HARD)
-            return [_from_top(own / count) for own, count in zip(slopes, counts, strict=True)]
-
-        pull = pulls()
-        strongest = np.max([-own.reshape(len(own), -1).min(axis=1) for own in pull], axis=0)
-        heat = np.broadcast_to(np.asarray(heat, dtype=float), (len(products),))
-        warmth = np.where(heat > 0, np.maximum(1.0, strongest / np.where(heat > 0, heat, 1.0)), 1.0)
+        energy, entropy, pulls = seen(logs)
+        warmth = _temperatures(pulls, np.broadcast_to(np.asarray(heat, float), (len(products),)))
         cooling = math.ceil(math.log(warmth.max(initial=1.0)) / -math.log(COOLING))
+        length = np.full(len(products), FIRST_MOVE)
         for _ in range(cooling + rounds):
-            logs = [
-                _normalised((log + _normalised(_per_row(own, 1 / warmth))) / 2)
-                for log, own in zip(logs, pull, strict=True)
+            tried = [
+                _normalised(log + _per_row(_normalised(_per_row(pull, 1 / warmth)) - log, length))
+                for log, pull in zip(logs, pulls, strict=True)
             ]
+            new_energy, new_entropy, new_pulls = seen(tried)
+            here, there = energy / warmth + entropy, new_energy / warmth + new_entropy
+            uphill = there >= here - ROUNDING * np.abs(here)
+            logs = [_chosen(uphill, *pair) for pair in zip(tried, logs, strict=True)]
+            pulls = [_chosen(uphill, *pair) for pair in zip(new_pulls, pulls, strict=True)]
+            energy = np.where(uphill, new_energy, energy)
+            entropy = np.where(uphill, new_entropy, entropy)
+            length = np.where(uphill, np.minimum(1.0, LENGTHEN * length), SHORTEN * length)
             warmth = np.maximum(1.0, warmth * COOLING)
-            pull = pulls()
         return BlockProducts(products.sizes, tuple(_rounded(np.exp(log)) for log in logs))
 
     def _weights(self, sizes: Sequence[Floats]) -> list[Floats]:
@@ -300,6 +318,17 @@ def _symmetric(array: Floats, symmetries: Sequence[Symmetry]) -> Floats:
         for places, values in symmetries
     ]
     return np.asarray(sum(turned))
+
+
+def _temperatures(pulls: Sequence[Floats], heat: Floats) -> Floats:
+    """The temperatures at which no pull exceeds the heat, at least one; one without any heat."""
+    strongest = np.max([-own.reshape(len(own), -1).min(axis=1) for own in pulls], axis=0)
+    hot = heat > 0
+    return np.where(hot, np.maximum(1.0, strongest / np.where(hot, heat, 1.0)), 1.0)
+
+
+def _chosen(rows: Bools, new: Floats, old: Floats) -> Floats:
+    return np.where(rows.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
 
 
 def _per_row(array: Floats, numbers: Floats) -> Floats:

@@ -9,7 +9,7 @@ block to block as long as that leads uphill.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
 
@@ -29,8 +29,12 @@ HEAT = 2.0
 """The largest pull on an atom at first, where products start hot. In large domains pulls are so
 strong that the first one decides, whatever it is (the transitive relation over 1e6 objects)."""
 
-FRESH = 16
-"""How many products at random each number of blocks starts from."""
+FRESH = 8
+"""How many products at random each number of blocks starts from, hot."""
+
+TILTED, TILT = 24, 0.99
+"""How many products it starts from, cold, whose atoms are random or tilted towards some value this
+far. Hard formulas need them: triangle-free graphs over 1000 objects."""
 
 NOISE = 1.0
 """How far the logs of probabilities move at random where a block is halved."""
@@ -46,6 +50,9 @@ FIRST_STEP, LAST_STEP = 1 / 8, 1e-6
 
 GAIN = 1e-6
 """What one more block must be worth, in nats, or the search ends."""
+
+ROUNDING = 1e-14
+"""And what it must be worth in proportion to the whole."""
 
 ALIKE = 0.5
 """Two blocks are alike if what tells their objects apart is less than this, in nats."""
@@ -81,7 +88,8 @@ def find_blocks(field: MeanField, most: Sequence[int], seed: int = 0) -> list[Fo
     found = [level[0]]
     while larger := list(search.larger(level[0].products.blocks)):
         level = max((search.level(blocks, level) for blocks in larger), key=_best_total)
-        if level[0].total < found[-1].total + GAIN:
+        last = found[-1].total
+        if level[0].total < last + GAIN + ROUNDING * abs(last):
             break
         found.append(level[0])
     return found
@@ -106,11 +114,13 @@ class _Search:
 
     def level(self, blocks: tuple[int, ...], parents: Sequence[Found]) -> list[Found]:
         """The best products with these numbers of blocks, the best first."""
-        parts = [self._fresh(blocks)]
+        parts = [self._fresh(blocks), self._tilted(blocks)]
         parts += [own for parent in parents for own in self._halves(parent.products, blocks)]
         starts = BlockProducts.joined(parts)
-        # Every other start is cold, and remembers what was found with fewer blocks.
-        heat = np.where((np.arange(len(starts)) < FRESH) | (np.arange(len(starts)) % 2), HEAT, 0.0)
+        # Of halved blocks, every other start is cold: it remembers what fewer blocks have found.
+        number = np.arange(len(starts))
+        hot = (number < FRESH) | ((number >= FRESH + TILTED) & (number % 2 == 0))
+        heat = np.where(hot, HEAT, 0.0)
         kept = self._best(self._field.improved(starts, ROUNDS, heat), KEPT)
         climbed = [own if own.alike else self._climbed(own) for own in kept]
         return sorted(climbed, key=lambda own: -own.total)
@@ -119,13 +129,36 @@ class _Search:
 
     def _fresh(self, blocks: tuple[int, ...]) -> BlockProducts:
         """Products at random, with blocks of equal size."""
+        return self._with_equal_blocks(
+            blocks, FRESH, lambda values, shape: self._generator.dirichlet(np.ones(values), shape)
+        )
+
+    def _tilted(self, blocks: tuple[int, ...]) -> BlockProducts:
+        """Products whose atoms are uniform or nearly certain, with blocks of equal size."""
+
+        def chances(values: int, shape: tuple[int, ...]) -> Floats:
+            certain = np.full((values, values), (1 - TILT) / max(values - 1, 1))
+            np.fill_diagonal(certain, TILT)
+            choices = np.vstack([np.full((1, values), 1 / values), certain])
+            return np.asarray(choices[self._generator.integers(values + 1, size=shape)])
+
+        return self._with_equal_blocks(blocks, TILTED, chances)
+
+    def _with_equal_blocks(
+        self,
+        blocks: tuple[int, ...],
+        number: int,
+        chances: Callable[[int, tuple[int, ...]], Floats],
+    ) -> BlockProducts:
         field = self._field
         sizes = [_shares(size, k) for size, k in zip(field.class_sizes, blocks, strict=True)]
-        chances = [
-            self._generator.dirichlet(np.ones(values), size=(FRESH, *(blocks[c] for c in classes)))
-            for classes, values in zip(field.classes_of_kind, field.ranges, strict=True)
-        ]
-        return BlockProducts(tuple(np.tile(own, (FRESH, 1)) for own in sizes), tuple(chances))
+        return BlockProducts(
+            tuple(np.tile(own, (number, 1)) for own in sizes),
+            tuple(
+                chances(values, (number, *(blocks[c] for c in classes)))
+                for classes, values in zip(field.classes_of_kind, field.ranges, strict=True)
+            ),
+        )
 
     def _halves(self, parent: BlockProducts, blocks: tuple[int, ...]) -> Iterator[BlockProducts]:
         """A product after one of the blocks of a class is halved, in several ways."""

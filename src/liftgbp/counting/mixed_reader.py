@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -71,6 +71,10 @@ class CountSum:
             result.remedies,
             result.points,
         )
+
+    def with_verdict(self, verdict: Verdict) -> CountSum:
+        """The same sum, judged anew."""
+        return replace(self, verdict=verdict, flaw=self.flaw or verdict.shortfall_text(self.log_z))
 
     def as_dict(self) -> dict[str, object]:
         """What is particular to a sum, for JSON."""

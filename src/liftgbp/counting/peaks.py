@@ -83,9 +83,14 @@ Rough = Callable[[Counts], bool]
 
 
 def weigh(
-    space: Space, exponents: Exponents, is_rough: Rough = lambda point: False
+    space: Space,
+    exponents: Exponents,
+    is_rough: Rough = lambda point: False,
+    starts: Sequence[Counts] = (),
 ) -> Weighed | None:
     """The sum of the exponentials over the whole space; none if no point was found possible.
+
+    With `starts`, it is the sum around the maxima that lie uphill from these points.
 
     In spaces that are too large to be visited as a whole, it is good to some ten digits; with two
     free counts and more, to eight. Where weights are rough, the sum is, too.
@@ -98,12 +103,15 @@ def weigh(
     >>> found.peaks[0].counts, found.visited < 200
     ((500000, 500000), True)
     """
-    return _Search(space, exponents, is_rough).run()
+    return _Search(space, exponents, is_rough, starts).run()
 
 
 class _Search:
-    def __init__(self, space: Space, exponents: Exponents, is_rough: Rough) -> None:
+    def __init__(
+        self, space: Space, exponents: Exponents, is_rough: Rough, starts: Sequence[Counts]
+    ) -> None:
         self._space = space
+        self._starts = list(starts)
         self._exponents = exponents
         self._is_rough = is_rough
         self._depth = -math.log(_accuracy(self._dimensions))
@@ -111,7 +119,7 @@ class _Search:
         self._top = Decimal("-Infinity")
 
     def run(self) -> Weighed | None:
-        if self._space.number <= ALL:
+        if self._space.number <= ALL and not self._starts:
             self._evaluate(self._space.all())
             return self._weighed(dict.fromkeys(self._known, 1.0), self._maxima_among_all())
         if self._dimensions > MOST_FREE and self._space.number > MOST_VISITED:
@@ -182,6 +190,9 @@ class _Search:
 
     def _climb(self) -> list[Counts]:
         """The maxima that lie uphill from the highest points of a grid."""
+        if self._starts:
+            self._evaluate(self._starts)
+            return self._uphill(self._starts)
         grid = self._space.grid(GRID * self._dimensions)
         self._evaluate(grid)
         maxima = self._uphill(self._grid_maxima([point for point in grid if self._possible(point)]))

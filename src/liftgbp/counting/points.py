@@ -136,11 +136,16 @@ class CountedModel:
 
     def _exponent(self, point: Counts, graph: LiftedRegionGraph, of_regions: Decimal) -> Decimal:
         with localcontext(Context(prec=DIGITS)):
-            free = sum(
-                (count * Decimal(values).ln() for values, count in graph.free_atoms.items()),
-                _decimal(graph.normal.exact_constant),
-            )
-            return self.space.log_ways(point) + of_regions + free
+            return self.space.log_ways(point) + of_regions + exact_offset(graph)
+
+
+def exact_offset(graph: LiftedRegionGraph) -> Decimal:
+    """What is known of log Z before solving: constant factors, and atoms that no factor touches."""
+    with localcontext(Context(prec=DIGITS)):
+        return sum(
+            (count * Decimal(values).ln() for values, count in graph.free_atoms.items()),
+            _decimal(graph.normal.exact_constant),
+        )
 
 
 def _decimal(number: Fraction) -> Decimal:

@@ -6,6 +6,7 @@ imported from its own file, by those who need it.
 
 from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
 from liftgbp.query.answers import Answers, Result, UntrustedAnswer, UntrustedAnswerError
+from liftgbp.query.block_table import BlockedAtom, BlockStructure
 from liftgbp.query.readers import (
     ClassReader,
     LiftedReader,
@@ -18,6 +19,8 @@ from liftgbp.query.readers import (
 __all__ = [
     "Answer",
     "Answers",
+    "BlockStructure",
+    "BlockedAtom",
     "ClassReader",
     "LiftedReader",
     "Prepared",

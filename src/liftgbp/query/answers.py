@@ -21,6 +21,7 @@ from liftgbp.errors import (
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan
 from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
+from liftgbp.query.block_table import BlockStructure
 from liftgbp.query.every_atom import write_every_atom
 from liftgbp.query.readers import Prepared, Reader, Via
 from liftgbp.regions import RegionGraph
@@ -80,6 +81,9 @@ class Result(Protocol):
     def remedies(self) -> tuple[Remedy, ...]:
         """What is worth a try then."""
 
+    def with_verdict(self, verdict: Verdict) -> Result:
+        """The same result, judged anew."""
+
 
 class UntrustedAnswer(UserWarning):
     """Numbers are read from an answer that cannot be trusted; the text says why."""
@@ -112,6 +116,9 @@ class Answers:
     seconds: float
     growth: tuple[Answers, ...] = ()
     growth_end: str = ""
+    blocks: tuple[BlockStructure, ...] = ()
+    """How objects fall into blocks that behave differently, the largest share first."""
+
     one_point: bool = False
     """Whether these are the answers of a single stationary point, as `at` gives them."""
 
@@ -339,6 +346,7 @@ class Answers:
                 for p in result.points
             ],
             "log_z": _finite(result.log_z),
+            "blocks": [structure.as_dict() for structure in self.blocks],
             "notes": list(self.notes),
             "answers": [row.as_dict() for row in rows],
             **({"growth": self._growth_as_dict(queries)} if self.growth else {}),

@@ -18,9 +18,10 @@ from liftgbp.solve.mean_field import Products, best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
 from liftgbp.solve.newton import few_threads, nearest_consistent, newton_step
 from liftgbp.solve.problem import Energy, polytope
-from liftgbp.solve.solution import Point, Solution
+from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.starts import different, starting_beliefs
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.solve.verdict import Candidate, classify
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,22 @@ class Descent:
             bounds = log_z_bounds(plans, self.tolerances)
             return self._solve(plans, starts, bounds, silent)
 
+    def from_beliefs(
+        self, plans: Sequence[Plan], starts: Sequence[Sequence[Floats]], bounds: Sequence[float]
+    ) -> list[Solution]:
+        """The solutions of plans with one layout, each from some beliefs of all regions.
+
+        `bounds` are what log Z is at least.
+        """
+        consistent, own = polytope(plans[0].layout), self.tolerances
+        with few_threads(len(consistent.matrix)):
+            usable = []
+            for beliefs in starts:
+                rows = np.array(beliefs)[:, consistent.outer]
+                rows, error = nearest_consistent(consistent, rows, own, own.start_rounds)
+                usable.append(list(rows[error < own.start_consistent]))
+            return self._solve(plans, usable, bounds, silent)
+
     def _worth_following(self, solutions: Sequence[Solution]) -> list[Point]:
         """The points of solutions without those that went astray; all points if all did."""
         points = [point for one in solutions for point in one.points]
@@ -123,6 +140,54 @@ class Descent:
             for (number, _), end in zip(part, run.ends(), strict=True):
                 ends[number].append(end)
         return solutions_of(plans, ends, bounds, self.tolerances)
+
+
+def independent(
+    plan: Plan, beliefs: Floats, log_z: float, entropy: float, tolerances: Tolerances
+) -> Solution:
+    """Beliefs of independent atoms as a solution; what they reach is a lower bound of log Z."""
+    candidate = Candidate(plan, beliefs, log_z, residual=0.0, step=None, entropy=entropy)
+    with np.errstate(divide="ignore"):
+        logs = np.log(beliefs)
+    return Solution(
+        solver="independent atoms",
+        status=Status.CONVERGED,
+        iterations=0,
+        residual=0.0,
+        log_beliefs=logs,
+        log_z=log_z,
+        trace=np.zeros(0),
+        judged=classify([candidate], tolerances)[0],
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stepped:
+    """Where one Newton step leads from the same beliefs, on each of some plans.
+
+    log_z    to second order in the step
+    beliefs  those of all regions, to first order, one row per plan
+    """
+
+    log_z: list[float]
+    beliefs: Floats
+
+
+def stepped(plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances) -> Stepped:
+    """One Newton step from a minimum of a neighbouring plan; all plans share a layout."""
+    consistent = polytope(plans[0].layout)
+    log_z: list[float] = []
+    rows: list[Floats] = []
+    with few_threads(len(consistent.matrix)):
+        for part in consistent.batches(plans, tolerances.most_numbers):
+            energy = Energy(part, consistent, tolerances)
+            here = np.tile(beliefs[consistent.outer], (len(part), 1))
+            step = newton_step(energy, here)
+            value = energy.value(here) + step.slope / 2
+            for k, plan in enumerate(part):
+                log_z.append(plan.log_offset - float(value[k]) * float(energy.scale[k]))
+            rows.append(consistent.all_entries(here + step.change))
+    return Stepped(log_z, np.concatenate(rows))
 
 
 class _Run:

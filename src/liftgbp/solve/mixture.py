@@ -282,8 +282,8 @@ def _weighted(
     best = good[0].exact_log_z
     shares = np.exp([float(point.exact_log_z - best) for point in good])
     total = good[0].log_z + float(np.log(shares.sum()))
-    if short := good[0].verdict.shortfall(total):
-        return points, f"log Z is {short:.3g} below what independent atoms reach"
+    if short := good[0].verdict.shortfall_text(total):
+        return points, short
     weighted = [
         replace(point, weight=float(share))
         for point, share in zip(good, shares / shares.sum(), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
@@ -123,6 +123,22 @@ class Solution:
         """What is known about the best point."""
         return self.judged if isinstance(self.judged, Verdict) else self.judged()
 
+    def only(self, point: Point) -> Solution:
+        """The same end of a run with one of its points instead of their mixture."""
+        return replace(
+            self,
+            status=Status.CONVERGED,
+            residual=point.verdict.residual,
+            log_beliefs=point.log_beliefs,
+            log_z=point.log_z,
+            judged=point.verdict,
+            points=(replace(point, weight=1.0),),
+        )
+
+    def with_verdict(self, verdict: Verdict) -> Solution:
+        """The same end of a run, judged anew."""
+        return replace(self, judged=verdict)
+
     @property
     def converged(self) -> bool:
         """Whether the solver reached its goal."""
@@ -139,8 +155,7 @@ class Solution:
             return self.doubt or self.status.meaning
         if self.verdict.flaw:
             return self.verdict.flaw
-        short = self.verdict.shortfall(self.log_z)
-        return f"log Z is {short:.3g} below what independent atoms reach" if short else ""
+        return self.verdict.shortfall_text(self.log_z)
 
     @property
     def region(self) -> int | None:

@@ -50,6 +50,7 @@ class Verdict:
     implausible    what is impossible about the beliefs, in words; empty if nothing is
     unknown        why the kind is not known, in words; empty if it is
     region         the number of the region where atoms exclude each other too much
+    bound_by       what reaches the bound of log Z, in words
     """
 
     residual: float
@@ -63,6 +64,7 @@ class Verdict:
     implausible: str = ""
     unknown: str = ""
     region: int | None = None
+    bound_by: str = "independent atoms"
 
     @property
     def plausible(self) -> bool:
@@ -90,6 +92,15 @@ class Verdict:
         """By how much a log Z falls short of the bound; zero if it does not, up to rounding."""
         short = self.log_z_bound - log_z
         return short if short > self.log_z_slack else 0.0
+
+    def shortfall_text(self, log_z: float) -> str:
+        """How far a log Z falls short of the bound, in words; empty if it does not."""
+        short = self.shortfall(log_z)
+        return f"log Z is {short:.3g} below what {self.bound_by} reach" if short else ""
+
+    def bounded_by(self, log_z: float, words: str, slack: float) -> Verdict:
+        """The verdict with another bound of log Z, and what reaches it."""
+        return replace(self, log_z_bound=log_z, log_z_slack=slack, bound_by=words)
 
     def as_valley(self) -> Verdict:
         """The verdict once another point of the same flat valley has turned up."""

@@ -1,0 +1,423 @@
+"""Minima of the free energy at which blocks differ: found from products, and summed over sizes.
+
+Each way to put objects into blocks of given sizes is a stationary point of the ground free energy.
+A branch holds all of them, for all sizes around those with the largest weight. Where one block has
+a few objects more or less, log Z and beliefs are known from one Newton step, so that a few steps
+around the best sizes are enough to sum over hundreds of sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from itertools import combinations, permutations, product
+
+import numpy as np
+
+from liftgbp.arrays import Floats
+from liftgbp.blocks.information import distances, information
+from liftgbp.blocks.products import BlockProducts, MeanField
+from liftgbp.blocks.search import ALIKE, Found
+from liftgbp.counting.mixed_reader import MixedReader, Part
+from liftgbp.counting.peaks import weigh
+from liftgbp.counting.points import Base, exact_offset
+from liftgbp.counting.space import Block, Counts, Space
+from liftgbp.errors import ContradictionError, InternalError
+from liftgbp.series import SharedPlans
+from liftgbp.shatter import SplitShattering
+from liftgbp.shatter.splitting import Cell
+from liftgbp.solve import Descent, Kind, Point, Solution, exact_logs_z, with_tolerances
+from liftgbp.solve.descent import independent, stepped
+from liftgbp.solve.problem import scale_of
+
+RAISED = 1e-3
+"""Products start descent three times. As they are, they lead to minima on the boundary (the chain
+over 1e6 objects); with no probability below this, to those beside it (over 20); with probabilities
+to the power of `TEMPERED`, to those in between (the transitive relation over 100)."""
+
+TEMPERED = 0.7
+
+PATIENCE = {"patience": 2, "least_patience": 15}
+"""The three lead to one minimum, and the first that arrives is enough: others are given up sooner
+than starts that may lead elsewhere."""
+
+SUMMED_TO = 10**4
+"""Sizes are summed over in classes of at most this many objects. Beyond, the sum over sizes moves
+probabilities by less than one in as many."""
+
+MOST_ROUNDING = 1e-3
+"""And where rounding changes log Z by no more than this."""
+
+SAME_ROLE = 0.05
+"""Blocks have the same role if exchanging them changes no probability by more than this."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Branch:
+    """A minimum at which blocks differ, with those at all sizes around it.
+
+    solution     at the most likely sizes
+    products     its single-atom probabilities, as products over blocks with one row
+    information  what a world tells about the blocks of its objects there
+    symmetries   how many ways to exchange blocks leave it as it is
+    log_weight   the log of the sum over all sizes and all ways to choose the objects of each block
+    """
+
+    reader: MixedReader
+    solution: Solution
+    products: BlockProducts
+    information: float
+    symmetries: int
+    log_weight: Decimal
+
+    @property
+    def sizes(self) -> tuple[tuple[int, ...], ...]:
+        """The most likely number of objects in each block of each class."""
+        return tuple(tuple(round(size) for size in own[0]) for own in self.products.sizes)
+
+
+class Branches:
+    """Finds the branch that a product leads to."""
+
+    def __init__(
+        self,
+        split: SplitShattering,
+        field: MeanField,
+        places: Mapping[Cell, tuple[int, int]],
+        regions: str,
+        descent: Descent,
+    ) -> None:
+        self._split = split
+        self._field = field
+        self._places = places
+        self._descent = with_tolerances(descent, **PATIENCE)
+        self._plans = SharedPlans(regions)
+
+    def of(self, found: Found, bound: float) -> Branch | None:
+        """The branch of a product; none if no minimum with different blocks is near.
+
+        `bound` is what log Z is at least.
+        """
+        peak = self._counts(found)
+        base = self._at(peak)
+        if base is None:
+            return None
+        reading = _Reading(base, self._field, self._places)
+        plan = base.prepared.plan
+        starts = [reading.beliefs(found.products, soften) for soften in SOFTENINGS]
+        solution = self._descent.from_beliefs([plan], [starts], [bound])[0]
+        best = next((point for point in solution.points if point.verdict.sound), None)
+        if best is None and all(p.verdict.kind is Kind.UNKNOWN for p in solution.points):
+            # Rounding hides the minimum beside the product, which is as good then.
+            entropy = float(self._field.entropies(found.products)[0])
+            log_z = plan.log_offset + float(self._field.bounds(found.products)[0])
+            solution = independent(plan, starts[0], log_z, entropy, self._descent.tolerances)
+        elif best is None or not self._differs(reading, found, best):
+            return None
+        else:
+            solution = solution.only(best)
+        return self._summed(found, peak, base, reading, solution)
+
+    def _counts(self, found: Found) -> Counts:
+        cells = ((own.cls, k) for own in self._split.splits for k in range(len(own.cells)))
+        # Cells that are empty at the most likely counts have no place.
+        places = (self._places.get(cell) for cell in cells)
+        return tuple(0 if own is None else found.sizes[own[0]][own[1]] for own in places)
+
+    def _at(self, counts: Counts) -> Base | None:
+        try:
+            own = self._split.at(counts)
+        except ContradictionError:
+            return None
+        return Base(self._plans.prepare(own.normal), own.class_of)
+
+    def _differs(self, reading: _Reading, found: Found, point: Point) -> bool:
+        products = reading.products(np.exp(point.log_beliefs), found.products)
+        return all(
+            blocks == 1
+            or distances(products, self._field, cls)[0][~np.eye(blocks, dtype=bool)].min() > ALIKE
+            for cls, blocks in enumerate(products.blocks)
+        )
+
+    # --- the sum over sizes
+
+    def _summed(
+        self, found: Found, peak: Counts, base: Base, reading: _Reading, solution: Solution
+    ) -> Branch:
+        beliefs = np.exp(solution.log_beliefs)
+        products = reading.products(beliefs, found.products)
+        known = float(information(products, self._field)[0])
+        roles = symmetries(products, self._field)
+        around = self._around(peak, base, reading, found, beliefs)
+        if around is None:
+            reader = MixedReader(
+                base.prepared, self._split, (Part(base, (peak,), np.ones(1), beliefs[None]),)
+            )
+            weight = self._exact(base, solution) + Decimal(known - math.log(roles))
+            return Branch(reader, solution, products, known, roles, weight)
+        weighed = weigh(around.space, around.exponents, starts=[peak])
+        if weighed is None:
+            raise InternalError("no sizes are possible, though the peak is")
+        counts = tuple(weighed.shares)
+        shares = np.array([weighed.shares[own] for own in counts])
+        part = Part(base, counts, shares, around.beliefs(counts))
+        best = max(weighed.shares, key=weighed.shares.__getitem__)
+        weight = self._exact(base, solution) + weighed.log_total - Decimal(math.log(roles))
+        reader = MixedReader(base.prepared, self._split, (part,))
+        return Branch(reader, solution, self._resized(products, best), known, roles, weight)
+
+    def _exact(self, base: Base, solution: Solution) -> Decimal:
+        prepared = base.prepared
+        log_z = exact_logs_z([prepared.plan], [solution], self._descent.tolerances)[0]
+        return log_z.value + exact_offset(prepared.graph)
+
+    def _resized(self, products: BlockProducts, counts: Counts) -> BlockProducts:
+        left = iter(counts)
+        sizes = tuple(own.copy() for own in products.sizes)
+        for own in self._split.splits:
+            for k in range(len(own.cells)):
+                count, place = next(left), self._places.get((own.cls, k))
+                if place is not None:
+                    sizes[place[0]][0, place[1]] = count
+        return BlockProducts(sizes, products.chances)
+
+    def _around(
+        self, peak: Counts, base: Base, reading: _Reading, found: Found, beliefs: Floats
+    ) -> _Around | None:
+        """How log Z changes with sizes; none if they are too large or too small for that."""
+        plan = base.prepared.plan
+        rounding = self._descent.tolerances.rounding * scale_of(plan)
+        if max(own.size for own in self._split.splits) > SUMMED_TO or rounding > MOST_ROUNDING:
+            return None
+        axes = self._axes(peak)
+        stencil = list(_stencil(len(axes)))
+        points = [_moved(peak, axes, move) for move in stencil]
+        if min(min(point) for point in points) < 1:
+            return None
+        bases = [self._at(point) for point in points]
+        if any(own is None or own.prepared.plan.layout is not plan.layout for own in bases):
+            return None
+        plans = [own.prepared.plan for own in bases if own is not None]
+        near = stepped(plans, beliefs, self._descent.tolerances)
+        values = np.array(near.log_z) - near.log_z[0]
+        chances = BlockProducts.joined(
+            [reading.products(own, found.products) for own in near.beliefs]
+        )
+        return _Around(
+            self._split,
+            self._field,
+            self._places,
+            peak,
+            axes,
+            stencil,
+            values,
+            near.beliefs,
+            chances,
+        )
+
+    def _axes(self, peak: Counts) -> list[tuple[int, int]]:
+        """Pairs of cells: what the first gets, the second loses, the largest of its class."""
+        axes, start = [], 0
+        for own in self._split.splits:
+            cells = range(start, start + len(own.cells))
+            largest = max(cells, key=peak.__getitem__)
+            axes += [(cell, largest) for cell in cells if cell != largest]
+            start += len(own.cells)
+        return axes
+
+
+def _stencil(axes: int) -> Iterator[tuple[int, ...]]:
+    """Nothing, one step along each axis in both directions, and one along any two axes."""
+    yield (0,) * axes
+    for axis in range(axes):
+        for sign in (1, -1):
+            yield tuple(sign * (k == axis) for k in range(axes))
+    for one, other in combinations(range(axes), 2):
+        yield tuple(int(k in (one, other)) for k in range(axes))
+
+
+def _moved(counts: Counts, axes: Sequence[tuple[int, int]], move: Sequence[int]) -> Counts:
+    moved = list(counts)
+    for (cell, reference), step in zip(axes, move, strict=True):
+        moved[cell] += step
+        moved[reference] -= step
+    return tuple(moved)
+
+
+@dataclass(frozen=True, eq=False)
+class _Around:
+    """Log weights and beliefs at sizes around a peak, to second and to first order.
+
+    `values` are the changes of log Z at the points of the stencil; `rows` are the beliefs there,
+    and `products` the probabilities of single atoms.
+    """
+
+    split: SplitShattering
+    field: MeanField
+    places: Mapping[Cell, tuple[int, int]]
+    peak: Counts
+    axes: list[tuple[int, int]]
+    stencil: list[tuple[int, ...]]
+    values: Floats
+    rows: Floats
+    products: BlockProducts
+
+    @cached_property
+    def space(self) -> Space:
+        """All sizes of all blocks."""
+        return Space(tuple(Block(own.size, len(own.cells)) for own in self.split.splits))
+
+    def exponents(self, points: Sequence[Counts]) -> list[Decimal]:
+        """The log weights at some sizes, relative to log Z at the peak."""
+        possible = [point for point in points if min(point) > 0]
+        found = dict.fromkeys(points, Decimal("-Infinity"))
+        if possible:
+            moves = self._moves(possible)
+            change = moves @ self._slopes(self.values)
+            change += np.einsum("pi,ij,pj->p", moves, self._curvatures, moves) / 2
+            known = information(self._products(possible, moves), self.field)
+            found |= zip(possible, map(Decimal, (change + known).tolist()), strict=True)
+        return [found[point] for point in points]
+
+    def beliefs(self, points: Sequence[Counts]) -> Floats:
+        """The beliefs at some sizes."""
+        return self._extended(self.rows, self._moves(points))
+
+    def _products(self, points: Sequence[Counts], moves: Floats) -> BlockProducts:
+        sizes = [np.repeat(own[:1], len(points), axis=0) for own in self.products.sizes]
+        cells = [(own.cls, k) for own in self.split.splits for k in range(len(own.cells))]
+        for column, cell in enumerate(cells):
+            if cell in self.places:
+                cls, block = self.places[cell]
+                sizes[cls][:, block] = [float(point[column]) for point in points]
+        chances = [np.minimum(self._extended(own, moves), 1.0) for own in self.products.chances]
+        return BlockProducts(tuple(sizes), tuple(chances))
+
+    def _moves(self, points: Sequence[Counts]) -> Floats:
+        moves = [[point[cell] - self.peak[cell] for cell, _ in self.axes] for point in points]
+        return np.array(moves, dtype=float).reshape(len(points), len(self.axes))
+
+    def _extended(self, rows: Floats, moves: Floats) -> Floats:
+        """What is known at the points of the stencil, at other points; never negative."""
+        return np.asarray(np.maximum(rows[0] + np.tensordot(moves, self._slopes(rows), 1), 0.0))
+
+    def _slopes(self, rows: Floats) -> Floats:
+        ends = [self._ends(axis) for axis in range(len(self.axes))]
+        return np.array([(rows[forward] - rows[back]) / 2 for forward, back in ends])
+
+    def _ends(self, axis: int) -> tuple[int, int]:
+        forward = tuple(int(k == axis) for k in range(len(self.axes)))
+        return self.stencil.index(forward), self.stencil.index(tuple(-step for step in forward))
+
+    @cached_property
+    def _curvatures(self) -> Floats:
+        number, slopes = len(self.axes), self._slopes(self.values)
+        found = np.zeros((number, number))
+        for axis in range(number):
+            forward, back = self._ends(axis)
+            found[axis, axis] = self.values[forward] + self.values[back]
+        for one, other in combinations(range(number), 2):
+            both = self.stencil.index(tuple(int(k in (one, other)) for k in range(number)))
+            straight = slopes[[one, other]].sum() + (found[one, one] + found[other, other]) / 2
+            found[one, other] = found[other, one] = self.values[both] - straight
+        return found
+
+
+def symmetries(products: BlockProducts, field: MeanField) -> int:
+    """In how many ways blocks can be exchanged so that all probabilities stay as they are."""
+    orders = product(*(permutations(range(blocks)) for blocks in products.blocks))
+    return sum(_is_kept(products, field, own) for own in orders)
+
+
+def _is_kept(products: BlockProducts, field: MeanField, orders: Sequence[tuple[int, ...]]) -> bool:
+    for sizes, order in zip(products.sizes, orders, strict=True):
+        change = np.abs(sizes[0][list(order)] - sizes[0])
+        if (change > np.maximum(1.0, SAME_ROLE * sizes[0])).any():
+            return False
+    for chances, classes in zip(products.chances, field.classes_of_kind, strict=True):
+        turned = chances
+        for place, cls in enumerate(classes):
+            turned = np.take(turned, orders[cls], axis=1 + place)
+        if np.abs(turned - chances).max(initial=0.0) > SAME_ROLE:
+            return False
+    return True
+
+
+class _Reading:
+    """Turns probabilities of single atoms over blocks into beliefs of regions, and back.
+
+    `places` says for each cell of a split class which class and block it is.
+    """
+
+    def __init__(
+        self, base: Base, field: MeanField, places: Mapping[Cell, tuple[int, int]]
+    ) -> None:
+        self._plan = base.prepared.plan
+        layout = self._plan.layout
+        place = {cls: places[cell] for cell, cls in base.class_of.items()}
+        self._atoms: dict[int, tuple[int, tuple[int, ...], tuple[int, ...]]] = {}
+        for region, atoms in zip(base.prepared.graph.regions, layout.atom_of_axis, strict=True):
+            for atom, (predicate, args) in zip(atoms, region.cluster, strict=True):
+                if atom in self._atoms:
+                    continue
+                objects = list(dict.fromkeys(args))
+                whole = [(place[cls][0], k) for k, (cls, _) in enumerate(objects)]
+                own = (predicate, tuple(whole[objects.index(obj)] for obj in args))
+                tied = field.ties.of(own, whole)
+                blocks = tuple(place[objects[k][0]][1] for k in tied.places)
+                self._atoms[atom] = tied.kind, blocks, tied.values
+
+    def beliefs(self, products: BlockProducts, soften: Callable[[Floats], Floats]) -> Floats:
+        """The beliefs of independent atoms, with softened probabilities."""
+        layout = self._plan.layout
+        chances = {
+            atom: soften(_of_values(products.chances[kind][0][blocks], values))
+            for atom, (kind, blocks, values) in self._atoms.items()
+        }
+        tables = []
+        for shape, states, atoms in zip(
+            layout.shapes, layout.representatives, layout.atom_of_axis, strict=True
+        ):
+            belief = np.ones(len(states))
+            for digits, atom in zip(np.unravel_index(states, shape), atoms, strict=True):
+                belief *= chances[atom][digits]
+            tables.append(belief)
+        return np.concatenate(tables)
+
+    def products(self, beliefs: Floats, like: BlockProducts) -> BlockProducts:
+        """The probabilities of single atoms; those of blocks without atoms stay as they were."""
+        chances = [own.copy() for own in like.chances]
+        for atom, (kind, blocks, values) in self._atoms.items():
+            chances[kind][0][blocks] = self._marginal(beliefs, atom)[list(values)]
+        return BlockProducts(like.sizes, tuple(chances))
+
+    def _marginal(self, beliefs: Floats, atom: int) -> Floats:
+        """The distribution of one kind of atom, from the smallest region that has it."""
+        layout = self._plan.layout
+        region = layout.region_of_atom[atom]
+        axis = layout.atom_of_axis[region].index(atom)
+        table = layout.full_table(region, beliefs, missing=0.0)
+        return np.asarray(table.sum(axis=tuple(k for k in range(table.ndim) if k != axis)))
+
+
+def _of_values(chances: Floats, values: Sequence[int]) -> Floats:
+    """The probabilities of an atom from those of the atom that decides it."""
+    own = np.zeros(len(chances))
+    own[list(values)] = chances
+    return own
+
+
+def _raised(chances: Floats) -> Floats:
+    raised = np.maximum(chances, RAISED)
+    return np.asarray(raised / raised.sum())
+
+
+def _tempered(chances: Floats) -> Floats:
+    tempered = chances**TEMPERED
+    return np.asarray(tempered / tempered.sum())
+
+
+SOFTENINGS: tuple[Callable[[Floats], Floats], ...] = (lambda own: own, _raised, _tempered)

@@ -1,0 +1,279 @@
+"""Answers that mix minima with different blocks, each with the weight of all ways to form them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from liftgbp.arrays import Floats
+from liftgbp.blocks.branches import Branch, Branches
+from liftgbp.blocks.products import MeanField
+from liftgbp.blocks.search import ROUNDING, Found, find_blocks
+from liftgbp.counting.mixed_reader import CountSum, MixedReader
+from liftgbp.counting.points import exact_offset
+from liftgbp.errors import InternalError
+from liftgbp.model.ast import applied
+from liftgbp.progress import Progress, silent
+from liftgbp.query import Answers, BlockedAtom, BlockStructure, ClassReader, PreparedLifted, Result
+from liftgbp.query.readers import VARIABLE_NAMES
+from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
+from liftgbp.shatter.normal import ObjAtom
+from liftgbp.shatter.splitting import Cell, Values
+from liftgbp.solve import Descent, Point, Remedy, Solution, Status, Verdict, exact_logs_z
+
+NEGLIGIBLE = 25.0
+"""Products whose worth falls short of the best by more than this, in nats, are not followed."""
+
+SMALLEST_SHARE = 1e-12
+"""Points with a smaller share are left out of the mixture."""
+
+
+@dataclass(frozen=True, eq=False)
+class BlockReader(ClassReader):
+    """Reads several mixtures at once; `prepared` is the model of the one with the largest share."""
+
+    prepared: PreparedLifted
+    whole: NormalModel
+    parts: tuple[tuple[float, ClassReader], ...]
+
+    @property
+    def normal(self) -> NormalModel:
+        """The normal form before classes are split."""
+        return self.whole
+
+    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
+        """The joint distribution of atoms: the mean over all mixtures."""
+        return np.asarray(sum(share * reader.joint(atoms) for share, reader in self.parts))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BlockMixture:
+    """The result of a mixture over blocks.
+
+    `log_z` is that of the whole mixture; solver, residual and verdict are those of the most likely
+    sizes of the structure with the largest share.
+    """
+
+    solver: str
+    status: Status
+    iterations: int
+    residual: float
+    log_z: float
+    verdict: Verdict
+    flaw: str = ""
+    region: int | None = None
+    remedies: tuple[Remedy, ...] = (Remedy.REGIONS,)
+    points: tuple[Point, ...] = ()
+
+    def with_verdict(self, verdict: Verdict) -> BlockMixture:
+        """The same result, judged anew."""
+        return replace(self, verdict=verdict, flaw=self.flaw or verdict.shortfall_text(self.log_z))
+
+
+def with_blocks(
+    answers: Answers,
+    shattering: Shattering,
+    most: Mapping[int, int],
+    regions: str,
+    descent: Descent,
+    progress: Progress = silent,
+) -> Answers:
+    """Answers mixed with minima at which blocks differ, and judged by the bound of products.
+
+    `answers` are those with one block per class. `most` is the largest number of blocks of each
+    class of the shattering. Where no such minimum is found, answers stay as they are, but for what
+    the bound says about them.
+    """
+    return _Mixer(answers, shattering, most, regions, descent, progress).run()
+
+
+class _Mixer:
+    def __init__(
+        self,
+        answers: Answers,
+        shattering: Shattering,
+        most: Mapping[int, int],
+        regions: str,
+        descent: Descent,
+        progress: Progress,
+    ) -> None:
+        self._answers = answers
+        self._shattering = shattering
+        self._most = most
+        self._regions = regions
+        self._descent = descent
+        self._progress = progress
+        reader = answers.reader
+        if not isinstance(reader, ClassReader) or not isinstance(reader.prepared, PreparedLifted):
+            raise InternalError("blocks split classes of objects")
+        self._reader = reader
+        self._prepared = reader.prepared
+        # With a sum over counts, objects are split at the most likely counts.
+        self._normal = reader.prepared.graph.normal
+        self._field = MeanField(self._normal)
+
+    def run(self) -> Answers:
+        if not self._field.kinds:
+            return self._answers
+        self._progress("looking for blocks", 0, 1)
+        found = find_blocks(
+            self._field, [self._most_of(k) for k in range(len(self._normal.classes))]
+        )
+        bounds = [float(self._field.bounds(own.products)[0]) for own in found]
+        bound = self._prepared.plan.log_offset + max(bounds)
+        best = found[-1].total
+        least = best - NEGLIGIBLE - ROUNDING * abs(best)
+        branches = [
+            branch
+            for own in found[1:]
+            if not own.alike and own.total > least
+            if (branch := self._branch(own, bound)) is not None
+        ]
+        if not branches:
+            return self._judged(bound, found)
+        return self._mixed(branches, bound)
+
+    # --- classes and cells
+
+    def _most_of(self, cls: int) -> int:
+        """The largest number of blocks of a class of the normal form that is split."""
+        return self._most.get(self._cell_of[cls][0], 1)
+
+    @cached_property
+    def _cell_of(self) -> dict[int, Cell]:
+        """The cell of the shattering's classes that each class of the normal form is."""
+        if not isinstance(self._reader, MixedReader):
+            return {cls: (cls, 0) for cls in range(len(self._normal.classes))}
+        best = max(self._reader.parts, key=lambda part: float(part.shares.max()))
+        return {cls: cell for cell, cls in best.base.class_of.items()}
+
+    @cached_property
+    def _values(self) -> dict[int, Split]:
+        """How counts split the classes of the shattering."""
+        if not isinstance(self._reader, MixedReader):
+            return {}
+        return {own.cls: own for own in self._reader.split.splits}
+
+    def _branch(self, found: Found, bound: float) -> Branch | None:
+        splits: list[Split] = []
+        places: dict[Cell, tuple[int, int]] = {}
+        number = {cell: cls for cls, cell in self._cell_of.items()}
+        for cls, own in enumerate(self._shattering.classes):
+            whole = self._values.get(cls, Split(cls, own.size, ((),)))
+            cells: list[Values] = []
+            for k, values in enumerate(whole.cells):
+                here = number.get((cls, k))
+                blocks = 1 if here is None else found.products.blocks[here]
+                for block in range(blocks):
+                    if here is not None:
+                        places[cls, len(cells)] = here, block
+                    cells.append(values)
+            if len(cells) > 1:
+                splits.append(Split(cls, own.size, tuple(cells)))
+        split = SplitShattering(self._shattering, splits)
+        branches = Branches(split, self._field, places, self._regions, self._descent)
+        return branches.of(found, bound)
+
+    # --- the answers
+
+    def _judged(self, bound: float, found: Sequence[Found]) -> Answers:
+        """The answers with one block per class, judged by a bound."""
+        result = self._answers.result
+        if not bound > result.verdict.log_z_bound:
+            return self._answers
+        best = max(found, key=lambda own: own.value)
+        blocks = [own for own in best.sizes if len(own) > 1]
+        words = "independent atoms"
+        if blocks:
+            words += " over blocks of " + " and ".join(", ".join(map(str, own)) for own in blocks)
+        own = self._descent.tolerances
+        slack = own.bound_slack * abs(bound) + own.level
+        return replace(
+            self._answers,
+            result=result.with_verdict(result.verdict.bounded_by(bound, words, slack)),
+        )
+
+    def _mixed(self, branches: list[Branch], bound: float) -> Answers:
+        base = self._answers
+        parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
+        if base.trusted:
+            parts.append((self._base_weight(), self._reader))
+        shares, total = _shares([weight for weight, _ in parts])
+        kept = [
+            (share, reader)
+            for share, (_, reader) in zip(shares, parts, strict=True)
+            if share > SMALLEST_SHARE
+        ]
+        ordered = sorted(zip(shares, branches, strict=False), key=lambda pair: -pair[0])
+        structures = tuple(
+            self._structure(branch, share) for share, branch in ordered if share > SMALLEST_SHARE
+        )
+        if not structures:
+            return base
+        top = ordered[0][1]
+        reader = BlockReader(top.reader.prepared, self._reader.normal, tuple(kept))
+        result = self._result(top, branches, float(total))
+        return replace(base, reader=reader, result=result, blocks=structures)
+
+    def _result(self, top: Branch, branches: Sequence[Branch], log_z: float) -> Result:
+        """How the run ended, by the branch with the largest share."""
+        solution, own = top.solution, self._answers.result
+        common: dict[str, Any] = {
+            "solver": solution.solver,
+            "status": solution.status,
+            "iterations": max(own.iterations, *(b.solution.iterations for b in branches)),
+            "residual": solution.residual,
+            "log_z": log_z,
+            "verdict": solution.verdict,
+            "flaw": solution.flaw,
+            "region": solution.region,
+        }
+        if isinstance(own, CountSum):
+            return replace(own, **common)
+        return BlockMixture(**common)
+
+    def _base_weight(self) -> Decimal:
+        result = self._answers.result
+        if not isinstance(result, Solution):
+            return Decimal(result.log_z)
+        prepared = self._prepared
+        log_z = exact_logs_z([prepared.plan], [result], self._descent.tolerances)[0]
+        return log_z.value + exact_offset(prepared.graph)
+
+    def _structure(self, branch: Branch, share: float) -> BlockStructure:
+        names = [self._name(cls) for cls in range(len(self._normal.classes))]
+        atoms = []
+        for kind, (predicate, args) in enumerate(self._field.kinds):
+            classes = self._field.classes_of_kind[kind]
+            objects = list(dict.fromkeys(args))
+            declared = self._normal.predicates[predicate]
+            variables = [VARIABLE_NAMES[objects.index(obj)] for obj in args]
+            atoms.append(
+                BlockedAtom(
+                    applied(declared.name, variables),
+                    declared.values,
+                    tuple(names[cls] for cls in classes),
+                    branch.products.chances[kind][0],
+                )
+            )
+        sizes = {names[cls]: own for cls, own in enumerate(branch.sizes)}
+        return BlockStructure(share, sizes, branch.information, branch.solution.log_z, tuple(atoms))
+
+    def _name(self, cls: int) -> str:
+        """A class of objects in words."""
+        own = self._normal.classes[cls]
+        facts = ", ".join(fact.replace("{}", "x") for fact in own.facts)
+        return f"{own} ({facts})" if facts else str(own)
+
+
+def _shares(log_weights: Sequence[Decimal]) -> tuple[list[float], Decimal]:
+    """The shares that log weights give, and the log of their sum."""
+    top = max(log_weights)
+    weights = [(own - top).exp() for own in log_weights]
+    total = sum(weights, Decimal(0))
+    return [float(own / total) for own in weights], top + total.ln()
