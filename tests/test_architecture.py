@@ -37,8 +37,12 @@ ALLOWED = {
     "via": NORMAL,
     "series": ENGINE,
     "counting": ENGINE | {"progress", "series"},
-    "growth": {"errors", "query", "via"},
-    "api": ENGINE | GROUND | {"progress", "formats", "via", "counting", "growth"},
+    "blocks": ENGINE | {"progress", "series", "counting"},
+    "growth": {"errors", "query"},
+    "effort": {"errors", "shatter", "query", "growth"},
+    "api": ENGINE
+    | GROUND
+    | {"progress", "formats", "via", "counting", "blocks", "growth", "effort"},
     "sweeps": ENGINE | {"progress", "files", "series", "counting"},
     "checking": ENGINE | GROUND | {"progress", "via", "api", "reference"},
     "reproduction": ENGINE | {"progress", "api", "reference", "checking", "files"},

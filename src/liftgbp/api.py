@@ -6,14 +6,25 @@ over counts, and grounding.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
 
+from liftgbp.effort import (
+    FACTOR_SCOPES,
+    LEVELS,
+    Asked,
+    BlocksChoice,
+    EffortChoice,
+    Level,
+    best_answers,
+)
 from liftgbp.errors import (
+    CapacityError,
     InputError,
     InternalError,
     check_function,
@@ -23,18 +34,20 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.evidence import Evidence
-from liftgbp.growth import AUTO, grow, via_of_growth
+from liftgbp.growth import AUTO, grow
 from liftgbp.model.model import Model, check_model
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Prepared, PreparedLifted, UntrustedAnswerError
 from liftgbp.regions import build_regions
-from liftgbp.shatter import TABLE_CAP, NormalModel, Shattering, shatter
-from liftgbp.solve import Solver, SolverChoice, as_solver
+from liftgbp.shatter import TABLE_CAP, NormalModel, ObjectClass, ObjectClasses, Shattering
+from liftgbp.solve import Auto, Descent, Flooding, Solver, SolverChoice, as_solver, work_of
 from liftgbp.via import ViaChoice, choose_via
 
 if TYPE_CHECKING:
+    from liftgbp.blocks import Bound
     from liftgbp.compress import QuotientGraph
+    from liftgbp.counting import Summer
     from liftgbp.formats import Network
     from liftgbp.grounding import GroundNetwork
 
@@ -50,8 +63,10 @@ def infer(
     *,
     evidence: Evidence | None = None,
     via: ViaChoice = "auto",
+    effort: EffortChoice = "quick",
     sum_over: str | Iterable[str] | None = None,
-    regions: str = "intersections",
+    blocks: BlocksChoice | None = None,
+    regions: str | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     strict: bool = False,
@@ -78,8 +93,10 @@ def infer(
     *,
     evidence: Evidence | Observed | None = None,
     via: ViaChoice = "auto",
+    effort: EffortChoice = "quick",
     sum_over: str | Iterable[str] | None = None,
-    regions: str = "intersections",
+    blocks: BlocksChoice | None = None,
+    regions: str | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     strict: bool = False,
@@ -87,14 +104,24 @@ def infer(
 ) -> Answers:
     """Lifted generalized belief propagation on a model over domains of these sizes.
 
-    `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as the
-    answer can be trusted, and the answers tell of each step in `growth`. `solver` is a
-    `Flooding(...)` (message passing), a `Descent(...)` (all minima of the free energy, mixed), or
-    `"auto"`, which is descent where that is affordable. With evidence, `via` is `lifted` (objects
-    that evidence does not tell apart stay together), `ground` (the model is grounded and then
-    compressed) or `auto`, the cheaper one. `sum_over` names unary predicates, or one of them, over
-    whose counts the answers are summed; `auto` takes the one that changes log Z most. An answer
-    that cannot be trusted warns when it is read; with `strict`, it raises `UntrustedAnswerError`.
+    `effort` says how much work the answer is worth. `quick` finds all minima over the scopes of
+    factors at which objects of a class behave alike; `normal` also sums over counts, looks for
+    blocks of objects that behave differently, and lets regions grow, as far as that takes about a
+    second; `thorough` goes on for about a minute. What is set by hand stays so:
+
+    - `sum_over` names unary predicates, or one of them, over whose counts the answers are summed;
+      `auto` takes the one that changes log Z most, an empty list none.
+    - `blocks` is the most blocks that a class of objects is split into: a number, `auto`, or one
+      number for each sort, as in `{"person": 3}`.
+    - `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as
+      the answer can be trusted, and the answers tell of each step in `growth`.
+
+    `solver` is a `Flooding(...)` (message passing as in the paper, whatever the effort), a
+    `Descent(...)` (all minima of the free energy, mixed), or `"auto"`, which is descent where that
+    is affordable. With evidence, `via` is `lifted` (objects that evidence does not tell apart stay
+    together), `ground` (the model is grounded and then compressed) or `auto`, the cheaper one. An
+    answer that cannot be trusted warns when it is read; with `strict`, it raises
+    `UntrustedAnswerError`.
 
     The model may also be a network of another tool, which `load_network` reads. Queries call
     variable 3 `x3`, and its values `0`, `1` and so on. Its evidence is a `.uai.evid` file, or a
@@ -113,40 +140,76 @@ def infer(
     >>> round(flooding.marginal("friends(x,y)"), 6)
     0.441985
     """
-    run = _Run(sizes, evidence, regions, as_solver(solver), table_cap, progress)
-    counted = () if sum_over is None else checked_texts("sum_over", sum_over)
-    if _is_network(model) and (counted or regions == AUTO):
-        raise InputError(
-            "a network has neither predicates nor classes of objects: sum_over and regions='auto' "
-            "do not apply"
-        )
     if not isinstance(strict, bool):
         raise wrong_type("strict", "True or False", strict)
-    answers = _growing(model, run, via, counted) if regions == AUTO else run(model, via, counted)
+    if not isinstance(effort, str) or effort not in LEVELS:
+        raise InputError(f"unknown effort {effort!r}; choose among {', '.join(LEVELS)}")
+    counted = None if sum_over is None else checked_texts("sum_over", sum_over)
+    asked = Asked(regions, counted, blocks)
+    run = _Run(as_solver(solver), table_cap, progress)
+    if _is_network(model):
+        _refuse_for_networks(asked)
+        answers = run.solved(
+            lambda: _prepared(
+                model, sizes, evidence, via, regions or FACTOR_SCOPES, table_cap, progress
+            )
+        )
+    else:
+        known = _checked(model, evidence, regions or FACTOR_SCOPES, table_cap, progress)
+        answers = _answers(known, sizes, via, effort, asked, run)
     if strict and not answers.trusted:
         raise UntrustedAnswerError(answers)
     return answers
 
 
+def _refuse_for_networks(asked: Asked) -> None:
+    if asked.sum_over or asked.regions == AUTO or asked.blocks is not None:
+        raise InputError(
+            "a network has neither predicates nor classes of objects: sum_over, blocks and "
+            "regions='auto' do not apply"
+        )
+
+
+def _answers(
+    known: Evidence,
+    sizes: Mapping[str, int] | None,
+    via: ViaChoice,
+    effort: EffortChoice,
+    asked: Asked,
+    run: _Run,
+) -> Answers:
+    """The answers about a model, over classes of objects or on the ground."""
+    by_classes = bool(asked.sum_over) or asked.regions == AUTO or _wants_blocks(asked)
+    if by_classes and via == "ground":
+        raise InputError(
+            "sums over counts, blocks and regions='auto' are about classes of objects; use "
+            "via='lifted'"
+        )
+    if _wants_blocks(asked) and isinstance(run.solver, Flooding):
+        raise InputError(
+            "blocks are found by descent; use solver='auto' or solver=liftgbp.Descent()"
+        )
+    regions = asked.regions or FACTOR_SCOPES
+    objects = choose_via("lifted" if by_classes else via, known, sizes, regions)
+    if objects is None:
+        return run.solved(lambda: _ground(known, sizes, regions, run.table_cap, run.progress))
+    level: EffortChoice = "quick" if isinstance(run.solver, Flooding) else effort
+    started = time.perf_counter()
+    answers = best_answers(_LiftedRuns(objects, run), level, asked)
+    return replace(answers, seconds=time.perf_counter() - started)
+
+
+def _wants_blocks(asked: Asked) -> bool:
+    return asked.blocks not in (None, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What the runs of one call have in common, however far regions grow."""
+    """How models are solved."""
 
-    sizes: Mapping[str, int] | None
-    evidence: Evidence | Observed | None
-    regions: str
     solver: Solver
     table_cap: int
     progress: Progress
-
-    def __call__(self, model: Model | Network, via: ViaChoice, counted: Sequence[str]) -> Answers:
-        if counted:
-            return self.summed(model, via, counted)
-        return self.solved(
-            lambda: _prepared(
-                model, self.sizes, self.evidence, via, self.regions, self.table_cap, self.progress
-            )
-        )
 
     def solved(self, prepared: Callable[[], Prepared]) -> Answers:
         """The answers of a model that is prepared now."""
@@ -155,53 +218,89 @@ class _Run:
         solution = self.solver(ready.plan, self.progress)
         return Answers.of(ready, solution, time.perf_counter() - started)
 
-    def summed(self, model: Model | Network, via: ViaChoice, counted: Sequence[str]) -> Answers:
-        """The answers summed over the counts of some predicates."""
-        from liftgbp.counting import sum_over_counts
 
-        known = _checked(model, self.evidence, self.regions, self.table_cap, self.progress)
-        if via == "ground":
-            raise InputError(
-                "counts are summed over classes of objects; use via='lifted' with sum_over"
-            )
-        return sum_over_counts(
-            known.model,
-            self.sizes,
-            counted,
-            evidence=known,
-            regions=self.regions,
-            solver=self.solver,
-            table_cap=self.table_cap,
-            progress=self.progress,
+class _LiftedRuns:
+    """The runs over classes of objects that an effort is made of."""
+
+    def __init__(self, objects: ObjectClasses, run: _Run) -> None:
+        self._run = run
+        run.progress("shattering", 0, 1)
+        self._shattering = Shattering(objects, table_cap=run.table_cap)
+
+    @property
+    def classes(self) -> Sequence[ObjectClass]:
+        """The classes of interchangeable objects."""
+        return self._shattering.classes
+
+    @cached_property
+    def _normal(self) -> NormalModel:
+        # All families of regions share the classes of objects and the normal form.
+        return self._shattering.normal()
+
+    def plain(self, regions: str, level: Level | None = None) -> Answers:
+        """The answers with one block per class; regions too large for a level raise."""
+        if regions == AUTO:
+            return grow(self.plain)
+        normal = self._normal
+        if level is not None and level.table < normal.table_cap:
+            normal = replace(normal, table_cap=level.table)
+
+        def prepared() -> Prepared:
+            own = _lifted(normal, regions, self._run.progress)
+            if level is not None and work_of(own.plan.layout, self._descent) > level.work:
+                raise CapacityError("larger regions take more effort")
+            return own
+
+        return self._run.solved(prepared)
+
+    def summed(self, regions: str, predicates: Sequence[str]) -> Answers:
+        """The answers summed over the counts of some predicates."""
+        names = tuple(dict.fromkeys(predicates))
+        if AUTO in names and len(names) > 1:
+            raise InputError("sum over auto alone, or over predicates that you name")
+        if regions != AUTO:
+            summer = self._summer(regions)
+            return summer.auto() if AUTO in names else summer.on(names)
+        if AUTO not in names:
+            return grow(lambda family: self.summed(family, names))
+        from liftgbp.counting import with_choice
+
+        # What counts gain is found out once, over the scopes of factors.
+        first = self._summer(FACTOR_SCOPES).auto()
+        chosen = first.sum_over.predicates
+        answers = grow(lambda family: self.summed(family, chosen)) if chosen else self.plain(AUTO)
+        return with_choice(answers, first.choice)
+
+    def summed_if_cheap(self, plain: Answers, regions: str, work: float) -> Answers:
+        """Plain answers, or those summed over the counts of the predicate that matters most."""
+        if regions == AUTO:
+            return plain
+        summed = self._summer(regions, work).auto(plain)
+        return summed if summed.sum_over.predicates else plain
+
+    def blocked(
+        self, answers: Answers, most: Mapping[int, int], *, mix: bool
+    ) -> tuple[Answers, Bound]:
+        """Answers mixed with minima at which blocks differ, and a bound for other answers."""
+        from liftgbp.blocks import with_blocks
+
+        progress = self._run.progress
+        return with_blocks(
+            answers, self._shattering, most, self._descent, mix=mix, progress=progress
         )
 
+    def _summer(self, regions: str, most_work: float = math.inf) -> Summer:
+        from liftgbp.counting import Summer
 
-def _growing(model: Model | Network, run: _Run, via: ViaChoice, counted: Sequence[str]) -> Answers:
-    """The answers of the largest family of regions that can be trusted."""
-    known = _checked(model, run.evidence, run.regions, run.table_cap, run.progress)
-    way = via_of_growth(via)
+        run = self._run
+        return Summer(self._shattering, regions, run.solver, run.progress, most_work)
 
-    @cache
-    def normal() -> NormalModel:
-        # All families of regions share the classes of objects and the normal form.
-        return shatter(known.model, run.sizes, evidence=known, table_cap=run.table_cap)
-
-    def answers(family: str, counted: Sequence[str] = counted) -> Answers:
-        own = replace(run, regions=family)
-        if counted:
-            return own.summed(model, way, counted)
-        return own.solved(lambda: _lifted(normal(), family, run.progress))
-
-    if AUTO not in counted:
-        return grow(answers)
-    from liftgbp.counting import SummedAnswers, with_choice
-
-    # What counts gain is found out once, over the scopes of factors.
-    first = answers("intersections")
-    if not isinstance(first, SummedAnswers):
-        raise InternalError("a sum over counts that gives plain answers")
-    predicates = first.sum_over.predicates
-    return with_choice(grow(lambda family: answers(family, predicates)), first.choice)
+    @property
+    def _descent(self) -> Descent:
+        solver = self._run.solver
+        if isinstance(solver, Flooding):
+            return Descent()
+        return solver.descent if isinstance(solver, Auto) else solver
 
 
 def _checked(

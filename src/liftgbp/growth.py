@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import count
 
-from liftgbp.errors import CapacityError, InputError, SizeError
+from liftgbp.errors import CapacityError, SizeError
 from liftgbp.query import Answers
-from liftgbp.via import ViaChoice
 
 AUTO = "auto"
 """The name of the choice of regions that grows them."""
 
 
-def grow(run: Callable[[str], Answers]) -> Answers:
+def grow(run: Callable[[str], Answers], families: Iterable[str] | None = None) -> Answers:
     """The answers of the largest regions that can be trusted, with those of all others.
 
-    `run` answers for a region family. The families are bethe, intersections, objects:2, objects:3
-    and so on, until a table would outgrow its cap, all objects are in one region, or an answer is
-    not trustworthy any more. Families that add no region to the one before are left out.
+    `run` answers for a region family. If no families are given, they are bethe, intersections,
+    objects:2, objects:3 and so on, until a table would outgrow its cap, all objects are in one
+    region, or an answer is not trustworthy any more. Families that add no region to the one before
+    are left out.
     """
     chain: list[Answers] = []
-    end = ""
-    for family in _families(chain):
+    end = "" if families is None else "larger regions take more effort"
+    for family in _families(chain) if families is None else families:
         try:
             answers = run(family)
         except (CapacityError, SizeError) as error:
@@ -42,13 +42,6 @@ def grow(run: Callable[[str], Answers]) -> Answers:
     trusted = [answers for answers in chain if answers.trusted]
     best = trusted[-1] if trusted else chain[-1]
     return replace(best, growth=tuple(chain), growth_end=end or "one region holds all objects")
-
-
-def via_of_growth(via: ViaChoice) -> ViaChoice:
-    """How regions can grow: families of objects exist over classes only."""
-    if via == "ground":
-        raise InputError("regions='auto' grow over classes of objects; use via='lifted'")
-    return "lifted" if via == "auto" else via
 
 
 def _families(chain: list[Answers]) -> Iterator[str]:

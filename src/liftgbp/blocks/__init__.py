@@ -4,6 +4,6 @@ Knows classes, splits of classes, and the stages from a normal form to answers; 
 a plan is solved.
 """
 
-from liftgbp.blocks.mixing import with_blocks
+from liftgbp.blocks.mixing import Bound, with_blocks
 
-__all__ = ["with_blocks"]
+__all__ = ["Bound", "with_blocks"]

@@ -93,7 +93,7 @@ class Branches:
         self._split = split
         self._field = field
         self._places = places
-        self._descent = with_tolerances(descent, **PATIENCE)
+        self._descent = with_tolerances(descent, **PATIENCE, compared=True)
         self._plans = SharedPlans(regions)
 
     def of(self, found: Found, bound: float) -> Branch | None:

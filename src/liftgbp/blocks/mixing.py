@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -75,21 +76,39 @@ class BlockMixture:
         return replace(self, verdict=verdict, flaw=self.flaw or verdict.shortfall_text(self.log_z))
 
 
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What log Z is at least, since some independent atoms reach it; `words` says which."""
+
+    log_z: float
+    slack: float
+    words: str
+
+    def judge(self, answers: Answers) -> Answers:
+        """Answers that are not trusted if their log Z is below the bound."""
+        verdict = answers.result.verdict
+        if not self.log_z > verdict.log_z_bound:
+            return answers
+        judged = verdict.bounded_by(self.log_z, self.words, self.slack)
+        return replace(answers, result=answers.result.with_verdict(judged))
+
+
 def with_blocks(
     answers: Answers,
     shattering: Shattering,
     most: Mapping[int, int],
-    regions: str,
     descent: Descent,
+    *,
+    mix: bool = True,
     progress: Progress = silent,
-) -> Answers:
-    """Answers mixed with minima at which blocks differ, and judged by the bound of products.
+) -> tuple[Answers, Bound]:
+    """Answers mixed with minima at which blocks differ, and the bound of products over blocks.
 
     `answers` are those with one block per class. `most` is the largest number of blocks of each
-    class of the shattering. Where no such minimum is found, answers stay as they are, but for what
-    the bound says about them.
+    class of the shattering. Where no such minimum is found, or if they are not to be mixed, answers
+    stay as they are, but for what the bound says about them.
     """
-    return _Mixer(answers, shattering, most, regions, descent, progress).run()
+    return _Mixer(answers, shattering, most, descent, progress).run(mix)
 
 
 class _Mixer:
@@ -98,14 +117,12 @@ class _Mixer:
         answers: Answers,
         shattering: Shattering,
         most: Mapping[int, int],
-        regions: str,
         descent: Descent,
         progress: Progress,
     ) -> None:
         self._answers = answers
         self._shattering = shattering
         self._most = most
-        self._regions = regions
         self._descent = descent
         self._progress = progress
         reader = answers.reader
@@ -117,26 +134,24 @@ class _Mixer:
         self._normal = reader.prepared.graph.normal
         self._field = MeanField(self._normal)
 
-    def run(self) -> Answers:
+    def run(self, mix: bool) -> tuple[Answers, Bound]:
         if not self._field.kinds:
-            return self._answers
+            return self._answers, Bound(-math.inf, 0.0, "")
         self._progress("looking for blocks", 0, 1)
         found = find_blocks(
             self._field, [self._most_of(k) for k in range(len(self._normal.classes))]
         )
-        bounds = [float(self._field.bounds(own.products)[0]) for own in found]
-        bound = self._prepared.plan.log_offset + max(bounds)
+        bound = self._bound(found)
         best = found[-1].total
         least = best - NEGLIGIBLE - ROUNDING * abs(best)
         branches = [
             branch
             for own in found[1:]
-            if not own.alike and own.total > least
-            if (branch := self._branch(own, bound)) is not None
+            if mix and not own.alike and own.total > least
+            if (branch := self._branch(own, bound.log_z)) is not None
         ]
-        if not branches:
-            return self._judged(bound, found)
-        return self._mixed(branches, bound)
+        answers = self._mixed(branches) if branches else self._answers
+        return bound.judge(answers), bound
 
     # --- classes and cells
 
@@ -176,29 +191,25 @@ class _Mixer:
             if len(cells) > 1:
                 splits.append(Split(cls, own.size, tuple(cells)))
         split = SplitShattering(self._shattering, splits)
-        branches = Branches(split, self._field, places, self._regions, self._descent)
+        regions = str(self._prepared.graph.family)
+        branches = Branches(split, self._field, places, regions, self._descent)
         return branches.of(found, bound)
 
     # --- the answers
 
-    def _judged(self, bound: float, found: Sequence[Found]) -> Answers:
-        """The answers with one block per class, judged by a bound."""
-        result = self._answers.result
-        if not bound > result.verdict.log_z_bound:
-            return self._answers
-        best = max(found, key=lambda own: own.value)
-        blocks = [own for own in best.sizes if len(own) > 1]
+    def _bound(self, found: Sequence[Found]) -> Bound:
+        """The best of what products reach."""
+        values = [float(self._field.bounds(own.products)[0]) for own in found]
+        best = max(range(len(found)), key=values.__getitem__)
+        log_z = self._prepared.plan.log_offset + values[best]
+        blocks = [own for own in found[best].sizes if len(own) > 1]
         words = "independent atoms"
         if blocks:
             words += " over blocks of " + " and ".join(", ".join(map(str, own)) for own in blocks)
         own = self._descent.tolerances
-        slack = own.bound_slack * abs(bound) + own.level
-        return replace(
-            self._answers,
-            result=result.with_verdict(result.verdict.bounded_by(bound, words, slack)),
-        )
+        return Bound(log_z, own.bound_slack * abs(log_z) + own.level, words)
 
-    def _mixed(self, branches: list[Branch], bound: float) -> Answers:
+    def _mixed(self, branches: list[Branch]) -> Answers:
         base = self._answers
         parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
         if base.trusted:

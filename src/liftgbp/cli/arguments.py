@@ -38,6 +38,42 @@ def parse_sizes(
     return sizes
 
 
+def parse_blocks(
+    _context: click.Context, _parameter: click.Parameter, text: str | None
+) -> str | int | dict[str, int] | None:
+    """The most blocks of objects: `auto`, a number, or one number for each sort.
+
+    >>> parse_blocks(None, None, "3"), parse_blocks(None, None, "person=3,movie=2")
+    (3, {'person': 3, 'movie': 2})
+    """
+    if text is None or text == "auto":
+        return text
+    if "=" in text:
+        wanted = "SORT=NUMBER, such as person=3"
+        named = split_assignments(tuple(text.split(",")), wanted)
+        return {sort: _whole_number(f"{sort}={number}", number) for sort, number in named.items()}
+    return _whole_number(text, text)
+
+
+def _whole_number(shown: str, text: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise click.BadParameter(f"{shown}: give a whole number from 1, person=3,movie=2, or auto")
+    return int(text)
+
+
+def sums_asked_for(given: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The predicates to sum over; `None` if nothing was said, none if `none` was.
+
+    >>> sums_asked_for(()), sums_asked_for(("none",)), sums_asked_for(("smokes",))
+    (None, (), ('smokes',))
+    """
+    if not given:
+        return None
+    if "none" in given and len(given) > 1:
+        raise click.BadParameter("--sum-over none stands alone")
+    return () if given == ("none",) else given
+
+
 def parse_weights(
     _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, float]:
@@ -138,11 +174,13 @@ def network_options(
     """The options that make sense for a Markov random field; others are refused."""
     sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
     via, table_cap = options.pop("via"), options.pop("table_cap")
-    if sizes or weights or closed or known or options.pop("sum_over"):
+    blocks = options.pop("blocks")
+    if sizes or weights or closed or known or options.pop("sum_over") or blocks is not None:
         raise click.UsageError(
-            "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known and "
-            "--sum-over do not apply"
+            "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known, "
+            "--blocks and --sum-over do not apply"
         )
+    options.pop("effort")
     if via != VIA or table_cap != TABLE_CAP:
         raise click.UsageError(
             "a .uai or .fg file is ground already and has its own tables: --via and --table-cap do "

@@ -29,6 +29,7 @@ from liftgbp.cli.arguments import (
     read_evidence,
     read_model,
     split_assignments,
+    sums_asked_for,
     take_solver,
 )
 from liftgbp.cli.help_pages import TYPED, CommandGroup, option
@@ -101,6 +102,7 @@ liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marg
 @declared.queries
 @declared.evidence
 @declared.via
+@declared.effort
 @declared.regions_or_auto
 @declared.sum_over
 @declared.solver
@@ -159,6 +161,7 @@ def query(
     sort, top, least = (options.pop(name) for name in ("sort", "top", "least"))
     minima, verbose = options.pop("minima"), options.pop("verbose")
     solver = take_solver(options)
+    options["sum_over"] = sums_asked_for(options["sum_over"])
     with progress_bar() as progress:
         if is_network(model):
             options = network_options(sizes, weights, options)

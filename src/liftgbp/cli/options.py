@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from liftgbp.cli.arguments import SORTS, TABLE_CAP, parse_sizes, parse_weights
+from liftgbp.cli.arguments import SORTS, TABLE_CAP, parse_blocks, parse_sizes, parse_weights
 from liftgbp.cli.help_pages import option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -125,6 +125,26 @@ via = option(
     help="How to treat evidence: lifted groups the objects that it does not tell apart, ground "
     "grounds the model and compresses it, auto takes the cheaper one.",
 )
+effort = all_of(
+    option(
+        "--effort",
+        type=click.Choice(["quick", "normal", "thorough"]),
+        default="quick",
+        show_default=True,
+        group=METHOD,
+        help="How much work the answer is worth: quick takes factor scopes and one block, normal "
+        "also sums over counts, looks for blocks and lets regions grow (about a second), "
+        "thorough goes further (about a minute).",
+    ),
+    option(
+        "--blocks",
+        metavar="NUMBER",
+        callback=parse_blocks,
+        group=METHOD,
+        help="The most blocks of objects that behave differently: 1 (as in the paper), a number, "
+        "person=3,movie=2, or auto.",
+    ),
+)
 regions = option(
     "--regions",
     default="intersections",
@@ -136,13 +156,11 @@ regions = option(
 )
 regions_or_auto = option(
     "--regions",
-    default="intersections",
-    show_default=True,
     metavar="FAMILY",
     group=METHOD,
-    help="The regions that pass messages: intersections, subsets, bethe, objects:K (or "
-    "objects:SORT=K,...), clusters:S. Larger ones cost more, and are often more accurate; auto "
-    "enlarges them as long as the answer is trusted.",
+    help="The regions that pass messages: intersections (factor scopes), subsets, bethe, "
+    "objects:K (or objects:SORT=K,...), clusters:S. Larger ones cost more, and are often more "
+    "accurate; auto enlarges them as long as the answer is trusted.",
 )
 sum_over = option(
     "--sum-over",
@@ -150,7 +168,7 @@ sum_over = option(
     metavar="PREDICATE",
     group=METHOD,
     help="Sum over the number of objects that satisfy this unary predicate; auto picks the one "
-    "that matters most. Often more accurate. May be repeated.",
+    "that matters most, none leaves it out. Often more accurate. May be repeated.",
 )
 damping = option(
     "--damping",

@@ -4,6 +4,6 @@ Knows counts, and the stages from a normal form to answers; knows nothing of how
 """
 
 from liftgbp.counting.mixed_reader import CountSum, SummedAnswers
-from liftgbp.counting.sums import sum_over_counts, with_choice
+from liftgbp.counting.sums import Summer, sum_over_counts, with_choice
 
-__all__ = ["CountSum", "SummedAnswers", "sum_over_counts", "with_choice"]
+__all__ = ["CountSum", "SummedAnswers", "Summer", "sum_over_counts", "with_choice"]

@@ -67,6 +67,15 @@ class Space:
         for parts in product(*(block.compositions(block.size) for block in self.blocks)):
             yield tuple(count for part in parts for count in part)
 
+    @property
+    def middle(self) -> Counts:
+        """Objects spread as evenly as possible."""
+        return tuple(
+            count
+            for block in self.blocks
+            for count in _scaled((1,) * block.cells, block.cells, block.size)
+        )
+
     def grid(self, most: int) -> list[Counts]:
         """Points all over the space, vertices included, about `most` if there are that many.
 

@@ -36,7 +36,16 @@ from liftgbp.shatter import (
     object_classes,
     splits_by_value,
 )
-from liftgbp.solve import Remedy, Solver, SolverChoice, Status, as_solver
+from liftgbp.solve import (
+    Auto,
+    Flooding,
+    Remedy,
+    Solver,
+    SolverChoice,
+    Status,
+    as_solver,
+    work_of,
+)
 
 AUTO = "auto"
 GAIN = 1e-9
@@ -49,6 +58,9 @@ what probabilities are printed with."""
 ALIKE = 1.0
 """Weights are alike if their logs differ by less: a minimum that takes the place of another one
 changes log Z by far more, and rounding by far less."""
+
+MOST_POINTS = 400
+"""Sums visit about this many counts at most, unless they have many dimensions."""
 
 REMEDIES = (Remedy.REGIONS,)
 """What to try if a sum cannot be trusted."""
@@ -84,16 +96,24 @@ def sum_over_counts(
     names = tuple(dict.fromkeys(checked_texts("sum_over", predicates)))
     if AUTO in names and len(names) > 1:
         raise InputError("sum over auto alone, or over predicates that you name")
-    asked = _Summer(shattering, regions, chosen, progress)
+    asked = Summer(shattering, regions, chosen, progress)
     answers = asked.auto() if AUTO in names else asked.on(names)
     return replace(answers, seconds=time.perf_counter() - started)
 
 
-class _Summer:
+class Summer:
+    """Sums over the counts of predicates, as long as that takes no more than some work."""
+
     def __init__(
-        self, shattering: Shattering, regions: str, solver: Solver, progress: Progress
+        self,
+        shattering: Shattering,
+        regions: str,
+        solver: Solver,
+        progress: Progress = silent,
+        most_work: float = math.inf,
     ) -> None:
         self._shattering = shattering
+        self._most_work = most_work
         self._regions = regions
         self._solver = solver
         self._progress = progress
@@ -106,6 +126,7 @@ class _Summer:
         for name in names:
             self._check_unobserved(split, name)
         model = CountedModel(split, self._regions, self._solver)
+        self._check_work(model)
 
         def exponents(points: Sequence[Counts]) -> list[Decimal]:
             self._progress(
@@ -121,6 +142,15 @@ class _Summer:
             raise model.impossible or ContradictionError("no count was found that is possible")
         return _answers(names, model, weighed)
 
+    def _check_work(self, model: CountedModel) -> None:
+        """Refuse a sum that takes too much work: what its points cost, as far as they differ."""
+        if not math.isfinite(self._most_work) or isinstance(self._solver, Flooding):
+            return
+        descent = self._solver.descent if isinstance(self._solver, Auto) else self._solver
+        layout = model.at(model.space.middle).prepared.plan.layout
+        if min(model.space.number, MOST_POINTS) * work_of(layout, descent) > self._most_work:
+            raise CapacityError("the sum over counts takes more effort")
+
     def _check_unobserved(self, split: SplitShattering, name: str) -> None:
         number = list(self._shattering.model.predicates).index(name)
         if not any(p == number for own in split.splits for p, _ in own.cells[0]):
@@ -129,9 +159,12 @@ class _Summer:
                 "predicate, or leave sum_over out"
             )
 
-    def auto(self) -> SummedAnswers:
-        """The answers summed over the counts of the predicate that changes log Z most."""
-        plain = self._plain()
+    def auto(self, plain: Answers | None = None) -> SummedAnswers:
+        """The answers summed over the counts of the predicate that changes log Z most.
+
+        `plain` are the answers without a sum, if they are known.
+        """
+        plain = self._plain() if plain is None else plain
         changes: dict[str, float] = {}
         found: dict[str, SummedAnswers] = {}
         for name in self._candidates():

@@ -119,6 +119,12 @@ class Answers:
     blocks: tuple[BlockStructure, ...] = ()
     """How objects fall into blocks that behave differently, the largest share first."""
 
+    effort: str = ""
+    """The level of effort, where one was chosen: quick, normal or thorough."""
+
+    quick: Answers | None = None
+    """The answers with the least effort, where these differ."""
+
     one_point: bool = False
     """Whether these are the answers of a single stationary point, as `at` gives them."""
 
@@ -347,6 +353,7 @@ class Answers:
             ],
             "log_z": _finite(result.log_z),
             "blocks": [structure.as_dict() for structure in self.blocks],
+            "effort": self._effort_as_dict(queries),
             "notes": list(self.notes),
             "answers": [row.as_dict() for row in rows],
             **({"growth": self._growth_as_dict(queries)} if self.growth else {}),
@@ -356,6 +363,29 @@ class Answers:
         if not queries:
             return self._all
         return [row for query in queries for row in query_all(query, [self.reader])[0]]
+
+    @property
+    def used(self) -> str:
+        """What the answers were made of, in words."""
+        family = str(self.graph.family)
+        regions = "factor scopes" if family == "intersections" else f"regions {family}"
+        return "; ".join([*(str(own) for own in self.blocks[:1]), regions])
+
+    def _effort_as_dict(self, queries: tuple[str, ...]) -> dict[str, object] | None:
+        if not self.effort:
+            return None
+        quick = self.quick
+        return {
+            "level": self.effort,
+            "used": self.used,
+            "quick": None
+            if quick is None
+            else {
+                "log_z": _finite(quick.result.log_z),
+                "trusted": quick.trusted,
+                "answers": [row.as_dict() for row in quick._rows_if_any(queries)],
+            },
+        }
 
     def _growth_as_dict(self, queries: tuple[str, ...]) -> dict[str, object]:
         return {

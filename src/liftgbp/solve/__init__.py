@@ -11,6 +11,7 @@ from liftgbp.solve.auto import (
     solver_for,
     with_random_starts,
     with_tolerances,
+    work_of,
 )
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
@@ -40,4 +41,5 @@ __all__ = [
     "solver_for",
     "with_random_starts",
     "with_tolerances",
+    "work_of",
 ]

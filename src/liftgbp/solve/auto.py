@@ -48,7 +48,7 @@ class Auto:
         if self.descends_first(layout):
             return self.descent.solve_all(plans, progress)
         flooded = self.flooding.solve_all(plans, progress)
-        if _work(layout, self.descent) > self.most_patience:
+        if work_of(layout, self.descent) > self.most_patience:
             return flooded
         return [
             solution if solution.trusted else self.descent(plan, progress)
@@ -57,7 +57,7 @@ class Auto:
 
     def descends_first(self, layout: Layout) -> bool:
         """Whether descent is cheap enough to come first."""
-        return _work(layout, self.descent) <= self.most_work
+        return work_of(layout, self.descent) <= self.most_work
 
 
 Solver: TypeAlias = Auto | Descent | Flooding
@@ -136,7 +136,7 @@ def with_tolerances(solver: AnySolver, **changes: Any) -> AnySolver:
     return replace(solver, tolerances=replace(solver.tolerances, **changes))
 
 
-def _work(layout: Layout, descent: Descent) -> float:
+def work_of(layout: Layout, descent: Descent) -> float:
     """What descent costs: each start factorises matrices over and over."""
     if not is_small(layout, descent.tolerances):
         return math.inf

@@ -110,8 +110,8 @@ class Descent:
             usable = []
             for beliefs in starts:
                 rows = np.array(beliefs)[:, consistent.outer]
-                rows, error = nearest_consistent(consistent, rows, own, own.start_rounds)
-                usable.append(list(rows[error < own.start_consistent]))
+                rows, error = nearest_consistent(consistent, rows, own)
+                usable.append(list(rows[error < own.nearly_consistent]))
             return self._solve(plans, usable, bounds, silent)
 
     def _worth_following(self, solutions: Sequence[Solution]) -> list[Point]:

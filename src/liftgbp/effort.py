@@ -1,0 +1,172 @@
+"""How much work an answer may take, and what is done with it.
+
+A level of effort says how many blocks are looked for, whether counts are summed over, and how far
+regions grow. Work is counted, not timed, so that runs can be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol, TypeAlias, get_args
+
+from liftgbp.errors import InputError, checked_number, comma_list, wrong_type
+from liftgbp.growth import grow
+from liftgbp.query import Answers
+from liftgbp.shatter import ObjectClass
+
+EffortChoice: TypeAlias = Literal["quick", "normal", "thorough"]
+EFFORTS: tuple[str, ...] = get_args(EffortChoice)
+
+BlocksChoice: TypeAlias = Literal["auto"] | int | Mapping[str, int]
+"""The most blocks of each class of objects: as many as pay, a number, or one for each sort."""
+
+AUTO_BLOCKS = 4
+"""The most blocks that `auto` looks for: each one more takes about twice as long."""
+
+FACTOR_SCOPES = "intersections"
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What an effort allows.
+
+    blocks    the most blocks that a class of objects is split into
+    sums      whether counts of unary predicates are summed over
+    families  the regions that are tried beyond factor scopes, if objects fall into no blocks
+    table     the most states of a region
+    work      what solving may cost, as `solve.work_of` counts it; 1e9 takes about a second
+    """
+
+    blocks: int
+    sums: bool
+    families: tuple[str, ...]
+    table: int
+    work: float
+
+
+LEVELS: dict[str, Level] = {
+    "quick": Level(1, sums=False, families=(), table=0, work=0.0),
+    "normal": Level(
+        AUTO_BLOCKS, sums=True, families=("objects:2", "objects:3"), table=2**12, work=1e9
+    ),
+    "thorough": Level(
+        6,
+        sums=True,
+        families=("objects:2", "objects:3", "objects:4", "objects:5"),
+        table=2**16,
+        work=6e10,
+    ),
+}
+
+
+class Judge(Protocol):
+    """What is known about log Z, whatever the regions."""
+
+    def judge(self, answers: Answers) -> Answers:
+        """Answers that are not trusted if they contradict what is known."""
+
+
+class Runs(Protocol):
+    """What answers are made of. `regions` is a family of regions, or `auto`."""
+
+    @property
+    def classes(self) -> Sequence[ObjectClass]:
+        """The classes of interchangeable objects."""
+
+    def plain(self, regions: str, level: Level | None = None) -> Answers:
+        """The answers with one block per class; regions too large for a level raise."""
+
+    def summed(self, regions: str, predicates: Sequence[str]) -> Answers:
+        """The answers summed over the counts of some predicates."""
+
+    def summed_if_cheap(self, plain: Answers, regions: str, work: float) -> Answers:
+        """Plain answers, or those summed over the counts of the predicate that matters most."""
+
+    def blocked(
+        self, answers: Answers, most: Mapping[int, int], *, mix: bool
+    ) -> tuple[Answers, Judge]:
+        """Answers mixed with minima at which blocks differ, and what judges other answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for by hand; `None` leaves it to the effort."""
+
+    regions: str | None = None
+    sum_over: tuple[str, ...] | None = None
+    blocks: BlocksChoice | None = None
+
+
+def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
+    """The best answers that an effort allows, with those of `quick` beside them.
+
+    First counts are summed over, then blocks are looked for. Where neither changes the answer,
+    regions grow.
+    """
+    level = LEVELS[effort]
+    regions = FACTOR_SCOPES if asked.regions is None else asked.regions
+    whole = asked.blocks == 1
+    blocks = level.blocks if asked.blocks is None or whole else asked.blocks
+    most = most_blocks(blocks, runs.classes)
+    if asked.sum_over:
+        answers = quick = runs.summed(regions, asked.sum_over)
+    else:
+        answers = quick = runs.plain(regions)
+        if level.sums and asked.sum_over is None:
+            answers = runs.summed_if_cheap(quick, regions, level.work)
+    if any(own > 1 for own in most.values()):
+        answers, known = runs.blocked(answers, most, mix=not whole)
+        if asked.regions is None and answers.reader is quick.reader and not asked.sum_over:
+            answers = _grown(runs, level, answers, known)
+    if answers.reader is quick.reader:
+        return replace(answers, effort=effort)
+    return replace(answers, effort=effort, quick=quick)
+
+
+def _grown(runs: Runs, level: Level, first: Answers, known: Judge) -> Answers:
+    """The answers of the largest regions of a level that can be trusted."""
+    if not level.families:
+        return first
+
+    def run(family: str) -> Answers:
+        return first if family == FACTOR_SCOPES else known.judge(runs.plain(family, level))
+
+    return grow(run, (FACTOR_SCOPES, *level.families))
+
+
+def most_blocks(asked: BlocksChoice, classes: Sequence[ObjectClass]) -> dict[int, int]:
+    """The most blocks of each class; an object that rules mention is alone in its class.
+
+    >>> most_blocks({"person": 2}, [ObjectClass("person", 9), ObjectClass("movie", 5)])
+    {0: 2, 1: 1}
+    """
+    sorts = dict.fromkeys(own.sort for own in classes)
+    if isinstance(asked, Mapping):
+        unknown = [sort for sort in asked if sort not in sorts]
+        if unknown:
+            raise InputError(
+                f"blocks of {unknown[0]}: the model has no such sort; it has {comma_list(sorts)}"
+            )
+        by_sort = {sort: _number(asked.get(sort, 1), sort) for sort in sorts}
+    elif asked == "auto":
+        by_sort = dict.fromkeys(sorts, AUTO_BLOCKS)
+    elif isinstance(asked, int) and not isinstance(asked, bool):
+        by_sort = dict.fromkeys(sorts, _number(asked, "each sort"))
+    else:
+        raise wrong_type("blocks", 'a whole number, a mapping of sorts, or "auto"', asked)
+    by_hand = isinstance(asked, Mapping) or asked not in ("auto", AUTO_BLOCKS)
+    for sort, blocks in by_sort.items():
+        largest = max(own.size for own in classes if own.sort == sort)
+        if by_hand and blocks > largest:
+            raise InputError(
+                f"{blocks} blocks of {sort} are more than the {largest} objects that can be split"
+            )
+    return {
+        k: min(by_sort[own.sort], own.size) if own.constant is None else 1
+        for k, own in enumerate(classes)
+    }
+
+
+def _number(blocks: object, sort: str) -> int:
+    return checked_number(f"the number of blocks of {sort}", blocks, least=1)

@@ -1,0 +1,135 @@
+"""Answers with blocks against exact, published and sampled values."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import liftgbp
+
+TRANSITIVE = "r(person,person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct"
+CHAIN = "r(person,person)\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct"
+FRIENDS_KNOWS = (
+    "friends(person,person)\nknows(person,person)\n"
+    "1.4 friends(x,y) ^ friends(y,z) => knows(x,z) | distinct"
+)
+FRIENDS_SMOKERS = (
+    "friends(person,person)\nsmokes(person)\n1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y"
+)
+
+
+def blocked(text: str, size: int, **options: object) -> liftgbp.Answers:
+    model = liftgbp.parse(text)
+    sort = next(iter(model.sorts))
+    return liftgbp.infer(model, {sort: size}, blocks="auto", **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "sampled", "allowed"),
+    [
+        (TRANSITIVE, 20, 0.2175, 0.06),
+        (TRANSITIVE, 40, 0.192, 0.006),
+        (TRANSITIVE, 100, 0.1893, 0.001),
+        (CHAIN, 20, 0.131, 0.005),
+    ],
+)
+def test_answers_are_near_sampled_ones(
+    text: str, size: int, sampled: float, allowed: float
+) -> None:
+    answers = blocked(text, size)
+    assert answers.trusted
+    assert answers.blocks
+    assert abs(answers.marginal("r(x,y)") - sampled) <= allowed
+
+
+@pytest.mark.parametrize("size", [10**5, 10**9])
+def test_most_transitive_relations_are_orders_in_three_layers(size: int) -> None:
+    """Kleitman and Rothschild 1975: a quarter, half and a quarter, so 3/16 of all pairs."""
+    answers = blocked(TRANSITIVE, size)
+    assert answers.trusted
+    assert abs(answers.marginal("r(x,y)") - 3 / 16) < 1e-4
+    (structure,) = answers.blocks
+    assert sorted(structure.sizes["person"]) == pytest.approx(
+        [size / 4, size / 4, size / 2], rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("weight", ["3 ", ""])
+def test_most_triangle_free_graphs_are_bipartite(weight: str) -> None:
+    """Erdős, Kleitman and Rothschild 1976: two halves, so a quarter of all pairs is joined."""
+    end = "" if weight else "."
+    text = f"e(p,p)\n{weight}e(x,y) ^ e(y,z) => !e(x,z) | distinct{end}\ne(x,y) <=> e(y,x)."
+    answers = blocked(text, 1000)
+    assert answers.trusted
+    assert abs(answers.marginal("e(x,y)") - 1 / 4) < 1e-3
+
+
+def test_the_number_of_partial_orders() -> None:
+    """log Z of hard transitivity: exact from the number of partial orders on 18 objects."""
+    answers = blocked("r(p,p)\nr(x,y) ^ r(y,z) => r(x,z) | distinct.", 18)
+    assert answers.trusted
+    assert abs(answers.log_z - 94.028) < 6
+
+
+def test_conditionals_see_the_correlation_that_blocks_carry() -> None:
+    """In three layers, whom one precedes precedes others rarely: only the middle layer does."""
+    answers = blocked(TRANSITIVE, 10**6)
+    (row,) = answers.query("r(y,z) | r(x,y), x != y, y != z, x != z")
+    # From x to y: 1/2 of 1/4 * 1/2 twice, and all of 1/16; then y is in the middle for 1/16 of
+    # all pairs, and goes on to the last quarter with 1/2.
+    expected = (1 / 4 * 1 / 2 * 1 / 2) * (1 / 4 * 1 / 2) / (3 / 16)
+    assert row["true", "true"] == pytest.approx(expected, abs=1e-4)
+
+
+def test_blocks_change_nothing_where_there_is_nothing_to_find() -> None:
+    model = liftgbp.parse(FRIENDS_SMOKERS)
+    for size in (10, 200):
+        plain = liftgbp.infer(model, {"person": size}, sum_over="smokes")
+        answers = liftgbp.infer(model, {"person": size}, sum_over="smokes", blocks=2)
+        assert not answers.blocks
+        assert answers.log_z == plain.log_z
+        assert answers.marginal("friends(x,y)") == plain.marginal("friends(x,y)")
+
+
+def test_the_answer_with_one_block_is_proven_wrong() -> None:
+    model = liftgbp.parse(TRANSITIVE)
+    answers = liftgbp.infer(model, {"person": 40}, effort="normal", blocks=1)
+    assert not answers.trusted
+    assert "below what independent atoms over blocks of 20, 20 reach" in answers.reason
+
+
+def test_log_z_is_the_sum_over_all_ways_to_form_blocks() -> None:
+    """Two blocks of equal role: each graph is counted once, not once per name of its halves."""
+    text = "e(p,p)\ne(x,y) ^ e(y,z) => !e(x,z) | distinct.\ne(x,y) <=> e(y,x)."
+    size = 60
+    answers = blocked(text, size)
+    halves = [
+        math.lgamma(size + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(size - k + 1)
+        + k * (size - k) * math.log(2)
+        for k in range(1, size)
+    ]
+    top = max(halves)
+    bipartite = top + math.log(sum(math.exp(own - top) for own in halves)) - math.log(2)
+    # Edges e(x,x) are free.
+    assert answers.log_z == pytest.approx(bipartite + size * math.log(2), abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"blocks": 0}, "must be a whole number of at least 1"),
+        ({"blocks": 50}, "50 blocks of person are more than the 9 objects"),
+        ({"blocks": {"city": 2}}, "the model has no such sort"),
+        ({"blocks": 2.5}, "blocks must be a whole number"),
+        ({"blocks": 2, "via": "ground"}, "use via='lifted'"),
+        ({"blocks": 2, "solver": liftgbp.Flooding()}, "blocks are found by descent"),
+        ({"effort": "much"}, "unknown effort"),
+    ],
+)
+def test_bad_input(options: dict[str, object], message: str) -> None:
+    model = liftgbp.parse(TRANSITIVE)
+    with pytest.raises(liftgbp.InputError, match=message):
+        liftgbp.infer(model, {"person": 9}, **options)  # type: ignore[call-overload]
