@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from itertools import combinations, permutations, product
@@ -26,6 +26,7 @@ from liftgbp.counting.peaks import weigh
 from liftgbp.counting.points import Base, exact_offset
 from liftgbp.counting.space import Block, Counts, Space
 from liftgbp.errors import ContradictionError, InternalError
+from liftgbp.plan import Plan
 from liftgbp.series import SharedPlans
 from liftgbp.shatter import SplitShattering
 from liftgbp.shatter.splitting import Cell
@@ -43,6 +44,11 @@ TEMPERED = 0.7
 PATIENCE = {"patience": 2, "least_patience": 15}
 """The three lead to one minimum, and the first that arrives is enough: others are given up sooner
 than starts that may lead elsewhere."""
+
+SETTLED = 1e-9
+"""A branch has settled once no belief would change by more than this, in proportion: the next step
+would square that. Split plans have hundreds of equations, whose rounding alone changes beliefs by
+1e-11 (friends-knows over 200 objects), so that descent would never end otherwise."""
 
 SUMMED_TO = 10**4
 """Sizes are summed over in classes of at most this many objects. Beyond, the sum over sizes moves
@@ -93,7 +99,8 @@ class Branches:
         self._split = split
         self._field = field
         self._places = places
-        self._descent = with_tolerances(descent, **PATIENCE, compared=True)
+        settled = replace(descent, tol=max(descent.tol, SETTLED))
+        self._descent = with_tolerances(settled, **PATIENCE, compared=True)
         self._plans = SharedPlans(regions)
 
     def of(self, found: Found, bound: float) -> Branch | None:
@@ -197,10 +204,12 @@ class Branches:
         points = [_moved(peak, axes, move) for move in stencil]
         if min(min(point) for point in points) < 1:
             return None
-        bases = [self._at(point) for point in points]
-        if any(own is None or own.prepared.plan.layout is not plan.layout for own in bases):
-            return None
-        plans = [own.prepared.plan for own in bases if own is not None]
+        plans: list[Plan] = []
+        for point in points:
+            own = self._at(point)
+            if own is None or own.prepared.plan.layout is not plan.layout:
+                return None
+            plans.append(own.prepared.plan)
         near = stepped(plans, beliefs, self._descent.tolerances)
         values = np.array(near.log_z) - near.log_z[0]
         chances = BlockProducts.joined(

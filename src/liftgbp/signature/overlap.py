@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from liftgbp.signature.canonical import Atom, Cluster, Obj, objects_of, rename
 
@@ -20,7 +22,26 @@ def overlaps(cluster: Cluster, other: Cluster, class_sizes: Sequence[int]) -> se
     >>> sorted(overlaps(path, path, [9]))
     [1, 2, 3]
     """
-    return _Placements(cluster, other, class_sizes).masks
+    places = Counter(cls for cls, _ in objects_of(cluster))
+    wanted = Counter(cls for cls, _ in objects_of(other))
+    number = {cls: k for k, cls in enumerate({**places, **wanted})}
+    fresh = tuple(min(class_sizes[cls] - places[cls], wanted[cls]) for cls in number)
+    # The atoms of the cluster keep their order, which is that of the bits.
+    return set(_masks(_numbered(cluster, number), tuple(sorted(_numbered(other, number))), fresh))
+
+
+@lru_cache(maxsize=2**14)
+def _masks(cluster: Cluster, other: Cluster, fresh: tuple[int, ...]) -> frozenset[int]:
+    """The intersections if each class has this many fresh objects, or as many as `other` needs.
+
+    Many pairs of clusters differ only in their classes, and few sizes differ in what they allow.
+    """
+    return frozenset(_Placements(cluster, other, fresh).masks)
+
+
+def _numbered(cluster: Cluster, number: Mapping[int, int]) -> Cluster:
+    """The atoms with other numbers of their classes, in the same order."""
+    return tuple((p, tuple((number[cls], k) for cls, k in args)) for p, args in cluster)
 
 
 class _Placements:
@@ -31,7 +52,7 @@ class _Placements:
     cluster only for the sake of an atom that both share.
     """
 
-    def __init__(self, cluster: Cluster, other: Cluster, class_sizes: Sequence[int]) -> None:
+    def __init__(self, cluster: Cluster, other: Cluster, fresh: Sequence[int]) -> None:
         self.masks: set[int] = set()
         self._bit = {atom: 1 << k for k, atom in enumerate(cluster)}
         self._places = objects_of(cluster)
@@ -42,9 +63,7 @@ class _Placements:
             for obj in set(atom[1]):
                 self._atoms_at[obj].append(atom)
         classes = {cls for cls, _ in self._order}
-        self._fresh = {
-            cls: class_sizes[cls] - sum(1 for h, _ in self._places if h == cls) for cls in classes
-        }
+        self._fresh = list(fresh)
         self._abundant = {
             cls: self._fresh[cls] >= sum(1 for h, _ in self._order if h == cls) for cls in classes
         }
