@@ -192,12 +192,14 @@ def test_the_json_fields_are_on_the_command_line_page(
     for options in (
         "models/friends-smokers.mln -n person=6 -q smokes(x) --regions auto --table-cap 100",
         "models/friends-smokers.mln -n person=6 --sum-over auto",
+        "models/transitive.mln -n person=40 --effort normal",
         "models/smoking-network.mln -e models/smoking-network.db --closed friends",
     ):
         run(f"liftgbp query {options} --json", monkeypatch)
         found |= fields(json.loads(capsys.readouterr().out))
     of_verdict = {name.partition(".")[2] for name in listed if name.startswith("verdict.")}
-    found = {name for name in found if not name.startswith(("growth.steps.answers.", "domains."))}
+    rows = ("growth.steps.answers.", "effort.quick.answers.")
+    found = {name for name in found if not name.startswith((*rows, "domains."))}
     assert found == listed | {f"minima.{name}" for name in of_verdict}
 
 

@@ -35,7 +35,16 @@ _PUBLIC = {
     "liftgbp.model.builder": ("ModelBuilder",),
     "liftgbp.model.model": ("Model",),
     "liftgbp.model.parser": ("load", "parse"),
-    "liftgbp.query": ("Answer", "Answers", "Prepared", "UntrustedAnswer", "UntrustedAnswerError"),
+    "liftgbp.query": (
+        "Answer",
+        "Answers",
+        "BlockPanel",
+        "BlockStructure",
+        "BlockedAtom",
+        "Prepared",
+        "UntrustedAnswer",
+        "UntrustedAnswerError",
+    ),
     "liftgbp.regions": ("LiftedRegionGraph",),
     "liftgbp.reproduction": ("Reproduction", "reproduce"),
     "liftgbp.solve": (
@@ -107,6 +116,9 @@ if TYPE_CHECKING:
     from liftgbp.query import (
         Answer as Answer,
         Answers as Answers,
+        BlockedAtom as BlockedAtom,
+        BlockPanel as BlockPanel,
+        BlockStructure as BlockStructure,
         Prepared as Prepared,
         UntrustedAnswer as UntrustedAnswer,
         UntrustedAnswerError as UntrustedAnswerError,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shlex
@@ -17,33 +16,12 @@ import pytest
 
 import liftgbp
 import processes
+from command_shell import Shell
 from json_rows import probability
-from liftgbp.cli import main
 
 MODELS = Path(__file__).parent.parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
 CHAIN = str(MODELS / "chain.mln")
-
-
-class Shell:
-    """Runs the command line in this process."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        self._patch = monkeypatch
-        self._capture = capsys
-
-    def __call__(self, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
-        self._patch.setattr("sys.argv", ["liftgbp", *arguments])
-        self._patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as exit_:
-            main()
-        captured = self._capture.readouterr()
-        return int(exit_.value.code or 0), captured.out, captured.err
-
-
-@pytest.fixture
-def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
-    return Shell(monkeypatch, capsys)
 
 
 def test_version(shell: Shell) -> None:

@@ -19,9 +19,11 @@ from liftgbp.counting.mixed_reader import CountSum, MixedReader
 from liftgbp.counting.points import exact_offset
 from liftgbp.errors import InternalError
 from liftgbp.model.ast import applied
+from liftgbp.model.writer import object_text
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, BlockedAtom, BlockStructure, ClassReader, PreparedLifted, Result
-from liftgbp.query.readers import VARIABLE_NAMES
+from liftgbp.query import Answers, BlockStructure, ClassReader, PreparedLifted, Result
+from liftgbp.query.block_table import ClassTable
+from liftgbp.query.readers import variable_names
 from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
@@ -257,27 +259,39 @@ class _Mixer:
         return log_z.value + exact_offset(prepared.graph)
 
     def _structure(self, branch: Branch, share: float) -> BlockStructure:
-        names = [self._name(cls) for cls in range(len(self._normal.classes))]
-        atoms = []
-        for kind, (predicate, args) in enumerate(self._field.kinds):
-            classes = self._field.classes_of_kind[kind]
-            objects = list(dict.fromkeys(args))
-            declared = self._normal.predicates[predicate]
-            variables = [VARIABLE_NAMES[objects.index(obj)] for obj in args]
-            atoms.append(
-                BlockedAtom(
-                    applied(declared.name, variables),
-                    declared.values,
-                    tuple(names[cls] for cls in classes),
-                    branch.products.chances[kind][0],
-                )
-            )
-        sizes = {names[cls]: own for cls, own in enumerate(branch.sizes)}
-        return BlockStructure(share, sizes, branch.information, branch.solution.log_z, tuple(atoms))
+        classes = [(self._name(cls), own) for cls, own in enumerate(branch.sizes)]
+        tables = [self._table(branch, pattern) for pattern in self._field.ties.patterns]
+        return BlockStructure.of(
+            classes,
+            tables,
+            share=share,
+            information=branch.information,
+            log_z=branch.solution.log_z,
+        )
+
+    def _table(self, branch: Branch, pattern: ObjAtom) -> ClassTable:
+        """The probabilities of an atom, which another one may decide."""
+        predicate, args = pattern
+        objects = list(dict.fromkeys(args))
+        tied = self._field.ties.of(pattern, objects)
+        decides = branch.products.chances[tied.kind][0]
+        back = np.argsort(tied.places)
+        table = decides.transpose(*back, len(objects))[..., np.argsort(tied.values)]
+        declared = self._normal.predicates[predicate]
+        names = variable_names(len(objects))
+        return ClassTable(
+            applied(declared.name, [names[objects.index(obj)] for obj in args]),
+            declared.values,
+            names,
+            tuple(cls for cls, _ in objects),
+            table,
+        )
 
     def _name(self, cls: int) -> str:
-        """A class of objects in words."""
+        """The objects of a class in words."""
         own = self._normal.classes[cls]
+        if own.facts and own.size == 1 and own.examples:
+            return object_text(self._normal.model, own.sort, own.examples[0])
         facts = ", ".join(fact.replace("{}", "x") for fact in own.facts)
         return f"{own} ({facts})" if facts else str(own)
 

@@ -31,6 +31,7 @@ class Tied:
 class Ties:
     """The kinds of atoms of a normal form, and which of them decide which others.
 
+    patterns    those of all atoms
     kinds       patterns of atoms that decide themselves
     symmetries  for each kind, what turns an atom into one that it is tied to; itself first
     """
@@ -45,6 +46,7 @@ class Ties:
         self._group: dict[ObjAtom, set[Symmetry]] = {own: {self._identity(own)} for own in atoms}
         for parfactor in normal.parfactors:
             self._tie(parfactor)
+        self.patterns = tuple(atoms)
         self.kinds = tuple(own for own in atoms if self._root[own][0] == own)
         self._number = {own: k for k, own in enumerate(self.kinds)}
         self.symmetries = tuple(

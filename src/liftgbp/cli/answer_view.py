@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
 import liftgbp
 from liftgbp.cli.advice import distrust
+from liftgbp.cli.block_view import show_blocks, show_used
 from liftgbp.cli.selection import Row, assignment_text, assignments
 from liftgbp.cli.terminal import (
     Column,
@@ -34,19 +36,23 @@ Result = dict[str, Any]
 
 def show_answers(
     result: Result,
+    blocks: Sequence[liftgbp.BlockStructure] = (),
     *,
     advice: str = "",
+    growth: bool = False,
     minima: bool = False,
     verbose: bool = False,
     top: int | None = None,
 ) -> None:
     """Print whether the answers are trusted, the answers, and how they were found.
 
-    `advice` is a command that may give a trusted answer, `top` the number of rows asked for.
+    `growth` shows the answers of all regions that were tried. `advice` is a command that may give a
+    trusted answer, `top` the number of rows asked for.
     """
     terminal = Terminal()
     most_rows = MOST_ROWS if top is None else top
     _show_trust(terminal, result, advice)
+    show_used(terminal, result)
     for query, group in groupby(result["answers"], key=lambda row: row["query"]):
         rows = list(group)
         terminal.show(*_answer_sheets(query, rows[:most_rows], result["evidence"] is not None))
@@ -55,11 +61,12 @@ def show_answers(
             terminal.say(f"... and {left:,} more rows; --top {len(rows)} or --json shows them all")
     if not result["answers"]:
         terminal.say("no rows: none has a probability of at least --min")
+    show_blocks(terminal, blocks)
     if minima and result["minima"]:
         terminal.show(_minima_sheet(result["minima"]))
     elif minima:
         terminal.say("no minima to show: " + _why_no_minima(result))
-    if "growth" in result:
+    if "growth" in result and (growth or verbose):
         terminal.show(_growth_sheet(result["growth"], result["answers"]))
         terminal.say(f"no larger regions: {result['growth']['end']}")
     _show_run(terminal, result, verbose)

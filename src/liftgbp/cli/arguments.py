@@ -18,7 +18,11 @@ SORTS = ("p", "atom")
 """How rows of answers can be ordered."""
 
 ANSWER_FILES = (".csv", ".json", ".parquet")
-SWEEP_FILES = (".csv", ".json", ".parquet", ".png", ".svg")
+PICTURE_FILES = (".png", ".svg")
+SWEEP_FILES = (*ANSWER_FILES, *PICTURE_FILES)
+
+MOST_DIGITS = 18
+"""No number of blocks has more digits."""
 
 
 def parse_sizes(
@@ -56,9 +60,51 @@ def parse_blocks(
 
 
 def _whole_number(shown: str, text: str) -> int:
-    if not text.strip().isdecimal() or int(text) < 1:
+    digits = text.strip()
+    if not digits.isdecimal() or len(digits) > MOST_DIGITS or int(digits) < 1:
         raise click.BadParameter(f"{shown}: give a whole number from 1, person=3,movie=2, or auto")
     return int(text)
+
+
+def check_block_sorts(blocks: str | int | dict[str, int] | None, model: liftgbp.Model) -> None:
+    """Refuse blocks of sorts that a model does not have."""
+    for sort, number in blocks.items() if isinstance(blocks, dict) else ():
+        if sort not in model.sorts:
+            raise click.UsageError(
+                f"--blocks {sort}={number}: the model has no sort {sort}; it has "
+                f"{', '.join(model.sorts)}"
+            )
+
+
+def check_combination(
+    options: dict[str, Any], solver: liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding
+) -> None:
+    """Refuse options that need classes of objects, or descent, where there are none."""
+    blocks = options["blocks"] not in (None, 1)
+    wanted = {
+        "--sum-over": bool(options["sum_over"]),
+        "--blocks": blocks,
+        "--regions auto": options["regions"] == "auto",
+    }
+    for name, is_wanted in wanted.items():
+        if is_wanted and options["via"] == "ground":
+            raise click.UsageError(
+                f"{name} is about classes of objects, which --via ground does not keep; use "
+                "--via lifted"
+            )
+    if blocks and isinstance(solver, liftgbp.Flooding):
+        raise click.UsageError(
+            "--blocks does not apply to --solver flooding: blocks are found by descent; use "
+            "--solver auto or descent"
+        )
+
+
+def write_blocks_plot(answers: liftgbp.Answers, path: str) -> None:
+    """Draw the blocks with the largest share, if there are any."""
+    if answers.blocks:
+        answers.blocks[0].write_picture(path)
+    else:
+        click.echo(f"no blocks were found, so {path} is not written", err=True)
 
 
 def sums_asked_for(given: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -107,10 +153,13 @@ def split_assignments(values: tuple[str, ...], form: str) -> dict[str, str]:
 
 def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
     """Refuse a file that could not be written, before the work that fills it."""
-    from liftgbp.files import check_writable
+    from liftgbp.files import check_writable, need_module
 
-    if path is not None and path != "-":
-        check_writable(Path(path), extensions)
+    if path is None or (path == "-" and extensions != PICTURE_FILES):
+        return
+    check_writable(Path(path), extensions)
+    if Path(path).suffix in PICTURE_FILES:
+        need_module("matplotlib", "plot", f"writing {Path(path).suffix}")
 
 
 def read_evidence(model: liftgbp.Model, options: dict[str, Any]) -> liftgbp.Evidence | None:

@@ -22,7 +22,10 @@ from liftgbp.cli import options as declared
 from liftgbp.cli.advice import distrust, next_command
 from liftgbp.cli.arguments import (
     ANSWER_FILES,
+    PICTURE_FILES,
     SWEEP_FILES,
+    check_block_sorts,
+    check_combination,
     is_network,
     network_options,
     output_file,
@@ -31,6 +34,7 @@ from liftgbp.cli.arguments import (
     split_assignments,
     sums_asked_for,
     take_solver,
+    write_blocks_plot,
 )
 from liftgbp.cli.help_pages import TYPED, CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
@@ -93,6 +97,7 @@ def cli() -> None:
     examples="""\
 liftgbp query models/friends-smokers.mln -n person=1000000 -q 'friends(x,y)'
 liftgbp query models/friends-smokers.mln -n person=10 --sum-over smokes
+liftgbp query models/transitive.mln -n person=40 --effort normal --blocks-plot blocks.png
 liftgbp query models/smoking-network.mln -e models/smoking-network.db --closed friends \\
     -q 'smokes(x)' --top 3
 liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marginals.csv
@@ -114,6 +119,12 @@ liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marg
     group=declared.OUTPUT,
     help="Also write the answers to a .csv, .json or .parquet file; - prints CSV instead of "
     "tables.",
+)
+@option(
+    "--blocks-plot",
+    metavar="FILE",
+    group=declared.OUTPUT,
+    help="Draw the probabilities between blocks as a heat map: a .png or .svg file.",
 )
 @option(
     "--all",
@@ -139,6 +150,7 @@ def query(
     weights: dict[str, float],
     queries: tuple[str, ...],
     output: str | None,
+    blocks_plot: str | None,
     everything: str | None,
     observed: bool,
     as_json: bool,
@@ -157,11 +169,13 @@ def query(
     if as_json and output == "-":
         raise click.UsageError("--json and -o - both write to standard output")
     output_file(output, ANSWER_FILES)
+    output_file(blocks_plot, PICTURE_FILES)
     output_file(everything, (".csv", ".parquet"))
     sort, top, least = (options.pop(name) for name in ("sort", "top", "least"))
     minima, verbose = options.pop("minima"), options.pop("verbose")
     solver = take_solver(options)
     options["sum_over"] = sums_asked_for(options["sum_over"])
+    check_combination(options, solver)
     with progress_bar() as progress:
         if is_network(model):
             options = network_options(sizes, weights, options)
@@ -172,6 +186,7 @@ def query(
         else:
             relational = read_model(model, weights)
             evidence = read_evidence(relational, options)
+            check_block_sorts(options["blocks"], relational)
             known = relational if evidence is None else evidence.model
             known.check_queries(queries)
             answers = liftgbp.infer(
@@ -191,6 +206,8 @@ def query(
         write_result(result, output)
     elif output is not None:
         write_rows(result["answers"], output)
+    if blocks_plot is not None:
+        write_blocks_plot(answers, blocks_plot)
     advice = next_command(click.get_current_context().meta[TYPED], result)
     if as_json:
         click.echo(json.dumps(result, indent=2))
@@ -200,7 +217,15 @@ def query(
     else:
         from liftgbp.cli.answer_view import show_answers
 
-        show_answers(result, advice=advice, minima=minima, verbose=verbose, top=top)
+        show_answers(
+            result,
+            answers.blocks,
+            advice=advice,
+            growth=options["regions"] == "auto",
+            minima=minima,
+            verbose=verbose,
+            top=top,
+        )
     return 0 if result["trusted"] else NOT_TRUSTED
 
 

@@ -105,6 +105,12 @@ class SummedAnswers(Answers):
         result = self.result
         return result if isinstance(result, CountSum) else CountSum.over_nothing(result)
 
+    @property
+    def used(self) -> str:
+        """What the answers were made of, in words."""
+        names = ", ".join(self.sum_over.predicates)
+        return f"sum over {names}; {super().used}" if names else super().used
+
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
         summed = {**self.sum_over.as_dict(), "choice": self.choice}

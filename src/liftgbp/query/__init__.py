@@ -6,7 +6,7 @@ imported from its own file, by those who need it.
 
 from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
 from liftgbp.query.answers import Answers, Result, UntrustedAnswer, UntrustedAnswerError
-from liftgbp.query.block_table import BlockedAtom, BlockStructure
+from liftgbp.query.block_table import BlockedAtom, BlockPanel, BlockStructure
 from liftgbp.query.readers import (
     ClassReader,
     LiftedReader,
@@ -19,6 +19,7 @@ from liftgbp.query.readers import (
 __all__ = [
     "Answer",
     "Answers",
+    "BlockPanel",
     "BlockStructure",
     "BlockedAtom",
     "ClassReader",

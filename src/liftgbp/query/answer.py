@@ -94,6 +94,43 @@ class Answer:
         return f"{self.atom}{f' [{self.where}]' if self.where else ''}  {values}"
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How much more effort changed a probability: from `quick` to `p`."""
+
+    row: Answer
+    assignment: tuple[str, ...]
+    p: float
+    quick: float
+
+    def as_dict(self) -> dict[str, object]:
+        """The change for JSON."""
+        row = self.row
+        return {
+            "query": row.query,
+            "atom": row.atom,
+            "where": row.where,
+            "assignment": list(self.assignment),
+            "p": self.p,
+            "quick": self.quick,
+        }
+
+
+def largest_change(rows: Sequence[Answer], quick: Sequence[Answer]) -> Change | None:
+    """The probability that changed most; of values that changed equally, the last one."""
+    before = {(own.query, own.atom, own.where): own.values for own in quick}
+    changes = [
+        Change(row, assignment, p, before[key][assignment])
+        for row in rows
+        if (key := (row.query, row.atom, row.where)) in before
+        for assignment, p in row.values.items()
+        if assignment in before[key]
+    ]
+    # Those of true and false differ by rounding.
+    defined = [own for own in reversed(changes) if not math.isnan(own.p - own.quick)]
+    return max(defined, key=lambda own: round(abs(own.p - own.quick), 12), default=None)
+
+
 def _quoted(value: str) -> str:
     plain = re.fullmatch(r"[^\s,|\"]+", value)
     return value if plain else json.dumps(value, ensure_ascii=False)

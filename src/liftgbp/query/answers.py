@@ -20,7 +20,7 @@ from liftgbp.errors import (
 )
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan
-from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
+from liftgbp.query.answer import Answer, Change, every_row, largest_change, marginal_of, query_all
 from liftgbp.query.block_table import BlockStructure
 from liftgbp.query.every_atom import write_every_atom
 from liftgbp.query.readers import Prepared, Reader, Via
@@ -369,22 +369,32 @@ class Answers:
         """What the answers were made of, in words."""
         family = str(self.graph.family)
         regions = "factor scopes" if family == "intersections" else f"regions {family}"
-        return "; ".join([*(str(own) for own in self.blocks[:1]), regions])
+        return "; ".join([*(own.summary for own in self.blocks[:1]), regions])
+
+    @property
+    def change(self) -> Change | None:
+        """What more effort than `quick` changed most; nothing if the answers are those of quick."""
+        return None if self.quick is None else largest_change(self._all, self.quick._all)
 
     def _effort_as_dict(self, queries: tuple[str, ...]) -> dict[str, object] | None:
         if not self.effort:
             return None
-        quick = self.quick
         return {
             "level": self.effort,
             "used": self.used,
-            "quick": None
-            if quick is None
-            else {
-                "log_z": _finite(quick.result.log_z),
-                "trusted": quick.trusted,
-                "answers": [row.as_dict() for row in quick._rows_if_any(queries)],
-            },
+            "quick": None if self.quick is None else self._compared(self.quick, queries),
+        }
+
+    def _compared(self, quick: Answers, queries: tuple[str, ...]) -> dict[str, object]:
+        """The answers of the least effort, and what changed most."""
+        rows = quick._rows_if_any(queries)
+        change = largest_change(self._rows(queries), rows)
+        return {
+            "log_z": _finite(quick.result.log_z),
+            "trusted": quick.trusted,
+            "reason": quick.reason,
+            "change": None if change is None else change.as_dict(),
+            "answers": [row.as_dict() for row in rows],
         }
 
     def _growth_as_dict(self, queries: tuple[str, ...]) -> dict[str, object]:

@@ -234,8 +234,10 @@ def joints(readers: Sequence[LiftedReader], atoms: Sequence[ObjAtom]) -> Floats:
 
 def pattern_text(predicate: Predicate) -> str:
     """A query for all atoms of a predicate."""
-    names = [
-        VARIABLE_NAMES[k] if k < len(VARIABLE_NAMES) else f"x{k}"
-        for k in range(len(predicate.sorts))
-    ]
-    return applied(predicate.name, names)
+    return applied(predicate.name, variable_names(len(predicate.sorts)))
+
+
+def variable_names(count: int) -> tuple[str, ...]:
+    """Names for this many variables."""
+    names = VARIABLE_NAMES[:count]
+    return (*names, *(f"x{k}" for k in range(len(names), count)))

@@ -1,0 +1,89 @@
+"""The view of blocks: what an answer was made of, its blocks, and the tables between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import liftgbp
+from liftgbp.cli.selection import Row, assignment_text
+from liftgbp.cli.terminal import Column, Sheet, Terminal, counted
+
+SMALLEST_SHARE = 1e-4
+"""Other structures with a smaller share are not mentioned."""
+
+WHOLE_SHARE = 0.9995
+"""A structure with a larger share is alone, as far as three digits show."""
+
+LEAST_CHANGE = 5e-4
+"""Smaller changes do not show in three digits."""
+
+
+def show_used(terminal: Terminal, result: dict[str, Any]) -> None:
+    """Say what the answer was made of, and what that changed against the least effort."""
+    effort = result["effort"]
+    if effort is None or (effort["level"] == "quick" and not result["blocks"]):
+        return
+    quick = effort["quick"]
+    if quick is None:
+        terminal.say(f"used: {effort['used']}, as with --effort quick")
+        return
+    terminal.say(f"used: {effort['used']}")
+    change = quick["change"]
+    if change is None:
+        return
+    against = "against quick" if quick["trusted"] else "against quick (not trusted)"
+    if abs(change["p"] - change["quick"]) < LEAST_CHANGE:
+        terminal.say(f"{against}: no probability changed by more than {LEAST_CHANGE:g}")
+        return
+    atom = _changed_atom(change, quick["answers"], located=result["evidence"] is not None)
+    terminal.say(f"{against}: {atom} is {change['p']:.3f} instead of {change['quick']:.3f}")
+
+
+def _changed_atom(change: dict[str, Any], rows: Sequence[Row], located: bool) -> str:
+    """The atom that changed, with its value; of a Boolean atom, true goes without saying."""
+    names = ("query", "atom", "where")
+    row = next(own for own in rows if all(own[name] == change[name] for name in names))
+    values = change["assignment"]
+    value = "" if values == ["true"] else f" {assignment_text(row, values)}"
+    where = f" [{change['where']}]" if located and change["where"] else ""
+    return f"{change['atom']}{value}{where}"
+
+
+def show_blocks(terminal: Terminal, structures: Sequence[liftgbp.BlockStructure]) -> None:
+    """Show the blocks of the structure with the largest share, and mention the others."""
+    if not structures:
+        return
+    first = structures[0]
+    terminal.show(_blocks_sheet(first))
+    for panel in first.panels:
+        terminal.show(_panel_sheet(panel, "block "), _panel_sheet(panel, ""))
+    if len(first.blocks) > first.shown_blocks:
+        left = counted(len(first.blocks) - first.shown_blocks, "more block")
+        terminal.say(f"... and {left}; --json shows them all")
+    others = [(own.summary, own.share) for own in structures[1:]]
+    others.append(("one block", 1.0 - math.fsum(own.share for own in structures)))
+    for summary, share in others:
+        if share >= SMALLEST_SHARE:
+            terminal.say(f"mixed with {summary} (share {share:.3g})")
+
+
+def _blocks_sheet(structure: liftgbp.BlockStructure) -> Sheet:
+    """The blocks with their sizes, and with the probabilities of atoms over one object."""
+    share = "" if structure.share > WHOLE_SHARE else f" (share {structure.share:.3g})"
+    columns = [Column("block"), Column("objects", prose=True), Column("size", right=True)]
+    columns += [Column(text, right=True) for text, _ in structure.singles]
+    sheet = Sheet(f"blocks{share}", columns, lead="block {}")
+    for row in structure.block_rows():
+        sheet.add(*row)
+    return sheet
+
+
+def _panel_sheet(panel: liftgbp.BlockPanel, word: str) -> Sheet:
+    """The probabilities between blocks; without the word it takes less room."""
+    columns = [Column(f"{panel.column_variable} in {word}{k}", right=True) for k in panel.columns]
+    sheet = Sheet(f"{panel.title} between blocks", [Column(""), *columns])
+    for k, row in zip(panel.rows, panel.texts, strict=True):
+        sheet.add(f"{panel.row_variable} in {word}{k}", *row)
+    return sheet
