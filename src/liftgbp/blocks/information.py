@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.blocks.products import BlockProducts, MeanField, ways
+from liftgbp.blocks.flat import ways
+from liftgbp.blocks.products import BlockProducts, MeanField
 
 
 def information(products: BlockProducts, field: MeanField) -> Floats:

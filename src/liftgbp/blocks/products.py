@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.blocks.ties import Symmetry, Ties
+from liftgbp.blocks.flat import RAREST_LOG, Flat, Term, term_of, ways
+from liftgbp.blocks.ties import Ties
 from liftgbp.shatter.assignments import falling
-from liftgbp.shatter.normal import NormalModel, NormalParfactor
+from liftgbp.shatter.normal import NormalModel
 
 HARD = 1e6
 """What a violated hard formula costs while products are improved; in the end none may be."""
@@ -33,8 +34,11 @@ FIRST_MOVE, LENGTHEN, SHORTEN = 0.5, 1.5, 0.3
 """The part of the way to where it is pulled that a product goes at first, and what that is
 multiplied by after a round that led uphill and after one that did not."""
 
-RAREST_LOG = -200.0
-"""The log of the smallest probability on the way: no value is out of reach."""
+AT_REST = 1e-6
+"""A product has arrived if the whole way to where it is pulled changes no log by more than this."""
+
+ENOUGH_DONE = 0.25
+"""Products that have arrived are taken out once they are this part of all."""
 
 VANISHED = 1e-60
 """A probability below this becomes zero in the end, so that hard formulas hold for certain."""
@@ -84,22 +88,6 @@ class BlockProducts:
         return tuple(sizes.shape[1] for sizes in self.sizes)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Term:
-    """A parfactor, less what all its states have in common.
-
-    classes  those of its objects
-    atoms    for each atom its kind, and the places of its objects among the classes
-    states   (Z, atoms) the states with an energy of their own
-    energies (Z) what these states have more than all others, minus infinity if they are ruled out
-    """
-
-    classes: tuple[int, ...]
-    atoms: tuple[tuple[int, tuple[int, ...]], ...]
-    states: Ints
-    energies: Floats
-
-
 class MeanField:
     """The products over blocks of a model in normal form.
 
@@ -115,10 +103,11 @@ class MeanField:
         self.classes_of_kind = tuple(
             tuple(cls for cls, _ in dict.fromkeys(args)) for _, args in self.kinds
         )
-        self._terms: list[_Term] = []
+        self._terms: list[Term] = []
+        self._flat: dict[tuple[int, ...], Flat] = {}
         common = []
         for parfactor in normal.parfactors:
-            term, of_all = _term(parfactor, self.ties)
+            term, of_all = term_of(parfactor, self.ties)
             self._terms.append(term)
             used = {cls: term.classes.count(cls) for cls in set(term.classes)}
             number = math.prod(falling(self.class_sizes[c], count) for c, count in used.items())
@@ -126,53 +115,45 @@ class MeanField:
         self.offset = math.fsum(common)
         self._offset_rounding = ROUNDING * math.fsum(map(abs, common))
 
-    # --- evaluation
+    def _over(self, blocks: tuple[int, ...]) -> Flat:
+        if blocks not in self._flat:
+            kinds = self.classes_of_kind, self.ranges, self.ties.symmetries
+            self._flat[blocks] = Flat(self._terms, blocks, *kinds)
+        return self._flat[blocks]
 
-    def atom_counts(self, sizes: Sequence[Floats]) -> list[Floats]:
-        """For each kind, the number of atoms over each combination of blocks, (S, k, ...)."""
-        return [
-            ways(sizes, classes) / len(symmetries)
-            for classes, symmetries in zip(self.classes_of_kind, self.ties.symmetries, strict=True)
-        ]
+    # --- evaluation
 
     def bounds(self, products: BlockProducts) -> Floats:
         """What log Z is at least by each of some products, less the rounding, (S)."""
-        counts = self.atom_counts(products.sizes)
-        energy, _, size = self._energies(
-            products, [ways(products.sizes, t.classes) for t in self._terms], np.inf
-        )
-        entropy = self._entropy(products, counts)
+        energy, size = self._energies(products, np.inf)
+        entropy = self.entropies(products)
         return self.offset + energy + entropy - ROUNDING * (size + entropy) - self._offset_rounding
 
     def values(self, products: BlockProducts) -> Floats:
         """Expected energy plus entropy, less the offset: good for comparing, (S)."""
-        counts = self.atom_counts(products.sizes)
-        energy, _, _ = self._energies(products, self._weights(products.sizes), HARD)
-        return energy + self._entropy(products, counts)
+        energy, _ = self._energies(products, HARD)
+        return energy + self.entropies(products)
+
+    def _energies(self, products: BlockProducts, hard: float) -> tuple[Floats, Floats]:
+        """The expected energies and the size of their terms, (S)."""
+        flat = self._over(products.blocks)
+        terms, energies = flat.terms(flat.packed(products.chances), flat.weights(products.sizes))
+        with np.errstate(invalid="ignore"):
+            # A state without probability costs nothing, even if it is ruled out.
+            terms = np.where(terms > 0, terms * np.maximum(energies, -hard)[:, None], 0.0)
+        return terms.sum(axis=0), np.abs(terms).sum(axis=0)
 
     def entropies(self, products: BlockProducts) -> Floats:
         """The entropies of products, (S)."""
-        return self._entropy(products, self.atom_counts(products.sizes))
+        flat = self._over(products.blocks)
+        chances = flat.packed(products.chances)
+        counts = self._ways(products) / flat.tied
+        return _entropy(counts, chances, np.log(np.where(chances > 0, chances, 1.0)))
 
-    def _entropy(self, products: BlockProducts, counts: Sequence[Floats]) -> Floats:
-        total = np.zeros(len(products))
-        for own, count in zip(products.chances, counts, strict=True):
-            entropy = -(own * np.log(np.where(own > 0, own, 1.0))).sum(axis=-1)
-            total += (count * entropy).reshape(len(total), -1).sum(axis=1)
-        return total
-
-    def _energies(
-        self, products: BlockProducts, weights: Sequence[Floats], hard: float
-    ) -> tuple[Floats, list[Floats], Floats]:
-        """The expected energies, their slopes by probabilities, and the size of their terms."""
-        energy, size = np.zeros(len(products)), np.zeros(len(products))
-        slopes = [np.zeros_like(own) for own in products.chances]
-        for term, weight in zip(self._terms, weights, strict=True):
-            own, absolute = _energy(term, weight, products.chances, hard, slopes)
-            energy += own
-            size += absolute
-        symmetric = zip(slopes, self.ties.symmetries, strict=True)
-        return energy, [_symmetric(slope, own) for slope, own in symmetric], size
+    def _ways(self, products: BlockProducts) -> Floats:
+        """In how many ways objects make an atom of each entry, (C, S)."""
+        own = [ways(products.sizes, classes)[..., None] for classes in self.classes_of_kind]
+        return self._over(products.blocks).packed(own)
 
     # --- improvement
 
@@ -184,165 +165,110 @@ class MeanField:
         All atoms move at once, and further in the next round if that led uphill; where it did not,
         a product stays and tries a shorter move. Rows with a `heat` start hot: energies are divided
         by a temperature, at first so that no pull exceeds the heat, which then falls to one. That
-        takes some rounds more.
+        takes some rounds more. Rows that no longer move end early.
         """
-        counts = self.atom_counts(products.sizes)
-        many = [
-            np.maximum(ways(products.sizes, classes), 1.0)[..., None]
-            for classes in self.classes_of_kind
-        ]
-        weights = self._weights(products.sizes)
-
-        def seen(logs: list[Floats]) -> tuple[Floats, Floats, list[Floats]]:
-            """The energies, the entropies and the pulls of products."""
-            now = BlockProducts(products.sizes, tuple(map(np.exp, logs)))
-            energy, slopes, _ = self._energies(now, weights, HARD)
-            pulls = [_from_top(own / count) for own, count in zip(slopes, many, strict=True)]
-            return energy, self._entropy(now, counts), pulls
-
-        logs = [
-            _symmetric(np.log(np.maximum(own, VANISHED)), symmetries) / len(symmetries)
-            for own, symmetries in zip(products.chances, self.ties.symmetries, strict=True)
-        ]
-        energy, entropy, pulls = seen(logs)
-        warmth = _temperatures(pulls, np.broadcast_to(np.asarray(heat, float), (len(products),)))
-        cooling = math.ceil(math.log(warmth.max(initial=1.0)) / -math.log(COOLING))
-        length = np.full(len(products), FIRST_MOVE)
-        for _ in range(cooling + rounds):
-            tried = [
-                _normalised(log + _per_row(_normalised(_per_row(pull, 1 / warmth)) - log, length))
-                for log, pull in zip(logs, pulls, strict=True)
-            ]
-            new_energy, new_entropy, new_pulls = seen(tried)
-            here, there = energy / warmth + entropy, new_energy / warmth + new_entropy
-            uphill = there >= here - ROUNDING * np.abs(here)
-            logs = [_chosen(uphill, *pair) for pair in zip(tried, logs, strict=True)]
-            pulls = [_chosen(uphill, *pair) for pair in zip(new_pulls, pulls, strict=True)]
-            energy = np.where(uphill, new_energy, energy)
-            entropy = np.where(uphill, new_entropy, entropy)
-            length = np.where(uphill, np.minimum(1.0, LENGTHEN * length), SHORTEN * length)
-            warmth = np.maximum(1.0, warmth * COOLING)
-        return BlockProducts(products.sizes, tuple(_rounded(np.exp(log)) for log in logs))
-
-    def _weights(self, sizes: Sequence[Floats]) -> list[Floats]:
-        return [ways(sizes, term.classes) for term in self._terms]
+        flat = self._over(products.blocks)
+        logs = flat.packed([np.log(np.maximum(own, VANISHED)) for own in products.chances])
+        climb = _Climb(
+            flat,
+            flat.symmetric(logs) / flat.tied,
+            self._ways(products),
+            flat.weighted(flat.weights(products.sizes), HARD),
+            np.broadcast_to(np.asarray(heat, float), (len(products),)),
+        )
+        ends = flat.unpacked(climb.run(rounds))
+        return BlockProducts(products.sizes, tuple(map(_rounded, ends)))
 
 
-def ways(sizes: Sequence[Floats], classes: Sequence[int]) -> Floats:
-    """In how many ways different objects of some classes lie in blocks, (S, k, ...)."""
-    rows = len(sizes[0])
-    total = np.ones((rows,) + (1,) * len(classes))
-    for place, cls in enumerate(classes):
-        blocks = sizes[cls].shape[1]
-        own = sizes[cls].reshape(_axes(rows, len(classes), {place: blocks}))
-        for earlier in range(place):
-            if classes[earlier] == cls:
-                shape = _axes(1, len(classes), {earlier: blocks, place: blocks})
-                own = own - np.eye(blocks).reshape(shape)
-        total = total * own
-    return np.maximum(total, 0.0)
+class _Climb:
+    """Products on their way uphill, (S) of them. Arrays have the shapes of `flat`.
 
+    Those that have arrived are taken out: `rows` says which ones are left.
+    """
 
-def _axes(rows: int, number: int, lengths: dict[int, int]) -> tuple[int, ...]:
-    return (rows, *(lengths.get(place, 1) for place in range(number)))
+    def __init__(
+        self, flat: Flat, logs: Floats, number: Floats, weighted: list[Floats], heat: Floats
+    ) -> None:
+        self._flat = flat
+        self._counts, self._many = number / flat.tied, np.maximum(number, 1.0)
+        self._weighted = weighted
+        self._logs, self._chances = flat.normalised(logs)
+        self._energy, self._entropy, self._pulls = self._seen(self._logs, self._chances)
+        self._warmth = _temperatures(self._pulls, heat)
+        self._length = np.full(len(heat), FIRST_MOVE)
+        self._rows = np.arange(len(heat))
 
+    def run(self, rounds: int) -> Floats:
+        """The probabilities after this many rounds, and those of cooling before them."""
+        ends = np.empty_like(self._chances)
+        cooling = np.ceil(np.log(self._warmth) / -math.log(COOLING))
+        last = rounds + cooling.astype(np.int64)
+        for number in range(1, int(last.max(initial=0)) + 1):
+            done = self._move() | (last[self._rows] <= number)
+            if done.any() and (done.all() or done.sum() > len(done) * ENOUGH_DONE):
+                ends[:, self._rows[done]] = self._chances[:, done]
+                self._keep(np.flatnonzero(~done))
+            if not len(self._rows):
+                break
+        ends[:, self._rows] = self._chances
+        return ends
 
-def _term(parfactor: NormalParfactor, ties: Ties) -> tuple[_Term, float]:
-    """A parfactor as a term, and the energy that all its states have in common."""
-    objects = list(dict.fromkeys(obj for _, args in parfactor.atoms for obj in args))
-    tied = [ties.of(atom, objects) for atom in parfactor.atoms]
-    atoms = tuple(dict.fromkeys((own.kind, own.places) for own in tied))
-    axis = {atom: k for k, atom in enumerate(atoms)}
-    index = []
-    for own in tied:
-        shape = [1] * len(atoms)
-        shape[axis[own.kind, own.places]] = len(own.values)
-        index.append(np.array(own.values).reshape(shape))
-    times = math.prod(math.factorial(len(group)) for group in parfactor.exchangeable)
-    table = np.asarray(parfactor.log_table)[tuple(index)] / times
-    energies, counts = np.unique(table[np.isfinite(table)], return_counts=True)
-    # Of equally frequent energies the largest: those of the best states are then small numbers.
-    common = float(energies[len(counts) - 1 - counts[::-1].argmax()]) if len(energies) else 0.0
-    states = np.argwhere(table != common)
-    own_energies = table[tuple(states.T)] - common
-    return _Term(tuple(cls for cls, _ in objects), atoms, states, own_energies), common
-
-
-def _energy(
-    term: _Term, weight: Floats, chances: Sequence[Floats], hard: float, slopes: list[Floats]
-) -> tuple[Floats, Floats]:
-    """The expected energy of a term and the size of its parts; its slopes are added to `slopes`."""
-    rows, width = len(weight), len(term.classes)
-    if not len(term.states):
-        return np.zeros(rows), np.zeros(rows)
-    energies = np.where(np.isfinite(term.energies), term.energies, -hard)
-    factors = []
-    for (kind, places), column in zip(term.atoms, term.states.T, strict=True):
-        own = chances[kind][..., column]
-        # Objects of an atom come in any order; axes in that of the term.
-        order = np.argsort(places)
-        own = own.transpose(0, *(1 + order), own.ndim - 1)
-        shape = _axes(rows, width, {places[k]: own.shape[1 + n] for n, k in enumerate(order)})
-        factors.append(own.reshape(*shape, len(column)))
-    after: list[Floats | float] = [1.0]
-    for factor in reversed(factors[1:]):
-        after.append(factor * after[-1])
-    before = weight[..., None] * np.ones(len(energies))
-    with np.errstate(invalid="ignore"):
-        for number, ((kind, places), column) in enumerate(
-            zip(term.atoms, term.states.T, strict=True)
+    def _move(self) -> Bools:
+        """Move all products; the result says which of them hardly move any more."""
+        target = np.maximum(self._pulls / self._warmth, RAREST_LOG)
+        change = self._length * (target - self._logs)
+        logs, chances = self._flat.normalised(self._logs + change)
+        energy, entropy, pulls = self._seen(logs, chances)
+        here = self._energy / self._warmth + self._entropy
+        uphill = energy / self._warmth + entropy >= here - ROUNDING * np.abs(here)
+        resting = uphill & (self._length == 1.0) & (self._warmth == 1.0)
+        if resting.any():
+            resting &= np.abs(logs - self._logs).max(axis=0, initial=0.0) < AT_REST
+        for old, new in (
+            (self._logs, logs),
+            (self._chances, chances),
+            (self._pulls, pulls),
+            (self._energy, energy),
+            (self._entropy, entropy),
         ):
-            rest = before * after[len(factors) - 1 - number]
-            if number == 0:
-                terms = rest * factors[0] * 1.0
-                # A state without probability costs nothing, even if it is ruled out.
-                terms = np.where(terms > 0, terms * energies, 0.0).reshape(rows, -1)
-            gone = tuple(1 + axis for axis in range(width) if axis not in places)
-            slope = rest.sum(axis=gone) if gone else rest
-            if np.isfinite(hard):
-                slope = slope * energies
-                slope = slope.transpose(0, *(1 + np.argsort(np.argsort(places))), slope.ndim - 1)
-                for value in np.unique(column):
-                    slopes[kind][..., value] += slope[..., column == value].sum(axis=-1)
-            before = before * factors[number]
-    return terms.sum(axis=1), np.abs(terms).sum(axis=1)
+            np.copyto(old, new, where=uphill)
+        longer = np.minimum(1.0, LENGTHEN * self._length)
+        self._length = np.where(uphill, longer, SHORTEN * self._length)
+        self._warmth = np.maximum(1.0, self._warmth * COOLING)
+        return np.asarray(resting)
+
+    def _seen(self, logs: Floats, chances: Floats) -> tuple[Floats, Floats, Floats]:
+        """The energies, the entropies and the pulls."""
+        energy, slopes = self._flat.energies(chances, self._weighted)
+        pulls = self._flat.from_top(slopes / self._many)
+        return energy, _entropy(self._counts, chances, logs), pulls
+
+    def _keep(self, left: Ints) -> None:
+        for name in (
+            "_counts",
+            "_many",
+            "_logs",
+            "_chances",
+            "_pulls",
+            "_energy",
+            "_entropy",
+            "_warmth",
+            "_length",
+            "_rows",
+        ):
+            setattr(self, name, getattr(self, name)[..., left])
+        self._weighted = [own[:, left] for own in self._weighted]
 
 
-def _symmetric(array: Floats, symmetries: Sequence[Symmetry]) -> Floats:
-    """The sum of an array (S, k, ..., R) over the symmetries of a kind."""
-    if len(symmetries) == 1:
-        return array
-    last = array.ndim - 1
-    turned = [
-        array.transpose(0, *(1 + place for place in places), last)[..., list(values)]
-        for places, values in symmetries
-    ]
-    return np.asarray(sum(turned))
+def _entropy(counts: Floats, chances: Floats, logs: Floats) -> Floats:
+    return -np.asarray(np.einsum("cs,cs,cs->s", counts, chances, logs), dtype=np.float64)
 
 
-def _temperatures(pulls: Sequence[Floats], heat: Floats) -> Floats:
+def _temperatures(pulls: Floats, heat: Floats) -> Floats:
     """The temperatures at which no pull exceeds the heat, at least one; one without any heat."""
-    strongest = np.max([-own.reshape(len(own), -1).min(axis=1) for own in pulls], axis=0)
+    strongest = -pulls.min(axis=0, initial=0.0)
     hot = heat > 0
     return np.where(hot, np.maximum(1.0, strongest / np.where(hot, heat, 1.0)), 1.0)
-
-
-def _chosen(rows: Bools, new: Floats, old: Floats) -> Floats:
-    return np.where(rows.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
-
-
-def _per_row(array: Floats, numbers: Floats) -> Floats:
-    return array * numbers.reshape(-1, *(1,) * (array.ndim - 1))
-
-
-def _from_top(array: Floats) -> Floats:
-    return np.asarray(array - array.max(axis=-1, keepdims=True))
-
-
-def _normalised(logs: Floats) -> Floats:
-    """Logs of unnormalised probabilities as those of distributions, none of them too small."""
-    logs = np.maximum(_from_top(logs), RAREST_LOG)
-    return np.asarray(logs - np.log(np.exp(logs).sum(axis=-1, keepdims=True)))
 
 
 def _rounded(chances: Floats) -> Floats:
