@@ -39,11 +39,10 @@ ALLOWED = {
     "counting": ENGINE | {"progress", "series"},
     "blocks": ENGINE | {"progress", "series", "counting"},
     "growth": {"errors", "query"},
-    "effort": {"errors", "shatter", "query", "growth"},
-    "api": ENGINE
-    | GROUND
-    | {"progress", "formats", "via", "counting", "blocks", "growth", "effort"},
-    "sweeps": ENGINE | {"progress", "files", "series", "counting"},
+    "effort": {"errors", "shatter", "solve", "query", "growth"},
+    "lifted_runs": ENGINE | {"progress", "counting", "blocks", "growth", "effort"},
+    "api": ENGINE | GROUND | {"progress", "formats", "via", "growth", "effort", "lifted_runs"},
+    "sweeps": ENGINE | {"progress", "files", "series", "growth", "effort", "lifted_runs"},
     "checking": ENGINE | GROUND | {"progress", "via", "api", "reference"},
     "reproduction": ENGINE | {"progress", "api", "reference", "checking", "files"},
     "cli": {"the public surface", "files"},

@@ -6,25 +6,21 @@ over counts, and grounding.
 
 from __future__ import annotations
 
-import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
 
 from liftgbp.effort import (
     FACTOR_SCOPES,
-    LEVELS,
     Asked,
     BlocksChoice,
     EffortChoice,
-    Level,
     best_answers,
+    checked_effort,
 )
 from liftgbp.errors import (
-    CapacityError,
     InputError,
     InternalError,
     check_function,
@@ -34,20 +30,18 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.evidence import Evidence
-from liftgbp.growth import AUTO, grow
+from liftgbp.growth import AUTO
+from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted
 from liftgbp.model.model import Model, check_model
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, Prepared, PreparedLifted, UntrustedAnswerError
-from liftgbp.regions import build_regions
-from liftgbp.shatter import TABLE_CAP, NormalModel, ObjectClass, ObjectClasses, Shattering
-from liftgbp.solve import Auto, Descent, Flooding, Solver, SolverChoice, as_solver, work_of
+from liftgbp.query import Answers, Prepared, UntrustedAnswerError
+from liftgbp.shatter import TABLE_CAP, Shattering
+from liftgbp.solve import SolverChoice, as_solver
 from liftgbp.via import ViaChoice, choose_via
 
 if TYPE_CHECKING:
-    from liftgbp.blocks import Bound
     from liftgbp.compress import QuotientGraph
-    from liftgbp.counting import Summer
     from liftgbp.formats import Network
     from liftgbp.grounding import GroundNetwork
 
@@ -63,7 +57,7 @@ def infer(
     *,
     evidence: Evidence | None = None,
     via: ViaChoice = "auto",
-    effort: EffortChoice = "quick",
+    effort: EffortChoice = "normal",
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
@@ -93,7 +87,7 @@ def infer(
     *,
     evidence: Evidence | Observed | None = None,
     via: ViaChoice = "auto",
-    effort: EffortChoice = "quick",
+    effort: EffortChoice = "normal",
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
@@ -142,11 +136,10 @@ def infer(
     """
     if not isinstance(strict, bool):
         raise wrong_type("strict", "True or False", strict)
-    if not isinstance(effort, str) or effort not in LEVELS:
-        raise InputError(f"unknown effort {effort!r}; choose among {', '.join(LEVELS)}")
     counted = None if sum_over is None else checked_texts("sum_over", sum_over)
     asked = Asked(regions, counted, blocks)
-    run = _Run(as_solver(solver), table_cap, progress)
+    run = Run(as_solver(solver), table_cap, progress)
+    level = checked_effort(effort, run.solver, blocks)
     if _is_network(model):
         _refuse_for_networks(asked)
         answers = run.solved(
@@ -156,7 +149,7 @@ def infer(
         )
     else:
         known = _checked(model, evidence, regions or FACTOR_SCOPES, table_cap, progress)
-        answers = _answers(known, sizes, via, effort, asked, run)
+        answers = _answers(known, sizes, via, level, asked, run)
     if strict and not answers.trusted:
         raise UntrustedAnswerError(answers)
     return answers
@@ -176,7 +169,7 @@ def _answers(
     via: ViaChoice,
     effort: EffortChoice,
     asked: Asked,
-    run: _Run,
+    run: Run,
 ) -> Answers:
     """The answers about a model, over classes of objects or on the ground."""
     by_classes = bool(asked.sum_over) or asked.regions == AUTO or _wants_blocks(asked)
@@ -185,122 +178,17 @@ def _answers(
             "sums over counts, blocks and regions='auto' are about classes of objects; use "
             "via='lifted'"
         )
-    if _wants_blocks(asked) and isinstance(run.solver, Flooding):
-        raise InputError(
-            "blocks are found by descent; use solver='auto' or solver=liftgbp.Descent()"
-        )
     regions = asked.regions or FACTOR_SCOPES
     objects = choose_via("lifted" if by_classes else via, known, sizes, regions)
     if objects is None:
         return run.solved(lambda: _ground(known, sizes, regions, run.table_cap, run.progress))
-    level: EffortChoice = "quick" if isinstance(run.solver, Flooding) else effort
     started = time.perf_counter()
-    answers = best_answers(_LiftedRuns(objects, run), level, asked)
+    answers = best_answers(LiftedRuns(objects, run), effort, asked)
     return replace(answers, seconds=time.perf_counter() - started)
 
 
 def _wants_blocks(asked: Asked) -> bool:
     return asked.blocks not in (None, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """How models are solved."""
-
-    solver: Solver
-    table_cap: int
-    progress: Progress
-
-    def solved(self, prepared: Callable[[], Prepared]) -> Answers:
-        """The answers of a model that is prepared now."""
-        started = time.perf_counter()
-        ready = prepared()
-        solution = self.solver(ready.plan, self.progress)
-        return Answers.of(ready, solution, time.perf_counter() - started)
-
-
-class _LiftedRuns:
-    """The runs over classes of objects that an effort is made of."""
-
-    def __init__(self, objects: ObjectClasses, run: _Run) -> None:
-        self._run = run
-        run.progress("shattering", 0, 1)
-        self._shattering = Shattering(objects, table_cap=run.table_cap)
-
-    @property
-    def classes(self) -> Sequence[ObjectClass]:
-        """The classes of interchangeable objects."""
-        return self._shattering.classes
-
-    @cached_property
-    def _normal(self) -> NormalModel:
-        # All families of regions share the classes of objects and the normal form.
-        return self._shattering.normal()
-
-    def plain(self, regions: str, level: Level | None = None) -> Answers:
-        """The answers with one block per class; regions too large for a level raise."""
-        if regions == AUTO:
-            return grow(self.plain)
-        normal = self._normal
-        if level is not None and level.table < normal.table_cap:
-            normal = replace(normal, table_cap=level.table)
-
-        def prepared() -> Prepared:
-            own = _lifted(normal, regions, self._run.progress)
-            if level is not None and work_of(own.plan.layout, self._descent) > level.work:
-                raise CapacityError("larger regions take more effort")
-            return own
-
-        return self._run.solved(prepared)
-
-    def summed(self, regions: str, predicates: Sequence[str]) -> Answers:
-        """The answers summed over the counts of some predicates."""
-        names = tuple(dict.fromkeys(predicates))
-        if AUTO in names and len(names) > 1:
-            raise InputError("sum over auto alone, or over predicates that you name")
-        if regions != AUTO:
-            summer = self._summer(regions)
-            return summer.auto() if AUTO in names else summer.on(names)
-        if AUTO not in names:
-            return grow(lambda family: self.summed(family, names))
-        from liftgbp.counting import with_choice
-
-        # What counts gain is found out once, over the scopes of factors.
-        first = self._summer(FACTOR_SCOPES).auto()
-        chosen = first.sum_over.predicates
-        answers = grow(lambda family: self.summed(family, chosen)) if chosen else self.plain(AUTO)
-        return with_choice(answers, first.choice)
-
-    def summed_if_cheap(self, plain: Answers, regions: str, work: float) -> Answers:
-        """Plain answers, or those summed over the counts of the predicate that matters most."""
-        if regions == AUTO:
-            return plain
-        summed = self._summer(regions, work).auto(plain)
-        return summed if summed.sum_over.predicates else plain
-
-    def blocked(
-        self, answers: Answers, most: Mapping[int, int], *, mix: bool
-    ) -> tuple[Answers, Bound]:
-        """Answers mixed with minima at which blocks differ, and a bound for other answers."""
-        from liftgbp.blocks import with_blocks
-
-        progress = self._run.progress
-        return with_blocks(
-            answers, self._shattering, most, self._descent, mix=mix, progress=progress
-        )
-
-    def _summer(self, regions: str, most_work: float = math.inf) -> Summer:
-        from liftgbp.counting import Summer
-
-        run = self._run
-        return Summer(self._shattering, regions, run.solver, run.progress, most_work)
-
-    @property
-    def _descent(self) -> Descent:
-        solver = self._run.solver
-        if isinstance(solver, Flooding):
-            return Descent()
-        return solver.descent if isinstance(solver, Auto) else solver
 
 
 def _checked(
@@ -401,14 +289,7 @@ def _prepared(
     if objects is None:
         return _ground(known, sizes, regions, table_cap, progress)
     progress("shattering", 0, 1)
-    return _lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)
-
-
-def _lifted(normal: NormalModel, regions: str, progress: Progress) -> Prepared:
-    progress("building regions", 0, 1)
-    graph = build_regions(normal, regions)
-    progress("compiling", 0, 1)
-    return PreparedLifted(graph, compile_plan(graph))
+    return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)
 
 
 def _ground(

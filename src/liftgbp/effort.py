@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeAlias, get_args
+from typing import Literal, Protocol, TypeAlias, cast
 
 from liftgbp.errors import InputError, checked_number, comma_list, wrong_type
 from liftgbp.growth import grow
 from liftgbp.query import Answers
 from liftgbp.shatter import ObjectClass
+from liftgbp.solve import Flooding, Solver
 
 EffortChoice: TypeAlias = Literal["quick", "normal", "thorough"]
-EFFORTS: tuple[str, ...] = get_args(EffortChoice)
-
 BlocksChoice: TypeAlias = Literal["auto"] | int | Mapping[str, int]
 """The most blocks of each class of objects: as many as pay, a number, or one for each sort."""
 
@@ -133,6 +132,21 @@ def _grown(runs: Runs, level: Level, first: Answers, known: Judge) -> Answers:
         return first if family == FACTOR_SCOPES else known.judge(runs.plain(family, level))
 
     return grow(run, (FACTOR_SCOPES, *level.families))
+
+
+def checked_effort(
+    effort: object, solver: Solver, blocks: BlocksChoice | None = None
+) -> EffortChoice:
+    """The effort; message passing is that of the paper, whatever the effort."""
+    if not isinstance(effort, str) or effort not in LEVELS:
+        raise InputError(f"unknown effort {effort!r}; choose among {', '.join(LEVELS)}")
+    if not isinstance(solver, Flooding):
+        return cast(EffortChoice, effort)
+    if blocks not in (None, 1):
+        raise InputError(
+            "blocks are found by descent; use solver='auto' or solver=liftgbp.Descent()"
+        )
+    return "quick"
 
 
 def most_blocks(asked: BlocksChoice, classes: Sequence[ObjectClass]) -> dict[int, int]:

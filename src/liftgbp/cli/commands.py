@@ -322,7 +322,8 @@ liftgbp sweep models/friends-smokers.mln -n person=10,100,1000 --sum-over smokes
 @declared.size_and_weight_ranges
 @declared.queries
 @declared.evidence
-@declared.regions
+@declared.effort
+@declared.regions_or_auto
 @declared.sum_over
 @declared.solver
 @option(
@@ -350,7 +351,7 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
     }
     relational = read_model(model, {})
     known = read_evidence(relational, options)
-    options["sum_over"] = options["sum_over"] or None
+    options["sum_over"] = sums_asked_for(options["sum_over"])
     with progress_bar() as progress:
         options |= {"solver": solver, "evidence": known, "progress": progress, **swept}
         if output == "-":

@@ -129,7 +129,7 @@ effort = all_of(
     option(
         "--effort",
         type=click.Choice(["quick", "normal", "thorough"]),
-        default="quick",
+        default="normal",
         show_default=True,
         group=METHOD,
         help="How much work the answer is worth: quick takes factor scopes and one block, normal "

@@ -11,6 +11,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from liftgbp.effort import (
+    FACTOR_SCOPES,
+    Asked,
+    BlocksChoice,
+    EffortChoice,
+    best_answers,
+    checked_effort,
+)
 from liftgbp.errors import (
     InputError,
     check_function,
@@ -19,18 +27,17 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.evidence import Evidence
+from liftgbp.growth import AUTO
+from liftgbp.lifted_runs import LiftedRuns, Run
 from liftgbp.model.model import Model, check_model, finite_value
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answer, Answers, pattern_text, query_all
 from liftgbp.series import SharedPlans, by_layout, solve_series
-from liftgbp.shatter import TABLE_CAP, NormalModel, resize, shatter
+from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
 from liftgbp.solve import Solver, SolverChoice, as_solver
 
 BATCH = 200
-"""How many points are solved together; their rows are available, and saved, together."""
-
-BATCH_OF_SUMS = 10
-"""The same for sums over counts, each of which takes about as long as a small sweep."""
+"""How many points are solved together, where they can be; their rows are saved together."""
 
 Number = TypeVar("Number", int, float)
 Record = dict[str, object]
@@ -139,8 +146,10 @@ def sweep(
     weights: Mapping[str, float | Sequence[float]] | None = None,
     queries: str | Iterable[str] = (),
     evidence: Evidence | None = None,
+    effort: EffortChoice = "normal",
     sum_over: str | Iterable[str] | None = None,
-    regions: str = "intersections",
+    blocks: BlocksChoice | None = None,
+    regions: str | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
@@ -148,8 +157,9 @@ def sweep(
     """Answer queries for all combinations of the given sizes and weights.
 
     The rows come batch by batch while the result is iterated over. Evidence is the same at all
-    points, and objects that it does not tell apart stay together. `sum_over` is as for `infer`, at
-    every point anew.
+    points, and objects that it does not tell apart stay together. `effort`, `sum_over`, `blocks`
+    and `regions` are as for `infer`, at every point anew. With `effort="quick"` and no sum over
+    counts, points share their work: hundreds of them take no longer than a few others.
 
     >>> import liftgbp
     >>> model = liftgbp.parse("s(person)\\n$w = 1\\n$w/|person| s(x) <=> s(y) | x != y")
@@ -162,7 +172,9 @@ def sweep(
         model,
         queries=queries,
         evidence=evidence,
+        effort=effort,
         sum_over=sum_over,
+        blocks=blocks,
         regions=regions,
         solver=solver,
         table_cap=table_cap,
@@ -178,10 +190,17 @@ class SweepSettings:
 
     known: Evidence
     queries: tuple[str, ...]
-    sum_over: tuple[str, ...]
-    regions: str
+    effort: EffortChoice
+    asked: Asked
     solver: Solver
     table_cap: int
+
+    @property
+    def together(self) -> bool:
+        """Whether points can be solved together: with one block each, and no sum over counts."""
+        asked = self.asked
+        alone = asked.sum_over or asked.blocks not in (None, 1) or asked.regions == AUTO
+        return self.effort == "quick" and not alone
 
     def known_at(self, point: SweepPoint) -> Evidence:
         """The evidence, about the model with the weights of a point."""
@@ -199,8 +218,10 @@ def checked_settings(
     *,
     queries: str | Iterable[str] = (),
     evidence: Evidence | None = None,
+    effort: EffortChoice = "normal",
     sum_over: str | Iterable[str] | None = None,
-    regions: str = "intersections",
+    blocks: BlocksChoice | None = None,
+    regions: str | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
 ) -> SweepSettings:
@@ -211,15 +232,16 @@ def checked_settings(
     asked = checked_texts("queries", queries) or every
     if not asked:
         raise InputError("the model has no predicates, so there is nothing to ask")
-    if not isinstance(regions, str):
+    if regions is not None and not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
-    counted = () if sum_over is None else checked_texts("sum_over", sum_over)
+    counted = None if sum_over is None else checked_texts("sum_over", sum_over)
+    chosen = as_solver(solver)
     return SweepSettings(
         known,
         asked,
-        counted,
-        regions,
-        as_solver(solver),
+        checked_effort(effort, chosen, blocks),
+        Asked(regions, counted, blocks),
+        chosen,
         checked_number("table_cap", table_cap, least=1),
     )
 
@@ -264,13 +286,14 @@ def solved_batches(
     settings: SweepSettings, points: Sequence[SweepPoint], progress: Progress
 ) -> Iterator[list[SweepRow]]:
     """The rows of all points, batch by batch."""
-    normal_forms, plans = _NormalForms(settings), SharedPlans(settings.regions)
-    size = BATCH_OF_SUMS if settings.sum_over else BATCH
+    regions = settings.asked.regions or FACTOR_SCOPES
+    normal_forms, plans = _NormalForms(settings), SharedPlans(regions)
+    size = BATCH if settings.together else 1
     for first in range(0, len(points), size):
         progress("sweeping", first, len(points))
         batch = points[first : first + size]
-        if settings.sum_over:
-            yield [row for point in batch for row in _summed_rows(settings, point)]
+        if not settings.together:
+            yield [row for point in batch for row in _rows_alone(settings, point)]
             continue
         normals = [normal_forms.at(point) for point in batch]
         found = _rows_of_batch(settings, batch, normals, plans)
@@ -301,19 +324,11 @@ def _rows_of_batch(
     return found
 
 
-def _summed_rows(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
-    from liftgbp.counting import sum_over_counts
-
-    known = settings.known_at(point)
-    answers = sum_over_counts(
-        known.model,
-        dict(point.sizes),
-        settings.sum_over,
-        evidence=known,
-        regions=settings.regions,
-        solver=settings.solver,
-        table_cap=settings.table_cap,
-    )
+def _rows_alone(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
+    """The rows of a point that is solved without regard to the others."""
+    objects = object_classes(settings.known_at(point), dict(point.sizes))
+    runs = LiftedRuns(objects, Run(settings.solver, settings.table_cap, silent))
+    answers = best_answers(runs, settings.effort, settings.asked)
     rows = [row for query in settings.queries for row in query_all(query, [answers.reader])[0]]
     return _rows(point, rows, answers)
 

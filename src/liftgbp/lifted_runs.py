@@ -1,0 +1,136 @@
+"""The runs over classes of objects that an effort is made of.
+
+What not every run needs is imported where it is used, as a small model is solved in less time: sums
+over counts, and blocks.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from liftgbp.effort import FACTOR_SCOPES, Level
+from liftgbp.errors import CapacityError, InputError
+from liftgbp.growth import AUTO, grow
+from liftgbp.plan import compile_plan
+from liftgbp.progress import Progress
+from liftgbp.query import Answers, Prepared, PreparedLifted
+from liftgbp.regions import build_regions
+from liftgbp.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
+from liftgbp.solve import Auto, Descent, Flooding, Solver, work_of
+
+if TYPE_CHECKING:
+    from liftgbp.blocks import Bound
+    from liftgbp.counting import Summer
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How models are solved."""
+
+    solver: Solver
+    table_cap: int
+    progress: Progress
+
+    def solved(self, prepared: Callable[[], Prepared]) -> Answers:
+        """The answers of a model that is prepared now."""
+        started = time.perf_counter()
+        ready = prepared()
+        solution = self.solver(ready.plan, self.progress)
+        return Answers.of(ready, solution, time.perf_counter() - started)
+
+
+class LiftedRuns:
+    """The runs over classes of objects that an effort is made of."""
+
+    def __init__(self, objects: ObjectClasses, run: Run) -> None:
+        self._run = run
+        run.progress("shattering", 0, 1)
+        self._shattering = Shattering(objects, table_cap=run.table_cap)
+
+    @property
+    def classes(self) -> Sequence[ObjectClass]:
+        """The classes of interchangeable objects."""
+        return self._shattering.classes
+
+    @cached_property
+    def _normal(self) -> NormalModel:
+        # All families of regions share the classes of objects and the normal form.
+        return self._shattering.normal()
+
+    def plain(self, regions: str, level: Level | None = None) -> Answers:
+        """The answers with one block per class; regions too large for a level raise."""
+        if regions == AUTO:
+            return grow(self.plain)
+        normal = self._normal
+        if level is not None and level.table < normal.table_cap:
+            normal = replace(normal, table_cap=level.table)
+
+        def prepared() -> Prepared:
+            own = prepare_lifted(normal, regions, self._run.progress)
+            if level is not None and work_of(own.plan.layout, self._descent) > level.work:
+                raise CapacityError("larger regions take more effort")
+            return own
+
+        return self._run.solved(prepared)
+
+    def summed(self, regions: str, predicates: Sequence[str]) -> Answers:
+        """The answers summed over the counts of some predicates."""
+        names = tuple(dict.fromkeys(predicates))
+        if AUTO in names and len(names) > 1:
+            raise InputError("sum over auto alone, or over predicates that you name")
+        if regions != AUTO:
+            summer = self._summer(regions)
+            return summer.auto() if AUTO in names else summer.on(names)
+        if AUTO not in names:
+            return grow(lambda family: self.summed(family, names))
+        from liftgbp.counting import with_choice
+
+        # What counts gain is found out once, over the scopes of factors.
+        first = self._summer(FACTOR_SCOPES).auto()
+        chosen = first.sum_over.predicates
+        answers = grow(lambda family: self.summed(family, chosen)) if chosen else self.plain(AUTO)
+        return with_choice(answers, first.choice)
+
+    def summed_if_cheap(self, plain: Answers, regions: str, work: float) -> Answers:
+        """Plain answers, or those summed over the counts of the predicate that matters most."""
+        if regions == AUTO:
+            return plain
+        summed = self._summer(regions, work).auto(plain)
+        return summed if summed.sum_over.predicates else plain
+
+    def blocked(
+        self, answers: Answers, most: Mapping[int, int], *, mix: bool
+    ) -> tuple[Answers, Bound]:
+        """Answers mixed with minima at which blocks differ, and a bound for other answers."""
+        from liftgbp.blocks import with_blocks
+
+        progress = self._run.progress
+        return with_blocks(
+            answers, self._shattering, most, self._descent, mix=mix, progress=progress
+        )
+
+    def _summer(self, regions: str, most_work: float = math.inf) -> Summer:
+        from liftgbp.counting import Summer
+
+        run = self._run
+        return Summer(self._shattering, regions, run.solver, run.progress, most_work)
+
+    @property
+    def _descent(self) -> Descent:
+        solver = self._run.solver
+        if isinstance(solver, Flooding):
+            return Descent()
+        return solver.descent if isinstance(solver, Auto) else solver
+
+
+def prepare_lifted(normal: NormalModel, regions: str, progress: Progress) -> Prepared:
+    """The region graph of a normal form, with its plan."""
+    progress("building regions", 0, 1)
+    graph = build_regions(normal, regions)
+    progress("compiling", 0, 1)
+    return PreparedLifted(graph, compile_plan(graph))
