@@ -40,7 +40,7 @@ def diagonal(people: int) -> float:
 @cache
 def fixed_point(template: str, weight: str, people: int, damping: float) -> Answers:
     model = parse(template.format(weight))
-    return infer(model, {"person": people}, solver=Flooding(damping, 20_000))
+    return infer(model, {"person": people}, solver=Flooding(damping, 20_000), effort="quick")
 
 
 @cache
@@ -100,7 +100,9 @@ def test_friends_smokers_does_not_depend_on_the_size(people: int) -> None:
 def test_belief_propagation(people: int) -> None:
     # From eight people on the flat fixed point repels: rounding grows if the run goes on for long.
     model = parse(FRIENDS_SMOKERS.format("1.4"))
-    answers = infer(model, {"person": people}, regions="bethe", solver=Flooding(tol=1e-11))
+    answers = infer(
+        model, {"person": people}, regions="bethe", solver=Flooding(tol=1e-11), effort="quick"
+    )
     assert answers.status is Status.CONVERGED
     assert close(answers.marginal("friends(x,y)"), "0.4333408993")
     if people == 4:
@@ -109,6 +111,6 @@ def test_belief_propagation(people: int) -> None:
 
 @pytest.mark.parametrize("weight", ["0.5", "1.4"])
 def test_flooding_diverges_on_the_chain(weight: str) -> None:
-    answers = infer(parse(CHAIN.format(weight)), {"person": 5}, solver=Flooding())
+    answers = infer(parse(CHAIN.format(weight)), {"person": 5}, solver=Flooding(), effort="quick")
     assert answers.status is Status.DIVERGED
     assert "descent" in answers.result.reason

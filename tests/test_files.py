@@ -74,7 +74,7 @@ write_table(Path({str(tmp_path / "t.parquet")!r}), {{"a": str, "b": float}}, [("
 def test_many_values_after_many_boolean_atoms(tmp_path: Path, atoms: int) -> None:
     """DuckDB would guess that a column is Boolean if it saw the first rows alone."""
     text = "smokes(person)\nmood(place) : {calm, angry, 7}\n1 smokes(x)"
-    answers = liftgbp.infer(liftgbp.parse(text), {"person": atoms, "place": 2})
+    answers = liftgbp.infer(liftgbp.parse(text), {"person": atoms, "place": 2}, effort="quick")
     path = tmp_path / "all.parquet"
     answers.write_all(path)
     found = duckdb.read_parquet(str(path))
@@ -86,7 +86,9 @@ def test_many_values_after_many_boolean_atoms(tmp_path: Path, atoms: int) -> Non
 
 
 def test_values_of_boolean_models_are_texts(tmp_path: Path) -> None:
-    answers = liftgbp.infer(liftgbp.parse("smokes(person)\n1 smokes(x)"), {"person": 3})
+    answers = liftgbp.infer(
+        liftgbp.parse("smokes(person)\n1 smokes(x)"), {"person": 3}, effort="quick"
+    )
     path = tmp_path / "all.parquet"
     answers.write_all(path)
     found = duckdb.read_parquet(str(path))
@@ -98,7 +100,7 @@ def test_types_of_sweeps(tmp_path: Path) -> None:
     model = liftgbp.parse("smokes(person)\n$w = 1\n$w smokes(x)")
     path = tmp_path / "sweep.parquet"
     for sizes, kind in (([2, 9], "BIGINT"), ([2, 10**30], "DOUBLE")):
-        liftgbp.sweep_to_file(model, path, {"person": sizes}, weights={"w": [0, 1]})
+        liftgbp.sweep_to_file(model, path, {"person": sizes}, weights={"w": [0, 1]}, effort="quick")
         found = duckdb.read_parquet(str(path))
         types = dict(zip(found.columns, map(str, found.types), strict=True))
         assert types["person"] == kind

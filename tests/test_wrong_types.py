@@ -25,69 +25,123 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: ANY.infer("smokers.mln"), "the model must be a Model"),
+        (lambda: ANY.infer("smokers.mln", effort="quick"), "the model must be a Model"),
         (lambda: ANY.prepare(None), "the model must be a Model"),
         (lambda: ANY.check("smokers.mln"), "the model must be a Model"),
-        (lambda: ANY.sweep("smokers.mln"), "the model must be a Model"),
+        (lambda: ANY.sweep("smokers.mln", effort="quick"), "the model must be a Model"),
         (lambda: ANY.export_network("smokers.mln", "net.uai"), "the model must be a Model"),
         (lambda: ANY.parse_evidence("smokers.mln", "smokes(Anna)"), "the model must be a Model"),
         (lambda: ANY.load_evidence("smokers.mln", "facts.db"), "the model must be a Model"),
-        (lambda: ANY.infer(MODEL, 5), "sizes must be a mapping"),
-        (lambda: ANY.infer(MODEL, ["person"]), "sizes must be a mapping"),
-        (lambda: ANY.infer(MODEL, evidence="facts.db"), "evidence must be Evidence"),
-        (lambda: ANY.infer(MODEL, regions=3), "regions must be the name"),
-        (lambda: ANY.infer(MODEL, sum_over=3), "sum_over must be text"),
+        (lambda: ANY.infer(MODEL, 5, effort="quick"), "sizes must be a mapping"),
+        (lambda: ANY.infer(MODEL, ["person"], effort="quick"), "sizes must be a mapping"),
+        (
+            lambda: ANY.infer(MODEL, evidence="facts.db", effort="quick"),
+            "evidence must be Evidence",
+        ),
+        (lambda: ANY.infer(MODEL, regions=3, effort="quick"), "regions must be the name"),
+        (lambda: ANY.infer(MODEL, sum_over=3, effort="quick"), "sum_over must be text"),
         (lambda: ANY.Flooding(damping="half"), "damping must be"),
         (lambda: ANY.Flooding(tol="small"), "tol must be"),
         (lambda: ANY.Descent(seed="lucky"), "seed must be"),
         (lambda: ANY.Descent(seed=-1), "seed must be"),
-        (lambda: ANY.infer(MODEL, table_cap="large"), "table_cap must be"),
-        (lambda: ANY.infer(MODEL).query(None), "<query> must be text, got the NoneType"),
-        (lambda: ANY.infer(MODEL).query(["smokes(x)"]), "<query> must be text, got the list"),
-        (lambda: ANY.infer(MODEL).marginal(5), "<query> must be text, got the int 5"),
+        (lambda: ANY.infer(MODEL, table_cap="large", effort="quick"), "table_cap must be"),
+        (
+            lambda: ANY.infer(MODEL, effort="quick").query(None),
+            "<query> must be text, got the NoneType",
+        ),
+        (
+            lambda: ANY.infer(MODEL, effort="quick").query(["smokes(x)"]),
+            "<query> must be text, got the list",
+        ),
+        (
+            lambda: ANY.infer(MODEL, effort="quick").marginal(5),
+            "<query> must be text, got the int 5",
+        ),
         (lambda: ANY.parse(5), "<text> must be text, got the int 5"),
         (lambda: ANY.parse(b"smokes(person)"), "<text> must be text, got the bytes"),
         (lambda: ANY.parse_evidence(MODEL, 5), "<evidence> must be text"),
         (lambda: ANY.load_evidence(MODEL, closed=5), "closed must be text"),
         (lambda: ANY.load_evidence(MODEL, known=[5]), "known must be text"),
-        (lambda: ANY.sweep(MODEL, 5), "sizes must be a mapping"),
-        (lambda: ANY.sweep(MODEL, weights=5), "weights must be a mapping"),
-        (lambda: ANY.sweep(MODEL, []), "sizes must be a mapping"),
-        (lambda: ANY.sweep(MODEL, {"person": None}), "the sweep over person must be over numbers"),
-        (lambda: ANY.sweep(MODEL, {"person": [[4]]}), "the sweep over person must be over numbers"),
-        (lambda: ANY.sweep(MODEL, {"person": "4"}), "the sweep over person must be over numbers"),
-        (lambda: ANY.sweep(MODEL, weights={"w": math.nan}), "the value of $w must be a finite"),
-        (lambda: ANY.sweep(MODEL, queries=5), "queries must be text, or a list of texts"),
-        (lambda: ANY.sweep(MODEL, queries=["smokes(x)", None]), "queries must be text"),
-        (lambda: ANY.sweep(MODEL, regions=5), "regions must be the name"),
-        (lambda: ANY.sweep(MODEL, table_cap=None), "table_cap must be a whole number"),
-        (lambda: ANY.sweep(MODEL, evidence="!smokes(Anna)"), "evidence must be Evidence"),
-        (lambda: ANY.sweep(MODEL, sum_over=3), "sum_over must be text"),
-        (lambda: ANY.sweep_to_file(5, "out.csv", {}), "the model must be a Model"),
-        (lambda: ANY.sweep_to_file(MODEL, 5, {}), "output must be a path"),
+        (lambda: ANY.sweep(MODEL, 5, effort="quick"), "sizes must be a mapping"),
+        (lambda: ANY.sweep(MODEL, weights=5, effort="quick"), "weights must be a mapping"),
+        (lambda: ANY.sweep(MODEL, [], effort="quick"), "sizes must be a mapping"),
+        (
+            lambda: ANY.sweep(MODEL, {"person": None}, effort="quick"),
+            "the sweep over person must be over numbers",
+        ),
+        (
+            lambda: ANY.sweep(MODEL, {"person": [[4]]}, effort="quick"),
+            "the sweep over person must be over numbers",
+        ),
+        (
+            lambda: ANY.sweep(MODEL, {"person": "4"}, effort="quick"),
+            "the sweep over person must be over numbers",
+        ),
+        (
+            lambda: ANY.sweep(MODEL, weights={"w": math.nan}, effort="quick"),
+            "the value of $w must be a finite",
+        ),
+        (
+            lambda: ANY.sweep(MODEL, queries=5, effort="quick"),
+            "queries must be text, or a list of texts",
+        ),
+        (
+            lambda: ANY.sweep(MODEL, queries=["smokes(x)", None], effort="quick"),
+            "queries must be text",
+        ),
+        (lambda: ANY.sweep(MODEL, regions=5, effort="quick"), "regions must be the name"),
+        (
+            lambda: ANY.sweep(MODEL, table_cap=None, effort="quick"),
+            "table_cap must be a whole number",
+        ),
+        (
+            lambda: ANY.sweep(MODEL, evidence="!smokes(Anna)", effort="quick"),
+            "evidence must be Evidence",
+        ),
+        (lambda: ANY.sweep(MODEL, sum_over=3, effort="quick"), "sum_over must be text"),
+        (lambda: ANY.sweep_to_file(5, "out.csv", {}, effort="quick"), "the model must be a Model"),
+        (lambda: ANY.sweep_to_file(MODEL, 5, {}, effort="quick"), "output must be a path"),
         (lambda: MODEL.with_weights(ANY), "weights must be a mapping"),
         (lambda: MODEL.with_constants(ANY), "names must be a mapping"),
         (lambda: MODEL.constants("city"), "unknown sort city; the model has person"),
         (lambda: MODEL.object_numbers(ANY), "unknown sort"),
-        (lambda: ANY.infer(MODEL, sum_over=["auto", "smokes"]), "sum over auto alone"),
-        (lambda: ANY.infer(MODEL, sum_over=""), "the model has no such predicate"),
+        (
+            lambda: ANY.infer(MODEL, sum_over=["auto", "smokes"], effort="quick"),
+            "sum over auto alone",
+        ),
+        (lambda: ANY.infer(MODEL, sum_over="", effort="quick"), "the model has no such predicate"),
         (lambda: ANY.Flooding(adaptive="no"), "adaptive must be True or False"),
-        (lambda: ANY.infer(MODEL, solver=ANY.Descent(tol=math.inf)), "tol must be below 1"),
-        (lambda: ANY.infer(MODEL, via=["ground"]), "unknown via ['ground']"),
-        (lambda: ANY.infer(MODEL, solver=None), "unknown solver None"),
-        (lambda: ANY.infer(MODEL, solver="flooding"), "write solver=liftgbp.Flooding()"),
-        (lambda: ANY.sweep(MODEL, solver="descent"), "write solver=liftgbp.Descent()"),
+        (
+            lambda: ANY.infer(MODEL, solver=ANY.Descent(tol=math.inf), effort="quick"),
+            "tol must be below 1",
+        ),
+        (lambda: ANY.infer(MODEL, via=["ground"], effort="quick"), "unknown via ['ground']"),
+        (lambda: ANY.infer(MODEL, solver=None, effort="quick"), "unknown solver None"),
+        (
+            lambda: ANY.infer(MODEL, solver="flooding", effort="quick"),
+            "write solver=liftgbp.Flooding()",
+        ),
+        (
+            lambda: ANY.sweep(MODEL, solver="descent", effort="quick"),
+            "write solver=liftgbp.Descent()",
+        ),
         (lambda: ANY.Auto(flooding="fast"), "flooding must be a Flooding(...)"),
         (lambda: ANY.Auto(descent=ANY.Flooding()), "descent must be a Descent(...)"),
-        (lambda: ANY.infer(MODEL, progress=True), "progress must be a function"),
+        (lambda: ANY.infer(MODEL, progress=True, effort="quick"), "progress must be a function"),
         (lambda: ANY.check(MODEL, iterations="many"), "iterations must be a whole number"),
         (lambda: MODEL.check_queries(ANY), "queries must be text"),
-        (lambda: ANY.infer(MODEL, strict="yes"), "strict must be True or False"),
-        (lambda: ANY.infer(MODEL).at(None), "point must be one of answers.minima"),
-        (lambda: ANY.infer(MODEL).at(ANY.infer(MODEL).minima[0]), "none of answers.minima"),
-        (lambda: ANY.infer(MODEL).marginal("smokes(x)", ["true"]), "value must be text"),
-        (lambda: ANY.infer(MODEL).as_dict(5), "queries must be text"),
-        (lambda: ANY.infer(MODEL).write_all(5), "path must be a path"),
+        (lambda: ANY.infer(MODEL, strict="yes", effort="quick"), "strict must be True or False"),
+        (lambda: ANY.infer(MODEL, effort="quick").at(None), "point must be one of answers.minima"),
+        (
+            lambda: ANY.infer(MODEL, effort="quick").at(ANY.infer(MODEL, effort="quick").minima[0]),
+            "none of answers.minima",
+        ),
+        (
+            lambda: ANY.infer(MODEL, effort="quick").marginal("smokes(x)", ["true"]),
+            "value must be text",
+        ),
+        (lambda: ANY.infer(MODEL, effort="quick").as_dict(5), "queries must be text"),
+        (lambda: ANY.infer(MODEL, effort="quick").write_all(5), "path must be a path"),
         (lambda: shatter("smokers.mln"), "the model must be a Model"),
         (lambda: shatter(MODEL, evidence="facts.db"), "evidence must be Evidence"),
         (lambda: shatter(MODEL, table_cap=0), "table_cap must be a whole number"),
@@ -143,13 +197,13 @@ def test_evidence_about_another_model_is_refused(call: Callable[..., object]) ->
 
 
 def test_one_text_stands_for_a_list() -> None:
-    answers = liftgbp.infer(MODEL)
+    answers = liftgbp.infer(MODEL, effort="quick")
     assert answers.as_dict("smokes(x)")["answers"] == answers.as_dict(["smokes(x)"])["answers"]
 
 
 def test_long_values_are_cut_short() -> None:
     with pytest.raises(liftgbp.InputError) as error:
-        ANY.infer("smokes(person)\n" * 1000)
+        ANY.infer("smokes(person)\n" * 1000, effort="quick")
     assert len(str(error.value)) < 200
 
 

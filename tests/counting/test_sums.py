@@ -37,7 +37,7 @@ rich(person)
 
 
 def summed(*arguments: object, **options: object) -> SummedAnswers:
-    answers = liftgbp.infer(*arguments, **options)  # type: ignore[arg-type]
+    answers = liftgbp.infer(*arguments, **options, effort="quick")  # type: ignore[arg-type]
     assert isinstance(answers, SummedAnswers)
     return answers
 
@@ -140,7 +140,7 @@ def test_a_wide_maximum_in_a_million() -> None:
 
 def test_transitive_friends_come_nearer_to_exact() -> None:
     model = liftgbp.parse(SMOKERS + TRANSITIVE)
-    plain = liftgbp.infer(model, {"person": 4})
+    plain = liftgbp.infer(model, {"person": 4}, effort="quick")
     answers = summed(model, {"person": 4}, sum_over="smokes")
     diagonal = 4 * math.log(2)
     exact = reference.exact(reference.ground(model, {"person": 4}))
@@ -318,7 +318,7 @@ def test_hard_formulas_rule_out_counts() -> None:
     )
     nothing = liftgbp.parse("s(thing)\ns(x).\n!s(x).")
     with pytest.raises(ContradictionError):
-        liftgbp.infer(nothing, {"thing": 5}, sum_over="s")
+        liftgbp.infer(nothing, {"thing": 5}, sum_over="s", effort="quick")
 
 
 def test_auto_takes_what_changes_most() -> None:
@@ -326,7 +326,7 @@ def test_auto_takes_what_changes_most() -> None:
     answers = summed(model, {"person": 5}, sum_over="auto")
     changes = {
         name: summed(model, {"person": 5}, sum_over=name).log_z
-        - liftgbp.infer(model, {"person": 5}).log_z
+        - liftgbp.infer(model, {"person": 5}, effort="quick").log_z
         for name in ("smokes", "rich")
     }
     (chosen,) = answers.sum_over.predicates
@@ -371,7 +371,7 @@ def test_auto_takes_none_where_nothing_is_gained() -> None:
     answers = summed(model, {"thing": 100}, sum_over="auto")
     assert answers.sum_over.predicates == ()
     assert "none changes log Z" in answers.choice
-    assert answers.log_z == liftgbp.infer(model, {"thing": 100}).log_z
+    assert answers.log_z == liftgbp.infer(model, {"thing": 100}, effort="quick").log_z
     binary = liftgbp.parse("r(thing, thing)\n0.5 r(x,y)")
     answers = summed(binary, {"thing": 100}, sum_over="auto")
     assert "no unary Boolean one" in answers.choice
@@ -398,7 +398,7 @@ def test_doubtful_counts_show_in_the_status() -> None:
 def test_what_cannot_be_counted(sum_over: str, message: str) -> None:
     model = liftgbp.parse(f"{SMOKERS}\nmood(person) : {{low, high}}")
     with pytest.raises(InputError, match=message):
-        liftgbp.infer(model, {"person": 5}, sum_over=sum_over)
+        liftgbp.infer(model, {"person": 5}, sum_over=sum_over, effort="quick")
 
 
 def test_what_is_known_need_not_be_counted() -> None:
@@ -407,7 +407,9 @@ def test_what_is_known_need_not_be_counted() -> None:
     counted = Evidence(model, known=(Known("person", (("smokes", 1),), 5),))
     for evidence in (closed, counted):
         with pytest.raises(InputError, match="all atoms of smokes are observed"):
-            liftgbp.infer(model, {"person": 5}, evidence=evidence, sum_over="smokes")
+            liftgbp.infer(
+                model, {"person": 5}, evidence=evidence, sum_over="smokes", effort="quick"
+            )
 
 
 def test_too_many_classes_to_count() -> None:
@@ -415,7 +417,7 @@ def test_too_many_classes_to_count() -> None:
     facts = "\n".join(f"{0.1 * k} smokes(P{k})" for k in range(12))
     model = liftgbp.parse(f"person = {{{names}}}\n{SMOKERS}{facts}\n")
     with pytest.raises(CapacityError, match="the sum over smokes"):
-        liftgbp.infer(model, {"person": 100}, sum_over="smokes")
+        liftgbp.infer(model, {"person": 100}, sum_over="smokes", effort="quick")
 
 
 @pytest.mark.parametrize("weight", [1e6, 1e10, 1e14])
@@ -423,7 +425,7 @@ def test_weights_that_leave_no_choice(weight: float) -> None:
     """Only worlds without a smoker whose friend does not smoke are left: count them."""
     rule = f"{weight} friends(x,y) ^ smokes(x) => smokes(y) | x != y"
     model = liftgbp.parse(f"friends(person,person)\nsmokes(person)\n{rule}")
-    answers = liftgbp.infer(model, {"person": 4}, sum_over="smokes")
+    answers = liftgbp.infer(model, {"person": 4}, sum_over="smokes", effort="quick")
     worlds = {k: math.comb(4, k) * 2 ** (12 - k * (4 - k)) for k in range(5)}
     share = sum(w * (12 - k * (4 - k)) / 24 for k, w in worlds.items()) / sum(worlds.values())
     assert answers.marginal("friends(x,y)") == pytest.approx(share, rel=1e-12)
@@ -433,7 +435,7 @@ def test_predicates_are_chosen_once_while_regions_grow() -> None:
     model = liftgbp.parse(
         "friends(person,person)\nsmokes(person)\n1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y"
     )
-    answers = liftgbp.infer(model, {"person": 4}, sum_over="auto", regions="auto")
+    answers = liftgbp.infer(model, {"person": 4}, sum_over="auto", regions="auto", effort="quick")
     assert isinstance(answers, SummedAnswers)
     assert answers.sum_over.predicates == ("smokes",)
     assert "smokes was chosen" in answers.choice
@@ -444,7 +446,7 @@ def test_predicates_are_chosen_once_while_regions_grow() -> None:
 
 def test_regions_grow_where_no_predicate_can_be_chosen() -> None:
     model = liftgbp.parse("r(person,person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct")
-    answers = liftgbp.infer(model, {"person": 4}, sum_over="auto", regions="auto")
+    answers = liftgbp.infer(model, {"person": 4}, sum_over="auto", regions="auto", effort="quick")
     assert isinstance(answers, SummedAnswers)
     assert "no predicate was chosen" in answers.choice
     exact = reference.exact(reference.ground(model, {"person": 4}))

@@ -41,7 +41,7 @@ parfactor mood(x), smokes(x) : [1, 2, 3, 1, 1, 4]
 
 @pytest.fixture(scope="module")
 def society() -> Answers:
-    return infer(parse(SOCIETY), {"person": 10, "thing": 3})
+    return infer(parse(SOCIETY), {"person": 10, "thing": 3}, effort="quick")
 
 
 def rows(answers: Answers, query: str) -> list[tuple[str, str, int]]:
@@ -115,13 +115,13 @@ def test_every_unmentioned_constant_is_anybody(society: Answers) -> None:
 
 def test_many_constants_are_written_as_a_set() -> None:
     model = parse("person = {A, B, C, D}\np(person)\n1 p(A) ^ p(B) ^ p(C) ^ p(D)\n1 p(x)")
-    last = infer(model, {"person": 9}).query("p(x)")[-1]
+    last = infer(model, {"person": 9}, effort="quick").query("p(x)")[-1]
     assert (last.where, last.count) == ("x not in {A, B, C, D}", 5)
 
 
 @pytest.mark.parametrize("people", [1, 2, 3])
 def test_small_domains_have_fewer_rows(people: int) -> None:
-    answers = infer(parse("r(person, person)\n1 r(x,y)"), {"person": people})
+    answers = infer(parse("r(person, person)\n1 r(x,y)"), {"person": people}, effort="quick")
     wanted = [("r(x,x)", "x = y", people), ("r(x,y)", "x != y", people * (people - 1))]
     assert rows(answers, "r(x,y)") == [row for row in wanted if row[2]]
 
@@ -148,7 +148,7 @@ def test_counts_sum_to_the_ground_atoms(model: Model, domain: dict[str, int], pa
 
 def test_counts_are_exact_in_large_domains() -> None:
     n = 10**18
-    answers = infer(parse("r(person, person)\n1 r(x,y)"), {"person": n})
+    answers = infer(parse("r(person, person)\n1 r(x,y)"), {"person": n}, effort="quick")
     assert [row.count for row in answers.query("r(x,y)")] == [n, n * (n - 1)]
 
 
@@ -203,7 +203,9 @@ TREES = {
 @pytest.mark.parametrize("regions", ["intersections", "subsets"])
 @pytest.mark.parametrize(("text", "domain"), TREES.values(), ids=TREES)
 def test_trees_are_exact(text: str, domain: dict[str, int], regions: str) -> None:
-    answers = infer(parse(text), domain, regions=regions, solver=Descent(iterations=3000))
+    answers = infer(
+        parse(text), domain, regions=regions, solver=Descent(iterations=3000), effort="quick"
+    )
     exact = reference.exact(reference.ground(answers.model, domain))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
     objects = GroundObjects(answers.graph.normal)
@@ -229,7 +231,7 @@ def test_trees_are_exact(text: str, domain: dict[str, int], regions: str) -> Non
 )
 def test_joints_are_exact_on_trees(case: str, query: str) -> None:
     text, domain = TREES[case]
-    assert_joint(infer(parse(text), domain, solver=Descent(iterations=3000)), query)
+    assert_joint(infer(parse(text), domain, solver=Descent(iterations=3000), effort="quick"), query)
 
 
 ANY_JOINT = [
@@ -244,7 +246,7 @@ ANY_JOINT = [
 @pytest.mark.parametrize("query", ANY_JOINT)
 def test_one_region_with_everything_is_exact(query: str) -> None:
     model = parse(NAMED_PEOPLE)
-    assert_joint(infer(model, {"person": 3}, regions="objects:3"), query)
+    assert_joint(infer(model, {"person": 3}, regions="objects:3", effort="quick"), query)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
@@ -258,9 +260,9 @@ def test_one_region_with_everything_is_exact_on_random_models(model: Model, thin
         exact = reference.exact(ground)
     except ContradictionError:
         with pytest.raises(ContradictionError):
-            infer(model, domain, regions="objects:2")
+            infer(model, domain, regions="objects:2", effort="quick")
         return
-    answers = infer(model, domain, regions="objects:2")
+    answers = infer(model, domain, regions="objects:2", effort="quick")
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
     objects = GroundObjects(answers.graph.normal)
     for row, atom in every_row(answers.reader):
@@ -275,7 +277,7 @@ def only(found: tuple[Answer, ...]) -> dict[tuple[str, ...], float]:
 
 def test_conditionals() -> None:
     """P(q | p) of 0.7 p => q, by hand: only p without q is lighter."""
-    answers = infer(parse("p(thing)\nq(thing)\n0.7 p(x) => q(x)"), {"thing": 1000})
+    answers = infer(parse("p(thing)\nq(thing)\n0.7 p(x) => q(x)"), {"thing": 1000}, effort="quick")
     heavy = math.exp(0.7)
     assert only(answers.query("q(x) | p(x)")) == pytest.approx(
         {
@@ -297,7 +299,7 @@ def test_conditionals() -> None:
 
 def test_conditionals_given_several_atoms() -> None:
     text, domain = TREES["two people"]
-    answers = infer(parse(text), domain, solver=Descent(iterations=3000))
+    answers = infer(parse(text), domain, solver=Descent(iterations=3000), effort="quick")
     values = only(answers.query("smokes(y) | smokes(x), friends(x,y), x != y"))
     joint = exact_joint(
         answers.model,
@@ -309,7 +311,9 @@ def test_conditionals_given_several_atoms() -> None:
 
 
 def test_an_impossible_condition() -> None:
-    answers = infer(parse("p(thing)\nq(thing)\n!p(x).\n0.5 p(x) v q(x)"), {"thing": 4})
+    answers = infer(
+        parse("p(thing)\nq(thing)\n!p(x).\n0.5 p(x) v q(x)"), {"thing": 4}, effort="quick"
+    )
     (row,) = answers.query("q(x) | p(x)")
     assert math.isnan(row["true", "true"])
     assert row["true", "false"] == pytest.approx(math.exp(0.5) / (1 + math.exp(0.5)))
@@ -318,7 +322,7 @@ def test_an_impossible_condition() -> None:
 
 
 def test_repeated_atoms_agree_surely() -> None:
-    answers = infer(parse("p(thing)\n1 p(x)"), {"thing": 4})
+    answers = infer(parse("p(thing)\n1 p(x)"), {"thing": 4}, effort="quick")
     p = math.e / (1 + math.e)
     assert only(answers.query("p(x), p(x)")) == pytest.approx(
         {("false", "false"): 1 - p, ("false", "true"): 0, ("true", "false"): 0, ("true", "true"): p}
@@ -330,7 +334,7 @@ def test_repeated_atoms_agree_surely() -> None:
 
 def test_free_atoms_are_uniform_and_independent() -> None:
     text = "p(thing)\nm(thing) : {a, b, c}\nrain\n1 p(x)"
-    answers = infer(parse(text), {"thing": 4})
+    answers = infer(parse(text), {"thing": 4}, effort="quick")
     p = math.e / (1 + math.e)
     assert only(answers.query("m(x)")) == pytest.approx(
         {("a",): 1 / 3, ("b",): 1 / 3, ("c",): 1 / 3}
@@ -364,9 +368,15 @@ REFUSED = [
 def test_a_refusal_names_regions_that_would_do(text: str, query: str, needed: int) -> None:
     model = parse(text)
     with pytest.raises(QueryError, match=f"--regions objects:{needed} would") as caught:
-        infer(model, {"person": 4}).query(query)
+        infer(model, {"person": 4}, effort="quick").query(query)
     assert "no region holds" in caught.value.message
-    wider = infer(model, {"person": 4}, regions=f"objects:{needed}", solver=Descent(iterations=3))
+    wider = infer(
+        model,
+        {"person": 4},
+        regions=f"objects:{needed}",
+        solver=Descent(iterations=3),
+        effort="quick",
+    )
     answers = wider.query(query)
     assert answers
     assert all(0 <= p <= 1 for row in answers for p in row.values.values())
@@ -375,13 +385,15 @@ def test_a_refusal_names_regions_that_would_do(text: str, query: str, needed: in
 def test_a_refusal_of_atoms_without_arguments() -> None:
     model = parse("rain\nwet\n1 rain\n2 wet")
     with pytest.raises(QueryError, match="objects:1 would"):
-        infer(model).query("rain, wet")
-    values = only(infer(model, regions="objects:1").query("rain, wet"))
+        infer(model, effort="quick").query("rain, wet")
+    values = only(infer(model, regions="objects:1", effort="quick").query("rain, wet"))
     assert values["true", "true"] == pytest.approx(math.exp(3) / ((1 + math.e) * (1 + math.exp(2))))
 
 
 def test_belief_propagation_holds_single_formulas_only() -> None:
-    answers = infer(parse(PEOPLE), {"person": 5}, regions="bethe", solver=Descent(iterations=5))
+    answers = infer(
+        parse(PEOPLE), {"person": 5}, regions="bethe", solver=Descent(iterations=5), effort="quick"
+    )
     assert answers.query("friends(x,y), smokes(x) | x != y")
     with pytest.raises(
         QueryError, match=r"no region holds friends\(x,y\) \^ friends\(y,x\) where x != y"
@@ -455,7 +467,7 @@ def test_marginals_that_do_not_exist(
 
 
 def test_marginal_needs_enough_unnamed_objects() -> None:
-    answers = infer(parse(NAMED_PEOPLE), {"person": 2})
+    answers = infer(parse(NAMED_PEOPLE), {"person": 2}, effort="quick")
     with pytest.raises(QueryError, match="no row for different unnamed objects"):
         answers.marginal("friends(x,y)")
 
@@ -468,13 +480,13 @@ def test_all_answers_every_predicate(society: Answers) -> None:
 
 
 def test_a_row_prints_itself() -> None:
-    answers = infer(parse("p(thing)\nr(thing, thing)\n1 p(x)"), {"thing": 3})
+    answers = infer(parse("p(thing)\nr(thing, thing)\n1 p(x)"), {"thing": 3}, effort="quick")
     assert str(answers.query("p(x)")[0]) == "p(x)  false: 0.268941  true: 0.731059"
     assert str(answers.query("r(x,y)")[0]) == "r(x,x) [x = y]  false: 0.500000  true: 0.500000"
 
 
 def test_a_marginal_of_different_objects_needs_two_of_them() -> None:
-    answers = infer(parse("friends(person, person)\n1 friends(x,y)"), {"person": 1})
+    answers = infer(parse("friends(person, person)\n1 friends(x,y)"), {"person": 1}, effort="quick")
     with pytest.raises(QueryError, match="has no row for different unnamed objects"):
         answers.marginal("friends(x,y)")
 
@@ -484,7 +496,7 @@ def test_a_marginal_of_different_objects_needs_two_of_them() -> None:
 
 def test_assignments_split_at_the_bar() -> None:
     model = parse("rain\nwet\nsmokes(person)\n1 rain => wet\n1 smokes(x) ^ wet ^ rain")
-    (row,) = infer(model, {"person": 3}).query("rain ^ smokes(x) | wet")
+    (row,) = infer(model, {"person": 3}, effort="quick").query("rain ^ smokes(x) | wet")
     assert (row.atoms, row.given) == (("rain", "smokes(x)"), ("wet",))
     assert "false,true | false: " in str(row)
     total = sum(row[rain, smokes, "true"] for rain, smokes in product(BOOLEAN, repeat=2))
@@ -500,7 +512,7 @@ def test_values_with_commas_do_not_collide() -> None:
         .table(["m(x)", "k(x)"], range(1, 17))
         .build()
     )
-    (row,) = infer(model, {"thing": 4}).query("m(x) ^ k(x)")
+    (row,) = infer(model, {"thing": 4}, effort="quick").query("m(x) ^ k(x)")
     assert len(row.values) == 16
     for k, pair in enumerate(product(values, repeat=2)):
         assert row[pair] == pytest.approx((1 + k) / 136)
@@ -520,10 +532,10 @@ def test_unknown_assignments_name_what_is_wanted(society: Answers) -> None:
 def test_answers_too_large_to_check_say_so() -> None:
     model = parse("friends(person, person)\nsmokes(person)\n0.3 friends(x,y) ^ smokes(x)")
     solver = Flooding(tolerances=Tolerances(most_unknowns=3))
-    answers = infer(model, {"person": 3}, solver=solver)
+    answers = infer(model, {"person": 3}, solver=solver, effort="quick")
     assert answers.trusted
     assert any("too many to check" in note for note in answers.notes)
-    assert not any("too many" in note for note in infer(model, {"person": 3}).notes)
+    assert not any("too many" in note for note in infer(model, {"person": 3}, effort="quick").notes)
 
 
 def test_reasons_name_the_region_at_fault() -> None:
@@ -531,9 +543,9 @@ def test_reasons_name_the_region_at_fault() -> None:
     model = parse(
         "married(person, person)\n2 married(x,y)\n!(married(x,y) ^ married(x,z)) | y != z."
     )
-    answers = infer(model, {"person": 100})
+    answers = infer(model, {"person": 100}, effort="quick")
     assert not answers.trusted
     assert "in the region married(" in answers.reason
     chain = parse("r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct")
-    diverged = infer(chain, {"person": 5}, solver=Flooding())
+    diverged = infer(chain, {"person": 5}, solver=Flooding(), effort="quick")
     assert "in the region r(1,2)" in diverged.reason

@@ -19,7 +19,7 @@ PAIRS = liftgbp.parse("p(person)\n0.5 p(x) ^ p(y) | x != y")
 @pytest.fixture
 def diverged() -> Answers:
     """Message passing on the chain model, whose messages grow without bound."""
-    return liftgbp.infer(CHAIN, {"person": 6}, solver=Flooding())
+    return liftgbp.infer(CHAIN, {"person": 6}, solver=Flooding(), effort="quick")
 
 
 READINGS: dict[str, Callable[[Answers], object]] = {
@@ -60,7 +60,7 @@ def test_looking_does_not_warn(diverged: Answers) -> None:
 
 
 def test_trusted_answers_do_not_warn() -> None:
-    answers = liftgbp.infer(PAIRS, {"person": 5})
+    answers = liftgbp.infer(PAIRS, {"person": 5}, effort="quick")
     assert (answers.trusted, answers.reason) == (True, "")
     assert answers.as_dict()["trusted"] is True
     assert answers.marginal("p(x)") > 0.5
@@ -69,15 +69,15 @@ def test_trusted_answers_do_not_warn() -> None:
 
 def test_strict_runs_raise(diverged: Answers) -> None:
     with pytest.raises(UntrustedAnswerError) as error:
-        liftgbp.infer(CHAIN, {"person": 6}, solver=Flooding(), strict=True)
+        liftgbp.infer(CHAIN, {"person": 6}, solver=Flooding(), strict=True, effort="quick")
     assert str(error.value) == diverged.reason
     assert error.value.answers.status is Status.DIVERGED
-    assert liftgbp.infer(PAIRS, {"person": 5}, strict=True).trusted
+    assert liftgbp.infer(PAIRS, {"person": 5}, strict=True, effort="quick").trusted
 
 
 def test_single_points_are_read_without_a_warning() -> None:
     model = liftgbp.parse("s(thing)\n1.5 s(x) <=> s(y) | x != y")
-    answers = liftgbp.infer(model, sizes={"thing": 9})
+    answers = liftgbp.infer(model, sizes={"thing": 9}, effort="quick")
     trusted = {}
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -89,6 +89,6 @@ def test_single_points_are_read_without_a_warning() -> None:
 
 
 def test_steps_of_growth_tell_whether_they_are_trusted() -> None:
-    answers = liftgbp.infer(CHAIN, {"person": 6}, regions="auto", table_cap=2**10)
+    answers = liftgbp.infer(CHAIN, {"person": 6}, regions="auto", table_cap=2**10, effort="quick")
     steps = answers.as_dict()["growth"]["steps"]  # type: ignore[index]
     assert [step["trusted"] for step in steps] == [step.trusted for step in answers.growth]

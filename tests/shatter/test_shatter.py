@@ -476,5 +476,5 @@ def test_classes_are_found_once_per_run(
         return facts_of(evidence)
 
     monkeypatch.setattr(module, "_Facts", counted)
-    liftgbp.infer(model, {"person": 3}, evidence=evidence, regions=regions)
+    liftgbp.infer(model, {"person": 3}, evidence=evidence, regions=regions, effort="quick")
     assert len(seen) == 1

@@ -88,18 +88,18 @@ def test_things_that_differ_in_pairs_are_trusted_only_near_the_truth(
     """Regions of two see no frustration: with strong weights all pairs differ in their beliefs."""
     model = parse(DIFFER.format(weight))
     truth = reference.exact(reference.ground(model, {"thing": things}))
-    answers = infer(model, {"thing": things})
+    answers = infer(model, {"thing": things}, effort="quick")
     if answers.status is Status.CONVERGED:
         assert answers.log_z == pytest.approx(truth.log_z, rel=0.02)
     else:
         assert not answers.verdict.plausible
         assert answers.log_z > truth.log_z + 0.1
-    counted = infer(model, {"thing": things}, sum_over="s")
+    counted = infer(model, {"thing": things}, sum_over="s", effort="quick")
     assert counted.log_z == pytest.approx(truth.log_z, rel=1e-12)
 
 
 def test_the_verdict_says_what_is_impossible() -> None:
-    verdict = infer(parse(DIFFER.format(3)), {"thing": 3}).verdict
+    verdict = infer(parse(DIFFER.format(3)), {"thing": 3}, effort="quick").verdict
     assert verdict.count_margin < -0.1
     assert "implausible (atoms exclude each other more than their number allows)" in str(verdict)
     assert verdict.as_dict()["count_margin"] == verdict.count_margin
@@ -108,5 +108,5 @@ def test_the_verdict_says_what_is_impossible() -> None:
 def test_a_billion_things_that_exclude_each_other() -> None:
     """At most one of them can hold, whatever regions of two think."""
     model = parse("s(thing)\n!s(x) v !s(y) | x != y.")
-    answers = infer(model, {"thing": 10**9})
+    answers = infer(model, {"thing": 10**9}, effort="quick")
     assert answers.status is not Status.CONVERGED or answers.marginal("s(x)") <= 1e-9

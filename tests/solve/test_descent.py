@@ -48,7 +48,7 @@ parfactor m(x), m(y) | x != y : [1.6, 1, 1, 1, 1.6, 1, 1, 1, 1.6]
 
 def descend(text: str, people: int, **options: object) -> Answers:
     options = {"solver": Descent(), **options}
-    return infer(parse(text), {"person": people}, **options)  # type: ignore[arg-type]
+    return infer(parse(text), {"person": people}, **options, effort="quick")  # type: ignore[arg-type]
 
 
 def graph_of(text: str, people: int, regions: str = "intersections") -> LiftedRegionGraph:
@@ -123,7 +123,9 @@ def test_published_mixtures_of_friends_and_smokers(
 @pytest.mark.parametrize("name", ["chain", "friends-smokers", "transitive", "married", "moods"])
 def test_auto_is_descent_on_small_models(name: str) -> None:
     model = load(MODELS / f"{name}.mln")
-    auto, descent = (infer(model, {"person": 5}, solver=s) for s in (Auto(), Descent()))
+    auto, descent = (
+        infer(model, {"person": 5}, solver=s, effort="quick") for s in (Auto(), Descent())
+    )
     assert auto.result.solver == "descent"
     assert auto.log_z == descent.log_z
 
@@ -168,10 +170,10 @@ def test_the_free_energy_never_rises(text: str, people: int) -> None:
 
 def test_a_flat_valley_is_no_answer() -> None:
     """All that agree in pairs have the same free energy, whatever share of them holds."""
-    answers = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3})
+    answers = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3}, effort="quick")
     assert answers.status is Status.NO_MINIMUM
     assert answers.verdict.kind is Kind.VALLEY
-    exact = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3}, sum_over="p")
+    exact = infer(parse("p(person)\np(x) <=> p(y)."), {"person": 3}, sum_over="p", effort="quick")
     assert exact.log_z == pytest.approx(math.log(2), rel=1e-12)
     assert exact.marginal("p(x)") == pytest.approx(0.5, rel=1e-12)
 
@@ -432,14 +434,14 @@ t(person, person, thing)
 
 def test_supports_leave_two_minima() -> None:
     """States that are ruled out have no entry; the rest has two minima, both with a share."""
-    answers = infer(parse(THREE_ATOMS), {"person": 3, "thing": 3}, solver=Descent())
+    answers = infer(parse(THREE_ATOMS), {"person": 3, "thing": 3}, solver=Descent(), effort="quick")
     assert [p.weight for p in answers.minima] == pytest.approx([0.6212, 0.3788], abs=1e-4)
 
 
 def test_a_part_of_a_model_does_not_change_the_others() -> None:
     domain = {"person": 3, "thing": 3}
-    alone = infer(parse(THREE_ATOMS), domain, solver=Descent())
-    beside = infer(parse(APART + THREE_ATOMS), domain, solver=Descent())
+    alone = infer(parse(THREE_ATOMS), domain, solver=Descent(), effort="quick")
+    beside = infer(parse(APART + THREE_ATOMS), domain, solver=Descent(), effort="quick")
     assert beside.marginal("p(x)") == pytest.approx(alone.marginal("p(x)"), abs=1e-8)
 
 
@@ -681,7 +683,7 @@ def test_seeds_do_not_change_the_answer(text: str, people: int) -> None:
     ],
 )
 def test_models_without_interaction(text: str, domain: dict[str, int], wanted: float) -> None:
-    answers = infer(parse(text), domain, solver=Descent())
+    answers = infer(parse(text), domain, solver=Descent(), effort="quick")
     assert answers.status is Status.CONVERGED
     assert len(answers.minima) == 1
     assert answers.minima[0].weight == 1
@@ -690,7 +692,7 @@ def test_models_without_interaction(text: str, domain: dict[str, int], wanted: f
 
 
 def test_a_single_region() -> None:
-    answers = infer(parse("rain\nwet\n1 rain => wet"), solver=Descent())
+    answers = infer(parse("rain\nwet\n1 rain => wet"), solver=Descent(), effort="quick")
     total = 3 * math.e + 1
     assert answers.status is Status.CONVERGED
     assert answers.log_z == pytest.approx(math.log(total), abs=1e-12)
@@ -728,6 +730,7 @@ def test_constants_break_the_tie() -> None:
         parse("person = {Anna}\n" + FRIENDS_SMOKERS + "1 smokes(Anna)"),
         {"person": 10},
         solver=Descent(),
+        effort="quick",
     )
     anna, others = answers.query("smokes(x)")
     good = [p for p in answers.minima if p.weight > 0]

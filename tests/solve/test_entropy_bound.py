@@ -84,7 +84,7 @@ def test_the_bound_is_tight_for_a_region_of_all_atoms(people: int) -> None:
 def test_the_bound_is_tight_on_a_tree() -> None:
     """Atoms that depend on one atom alone: their entropies given it are all there is."""
     model = parse("rain()\nwet(place)\n1.2 rain() => wet(x)")
-    answers = infer(model, {"place": 1000})
+    answers = infer(model, {"place": 1000}, effort="quick")
     assert answers.verdict.plausible
     assert answers.verdict.entropy == pytest.approx(answers.verdict.entropy_bound, rel=1e-9)
 
@@ -116,7 +116,7 @@ def without_diagonal(answers: Answers, people: int) -> list[tuple[float, bool, f
 
 @pytest.mark.parametrize(("people", "log_z"), [(5, 45.33), (10, 247.3)])
 def test_overcounted_minima_are_implausible(people: int, log_z: float) -> None:
-    answers = infer(parse(FRIENDS_SMOKERS), {"person": people}, regions="objects:3")
+    answers = infer(parse(FRIENDS_SMOKERS), {"person": people}, regions="objects:3", effort="quick")
     points = without_diagonal(answers, people)
     trap = [point for point in points if point[0] == pytest.approx(log_z, abs=0.01)]
     assert trap
@@ -125,7 +125,7 @@ def test_overcounted_minima_are_implausible(people: int, log_z: float) -> None:
 
 @pytest.mark.parametrize(("people", "probability"), [(5, 0.202225), (6, 0.174046)])
 def test_the_best_minimum_of_the_chain_stays(people: int, probability: float) -> None:
-    answers = infer(parse(CHAIN), {"person": people})
+    answers = infer(parse(CHAIN), {"person": people}, effort="quick")
     assert answers.status is Status.CONVERGED
     best = answers.minima[0]
     assert best.verdict.plausible

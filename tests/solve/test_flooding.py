@@ -153,9 +153,12 @@ POLARISED = "p(person)\n2 p(a) ^ p(b) | a != b\n"
 def test_a_large_part_does_not_excuse_another_part(people: int) -> None:
     """The log beliefs of people are huge and coarse; those of five things are neither."""
     things = TRANSITIVE.replace("person", "thing")
-    alone = infer(parse(things), {"thing": 5}, solver=Flooding(damping=0.8))
+    alone = infer(parse(things), {"thing": 5}, solver=Flooding(damping=0.8), effort="quick")
     beside = infer(
-        parse(POLARISED + things), {"thing": 5, "person": people}, solver=Flooding(damping=0.8)
+        parse(POLARISED + things),
+        {"thing": 5, "person": people},
+        solver=Flooding(damping=0.8),
+        effort="quick",
     )
     # With more people, digits of their own messages are lost, and the status says so.
     assert beside.status is (Status.CONVERGED if people <= 10**9 else Status.IMPRECISE)
@@ -194,7 +197,7 @@ def test_small_differences_that_act_together_are_no_agreement(
     text: str, atom: str, log_odds: Callable[[float], float], people: int, tolerance: float
 ) -> None:
     """Messages differ by one part in `people` at first, and so many of them act on each atom."""
-    answers = infer(parse(text), {"person": people}, solver=Flooding())
+    answers = infer(parse(text), {"person": people}, solver=Flooding(), effort="quick")
     assert answers.result.iterations > 20
     assert answers.marginal(atom) == pytest.approx(mean_field(log_odds), abs=tolerance)
     # Rounding may keep such a run from settling, but nothing grows.
@@ -239,7 +242,9 @@ def test_free_energy_of_every_iterate(regions: str, model: Model, domain: dict[s
 )
 def test_fixed_points_of_the_reference(text: str, people: int, regions: str) -> None:
     model = parse(text)
-    answers = infer(model, {"person": people}, regions=regions, solver=Flooding(iterations=2000))
+    answers = infer(
+        model, {"person": people}, regions=regions, solver=Flooding(iterations=2000), effort="quick"
+    )
     graph = reference.ground_regions(reference.ground(model, {"person": people}), regions)
     run = reference.run(graph, iterations=300, tol=1e-11)
     assert run.residual < 1e-10
@@ -266,7 +271,7 @@ def test_fixed_points_of_the_reference(text: str, people: int, regions: str) -> 
     ],
 )
 def test_no_factor_at_all(text: str, domain: dict[str, int], wanted: float) -> None:
-    answers = infer(parse(text), domain, solver=Flooding())
+    answers = infer(parse(text), domain, solver=Flooding(), effort="quick")
     assert answers.status is Status.CONVERGED
     assert answers.result.iterations == 0
     assert answers.log_z == pytest.approx(wanted, abs=1e-12)
@@ -276,7 +281,9 @@ def test_no_factor_at_all(text: str, domain: dict[str, int], wanted: float) -> N
 @pytest.mark.parametrize("damping", [0.0, 0.5, 0.99])
 def test_a_single_region_without_messages(damping: float) -> None:
     """Two atoms and one formula: three worlds of weight e, one of weight 1."""
-    answers = infer(parse("rain\nwet\n1 rain => wet"), solver=Flooding(damping=damping))
+    answers = infer(
+        parse("rain\nwet\n1 rain => wet"), solver=Flooding(damping=damping), effort="quick"
+    )
     assert answers.status is Status.CONVERGED
     assert (answers.result.iterations, answers.result.residual) == (0, 0.0)
     total = 3 * math.e + 1
@@ -287,7 +294,10 @@ def test_a_single_region_without_messages(damping: float) -> None:
 def test_regions_alone_beside_regions_with_messages() -> None:
     """Rows without exponents among rows with some."""
     answers = infer(
-        parse("p(thing)\nrain\n1 p(x) ^ p(y) | x != y\n1 rain"), {"thing": 5}, solver=Flooding()
+        parse("p(thing)\nrain\n1 p(x) ^ p(y) | x != y\n1 rain"),
+        {"thing": 5},
+        solver=Flooding(),
+        effort="quick",
     )
     assert answers.status is Status.CONVERGED
     assert answers.marginal("rain") == pytest.approx(math.e / (1 + math.e), abs=1e-12)

@@ -74,7 +74,9 @@ def test_a_stack_has_the_bounds_of_its_plans() -> None:
 @pytest.mark.parametrize(("weight", "people"), [(1.4, 100), (0.3, 200)])
 def test_both_worlds_are_found_over_large_regions(weight: float, people: int) -> None:
     """Among so many people either all smoke or nobody does, whatever friendships there are."""
-    answers = infer(parse(SMOKERS.format(weight)), {"person": people}, regions="objects:4")
+    answers = infer(
+        parse(SMOKERS.format(weight)), {"person": people}, regions="objects:4", effort="quick"
+    )
     exact = weight * people * (people - 1) + (people**2 + 1) * math.log(2)
     assert answers.log_z == pytest.approx(exact, rel=1e-9)
     assert answers.marginal("smokes(x)") == pytest.approx(0.5, abs=1e-6)
@@ -83,7 +85,9 @@ def test_both_worlds_are_found_over_large_regions(weight: float, people: int) ->
 @pytest.mark.parametrize("people", [80, 100, 300])
 @pytest.mark.parametrize("weight", [1.0, 1.4, 3.0])
 def test_one_of_two_worlds_is_never_the_answer(weight: float, people: int) -> None:
-    answers = infer(parse(SMOKERS.format(weight)), {"person": people}, regions="objects:3")
+    answers = infer(
+        parse(SMOKERS.format(weight)), {"person": people}, regions="objects:3", effort="quick"
+    )
     if answers.status is Status.CONVERGED:
         assert answers.marginal("smokes(x)") == pytest.approx(0.5, abs=1e-6)
 
@@ -92,7 +96,7 @@ def test_a_minimum_above_a_better_product_is_no_answer() -> None:
     """Thirty formulas over seven predicates: false of five of them satisfies nearly all."""
     rules = [f"0.{k + 1:02} p{k // 6}(x) ^ r(x,y) => p{k % 6}(y) | x != y" for k in range(30)]
     model = parse("\n".join([*(f"p{k}(person)" for k in range(6)), "r(person, person)", *rules]))
-    answers = infer(model, {"person": 100})
+    answers = infer(model, {"person": 100}, effort="quick")
     weights = [(k + 1) / 100 for k in range(30)]
     # Then 9900 friendships are open, and p5, which no premise mentions.
     reached = 9900 * sum(weights) + 9900 * math.log(2) + 200 * math.log(2)
@@ -109,14 +113,14 @@ def test_hard_formulas_have_no_bound() -> None:
 def test_an_answer_below_what_independent_atoms_reach_is_not_trusted() -> None:
     """With eight people, the plausible minima over four objects are all but certain worlds."""
     model = parse("r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
-    answers = infer(model, {"person": 8}, regions="objects:4")
+    answers = infer(model, {"person": 8}, regions="objects:4", effort="quick")
     p = 0.1  # of each atom, independently of the others
     entropy = -p * math.log(p) - (1 - p) * math.log(1 - p)
     satisfied = 1 - p * p * (1 - p)
     reached = 1.4 * 8 * 7 * 6 * satisfied + 56 * entropy + 8 * math.log(2)
     assert answers.verdict.log_z_bound >= reached - 1e-9 * reached
     assert (answers.log_z < reached) == (answers.status is Status.NO_MINIMUM)
-    assert infer(model, {"person": 8}, regions="auto").graph.family.size == 3
+    assert infer(model, {"person": 8}, regions="auto", effort="quick").graph.family.size == 3
 
 
 MOVIES = """
@@ -132,7 +136,7 @@ def test_what_flat_atoms_surpass_is_no_answer_however_small_the_domain() -> None
     """The minimum where all atoms are false lacks the entropy of all friendships."""
     flat = 0.9 * 80 * 7 / 8 - 0.7 * 20 / 2 + 45 * math.log(2)
     family = "objects:person=3,movie=2"
-    answers = infer(parse(MOVIES), {"person": 5, "movie": 4}, regions=family)
+    answers = infer(parse(MOVIES), {"person": 5, "movie": 4}, regions=family, effort="quick")
     assert answers.log_z > flat or answers.status is Status.NO_MINIMUM
 
 
@@ -144,14 +148,14 @@ def test_atoms_that_are_all_but_certain_count_too() -> None:
     energy = 0.9 * 112 * (1 - q * (1 - q) / 2) - 0.7 * 16 * q
     reached = energy + 16 * entropy + 64 * math.log(2)
     family = "objects:person=3,movie=2"
-    answers = infer(parse(MOVIES), {"person": 8, "movie": 2}, regions=family)
+    answers = infer(parse(MOVIES), {"person": 8, "movie": 2}, regions=family, effort="quick")
     assert answers.log_z >= reached or answers.status is Status.NO_MINIMUM
 
 
 def test_points_below_the_bound_stay_where_others_make_up_for_them() -> None:
     """All people are related to all, or few are: both are minima, one far better."""
     model = parse("r(thing, thing)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
-    answers = infer(model, {"thing": 6})
+    answers = infer(model, {"thing": 6}, effort="quick")
     bound = answers.verdict.log_z_bound
     assert answers.status is Status.CONVERGED
     assert any(point.weight > 0 and point.log_z < bound - 1 for point in answers.minima)

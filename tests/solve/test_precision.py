@@ -206,7 +206,7 @@ SIZES = [10, 10**3, 10**6, 10**9]
 def test_one_minimum(name: str, weight: float, people: int) -> None:
     problem = PROBLEMS[name]
     model = parse(problem.text.replace("WEIGHT", f"{weight}/|person|"))
-    answers = infer(model, {"person": people}, solver=Descent())
+    answers = infer(model, {"person": people}, solver=Descent(), effort="quick")
     assert answers.status is Status.CONVERGED
     assert answers.minima[0].weight == pytest.approx(1)
     check(problem, answers.at(answers.minima[0]), weight, people)
@@ -216,7 +216,7 @@ def test_one_minimum(name: str, weight: float, people: int) -> None:
 def test_two_minima_and_a_saddle(people: int) -> None:
     problem = PROBLEMS["friends-smokers"]
     model = parse(problem.text.replace("WEIGHT", "6/|person|"))
-    answers = infer(model, {"person": people}, solver=Descent())
+    answers = infer(model, {"person": people}, solver=Descent(), effort="quick")
     known = [p for p in answers.minima if p.verdict.kind is not Kind.UNKNOWN]
     assert [p.verdict.kind for p in known] == [Kind.MINIMUM, Kind.MINIMUM, Kind.SADDLE]
     for point in known:
@@ -228,7 +228,9 @@ def test_the_oracle_has_the_right_regions(name: str) -> None:
     """At a size where nothing is delicate, message passing agrees with it, too."""
     problem = PROBLEMS[name]
     model = parse(problem.text.replace("WEIGHT", "1/|person|"))
-    answers = infer(model, {"person": 7}, solver=Flooding(damping=0.8, iterations=5000))
+    answers = infer(
+        model, {"person": 7}, solver=Flooding(damping=0.8, iterations=5000), effort="quick"
+    )
     assert answers.status is Status.CONVERGED
     check(problem, answers, 1.0, 7)
 
@@ -238,7 +240,10 @@ def test_the_oracle_finds_its_digits_itself(start: str) -> None:
     """Another start, the same fifty digits."""
     problem, people = PROBLEMS["transitive"], 10**6
     answers = infer(
-        parse(problem.text.replace("WEIGHT", "1/|person|")), {"person": people}, solver=Descent()
+        parse(problem.text.replace("WEIGHT", "1/|person|")),
+        {"person": people},
+        solver=Descent(),
+        effort="quick",
     )
     with mpmath.workdps(DIGITS):
         oracle = Oracle(problem, 1.0, people)

@@ -43,9 +43,9 @@ def test_a_sweep_gives_the_answers_of_single_runs(
     model = liftgbp.load(MODELS / f"{name}.mln")
     # Sizes below and above the threshold from which on the region graph stays the same.
     sizes = [1, 2, 3, 4, 5, 6, 7, 12, 1000]
-    rows = sweep(model, {"person": sizes}, solver=solver).rows
+    rows = sweep(model, {"person": sizes}, solver=solver, effort="quick").rows
     for size in sizes:
-        single = liftgbp.infer(model, {"person": size}, solver=solver)
+        single = liftgbp.infer(model, {"person": size}, solver=solver, effort="quick")
         found = [row for row in rows if row.point.sizes == (("person", size),)]
         assert [row.answer.atom for row in found] == [row.atom for row in single.all]
         assert {row.status for row in found} == {single.status.value}
@@ -64,9 +64,9 @@ def test_small_domains_whose_regions_are_alike_but_not_their_atoms() -> None:
     parfactor p(z), t(Anna,x,b) | z != x : [2, 2, 1, 3.5]
     """)
     sizes = [2, 3, 4, 5, 6, 9, 40]
-    rows = sweep(model, {"person": sizes, "thing": 3}).rows
+    rows = sweep(model, {"person": sizes, "thing": 3}, effort="quick").rows
     for size in sizes:
-        single = liftgbp.infer(model, {"person": size, "thing": 3})
+        single = liftgbp.infer(model, {"person": size, "thing": 3}, effort="quick")
         found = [row for row in rows if dict(row.point.sizes)["person"] == size]
         assert found[0].log_z == pytest.approx(single.log_z, rel=1e-10)
         for row, answer in zip(found, single.all, strict=True):
@@ -74,7 +74,9 @@ def test_small_domains_whose_regions_are_alike_but_not_their_atoms() -> None:
 
 
 def test_weights_are_swept_in_a_grid(model: Model) -> None:
-    result = sweep(model, {"person": [3, 9]}, weights={"w": [0.0, 0.7]}, queries=[QUERY])
+    result = sweep(
+        model, {"person": [3, 9]}, weights={"w": [0.0, 0.7]}, queries=[QUERY], effort="quick"
+    )
     settings = list(dict.fromkeys(row.point for row in result.rows))
     assert [point.as_dict() for point in settings] == [
         {"person": 3, "$w": 0.0},
@@ -82,21 +84,21 @@ def test_weights_are_swept_in_a_grid(model: Model) -> None:
         {"person": 9, "$w": 0.0},
         {"person": 9, "$w": 0.7},
     ]
-    single = liftgbp.infer(model.with_weights({"w": 0.7}), {"person": 9})
+    single = liftgbp.infer(model.with_weights({"w": 0.7}), {"person": 9}, effort="quick")
     last = result.rows[-1].answer
     assert last["true"] == pytest.approx(single.marginal(QUERY), abs=1e-9)
 
 
 def test_empty_sweeps_are_refused(model: Model) -> None:
     with pytest.raises(InputError, match="empty"):
-        sweep(model, {"person": []})
+        sweep(model, {"person": []}, effort="quick")
 
 
 def test_unknown_names_are_refused(model: Model) -> None:
     with pytest.raises(InputError, match="unknown sort"):
-        sweep(model, {"people": [3]})
+        sweep(model, {"people": [3]}, effort="quick")
     with pytest.raises(InputError, match=r"\$v"):
-        sweep(model, {"person": [3]}, weights={"v": [1.0]})
+        sweep(model, {"person": [3]}, weights={"v": [1.0]}, effort="quick")
 
 
 # --- rows come as they are found
@@ -111,6 +113,7 @@ def test_rows_come_batch_by_batch(model: Model, monkeypatch: pytest.MonkeyPatch)
         {"person": sizes},
         queries=["smokes(x)"],
         progress=lambda stage, done, total: begun.append(done),
+        effort="quick",
     )
     assert begun == []
     rows = iter(result)
@@ -126,7 +129,7 @@ def test_a_sweep_that_failed_does_not_look_complete(model: Model) -> None:
         if done:
             raise KeyboardInterrupt
 
-    result = sweep(model, {"person": range(2, 400)}, progress=impatient)
+    result = sweep(model, {"person": range(2, 400)}, progress=impatient, effort="quick")
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             _ = result.rows
@@ -139,7 +142,7 @@ def test_records_make_a_frame(model: Model, monkeypatch: pytest.MonkeyPatch) -> 
         def __init__(self, records: list[dict[str, object]]) -> None:
             self.records = records
 
-    result = sweep(model, {"person": [3]}, queries=[QUERY])
+    result = sweep(model, {"person": [3]}, queries=[QUERY], effort="quick")
     monkeypatch.setitem(sys.modules, "polars", None)
     monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=Frame))
     assert result.to_frame().records == result.records()
@@ -155,13 +158,20 @@ def test_evidence_is_the_same_at_all_points(model: Model) -> None:
     evidence = liftgbp.parse_evidence(model, "smokes(Anna)\n!smokes(Bob)\nfriends(Anna,Bob)")
     weights = [0.5, 1.4]
     rows = sweep(
-        model, {"person": [3, 10]}, weights={"w": weights}, evidence=evidence, queries=["smokes(x)"]
+        model,
+        {"person": [3, 10]},
+        weights={"w": weights},
+        evidence=evidence,
+        queries=["smokes(x)"],
+        effort="quick",
     ).rows
     for row in rows:
         ((_, weight),) = row.point.weights
         weighted = model.with_weights({"w": weight})
         known = liftgbp.parse_evidence(weighted, "smokes(Anna)\n!smokes(Bob)\nfriends(Anna,Bob)")
-        alone = liftgbp.infer(weighted, dict(row.point.sizes), evidence=known, via="lifted")
+        alone = liftgbp.infer(
+            weighted, dict(row.point.sizes), evidence=known, via="lifted", effort="quick"
+        )
         (same,) = (
             answer
             for answer in alone.query("smokes(x)")
@@ -173,9 +183,11 @@ def test_evidence_is_the_same_at_all_points(model: Model) -> None:
 
 
 def test_sums_over_counts_at_every_point(model: Model) -> None:
-    rows = sweep(model, {"person": [3, 10, 1000]}, sum_over="smokes", queries=[QUERY]).rows
+    rows = sweep(
+        model, {"person": [3, 10, 1000]}, sum_over="smokes", queries=[QUERY], effort="quick"
+    ).rows
     for row in rows:
-        alone = liftgbp.infer(model, dict(row.point.sizes), sum_over="smokes")
+        alone = liftgbp.infer(model, dict(row.point.sizes), sum_over="smokes", effort="quick")
         assert row.trusted
         assert row.log_z == pytest.approx(alone.log_z, rel=1e-12)
         if row.answer.where == "x != y":
@@ -185,8 +197,12 @@ def test_sums_over_counts_at_every_point(model: Model) -> None:
 def test_rows_say_why_a_point_is_not_trusted() -> None:
     """Flooding ends at a saddle where objects agree strongly."""
     model = liftgbp.parse("s(thing)\n1.5 s(x) <=> s(y) | x != y")
-    for row in sweep(model, {"thing": [2, 9]}, solver=liftgbp.Flooding(iterations=3)):
-        alone = liftgbp.infer(model, dict(row.point.sizes), solver=liftgbp.Flooding(iterations=3))
+    for row in sweep(
+        model, {"thing": [2, 9]}, solver=liftgbp.Flooding(iterations=3), effort="quick"
+    ):
+        alone = liftgbp.infer(
+            model, dict(row.point.sizes), solver=liftgbp.Flooding(iterations=3), effort="quick"
+        )
         assert (row.trusted, row.reason) == (alone.trusted, alone.reason)
         (record, *_) = row.records()
         assert record["trusted"] is row.trusted
@@ -200,10 +216,17 @@ def test_a_journal_tells_evidence_apart(
     path = tmp_path / "s.csv"
     one, other = (liftgbp.parse_evidence(model, f"smokes({name})") for name in ("Anna", "Bob"))
     with pytest.raises(KeyboardInterrupt):
-        sweep_to_file(model, path, {"person": [2, 3]}, evidence=one, progress=Interrupt(after=1))
+        sweep_to_file(
+            model,
+            path,
+            {"person": [2, 3]},
+            evidence=one,
+            progress=Interrupt(after=1),
+            effort="quick",
+        )
     with pytest.raises(InputError, match="another model"):
-        sweep_to_file(model, path, {"person": [2, 3]}, evidence=other)
-    assert sweep_to_file(model, path, {"person": [2, 3]}, evidence=one)
+        sweep_to_file(model, path, {"person": [2, 3]}, evidence=other, effort="quick")
+    assert sweep_to_file(model, path, {"person": [2, 3]}, evidence=one, effort="quick")
 
 
 # --- files
@@ -211,8 +234,8 @@ def test_a_journal_tells_evidence_apart(
 
 def test_csv_and_json_hold_the_same_table(model: Model, tmp_path: Path) -> None:
     sizes = {"person": [2, 5, 50]}
-    records = sweep_to_file(model, tmp_path / "s.csv", sizes, queries=[QUERY])
-    sweep_to_file(model, tmp_path / "s.json", sizes, queries=[QUERY])
+    records = sweep_to_file(model, tmp_path / "s.csv", sizes, queries=[QUERY], effort="quick")
+    sweep_to_file(model, tmp_path / "s.json", sizes, queries=[QUERY], effort="quick")
     assert json.loads((tmp_path / "s.json").read_text()) == records
     with (tmp_path / "s.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -224,11 +247,18 @@ def test_parquet_and_plots(model: Model, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("matplotlib")
     sizes = {"person": [2, 5, 50]}
-    records = sweep_to_file(model, tmp_path / "s.parquet", sizes, queries=[QUERY])
+    records = sweep_to_file(model, tmp_path / "s.parquet", sizes, queries=[QUERY], effort="quick")
     table = duckdb.read_parquet(str(tmp_path / "s.parquet"))
     assert table.count("*").fetchall() == [(len(records),)]
     for name, magic in (("s.png", b"\x89PNG"), ("s.svg", b"<?xml")):
-        sweep_to_file(model, tmp_path / name, sizes, weights={"w": [0.5, 1.0]}, queries=[QUERY])
+        sweep_to_file(
+            model,
+            tmp_path / name,
+            sizes,
+            weights={"w": [0.5, 1.0]},
+            queries=[QUERY],
+            effort="quick",
+        )
         assert (tmp_path / name).read_bytes().startswith(magic)
 
 
@@ -240,7 +270,7 @@ def test_unwritable_outputs_are_refused_before_anything_runs(
         "liftgbp.sweeps.sweep_files.solved_batches", lambda *a, **k: pytest.fail("it ran")
     )
     with pytest.raises(InputError, match="cannot write"):
-        sweep_to_file(model, tmp_path / name, {"person": [3]})
+        sweep_to_file(model, tmp_path / name, {"person": [3]}, effort="quick")
 
 
 class Interrupt:
@@ -260,10 +290,12 @@ def test_an_interrupted_sweep_goes_on(
 ) -> None:
     monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 2)
     sizes = {"person": [2, 3, 4, 5, 6, 7]}
-    whole = sweep_to_file(model, tmp_path / "whole.csv", sizes, queries=[QUERY])
+    whole = sweep_to_file(model, tmp_path / "whole.csv", sizes, queries=[QUERY], effort="quick")
     path = tmp_path / "s.csv"
     with pytest.raises(KeyboardInterrupt):
-        sweep_to_file(model, path, sizes, queries=[QUERY], progress=Interrupt(after=2))
+        sweep_to_file(
+            model, path, sizes, queries=[QUERY], progress=Interrupt(after=2), effort="quick"
+        )
     assert not path.exists()
     journal = tmp_path / "s.csv.partial"
     assert len(journal.read_text().splitlines()) == 1 + 4
@@ -277,7 +309,7 @@ def test_an_interrupted_sweep_goes_on(
         return original(plans, normal)
 
     monkeypatch.setattr(SharedPlans, "prepare", counting)
-    records = sweep_to_file(model, path, sizes, queries=[QUERY])
+    records = sweep_to_file(model, path, sizes, queries=[QUERY], effort="quick")
     assert asked == [5, 6, 7]
     assert not journal.exists()
     assert len(path.read_text().splitlines()) == 1 + len(whole)
@@ -294,13 +326,13 @@ def test_the_journal_of_another_sweep_is_not_touched(
     monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 1)
     path = tmp_path / "s.csv"
     with pytest.raises(KeyboardInterrupt):
-        sweep_to_file(model, path, {"person": [2, 3]}, progress=Interrupt(after=1))
+        sweep_to_file(model, path, {"person": [2, 3]}, progress=Interrupt(after=1), effort="quick")
     journal = tmp_path / "s.csv.partial"
     before = journal.read_text()
     other = model.with_weights({"w": 0.3})
     for changed, options in ((other, {}), (model, {"solver": liftgbp.Flooding()})):
         with pytest.raises(InputError, match="another model"):
-            sweep_to_file(changed, path, {"person": [2]}, **options)
+            sweep_to_file(changed, path, {"person": [2]}, **options, effort="quick")
     assert journal.read_text() == before
 
 
@@ -312,9 +344,11 @@ def test_points_that_rule_out_different_states() -> None:
     text = "p(thing)\n$w = 1\nparfactor p(x), p(y) | x != y : [1, 2, $w, 3]"
     model = liftgbp.parse(text)
     for weights in ([0.0, 1.0], [1.0, 0.0]):
-        rows = sweep(model, {"thing": 6}, weights={"w": weights}, queries=["p(x)"]).rows
+        rows = sweep(
+            model, {"thing": 6}, weights={"w": weights}, queries=["p(x)"], effort="quick"
+        ).rows
         for row, weight in zip(rows, weights, strict=True):
-            alone = liftgbp.infer(model.with_weights({"w": weight}), {"thing": 6})
+            alone = liftgbp.infer(model.with_weights({"w": weight}), {"thing": 6}, effort="quick")
             assert row.log_z == pytest.approx(alone.log_z, rel=1e-9)
             assert row.answer["true"] == pytest.approx(alone.marginal("p(x)"), abs=1e-9)
 
@@ -351,11 +385,11 @@ def test_small_domains_have_fewer_rows(query: str) -> None:
     sizes = [1, 2, 3, 50]
     if "!=" in query:
         sizes = sizes[1:]
-    rows = sweep(model, {"thing": sizes}, queries=[query]).rows
+    rows = sweep(model, {"thing": sizes}, queries=[query], effort="quick").rows
     alone = [
         (size, answer)
         for size in sizes
-        for answer in liftgbp.infer(model, {"thing": size}).query(query)
+        for answer in liftgbp.infer(model, {"thing": size}, effort="quick").query(query)
     ]
     assert [(dict(row.point.sizes)["thing"], row.answer.where) for row in rows] == [
         (size, answer.where) for size, answer in alone
@@ -373,7 +407,9 @@ def test_closed_predicates_are_closed_in_sweeps() -> None:
     1.4 friends(x,y) ^ smokes(x) => smokes(y)
     0.3 smokes(x)
     """)
-    rows = sweep(model, sizes={"person": [1, 3, 10, 1000]}, queries=["smokes(x)"]).rows
+    rows = sweep(
+        model, sizes={"person": [1, 3, 10, 1000]}, queries=["smokes(x)"], effort="quick"
+    ).rows
     assert len(rows) == 4
     for row in rows:
         ((_, size),) = row.point.sizes
@@ -384,23 +420,27 @@ def test_closed_predicates_are_closed_in_sweeps() -> None:
 def test_a_sweep_that_fails_at_once_leaves_nothing_in_the_way(model: Model, tmp_path: Path) -> None:
     output = tmp_path / "sweep.csv"
     with pytest.raises(InputError, match="region family"):
-        sweep_to_file(model, output, {"person": [3]}, regions="circles")
+        sweep_to_file(model, output, {"person": [3]}, regions="circles", effort="quick")
     assert not list(tmp_path.iterdir())
-    assert sweep_to_file(model, output, {"person": [3]}, queries=[QUERY])
+    assert sweep_to_file(model, output, {"person": [3]}, queries=[QUERY], effort="quick")
 
 
 def test_repeated_sizes_are_one_point(model: Model, tmp_path: Path) -> None:
-    once = sweep_to_file(model, tmp_path / "once.csv", {"person": [3, 4]})
-    assert sweep_to_file(model, tmp_path / "twice.csv", {"person": [3, 4, 3]}) == once
+    once = sweep_to_file(model, tmp_path / "once.csv", {"person": [3, 4]}, effort="quick")
+    assert (
+        sweep_to_file(model, tmp_path / "twice.csv", {"person": [3, 4, 3]}, effort="quick") == once
+    )
 
 
 def test_one_query_needs_no_list(model: Model) -> None:
-    one, listed = (sweep(model, {"person": [3]}, queries=given) for given in (QUERY, [QUERY]))
+    one, listed = (
+        sweep(model, {"person": [3]}, queries=given, effort="quick") for given in (QUERY, [QUERY])
+    )
     assert one.rows == listed.rows
 
 
 def test_a_model_without_predicates(tmp_path: Path) -> None:
     empty = liftgbp.parse("person = 3")
     with pytest.raises(liftgbp.InputError, match="nothing to ask"):
-        liftgbp.sweep_to_file(empty, tmp_path / "sweep.csv", {"person": [2, 3]})
+        liftgbp.sweep_to_file(empty, tmp_path / "sweep.csv", {"person": [2, 3]}, effort="quick")
     assert not list(tmp_path.iterdir())
