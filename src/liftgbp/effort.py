@@ -6,6 +6,7 @@ regions grow. Work is counted, not timed, so that runs can be repeated.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias, cast
@@ -83,7 +84,7 @@ class Runs(Protocol):
         """Plain answers, or those summed over the counts of the predicate that matters most."""
 
     def blocked(
-        self, answers: Answers, most: Mapping[int, int], *, mix: bool
+        self, answers: Answers, most: Mapping[int, int], work: float, *, mix: bool
     ) -> tuple[Answers, Judge]:
         """Answers mixed with minima at which blocks differ, and what judges other answers."""
 
@@ -115,7 +116,8 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
         if level.sums and asked.sum_over is None:
             answers = runs.summed_if_cheap(quick, regions, level.work)
     if any(own > 1 for own in most.values()):
-        answers, known = runs.blocked(answers, most, mix=not whole)
+        work = level.work if asked.blocks is None or whole else math.inf
+        answers, known = runs.blocked(answers, most, work, mix=not whole)
         if asked.regions is None and answers.reader is quick.reader and not asked.sum_over:
             answers = _grown(runs, level, answers, known)
     if answers.reader is quick.reader:

@@ -104,14 +104,19 @@ class LiftedRuns:
         return summed if summed.sum_over.predicates else plain
 
     def blocked(
-        self, answers: Answers, most: Mapping[int, int], *, mix: bool
+        self, answers: Answers, most: Mapping[int, int], work: float, *, mix: bool
     ) -> tuple[Answers, Bound]:
         """Answers mixed with minima at which blocks differ, and a bound for other answers."""
         from liftgbp.blocks import with_blocks
 
-        progress = self._run.progress
         return with_blocks(
-            answers, self._shattering, most, self._descent, mix=mix, progress=progress
+            answers,
+            self._shattering,
+            most,
+            self._descent,
+            mix=mix,
+            most_work=work,
+            progress=self._run.progress,
         )
 
     def _summer(self, regions: str, most_work: float = math.inf) -> Summer:

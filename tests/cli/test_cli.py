@@ -22,6 +22,7 @@ from json_rows import probability
 MODELS = Path(__file__).parent.parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
 CHAIN = str(MODELS / "chain.mln")
+QUICK = ("--effort", "quick")
 
 
 def test_version(shell: Shell) -> None:
@@ -84,11 +85,11 @@ def test_query_json(shell: Shell) -> None:
 
 
 def test_minima(shell: Shell) -> None:
-    code, out, _ = shell("query", SMOKERS, "-n", "person=10", "--minima")
+    code, out, _ = shell("query", SMOKERS, "-n", "person=10", "--minima", *QUICK)
     assert code == 0
     assert "saddle" in out
     assert "the answer mixes 2 minima" in out
-    _, out, _ = shell("query", SMOKERS, "-n", "person=10", "--json")
+    _, out, _ = shell("query", SMOKERS, "-n", "person=10", "--json", *QUICK)
     result = json.loads(out)
     assert [point["kind"] for point in result["minima"]] == ["minimum", "minimum", "saddle"]
     assert [point["weight"] for point in result["minima"]] == pytest.approx([0.5, 0.5, 0.0])
@@ -107,7 +108,7 @@ def test_growing_regions(shell: Shell) -> None:
 
 
 def test_no_minimum_is_exit_code_1(shell: Shell) -> None:
-    code, out, _ = shell("query", CHAIN, "-n", "person=6", "--iterations", "1")
+    code, out, _ = shell("query", CHAIN, "-n", "person=6", "--iterations", "1", *QUICK)
     assert code == 1
     assert out.startswith("NOT TRUSTED: ")
 
@@ -117,7 +118,7 @@ def test_no_minimum_is_exit_code_1(shell: Shell) -> None:
     [
         (SMOKERS, "-n", "person=1e6", "--solver=flooding", "-q", "smokes(x)"),
         (CHAIN, "-n", "person=6", "--solver", "flooding", "--damping", "0.1"),
-        (CHAIN, "-n", "person=6", "--iterations", "1"),
+        (CHAIN, "-n", "person=6", "--iterations", "1", "--effort", "quick"),
     ],
 )
 def test_the_recommended_command_works(shell: Shell, arguments: tuple[str, ...]) -> None:
@@ -181,6 +182,7 @@ def test_reproduce_shows_verdicts_and_files(
 def test_sweep(shell: Shell, tmp_path: Path) -> None:
     output = tmp_path / "sweep.csv"
     arguments = ("sweep", SMOKERS, "-n", "person=2..1e9", "--points", "10", "-q", "friends(x,y)")
+    arguments += QUICK
     code, out, err = shell(*arguments, "-o", str(output))
     assert code == 0
     assert out == ""
@@ -285,7 +287,8 @@ BAD_CALLS = {
     "malformed query": (("query", SMOKERS, "-n", "person=3", "-q", "smokes(x"), "<query>:1:"),
     "unknown constant": (("query", SMOKERS, "-n", "person=3", "-q", "smokes(Anna)"), "Anna"),
     "not held": (
-        ("query", SMOKERS, "-n", "person=3", "-q", "friends(x,y) ^ friends(y,z) | distinct"),
+        ("query", SMOKERS, "-n", "person=3", "-q", "friends(x,y) ^ friends(y,z) | distinct")
+        + QUICK,
         "--regions objects:3",
     ),
     "missing file": (("query", "no-such.mln"), "no-such.mln"),

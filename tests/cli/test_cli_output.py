@@ -204,7 +204,7 @@ def test_help_has_an_example_and_exit_codes(command: str) -> None:
 
 def test_sweeps_with_evidence_agree_with_queries() -> None:
     model, facts = str(MODELS / "smoking-network.mln"), str(MODELS / "smoking-network.db")
-    known = ("-e", facts, "--closed", "friends", "-q", "smokes(x)")
+    known = ("-e", facts, "--closed", "friends", "-q", "smokes(x)", "--effort", "quick")
     swept = records(call("sweep", model, "-n", "person=8,20", *known).stdout)
     for size in ("8", "20"):
         single = records(call("query", model, "-n", f"person={size}", *known, "-o", "-").stdout)

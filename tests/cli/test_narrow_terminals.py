@@ -23,11 +23,11 @@ CONDITIONAL = "smokes(y) | friends(x,y), smokes(x)"
 COMMANDS = {
     "joint": ("query", SMOKERS, "-n", "person=10", "-q", JOINT),
     "conditional": ("query", SMOKERS, "-n", "person=9", "-q", CONDITIONAL),
-    "minima": ("query", SMOKERS, "-n", "person=10", "--minima", "-v"),
+    "minima": ("query", SMOKERS, "-n", "person=10", "--minima", "-v", "--effort", "quick"),
     "growth": ("query", SMOKERS, "-n", "person=10", "--regions", "auto"),
     "evidence": (
         *("query", str(MODELS / "smoking-network.mln")),
-        *("-e", str(MODELS / "smoking-network.db"), "-n", "person=100"),
+        *("-e", str(MODELS / "smoking-network.db"), "-n", "person=100", "--effort", "quick"),
     ),
     "graph": ("graph", SMOKERS, "-n", "person=10"),
     "check": ("check", SMOKERS, "-n", "person=3"),

@@ -32,6 +32,10 @@ from liftgbp.solve import Descent, Point, Remedy, Solution, Status, Verdict, exa
 NEGLIGIBLE = 25.0
 """Products whose worth falls short of the best by more than this, in nats, are not followed."""
 
+WORK_OF_PARFACTOR = 7e6
+"""What it takes to build the regions of a parfactor of a split model and to solve it, in units of
+`solve.work_of`."""
+
 SMALLEST_SHARE = 1e-12
 """Points with a smaller share are left out of the mixture."""
 
@@ -102,15 +106,17 @@ def with_blocks(
     descent: Descent,
     *,
     mix: bool = True,
+    most_work: float = math.inf,
     progress: Progress = silent,
 ) -> tuple[Answers, Bound]:
     """Answers mixed with minima at which blocks differ, and the bound of products over blocks.
 
     `answers` are those with one block per class. `most` is the largest number of blocks of each
     class of the shattering. Where no such minimum is found, or if they are not to be mixed, answers
-    stay as they are, but for what the bound says about them.
+    stay as they are, but for what the bound says about them. What would take more than `most_work`
+    is left out.
     """
-    return _Mixer(answers, shattering, most, descent, progress).run(mix)
+    return _Mixer(answers, shattering, most, descent, most_work, progress).run(mix)
 
 
 class _Mixer:
@@ -120,12 +126,14 @@ class _Mixer:
         shattering: Shattering,
         most: Mapping[int, int],
         descent: Descent,
+        most_work: float,
         progress: Progress,
     ) -> None:
         self._answers = answers
         self._shattering = shattering
         self._most = most
         self._descent = descent
+        self._most_work = most_work
         self._progress = progress
         reader = answers.reader
         if not isinstance(reader, ClassReader) or not isinstance(reader.prepared, PreparedLifted):
@@ -140,20 +148,25 @@ class _Mixer:
         if not self._field.kinds:
             return self._answers, Bound(-math.inf, 0.0, "")
         self._progress("looking for blocks", 0, 1)
-        found = find_blocks(
-            self._field, [self._most_of(k) for k in range(len(self._normal.classes))]
-        )
+        most = [self._most_of(cls) for cls in range(len(self._normal.classes))]
+        found = find_blocks(self._field, most, most_work=self._most_work)
+        if not found:
+            return self._answers, Bound(-math.inf, 0.0, "")
         bound = self._bound(found)
         best = found[-1].total
         least = best - NEGLIGIBLE - ROUNDING * abs(best)
         branches = [
             branch
             for own in found[1:]
-            if mix and not own.alike and own.total > least
+            if mix and not own.alike and own.total > least and self._is_cheap(own)
             if (branch := self._branch(own, bound.log_z)) is not None
         ]
         answers = self._mixed(branches) if branches else self._answers
         return bound.judge(answers), bound
+
+    def _is_cheap(self, found: Found) -> bool:
+        parfactors = self._field.number_of_parfactors(found.products.blocks)
+        return parfactors * WORK_OF_PARFACTOR <= self._most_work
 
     # --- classes and cells
 

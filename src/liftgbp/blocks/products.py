@@ -40,6 +40,9 @@ AT_REST = 1e-6
 ENOUGH_DONE = 0.25
 """Products that have arrived are taken out once they are this part of all."""
 
+CALLS = 1e4
+"""What the calls for one atom of a term cost, in operations."""
+
 VANISHED = 1e-60
 """A probability below this becomes zero in the end, so that hard formulas hold for certain."""
 
@@ -120,6 +123,18 @@ class MeanField:
             kinds = self.classes_of_kind, self.ranges, self.ties.symmetries
             self._flat[blocks] = Flat(self._terms, blocks, *kinds)
         return self._flat[blocks]
+
+    def number_of_parfactors(self, blocks: Sequence[int]) -> int:
+        """How many parfactors the model has if its classes are split into blocks, at most."""
+        return sum(math.prod(blocks[cls] for cls in term.classes) for term in self._terms)
+
+    def operations(self, rows: int, blocks: Sequence[int]) -> float:
+        """How many operations one evaluation of some products takes, calls of NumPy included."""
+        return sum(
+            len(term.atoms)
+            * (CALLS + rows * len(term.states) * math.prod(blocks[cls] for cls in term.classes))
+            for term in self._terms
+        )
 
     # --- evaluation
 

@@ -48,6 +48,9 @@ STEPS = 4
 FIRST_STEP, LAST_STEP = 1 / 8, 1e-6
 """The longest and the shortest move between blocks, as a part of a class; at least one object."""
 
+WORK = 600.0
+"""The work of a level for each operation of a round."""
+
 GAIN = 1e-6
 """What one more block must be worth, in nats, or the search ends."""
 
@@ -78,15 +81,24 @@ class Found:
         return tuple(tuple(round(size) for size in own[0]) for own in self.products.sizes)
 
 
-def find_blocks(field: MeanField, most: Sequence[int], seed: int = 0) -> list[Found]:
+def find_blocks(
+    field: MeanField, most: Sequence[int], seed: int = 0, most_work: float = math.inf
+) -> list[Found]:
     """The best product for each number of blocks that pays; the first has one block per class.
 
-    `most` is the largest number of blocks of each class.
+    `most` is the largest number of blocks of each class. The search ends where it would take more
+    than some work; if that is at once, nothing is found.
     """
     search = _Search(field, most, seed)
+    left = most_work - search.work((1,) * len(most))
+    if left < 0:
+        return []
     level = search.level((1,) * len(most), ())
     found = [level[0]]
     while larger := list(search.larger(level[0].products.blocks)):
+        left -= sum(map(search.work, larger))
+        if left < 0:
+            break
         level = max((search.level(blocks, level) for blocks in larger), key=_best_total)
         last = found[-1].total
         if level[0].total < last + GAIN + ROUNDING * abs(last):
@@ -111,6 +123,11 @@ class _Search:
         for cls, most in enumerate(self._most):
             if blocks[cls] < most:
                 yield (*blocks[:cls], blocks[cls] + 1, *blocks[cls + 1 :])
+
+    def work(self, blocks: tuple[int, ...]) -> float:
+        """What a level takes, in units of `solve.work_of`."""
+        rows = FRESH + TILTED + 4 * KEPT * max(blocks) ** 2
+        return WORK * self._field.operations(rows, blocks)
 
     def level(self, blocks: tuple[int, ...], parents: Sequence[Found]) -> list[Found]:
         """The best products with these numbers of blocks, the best first."""

@@ -37,14 +37,11 @@ from liftgbp.shatter import (
     splits_by_value,
 )
 from liftgbp.solve import (
-    Auto,
-    Flooding,
     Remedy,
     Solver,
     SolverChoice,
     Status,
     as_solver,
-    work_of,
 )
 
 AUTO = "auto"
@@ -59,8 +56,12 @@ ALIKE = 1.0
 """Weights are alike if their logs differ by less: a minimum that takes the place of another one
 changes log Z by far more, and rounding by far less."""
 
-MOST_POINTS = 400
-"""Sums visit about this many counts at most, unless they have many dimensions."""
+POINTS, MORE_POINTS = 200, 8
+"""A sum over one free count visits about this many points, and this many times as many for each
+other one."""
+
+WORK_OF_PARFACTOR = 3e5
+"""What it takes to prepare a parfactor at some counts, and to solve it, in units of `work_of`."""
 
 REMEDIES = (Remedy.REGIONS,)
 """What to try if a sum cannot be trusted."""
@@ -143,12 +144,16 @@ class Summer:
         return _answers(names, model, weighed)
 
     def _check_work(self, model: CountedModel) -> None:
-        """Refuse a sum that takes too much work: what its points cost, as far as they differ."""
-        if not math.isfinite(self._most_work) or isinstance(self._solver, Flooding):
+        """Refuse a sum that takes too much work: that of each point, times a guess at their number.
+
+        Where a sum has many points, most of them follow others, and only their preparation counts.
+        """
+        if not math.isfinite(self._most_work):
             return
-        descent = self._solver.descent if isinstance(self._solver, Auto) else self._solver
-        layout = model.at(model.space.middle).prepared.plan.layout
-        if min(model.space.number, MOST_POINTS) * work_of(layout, descent) > self._most_work:
+        parfactors = len(model.at(model.space.middle).prepared.graph.normal.parfactors)
+        dimensions = sum(block.cells - 1 for block in model.space.blocks)
+        points = min(model.space.number, POINTS * MORE_POINTS ** (dimensions - 1))
+        if points * parfactors * WORK_OF_PARFACTOR > self._most_work:
             raise CapacityError("the sum over counts takes more effort")
 
     def _check_unobserved(self, split: SplitShattering, name: str) -> None:

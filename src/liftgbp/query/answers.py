@@ -402,7 +402,7 @@ class Answers:
             "steps": [
                 {
                     "family": str(step.graph.family),
-                    "chosen": step.result is self.result,
+                    "chosen": step.reader is self.reader,
                     "status": step.status.value,
                     "trusted": step.trusted,
                     "reason": step.reason,
