@@ -287,8 +287,15 @@ BAD_CALLS = {
     "malformed query": (("query", SMOKERS, "-n", "person=3", "-q", "smokes(x"), "<query>:1:"),
     "unknown constant": (("query", SMOKERS, "-n", "person=3", "-q", "smokes(Anna)"), "Anna"),
     "not held": (
-        ("query", SMOKERS, "-n", "person=3", "-q", "friends(x,y) ^ friends(y,z) | distinct")
-        + QUICK,
+        (
+            "query",
+            SMOKERS,
+            "-n",
+            "person=3",
+            *QUICK,
+            "-q",
+            "friends(x,y) ^ friends(y,z) | distinct",
+        ),
         "--regions objects:3",
     ),
     "missing file": (("query", "no-such.mln"), "no-such.mln"),

@@ -201,6 +201,8 @@ class Answers:
     def _applies(self, remedy: Remedy) -> bool:
         """Whether a remedy can be tried on this model, and was not in use."""
         match remedy:
+            case Remedy.EFFORT:
+                return self.effort == "quick"
             case Remedy.REGIONS:
                 return self.via == "lifted" and not self.growth
             case Remedy.BETHE:

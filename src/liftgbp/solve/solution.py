@@ -42,6 +42,7 @@ class Remedy(Enum):
         "solver=liftgbp.Flooding(damping=0.9, iterations=5000)",
         "--solver flooding --damping 0.9 --iterations 5000",
     )
+    EFFORT = ("more effort", "effort='normal'", "--effort normal")
     REGIONS = ("other regions", "regions='auto'", "--regions auto")
     BETHE = ("small regions", "regions='bethe'", "--regions bethe")
     SUM_OVER = ("a sum over counts", "sum_over='auto'", "--sum-over auto")
