@@ -26,6 +26,9 @@ AUTO_BLOCKS = 4
 
 FACTOR_SCOPES = "intersections"
 
+HALVES = 0.1
+"""What the curvature between halves of classes may cost, as a part of the work of a level."""
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -88,6 +91,9 @@ class Runs(Protocol):
     ) -> tuple[Answers, Judge]:
         """Answers mixed with minima at which blocks differ, and what judges other answers."""
 
+    def judged_by_halves(self, answers: Answers, work: float) -> Answers:
+        """Answers that are not trusted if the halves of classes would rather differ."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -102,7 +108,7 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
     """The best answers that an effort allows, with those of `quick` beside them.
 
     First counts are summed over, then blocks are looked for. Where neither changes the answer,
-    regions grow.
+    regions grow. Answers without blocks must be minima of the ground free energy, too.
     """
     level = LEVELS[effort]
     regions = FACTOR_SCOPES if asked.regions is None else asked.regions
@@ -115,11 +121,15 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
         answers = quick = runs.plain(regions)
         if level.sums and asked.sum_over is None:
             answers = runs.summed_if_cheap(quick, regions, level.work)
+    known: Judge | None = None
     if any(own > 1 for own in most.values()):
         work = level.work if asked.blocks is None or whole else math.inf
         answers, known = runs.blocked(answers, most, work, mix=not whole)
-        if asked.regions is None and answers.reader is quick.reader and not asked.sum_over:
-            answers = _grown(runs, level, answers, known)
+    unchanged = asked.regions is None and answers.reader is quick.reader and not asked.sum_over
+    if known is not None and unchanged and level.families:
+        answers = _grown(runs, level, answers, known)
+    elif level.work:
+        answers = runs.judged_by_halves(answers, HALVES * level.work)
     if answers.reader is quick.reader:
         return replace(answers, effort=effort)
     return replace(answers, effort=effort, quick=quick)
@@ -127,13 +137,14 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
 
 def _grown(runs: Runs, level: Level, first: Answers, known: Judge) -> Answers:
     """The answers of the largest regions of a level that can be trusted."""
-    if not level.families:
-        return first
 
     def run(family: str) -> Answers:
         return first if family == FACTOR_SCOPES else known.judge(runs.plain(family, level))
 
-    return grow(run, (FACTOR_SCOPES, *level.families))
+    def judge(answers: Answers) -> Answers:
+        return runs.judged_by_halves(answers, HALVES * level.work)
+
+    return grow(run, (FACTOR_SCOPES, *level.families), judge)
 
 
 def checked_effort(

@@ -13,13 +13,22 @@ AUTO = "auto"
 """The name of the choice of regions that grows them."""
 
 
-def grow(run: Callable[[str], Answers], families: Iterable[str] | None = None) -> Answers:
+def _as_they_are(answers: Answers) -> Answers:
+    return answers
+
+
+def grow(
+    run: Callable[[str], Answers],
+    families: Iterable[str] | None = None,
+    judge: Callable[[Answers], Answers] = _as_they_are,
+) -> Answers:
     """The answers of the largest regions that can be trusted, with those of all others.
 
     `run` answers for a region family. If no families are given, they are bethe, intersections,
     objects:2, objects:3 and so on, until a table would outgrow its cap, all objects are in one
     region, or an answer is not trustworthy any more. Families that add no region to the one before
-    are left out.
+    are left out. `judge` takes a last look at answers that would be the best, and may find that
+    they are not to be trusted.
     """
     chain: list[Answers] = []
     end = "" if families is None else "larger regions take more effort"
@@ -39,8 +48,15 @@ def grow(run: Callable[[str], Answers], families: Iterable[str] | None = None) -
             if family.startswith("objects") and not answers.trusted:
                 end = f"the answer of {family} cannot be trusted"
                 break
-    trusted = [answers for answers in chain if answers.trusted]
-    best = trusted[-1] if trusted else chain[-1]
+    for k in reversed(range(len(chain))):
+        if chain[k].trusted:
+            chain[k] = judge(chain[k])
+            if chain[k].trusted:
+                best = chain[k]
+                break
+            end = f"the answer of {chain[k].graph.family} cannot be trusted"
+    else:
+        best = chain[-1]
     return replace(best, growth=tuple(chain), growth_end=end or "one region holds all objects")
 
 

@@ -119,6 +119,12 @@ class LiftedRuns:
             progress=self._run.progress,
         )
 
+    def judged_by_halves(self, answers: Answers, work: float) -> Answers:
+        """Answers that are not trusted if the halves of classes would rather differ."""
+        from liftgbp.blocks import judged_by_halves
+
+        return judged_by_halves(answers, self._shattering, self._descent.tolerances, work)
+
     def _summer(self, regions: str, most_work: float = math.inf) -> Summer:
         from liftgbp.counting import Summer
 

@@ -74,7 +74,10 @@ class CountSum:
 
     def with_verdict(self, verdict: Verdict) -> CountSum:
         """The same sum, judged anew."""
-        return replace(self, verdict=verdict, flaw=self.flaw or verdict.shortfall_text(self.log_z))
+        # What was known before is in the share of untrusted counts.
+        news = "" if self.verdict.flaw else verdict.flaw
+        flaw = self.flaw or news or verdict.shortfall_text(self.log_z)
+        return replace(self, verdict=verdict, flaw=flaw)
 
     def as_dict(self) -> dict[str, object]:
         """What is particular to a sum, for JSON."""

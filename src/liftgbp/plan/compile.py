@@ -28,11 +28,12 @@ FEW_BYTES = 64
 """Masks of states of up to this many bytes are compared in arrays, byte by byte."""
 
 
-def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
+def compile_plan(graph: RegionGraph, *, symmetric: bool = True, bounds: bool = True) -> Plan:
     """The plan of a region graph with the tables of its model.
 
     Tables have one entry per orbit of states under the symmetries of their region; without
-    `symmetric` they have one entry per state.
+    `symmetric` they have one entry per state. Without `bounds`, nothing is known of what entropies
+    and counts are possible, which takes a large part of the time.
 
     >>> from liftgbp.model.parser import parse
     >>> from liftgbp.regions import build_regions
@@ -43,7 +44,7 @@ def compile_plan(graph: RegionGraph, *, symmetric: bool = True) -> Plan:
       0  2×2  3 entries for 4 of 4 states  n·c=45  2 terms
       1  2  2 entries for 2 of 2 states  n·c=-80  1 terms
     """
-    return _fill(_Compiler(graph, symmetric).layout(), graph)
+    return _fill(_Compiler(graph, symmetric, bounds).layout(), graph)
 
 
 def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan:
@@ -80,8 +81,8 @@ def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
         weights=weights,
         atom_counts=graph.numbers_of_atoms,
         log_offset=graph.log_constant + _log_worlds_of_free_atoms(graph),
-        order_counts=graph.order_counts,
-        alike_counts=graph.alike_counts,
+        order_counts=graph.order_counts if layout.order_choices else (),
+        alike_counts=graph.alike_counts if layout.alike_pairs else (),
     )
 
 
@@ -159,8 +160,9 @@ class _Reads:
 
 
 class _Compiler:
-    def __init__(self, graph: RegionGraph, symmetric: bool) -> None:
+    def __init__(self, graph: RegionGraph, symmetric: bool, bounds: bool) -> None:
         self._graph = graph
+        self._bounds = bounds
         self._arrays: GraphArrays = graph.arrays
         self._symmetric = symmetric
         self._axes: list[Axes] = list(self._arrays.axes)
@@ -191,8 +193,8 @@ class _Compiler:
             source_counts=source_counts,
             source_starts=source_starts,
             children=self._children(),
-            order_choices=self._graph.order_choices,
-            alike_pairs=self._graph.alike_pairs,
+            order_choices=self._graph.order_choices if self._bounds else (),
+            alike_pairs=self._graph.alike_pairs if self._bounds else (),
         )
 
     # --- tables

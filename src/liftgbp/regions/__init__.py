@@ -3,7 +3,7 @@
 Exact integers only; knows nothing of floats and tables.
 """
 
-from liftgbp.regions.build import build_regions
+from liftgbp.regions.build import Coarser, build_regions
 from liftgbp.regions.counts import Count
 from liftgbp.regions.families import FAMILIES, Family, parse_family
 from liftgbp.regions.lifted_graph import LiftedRegionGraph
@@ -11,6 +11,7 @@ from liftgbp.regions.region_graph import Edge, HeldFactor, Member, Message, Regi
 
 __all__ = [
     "FAMILIES",
+    "Coarser",
     "Count",
     "Edge",
     "Family",

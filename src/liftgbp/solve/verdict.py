@@ -51,6 +51,8 @@ class Verdict:
     unknown        why the kind is not known, in words; empty if it is
     region         the number of the region where atoms exclude each other too much
     bound_by       what reaches the bound of log Z, in words
+    broken_curvature  the smallest curvature of the ground free energy if the halves of each class
+                   of objects may differ; `None` where it was not computed
     """
 
     residual: float
@@ -65,6 +67,7 @@ class Verdict:
     unknown: str = ""
     region: int | None = None
     bound_by: str = "independent atoms"
+    broken_curvature: float | None = None
 
     @property
     def plausible(self) -> bool:
@@ -75,6 +78,11 @@ class Verdict:
     def flaw(self) -> str:
         """What keeps the point from being (part of) an answer, in words; empty if nothing does."""
         match self.kind:
+            case Kind.SADDLE if self.broken_curvature is not None:
+                return (
+                    "the beliefs are a saddle of the ground free energy: objects of a class would "
+                    "rather behave differently (blocks)"
+                )
             case Kind.SADDLE:
                 return "the beliefs are a saddle of the free energy, not a minimum"
             case Kind.VALLEY:
@@ -102,12 +110,22 @@ class Verdict:
         """The verdict with another bound of log Z, and what reaches it."""
         return replace(self, log_z_bound=log_z, log_z_slack=slack, bound_by=words)
 
+    def broken_by(self, curvature: float, tolerances: Tolerances) -> Verdict:
+        """The verdict once the curvature is known where halves of classes may differ."""
+        kind = Kind.SADDLE if curvature < -tolerances.zero_curvature else self.kind
+        return replace(self, broken_curvature=curvature, kind=kind)
+
     def as_valley(self) -> Verdict:
         """The verdict once another point of the same flat valley has turned up."""
         return replace(self, kind=Kind.VALLEY)
 
     def __str__(self) -> str:
-        curvature = "" if self.curvature is None else f" (smallest curvature {self.curvature:.2g})"
+        curvatures = []
+        if self.curvature is not None:
+            curvatures.append(f"smallest curvature {self.curvature:.2g}")
+        if self.broken_curvature is not None:
+            curvatures.append(f"{self.broken_curvature:.2g} between halves of classes")
+        curvature = f" ({', '.join(curvatures)})" if curvatures else ""
         unknown = f" ({self.unknown})" if self.unknown else ""
         plausible = f"implausible ({self.implausible})" if self.implausible else "plausible"
         return f"{self.kind.value}{curvature}{unknown}, {plausible}, residual {self.residual:.1e}"
@@ -118,6 +136,7 @@ class Verdict:
             "text": str(self),
             "residual": _finite(self.residual),
             "curvature": self.curvature,
+            "broken_curvature": self.broken_curvature,
             "kind": self.kind.value,
             "entropy": _finite(self.entropy),
             "entropy_bound": _finite(self.entropy_bound),
