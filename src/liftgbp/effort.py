@@ -113,8 +113,9 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
     level = LEVELS[effort]
     regions = FACTOR_SCOPES if asked.regions is None else asked.regions
     whole = asked.blocks == 1
+    by_hand = asked.blocks is not None and not whole
     blocks = level.blocks if asked.blocks is None or whole else asked.blocks
-    most = most_blocks(blocks, runs.classes)
+    most = most_blocks(blocks, runs.classes, by_hand=by_hand)
     if asked.sum_over:
         answers = quick = runs.summed(regions, asked.sum_over)
     else:
@@ -123,7 +124,7 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
             answers = runs.summed_if_cheap(quick, regions, level.work)
     known: Judge | None = None
     if any(own > 1 for own in most.values()):
-        work = level.work if asked.blocks is None or whole else math.inf
+        work = math.inf if by_hand else level.work
         answers, known = runs.blocked(answers, most, work, mix=not whole)
     unchanged = asked.regions is None and answers.reader is quick.reader and not asked.sum_over
     if known is not None and unchanged and level.families:
@@ -162,8 +163,12 @@ def checked_effort(
     return "quick"
 
 
-def most_blocks(asked: BlocksChoice, classes: Sequence[ObjectClass]) -> dict[int, int]:
+def most_blocks(
+    asked: BlocksChoice, classes: Sequence[ObjectClass], *, by_hand: bool = True
+) -> dict[int, int]:
     """The most blocks of each class; an object that rules mention is alone in its class.
+
+    A number that was asked for by hand may not exceed that of the objects.
 
     >>> most_blocks({"person": 2}, [ObjectClass("person", 9), ObjectClass("movie", 5)])
     {0: 2, 1: 1}
@@ -182,10 +187,9 @@ def most_blocks(asked: BlocksChoice, classes: Sequence[ObjectClass]) -> dict[int
         by_sort = dict.fromkeys(sorts, _number(asked, "each sort"))
     else:
         raise wrong_type("blocks", 'a whole number, a mapping of sorts, or "auto"', asked)
-    by_hand = isinstance(asked, Mapping) or asked not in ("auto", AUTO_BLOCKS)
-    for sort, blocks in by_sort.items():
+    for sort, blocks in by_sort.items() if by_hand and asked != "auto" else ():
         largest = max(own.size for own in classes if own.sort == sort)
-        if by_hand and blocks > largest:
+        if blocks > largest:
             raise InputError(
                 f"{blocks} blocks of {sort} are more than the {largest} objects that can be split"
             )

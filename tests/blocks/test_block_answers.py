@@ -122,6 +122,7 @@ def test_log_z_is_the_sum_over_all_ways_to_form_blocks() -> None:
     [
         ({"blocks": 0}, "must be a whole number of at least 1"),
         ({"blocks": 50}, "50 blocks of person are more than the 9 objects"),
+        ({"blocks": 10}, "10 blocks of person are more than the 9 objects"),
         ({"blocks": {"city": 2}}, "the model has no such sort"),
         ({"blocks": 2.5}, "blocks must be a whole number"),
         ({"blocks": 2, "via": "ground"}, "use via='lifted'"),
@@ -133,3 +134,15 @@ def test_bad_input(options: dict[str, object], message: str) -> None:
     model = liftgbp.parse(TRANSITIVE)
     with pytest.raises(liftgbp.InputError, match=message):
         liftgbp.infer(model, {"person": 9}, **options)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("effort", ["normal", "thorough"])
+def test_few_objects_are_split_no_further_than_possible(effort: str) -> None:
+    """What an effort allows is no demand, and neither is `auto`; a number by hand is one."""
+    model = liftgbp.parse(TRANSITIVE)
+    options = {"sizes": {"person": 3}, "effort": effort}
+    assert liftgbp.infer(model, **options).trusted  # type: ignore[call-overload]
+    assert liftgbp.infer(model, blocks="auto", **options).trusted  # type: ignore[call-overload]
+    assert liftgbp.infer(model, blocks=1, **options).trusted  # type: ignore[call-overload]
+    with pytest.raises(liftgbp.InputError, match="4 blocks of person are more than the 3 objects"):
+        liftgbp.infer(model, blocks=4, **options)  # type: ignore[call-overload]

@@ -216,6 +216,29 @@ def test_a_figure_has_one_panel_per_atom_and_value() -> None:
     assert titles == ["r(x,y)", "q(x,y)", "mood(x) low", "mood(x) mid", "mood(x) high"]
 
 
+def test_everything_is_inside_the_picture() -> None:
+    """Nothing is cut off at the edges, and blocks are at one height in all maps of a line."""
+    found = structure(
+        [("Nebuchadnezzar", (1,)), ("person", (500_000, 20, 10))],
+        relation(np.array([[0.25, 0.75, 0.5]]), (0, 1)),
+        relation(LAYERS, (1, 1)),
+        property_of(np.array([0.9, 0.5, 0.1]), 1, "is_taller_than_most"),
+    )
+    figure = found.plot()
+    figure.canvas.draw()
+    width, height = figure.canvas.get_width_height()
+    box = figure.get_tightbbox()
+    dpi = figure.dpi
+    assert box.x0 >= 0
+    assert box.y0 >= 0
+    assert box.x1 * dpi <= width
+    assert box.y1 * dpi <= height
+    relations, properties = figure.axes[:2]
+    assert relations.get_ylim() == properties.get_ylim()
+    assert relations.get_position().y0 == properties.get_position().y0
+    assert relations.get_position().y1 == properties.get_position().y1
+
+
 def test_pictures_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = structure([("person", LAYER_SIZES)], relation(LAYERS))
     with pytest.raises(liftgbp.InputError, match=r"one of \.png, \.svg"):

@@ -232,6 +232,21 @@ def test_bad_input(options: str, message: str, shell: Shell) -> None:
     assert "solver=" not in err
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--blocks city=2", "--blocks city=2: the model has no sort city; it has person"),
+        ("--blocks 2 --solver flooding", "--blocks does not apply to --solver flooding"),
+        ("--blocks 12", "12 blocks of person are more than the 9 objects that can be split"),
+    ],
+)
+def test_bad_input_to_sweeps(options: str, message: str, shell: Shell) -> None:
+    code, out, err = shell("sweep", TRANSITIVE, "-n", "person=9,10", *options.split())
+    assert code == 2
+    assert out == ""
+    assert message in err
+
+
 @pytest.mark.parametrize("options", [("--blocks", "2"), ("--blocks", "1"), ("--blocks", "auto")])
 def test_networks_have_no_blocks(options: tuple[str, str], tmp_path: Path, shell: Shell) -> None:
     path = tmp_path / "one.uai"

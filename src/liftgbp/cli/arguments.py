@@ -87,7 +87,7 @@ def check_combination(
         "--regions auto": options["regions"] == "auto",
     }
     for name, is_wanted in wanted.items():
-        if is_wanted and options["via"] == "ground":
+        if is_wanted and options.get("via") == "ground":
             raise click.UsageError(
                 f"{name} is about classes of objects, which --via ground does not keep; use "
                 "--via lifted"

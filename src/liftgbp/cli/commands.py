@@ -352,6 +352,8 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
     relational = read_model(model, {})
     known = read_evidence(relational, options)
     options["sum_over"] = sums_asked_for(options["sum_over"])
+    check_combination(options, solver)
+    check_block_sorts(options["blocks"], relational)
     with progress_bar() as progress:
         options |= {"solver": solver, "evidence": known, "progress": progress, **swept}
         if output == "-":

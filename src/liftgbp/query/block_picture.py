@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,23 @@ if TYPE_CHECKING:
 
 EXTENSIONS = (".png", ".svg")
 
-CELL = 0.55
-"""The height and width of a cell in inches."""
+CELL = 0.62
+"""The height and width of a cell. All lengths are in inches."""
+
+LETTER = 0.085
+"""About the width of a letter."""
+
+ABOVE, BELOW, BESIDE = 0.35, 0.65, 0.35
+"""Room for a title, for labels below, and for the name of the rows; their labels need more."""
+
+HEADING, SCALE = 0.35, 0.95
+"""Room for the heading of the picture, and for the scale of colours at its right."""
 
 MOST_IN_A_ROW = 4
 """More heat maps than this go below each other."""
+
+WHOLE_SHARE = 0.9995
+"""A structure with a larger share is alone, as far as three digits show."""
 
 DARK = 0.55
 """Numbers in cells of a higher probability are white."""
@@ -39,6 +50,12 @@ class _Map:
     column_label: str
     columns: Sequence[int]
     cells: Floats
+
+    @property
+    def width(self) -> float:
+        """The width of the cells, or of the title if that is wider."""
+        columns: int = self.cells.shape[1]
+        return max(columns * CELL, LETTER * len(self.title) / 2 + CELL / 2)
 
 
 def check_picture(path: Path) -> None:
@@ -60,31 +77,42 @@ def write_figure(structure: BlockStructure, path: Path) -> None:
 
 
 def figure_of(structure: BlockStructure) -> Figure:
-    """One heat map for each atom and value; numbers are blocks, with their sizes below."""
+    """One heat map for each atom and value; numbers are blocks, with their sizes below.
+
+    Everything has its place in inches, so that cells are of one size and rows at one height.
+    """
     need_module("matplotlib", "plot", "drawing")
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
 
-    maps = _maps(structure)
-    columns = min(len(maps), MOST_IN_A_ROW)
-    rows = math.ceil(len(maps) / columns)
-    widths = [max(len(own.columns) for own in maps[k::columns]) for k in range(columns)]
-    ratios = [max(width, 1) * CELL + 1.2 for width in widths]
-    height = max(len(own.rows) for own in maps) * CELL + 1.3
-    figure = Figure(
-        figsize=(max(sum(ratios) + 0.9, 4.2), rows * height + 0.4), layout="constrained"
-    )
-    axes = figure.subplots(rows, columns, squeeze=False, width_ratios=ratios)
-    sizes = {block.number: size_text(block.size) for block in structure.blocks}
-    for own, place in zip(maps, axes.flat, strict=False):
-        _draw(place, own, sizes)
-    for place in list(axes.flat)[len(maps) :]:
-        place.set_axis_off()
+    maps, labels = _maps(structure), _labels(structure)
+    share = "" if structure.share > WHOLE_SHARE else f" (share {structure.share:.3g})"
+    heading = f"{structure.summary}{share}"
+    left = BESIDE + LETTER * max(len(line) for label in labels.values() for line in label.split())
+    lines = [maps[k : k + MOST_IN_A_ROW] for k in range(0, len(maps), MOST_IN_A_ROW)]
+    heights = [max(own.cells.shape[0] for own in line) * CELL + ABOVE + BELOW for line in lines]
+    widths = [sum(left + own.width for own in line) for line in lines]
+    width = max(*widths, LETTER * len(heading) - SCALE) + SCALE
+    height = sum(heights) + HEADING
+    figure = Figure(figsize=(width, height))
+
+    def place(x: float, y: float, across: float, down: float) -> Any:
+        """Axes at a distance from the left and from the top."""
+        return figure.add_axes((x / width, 1 - (y + down) / height, across / width, down / height))
+
+    y = HEADING
+    for line, own_height in zip(lines, heights, strict=True):
+        x = 0.0
+        for own in line:
+            rows, columns = own.cells.shape
+            _draw(place(x + left, y + ABOVE, columns * CELL, rows * CELL), own, labels)
+            x += left + own.width
+        y += own_height
     colours = ScalarMappable(Normalize(0.0, 1.0), "Blues")
-    figure.colorbar(colours, ax=axes, shrink=0.8, label="probability")
-    share = "" if structure.share > 0.9995 else f" (share {structure.share:.3g})"
-    figure.suptitle(f"{structure.summary}{share}", fontsize="medium")
+    bar = place(width - SCALE + 0.15, HEADING + ABOVE, 0.15, heights[0] - ABOVE - BELOW)
+    figure.colorbar(colours, cax=bar, label="probability")
+    figure.suptitle(heading, fontsize="medium", y=1 - 0.5 * HEADING / height, va="center")
     return figure
 
 
@@ -101,13 +129,26 @@ def _maps(structure: BlockStructure) -> list[_Map]:
         for panel in structure.panels
     ]
     for text, numbers in structure.singles:
-        blocks = list(numbers)[:MOST_BLOCKS]
-        cells = np.array([[numbers[block]] for block in blocks])
+        # The same rows as beside it, so that blocks are at the same height.
+        beside = (own.rows for own in maps if set(numbers).intersection(own.rows))
+        blocks = next(beside, tuple(numbers)[:MOST_BLOCKS])
+        cells = np.array([[numbers.get(block, np.nan)] for block in blocks])
         maps.append(_Map(text, "x in block", blocks, "", (), cells))
     return maps
 
 
-def _draw(axes: Any, own: _Map, sizes: dict[int, str]) -> None:
+def _labels(structure: BlockStructure) -> dict[int, str]:
+    """The number of each block with its size, or with the name of its only object."""
+    split = {name for name, sizes in structure.sizes.items() if len(sizes) > 1}
+    return {
+        own.number: f"{own.number}\n({size_text(own.size)})"
+        if own.size > 1 or own.objects in split
+        else f"{own.number}\n({own.objects})"
+        for own in structure.blocks
+    }
+
+
+def _draw(axes: Any, own: _Map, labels: dict[int, str]) -> None:
     """Draw a heat map as a mesh, which stays sharp in vector graphics."""
     rows, columns = own.cells.shape
     axes.pcolormesh(
@@ -120,15 +161,12 @@ def _draw(axes: Any, own: _Map, sizes: dict[int, str]) -> None:
         edgecolors="white",
         linewidth=1.5,
     )
-    axes.set_aspect("equal")
     axes.invert_yaxis()
     axes.set_title(own.title, fontsize="medium")
     axes.set_ylabel(own.row_label)
-    axes.set_yticks(range(rows), [f"{block}\n({sizes[block]})" for block in own.rows])
+    axes.set_yticks(range(rows), [labels[block] for block in own.rows])
     axes.set_xlabel(own.column_label)
-    axes.set_xticks(
-        range(len(own.columns)), [f"{block}\n({sizes[block]})" for block in own.columns]
-    )
+    axes.set_xticks(range(len(own.columns)), [labels[block] for block in own.columns])
     axes.tick_params(length=0, labelsize="small")
     axes.spines[:].set_visible(False)
     for (row, column), p in np.ndenumerate(own.cells):

@@ -191,6 +191,7 @@ class BlockStructure:
         The first blocks are those from which relations lead to the others; then larger blocks come
         before smaller ones. Classes that are split come first.
         """
+        names = _different([name for name, _ in classes])
         sizes = [tuple(own) for _, own in classes]
         orders = _orders(sizes, tables)
         numbers: dict[int, tuple[int, ...]] = {}
@@ -198,7 +199,7 @@ class BlockStructure:
         for k in sorted(range(len(classes)), key=lambda k: len(sizes[k]) == 1):
             first = len(blocks) + 1
             own = [sizes[k][block] for block in orders[k]]
-            blocks += [Block(n, classes[k][0], size) for n, size in enumerate(own, start=first)]
+            blocks += [Block(n, names[k], size) for n, size in enumerate(own, start=first)]
             numbers[k] = tuple(range(first, len(blocks) + 1))
         split = {k for k, own in enumerate(sizes) if len(own) > 1}
         touched = [own for own in tables if split.intersection(own.classes)]
@@ -338,6 +339,20 @@ def cell_text(p: float) -> str:
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def _different(names: Sequence[str]) -> list[str]:
+    """Names that tell classes apart.
+
+    >>> _different(["person", "movie", "person"])
+    ['person', 'movie', 'person (2)']
+    """
+    counts: Counter[str] = Counter()
+    found = []
+    for name in names:
+        counts[name] += 1
+        found.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return found
 
 
 # --- the order of blocks
