@@ -97,7 +97,7 @@ def cli() -> None:
     examples="""\
 liftgbp query models/friends-smokers.mln -n person=1000000 -q 'friends(x,y)'
 liftgbp query models/friends-smokers.mln -n person=10 --sum-over smokes
-liftgbp query models/transitive.mln -n person=40 --effort normal --blocks-plot blocks.png
+liftgbp query models/transitive.mln -n person=40 --blocks-plot blocks.png
 liftgbp query models/smoking-network.mln -e models/smoking-network.db --closed friends \\
     -q 'smokes(x)' --top 3
 liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marginals.csv
