@@ -157,13 +157,13 @@ def random_models() -> Iterator[tuple[str, Run]]:
                 via: Any = via,
             ) -> liftgbp.Answers:
                 known = liftgbp.parse_evidence(model, facts)
-                return liftgbp.infer(model, small, evidence=known, via=via)
+                return liftgbp.infer(model, small, evidence=known, via=via, effort="quick")
 
             yield f"{number}/evidence/{via}", with_facts
 
 
 def _run(model: liftgbp.Model, sizes: Mapping[str, int], **options: Any) -> Run:
-    return lambda: liftgbp.infer(model, sizes, **options)
+    return lambda: liftgbp.infer(model, sizes, **{"effort": "quick", **options})
 
 
 PARTS: dict[str, Callable[[], Iterator[tuple[str, Run]]]] = {

@@ -136,7 +136,7 @@ def _stages(model: liftgbp.Model) -> Stages:
     Flooding()(plan)
     tick()
     canonise.cache_clear()
-    liftgbp.infer(model, sizes)
+    liftgbp.infer(model, sizes, effort="quick")
     tick()
     shattered, regions, compiled, solve, auto = (b - a for a, b in pairwise(clock))
     entries = plan.layout.region_slice(len(graph.regions) - 1).stop + plan.layout.message_entries

@@ -72,7 +72,7 @@ def sweeps() -> Table:
 
 
 def _infer(model: liftgbp.Model, people: int, solver: liftgbp.Auto | liftgbp.Flooding) -> None:
-    liftgbp.infer(model, {"person": people}, solver=solver)
+    liftgbp.infer(model, {"person": people}, solver=solver, effort="quick")
 
 
 if __name__ == "__main__":
