@@ -146,3 +146,11 @@ def test_few_objects_are_split_no_further_than_possible(effort: str) -> None:
     assert liftgbp.infer(model, blocks=1, **options).trusted  # type: ignore[call-overload]
     with pytest.raises(liftgbp.InputError, match="4 blocks of person are more than the 3 objects"):
         liftgbp.infer(model, blocks=4, **options)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("effort", ["quick", "normal", "thorough"])
+def test_every_effort_answers_in_small_domains(effort: str) -> None:
+    model = liftgbp.parse(TRANSITIVE)
+    answers = liftgbp.infer(model, {"person": 3}, effort=effort)  # type: ignore[call-overload]
+    assert answers.trusted
+    assert answers.effort == effort

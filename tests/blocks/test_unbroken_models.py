@@ -17,7 +17,7 @@ EXAMPLES = 40
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_models.models())
 def test_answers_without_broken_minima_stay_the_same(model: Model) -> None:
-    sizes = {sort: 4 for sort in model.sorts}
+    sizes = dict.fromkeys(model.sorts, 4)
     try:
         plain = liftgbp.infer(model, sizes, effort="quick")
         answers = liftgbp.infer(model, sizes, effort="quick", blocks=2)
