@@ -27,6 +27,7 @@ LIFTED_GBP = "lifted GBP"
 LIFTED_BP = "lifted BP"
 DESCENT = "descent"
 DESCENT_BP = "descent on BP"
+DEFAULT = "default"
 GROUND_GBP = "ground GBP"
 EXACT = "exact"
 
@@ -93,6 +94,7 @@ def measure(
         yield _lifted(experiment, model, weight, people, settings, method, regions)
     for method, regions in ((DESCENT, "intersections"), (DESCENT_BP, "bethe")):
         yield _descent(experiment, model, weight, people, method, regions)
+    yield _default(experiment, model, weight, people)
     if people in experiment.ground_sizes:
         yield _ground(experiment, model, weight, people, settings)
     yield from _exact(experiment, model, weight, people)
@@ -144,9 +146,25 @@ def _descent(
     experiment: Experiment, model: Model, weight: float, people: int, method: str, regions: str
 ) -> Run:
     def solve() -> Answers:
-        return infer(model, {PERSON: people}, regions=regions, solver=Descent())
+        return infer(model, {PERSON: people}, effort="quick", regions=regions, solver=Descent())
 
-    answers, seconds = _timed(solve)
+    return _answered(experiment, weight, people, method, *_timed(solve))
+
+
+def _default(experiment: Experiment, model: Model, weight: float, people: int) -> Run:
+    """What users get who choose nothing: with sums over counts, blocks and larger regions."""
+    timed = _timed(lambda: infer(model, {PERSON: people}))
+    return _answered(experiment, weight, people, DEFAULT, *timed)
+
+
+def _answered(
+    experiment: Experiment,
+    weight: float,
+    people: int,
+    method: str,
+    answers: Answers,
+    seconds: float,
+) -> Run:
     return Run(
         experiment.name,
         weight,
