@@ -139,6 +139,9 @@ class _Search:
         hot = (number < FRESH) | ((number >= FRESH + TILTED) & (number % 2 == 0))
         heat = np.where(hot, HEAT, 0.0)
         kept = self._best(self._field.improved(starts, ROUNDS, heat), KEPT)
+        # A second one of the same worth is the first with its blocks in another order.
+        apart = GAIN + ROUNDING * abs(kept[0].total)
+        kept = [own for k, own in enumerate(kept) if not k or own.total < kept[0].total - apart]
         climbed = [own if own.alike else self._climbed(own) for own in kept]
         return sorted(climbed, key=lambda own: -own.total)
 
