@@ -41,9 +41,9 @@ to the power of `TEMPERED`, to those in between (the transitive relation over 10
 
 TEMPERED = 0.7
 
-PATIENCE = {"patience": 2, "least_patience": 15}
-"""The three lead to one minimum, and the first that arrives is enough: others are given up sooner
-than starts that may lead elsewhere."""
+PATIENCE = {"patience": 1, "least_patience": 15}
+"""The three lead to one minimum, and the first that arrives is enough: others are given up then,
+unless it took only a few iterations."""
 
 SETTLED = 1e-9
 """A branch has settled once no belief would change by more than this, in proportion: the next step
