@@ -10,7 +10,7 @@ import mpmath
 import pytest
 
 from liftgbp.counting.peaks import MOST_VISITED, weigh
-from liftgbp.counting.space import Block, Counts, Space, log_factorial
+from liftgbp.counting.space import Counts, Space, SplitClass, log_factorial
 from liftgbp.errors import CapacityError
 
 Exponent = Callable[[Counts], Decimal]
@@ -31,7 +31,7 @@ def test_factorials_have_thirty_digits() -> None:
 
 
 def test_all_compositions_are_there_once() -> None:
-    space = Space((Block(4, 3), Block(2, 2)))
+    space = Space((SplitClass(4, 3), SplitClass(2, 2)))
     points = list(space.all())
     assert len(points) == len(set(points)) == space.number == 15 * 3
     assert all(sum(p[:3]) == 4 and sum(p[3:]) == 2 and min(p) >= 0 for p in points)
@@ -42,7 +42,7 @@ def test_all_compositions_are_there_once() -> None:
 def test_independent_objects(size: int, odds: str) -> None:
     """Each object has the property with these odds: the sum is (1 + odds) ** size."""
     log_odds = Decimal(odds).ln()
-    found = weighed(Space((Block(size, 2),)), lambda counts: counts[0] * log_odds)
+    found = weighed(Space((SplitClass(size, 2),)), lambda counts: counts[0] * log_odds)
     exact = size * (1 + Decimal(odds)).ln()
     assert float(found.log_total - exact) == pytest.approx(0, abs=1e-10)
     mean = math.fsum(counts[0] / size * share for counts, share in found.shares.items())
@@ -58,7 +58,7 @@ def test_objects_that_like_to_agree(size: int, coupling: float) -> None:
     def log_z(k: int) -> float:
         return coupling * (2 * k - size) ** 2 / (2 * size)
 
-    found = weighed(Space((Block(size, 2),)), lambda counts: Decimal(log_z(counts[0])))
+    found = weighed(Space((SplitClass(size, 2),)), lambda counts: Decimal(log_z(counts[0])))
     logs = [
         math.lgamma(size + 1) - math.lgamma(k + 1) - math.lgamma(size - k + 1) + log_z(k)
         for k in range(size + 1)
@@ -82,7 +82,7 @@ def test_a_maximum_beside_a_narrow_one() -> None:
         k = counts[0]
         return wide - 40 * k if k < 1000 else k * Decimal("0.5").ln()
 
-    found = weighed(Space((Block(size, 2),)), log_z)
+    found = weighed(Space((SplitClass(size, 2),)), log_z)
     # Next to nobody, the terms are C(size, k) exp(-40 k): one, up to 1e-11.
     assert float(found.log_total - wide) == pytest.approx(math.log(2), abs=1e-8)
     assert sorted(peak.counts[0] for peak in found.peaks) == [0, 333333]
@@ -98,7 +98,7 @@ def test_a_narrow_maximum_between_grid_points(place: int, width: int) -> None:
         away = (k - place) / width
         return 0.7 * size * math.exp(-(away**2)) if abs(away) < 6 else 0.0
 
-    found = weighed(Space((Block(size, 2),)), lambda counts: Decimal(log_z(counts[0])))
+    found = weighed(Space((SplitClass(size, 2),)), lambda counts: Decimal(log_z(counts[0])))
     logs = [
         math.lgamma(size + 1) - math.lgamma(k + 1) - math.lgamma(size - k + 1) + log_z(k)
         for k in range(size + 1)
@@ -115,7 +115,7 @@ def test_four_cells(size: int) -> None:
     def log_z(counts: Counts) -> Decimal:
         return sum((n * p.ln() for n, p in zip(counts, odds, strict=True)), Decimal(0))
 
-    found = weighed(Space((Block(size, 4),)), log_z)
+    found = weighed(Space((SplitClass(size, 4),)), log_z)
     assert float(found.log_total - size * sum(odds).ln()) == pytest.approx(0, abs=1e-7)
     for cell, own in enumerate(odds):
         mean = math.fsum(counts[cell] / size * share for counts, share in found.shares.items())
@@ -124,7 +124,7 @@ def test_four_cells(size: int) -> None:
 
 def test_several_blocks() -> None:
     odds = [Decimal("0.5"), Decimal("3")]
-    space = Space((Block(1, 2), Block(1, 2), Block(500, 2)))
+    space = Space((SplitClass(1, 2), SplitClass(1, 2), SplitClass(500, 2)))
     found = weighed(space, lambda c: (c[0] + c[4]) * odds[0].ln() + c[2] * odds[1].ln())
     exact = 501 * (1 + odds[0]).ln() + (1 + odds[1]).ln()
     assert float(found.log_total - exact) == pytest.approx(0, abs=1e-7)
@@ -132,19 +132,19 @@ def test_several_blocks() -> None:
 
 def test_impossible_counts_weigh_nothing() -> None:
     even = weighed(
-        Space((Block(100, 2),)), lambda c: Decimal("-Infinity") if c[0] % 2 else Decimal(0)
+        Space((SplitClass(100, 2),)), lambda c: Decimal("-Infinity") if c[0] % 2 else Decimal(0)
     )
     assert float(even.log_total - 99 * Decimal(2).ln()) == pytest.approx(0, abs=1e-10)
-    assert weighed(Space((Block(3, 2),)), lambda _: Decimal("-Infinity")) is None
+    assert weighed(Space((SplitClass(3, 2),)), lambda _: Decimal("-Infinity")) is None
 
 
 def test_too_many_counts() -> None:
     with pytest.raises(CapacityError, match=f"more than {MOST_VISITED} counts"):
-        weighed(Space((Block(60, 8),)), lambda _: Decimal(0))
+        weighed(Space((SplitClass(60, 8),)), lambda _: Decimal(0))
 
 
 def test_rough_weights_are_not_compared_ever_more_finely() -> None:
-    space = Space((Block(10**6, 2),))
+    space = Space((SplitClass(10**6, 2),))
     noise = lambda point: Decimal(hash(point) % 1000) / 10**6  # noqa: E731
     found = weighed(space, noise, rough=True)
     exact = 10**6 * mpmath.log(2)

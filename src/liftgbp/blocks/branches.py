@@ -18,13 +18,13 @@ from itertools import combinations, permutations, product
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.blocks.information import distances, information
+from liftgbp.blocks.information import information
 from liftgbp.blocks.products import BlockProducts, MeanField
-from liftgbp.blocks.search import ALIKE, Found
+from liftgbp.blocks.search import Found, alike
 from liftgbp.counting.mixed_reader import MixedReader, Part
 from liftgbp.counting.peaks import weigh
 from liftgbp.counting.points import Base, exact_offset
-from liftgbp.counting.space import Block, Counts, Space
+from liftgbp.counting.space import Counts, Space, SplitClass
 from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.plan import Plan
 from liftgbp.series import SharedPlans
@@ -34,12 +34,10 @@ from liftgbp.solve import Descent, Kind, Point, Solution, exact_logs_z, with_tol
 from liftgbp.solve.descent import independent, stepped
 from liftgbp.solve.problem import scale_of
 
-RAISED = 1e-3
+RAISED, TEMPERED = 1e-3, 0.7
 """Products start descent three times. As they are, they lead to minima on the boundary (the chain
-over 1e6 objects); with no probability below this, to those beside it (over 20); with probabilities
-to the power of `TEMPERED`, to those in between (the transitive relation over 100)."""
-
-TEMPERED = 0.7
+over 1e6 objects); with no probability below the first number, to those beside it (over 20); with
+probabilities to the power of the second, to those in between (the transitive relation over 100)."""
 
 PATIENCE = {"patience": 1, "least_patience": 15}
 """The three lead to one minimum, and the first that arrives is enough: others are given up then,
@@ -68,7 +66,6 @@ class Branch:
     solution     at the most likely sizes
     products     its single-atom probabilities, as products over blocks with one row
     information  what a world tells about the blocks of its objects there
-    symmetries   how many ways to exchange blocks leave it as it is
     log_weight   the log of the sum over all sizes and all ways to choose the objects of each block
     """
 
@@ -76,7 +73,6 @@ class Branch:
     solution: Solution
     products: BlockProducts
     information: float
-    symmetries: int
     log_weight: Decimal
 
     @property
@@ -118,11 +114,12 @@ class Branches:
         solution = self._descent.from_beliefs([plan], [starts], [bound])[0]
         best = next((point for point in solution.points if point.verdict.sound), None)
         if best is None and all(p.verdict.kind is Kind.UNKNOWN for p in solution.points):
-            # Rounding hides the minimum beside the product, which is as good then.
+            # Rounding hides the minimum beside the product, which is as good then (friends-knows
+            # over 1e12 objects).
             entropy = float(self._field.entropies(found.products)[0])
             log_z = plan.log_offset + float(self._field.bounds(found.products)[0])
             solution = independent(plan, starts[0], log_z, entropy, self._descent.tolerances)
-        elif best is None or not self._differs(reading, found, best):
+        elif best is None or self._is_alike(reading, found, best):
             return None
         else:
             solution = solution.only(best)
@@ -141,13 +138,8 @@ class Branches:
             return None
         return Base(self._plans.prepare(own.normal), own.class_of)
 
-    def _differs(self, reading: _Reading, found: Found, point: Point) -> bool:
-        products = reading.products(np.exp(point.log_beliefs), found.products)
-        return all(
-            blocks == 1
-            or distances(products, self._field, cls)[0][~np.eye(blocks, dtype=bool)].min() > ALIKE
-            for cls, blocks in enumerate(products.blocks)
-        )
+    def _is_alike(self, reading: _Reading, found: Found, point: Point) -> bool:
+        return alike(reading.products(np.exp(point.log_beliefs), found.products), self._field)
 
     # --- the sum over sizes
 
@@ -164,7 +156,7 @@ class Branches:
                 base.prepared, self._split, (Part(base, (peak,), np.ones(1), beliefs[None]),)
             )
             weight = self._exact(base, solution) + Decimal(known - math.log(roles))
-            return Branch(reader, solution, products, known, roles, weight)
+            return Branch(reader, solution, products, known, weight)
         weighed = weigh(around.space, around.exponents, starts=[peak])
         if weighed is None:
             raise InternalError("no sizes are possible, though the peak is")
@@ -174,7 +166,7 @@ class Branches:
         best = max(weighed.shares, key=weighed.shares.__getitem__)
         weight = self._exact(base, solution) + weighed.log_total - Decimal(math.log(roles))
         reader = MixedReader(base.prepared, self._split, (part,))
-        return Branch(reader, solution, self._resized(products, best), known, roles, weight)
+        return Branch(reader, solution, self._resized(products, best), known, weight)
 
     def _exact(self, base: Base, solution: Solution) -> Decimal:
         prepared = base.prepared
@@ -277,7 +269,7 @@ class _Around:
     @cached_property
     def space(self) -> Space:
         """All sizes of all blocks."""
-        return Space(tuple(Block(own.size, len(own.cells)) for own in self.split.splits))
+        return Space(tuple(SplitClass(own.size, len(own.cells)) for own in self.split.splits))
 
     def exponents(self, points: Sequence[Counts]) -> list[Decimal]:
         """The log weights at some sizes, relative to log Z at the peak."""

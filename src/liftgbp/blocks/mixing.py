@@ -13,21 +13,28 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.blocks.branches import Branch, Branches
-from liftgbp.blocks.products import MeanField
-from liftgbp.blocks.search import ROUNDING, Found, find_blocks
+from liftgbp.blocks.products import ROUNDING, MeanField
+from liftgbp.blocks.search import Found, find_blocks
 from liftgbp.counting.mixed_reader import CountSum, MixedReader
 from liftgbp.counting.points import exact_offset
 from liftgbp.errors import InternalError
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import object_text
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, BlockStructure, ClassReader, PreparedLifted, Result
+from liftgbp.query import (
+    Answers,
+    BlockStructure,
+    ClassReader,
+    MixedResult,
+    PreparedLifted,
+    Result,
+)
 from liftgbp.query.block_table import ClassTable
 from liftgbp.query.readers import variable_names
 from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
-from liftgbp.solve import Descent, Point, Remedy, Solution, Status, Verdict, exact_logs_z
+from liftgbp.solve import Descent, Remedy, Solution, exact_logs_z
 
 NEGLIGIBLE = 25.0
 """Products whose worth falls short of the best by more than this, in nats, are not followed."""
@@ -56,30 +63,6 @@ class BlockReader(ClassReader):
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms: the mean over all mixtures."""
         return np.asarray(sum(share * reader.joint(atoms) for share, reader in self.parts))
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class BlockMixture:
-    """The result of a mixture over blocks.
-
-    `log_z` is that of the whole mixture; solver, residual and verdict are those of the most likely
-    sizes of the structure with the largest share.
-    """
-
-    solver: str
-    status: Status
-    iterations: int
-    residual: float
-    log_z: float
-    verdict: Verdict
-    flaw: str = ""
-    region: int | None = None
-    remedies: tuple[Remedy, ...] = (Remedy.REGIONS,)
-    points: tuple[Point, ...] = ()
-
-    def with_verdict(self, verdict: Verdict) -> BlockMixture:
-        """The same result, judged anew."""
-        return replace(self, verdict=verdict, flaw=self.flaw or verdict.shortfall_text(self.log_z))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +244,7 @@ class _Mixer:
         }
         if isinstance(own, CountSum):
             return replace(own, **common)
-        return BlockMixture(**common)
+        return MixedResult(**common, remedies=(Remedy.REGIONS,))
 
     def _base_weight(self) -> Decimal:
         result = self._answers.result

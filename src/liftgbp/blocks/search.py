@@ -17,7 +17,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.blocks.information import distances, information
-from liftgbp.blocks.products import BlockProducts, MeanField
+from liftgbp.blocks.products import ROUNDING, BlockProducts, MeanField
 
 ROUNDS = 25
 """The rounds from a start: each halves the distance to the end."""
@@ -36,8 +36,9 @@ TILTED, TILT = 24, 0.99
 """How many products it starts from, cold, whose atoms are random or tilted towards some value this
 far. Hard formulas need them: triangle-free graphs over 1000 objects."""
 
-NOISE = 1.0
-"""How far the logs of probabilities move at random where a block is halved."""
+NOISE, LEAST = 1.0, 1e-9
+"""How far the logs of probabilities move at random where a block is halved, and the smallest
+probability before that: what is zero could not move."""
 
 KEPT = 2
 """How many of the best products have their sizes improved, and are split further."""
@@ -52,10 +53,7 @@ WORK = 600.0
 """The work of a level for each operation of a round."""
 
 GAIN = 1e-6
-"""What one more block must be worth, in nats, or the search ends."""
-
-ROUNDING = 1e-14
-"""And what it must be worth in proportion to the whole."""
+"""What one more block must be worth, in nats, beyond rounding; or the search ends."""
 
 ALIKE = 0.5
 """Two blocks are alike if what tells their objects apart is less than this, in nats."""
@@ -204,9 +202,8 @@ class _Search:
         return BlockProducts(new_sizes, tuple(chances))
 
     def _noisy(self, chances: Floats) -> Floats:
-        moved = np.maximum(chances, 1e-9) * np.exp(
-            NOISE * self._generator.standard_normal(chances.shape)
-        )
+        noise = NOISE * self._generator.standard_normal(chances.shape)
+        moved = np.maximum(chances, LEAST) * np.exp(noise)
         return np.asarray(moved / moved.sum(axis=-1, keepdims=True))
 
     # --- sizes

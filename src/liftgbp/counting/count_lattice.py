@@ -13,7 +13,7 @@ from liftgbp.counting.space import Counts
 
 @dataclass(frozen=True, slots=True)
 class Lattice:
-    """Points `anchor + steps * index`; what one cell gets, the largest of its block loses."""
+    """Points `anchor + steps * index`; what one cell gets, the largest of its class loses."""
 
     anchor: Counts
     cells: tuple[int, ...]

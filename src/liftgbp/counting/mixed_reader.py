@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -17,67 +17,47 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.counting.points import Base
 from liftgbp.counting.space import Counts
-from liftgbp.query import Answers, ClassReader, PreparedLifted, Result
+from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Result
 from liftgbp.query.lookup import joint_table
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.shatter.splitting import Cell, SplitShattering
 from liftgbp.signature import objects_of
-from liftgbp.solve import Point, Remedy, Status, Verdict
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CountSum:
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class CountSum(MixedResult):
     """The result of a sum over counts.
 
     `visited` is how many counts were solved; `peaks` are the most likely ones in words, each with
     the share of the counts around it; `untrusted` is the share of counts whose solution cannot be
-    trusted. `log_z` is that of the whole sum, `iterations` the most that any count took; solver,
-    residual and verdict are those of the most likely counts. Each count has stationary points of
-    its own, so the sum has none.
+    trusted.
     """
 
     predicates: tuple[str, ...]
     visited: int
     peaks: tuple[tuple[str, float], ...]
     untrusted: float
-    solver: str
-    status: Status
-    iterations: int
-    residual: float
-    log_z: float
-    verdict: Verdict
-    flaw: str = ""
-    region: int | None = None
-    remedies: tuple[Remedy, ...] = ()
-    points: tuple[Point, ...] = ()
 
     @classmethod
     def over_nothing(cls, result: Result) -> CountSum:
         """The sum over no predicate at all: the result of a plain run."""
         return cls(
-            (),
-            0,
-            (),
-            0.0,
-            result.solver,
-            result.status,
-            result.iterations,
-            result.residual,
-            result.log_z,
-            result.verdict,
-            result.flaw,
-            result.region,
-            result.remedies,
-            result.points,
+            predicates=(),
+            visited=0,
+            peaks=(),
+            untrusted=0.0,
+            solver=result.solver,
+            status=result.status,
+            iterations=result.iterations,
+            residual=result.residual,
+            log_z=result.log_z,
+            verdict=result.verdict,
+            flaw=result.flaw,
+            region=result.region,
+            remedies=result.remedies,
+            points=result.points,
         )
-
-    def with_verdict(self, verdict: Verdict) -> CountSum:
-        """The same sum, judged anew."""
-        # What was known before is in the share of untrusted counts.
-        news = "" if self.verdict.flaw else verdict.flaw
-        flaw = self.flaw or news or verdict.shortfall_text(self.log_z)
-        return replace(self, verdict=verdict, flaw=flaw)
 
     def as_dict(self) -> dict[str, object]:
         """What is particular to a sum, for JSON."""

@@ -39,7 +39,7 @@ others, points by the thousand would be solved before they are refused (friends-
 hundred people, twelve of whom have a rule each)."""
 
 FIRST_MOVE = 16
-"""The longest move uphill is one part in this many of a block, about two steps of the grid on a
+"""The longest move uphill is one part in this many of a class, about two steps of the grid on a
 line. Moves of a quarter jump over narrow maxima (`tests/counting/test_peaks.py`)."""
 
 FALL = 1.0
@@ -95,8 +95,8 @@ def weigh(
     In spaces that are too large to be visited as a whole, it is good to some ten digits; with two
     free counts and more, to eight. Where weights are rough, the sum is, too.
 
-    >>> from liftgbp.counting.space import Block
-    >>> line = Space((Block(10**6, 2),))
+    >>> from liftgbp.counting.space import SplitClass
+    >>> line = Space((SplitClass(10**6, 2),))
     >>> found = weigh(line, lambda points: [line.log_ways(point) for point in points])
     >>> round(float(found.log_total / Decimal(2).ln()), 6)
     1000000.0
@@ -139,7 +139,7 @@ class _Search:
 
     @property
     def _dimensions(self) -> int:
-        return sum(block.cells - 1 for block in self._space.blocks)
+        return sum(own.cells - 1 for own in self._space.classes)
 
     # --- evaluation
 
@@ -175,10 +175,10 @@ class _Search:
 
     @property
     def _ones(self) -> tuple[int, ...]:
-        return (1,) * len(self._space.blocks)
+        return (1,) * len(self._space.classes)
 
     def _moves(self, point: Counts, lengths: Sequence[int]) -> Iterator[Counts]:
-        """Where moving objects from one cell to another of its block leads."""
+        """Where moving objects from one cell to another of its class leads."""
         for (start, stop), length in zip(self._space.slices, lengths, strict=True):
             for source, target in permutations(range(start, stop), 2):
                 moved = min(length, point[source])
@@ -200,7 +200,7 @@ class _Search:
 
     def _uphill(self, at: list[Counts]) -> list[Counts]:
         """Where moves uphill end, the highest first; long moves come before short ones."""
-        lengths = [max(1, block.size // FIRST_MOVE) for block in self._space.blocks]
+        lengths = [max(1, own.size // FIRST_MOVE) for own in self._space.classes]
         while at:
             found = {point: list(self._moves(point, lengths)) for point in at}
             self._evaluate(there for moves in found.values() for there in moves)

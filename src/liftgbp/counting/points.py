@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from liftgbp.counting.space import DIGITS, Block, Counts, Space
+from liftgbp.counting.space import DIGITS, Counts, Space, SplitClass
 from liftgbp.errors import ContradictionError
 from liftgbp.query import PreparedLifted
 from liftgbp.regions import LiftedRegionGraph
@@ -78,7 +78,7 @@ class CountedModel:
 
     def __init__(self, split: SplitShattering, regions: str, solver: Solver) -> None:
         self.split = split
-        self.space = Space(tuple(Block(s.size, len(s.cells)) for s in split.splits))
+        self.space = Space(tuple(SplitClass(s.size, len(s.cells)) for s in split.splits))
         self.solved: dict[Counts, SolvedPoint] = {}
         self._plans = SharedPlans(regions)
         self._solver = with_tolerances(solver, log_z_accuracy=ACCURACY, compared=True)

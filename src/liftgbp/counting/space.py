@@ -11,7 +11,7 @@ from itertools import combinations, pairwise, product
 from typing import TypeAlias
 
 Counts: TypeAlias = tuple[int, ...]
-"""How many objects are in each cell, the cells of all blocks in a row."""
+"""How many objects are in each cell, the cells of all classes in a row."""
 
 DIGITS = 60
 """Decimal digits of exponents, which are large in large domains: 1e9 objects with pairs have
@@ -26,7 +26,7 @@ STIRLING = ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360)
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SplitClass:
     """A class of `size` objects that are spread over `cells`."""
 
     size: int
@@ -45,26 +45,26 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """All ways to spread the objects of some blocks."""
+    """All ways to spread the objects of some classes."""
 
-    blocks: tuple[Block, ...]
+    classes: tuple[SplitClass, ...]
 
     @property
     def number(self) -> int:
         """How many points there are."""
-        return math.prod(block.number(block.size) for block in self.blocks)
+        return math.prod(own.number(own.size) for own in self.classes)
 
     @property
     def slices(self) -> Iterator[tuple[int, int]]:
-        """For each block, where its cells start and stop."""
+        """For each class, where its cells start and stop."""
         start = 0
-        for block in self.blocks:
-            yield start, start + block.cells
-            start += block.cells
+        for own in self.classes:
+            yield start, start + own.cells
+            start += own.cells
 
     def all(self) -> Iterator[Counts]:
         """Every point."""
-        for parts in product(*(block.compositions(block.size) for block in self.blocks)):
+        for parts in product(*(own.compositions(own.size) for own in self.classes)):
             yield tuple(count for part in parts for count in part)
 
     @property
@@ -72,8 +72,8 @@ class Space:
         """Objects spread as evenly as possible."""
         return tuple(
             count
-            for block in self.blocks
-            for count in _scaled((1,) * block.cells, block.cells, block.size)
+            for own in self.classes
+            for count in _scaled((1,) * own.cells, own.cells, own.size)
         )
 
     def grid(self, most: int) -> list[Counts]:
@@ -82,32 +82,32 @@ class Space:
         A line has points near its ends, too, where counts of a few objects may matter.
         """
         units = 1
-        while self._grid_size(units * 2) <= most and units < max(b.size for b in self.blocks):
+        while self._grid_size(units * 2) <= most and units < max(b.size for b in self.classes):
             units *= 2
         choices = [
             [
                 _scaled(part, min(units, b.size), b.size)
                 for part in b.compositions(min(units, b.size))
             ]
-            for b in self.blocks
+            for b in self.classes
         ]
         points = [
             tuple(count for part in parts for count in part)
             for parts, _ in zip(product(*choices), range(2 * most), strict=False)
         ]
-        if len(self.blocks) == 1 and self.blocks[0].cells == 2:
-            size = self.blocks[0].size
+        if len(self.classes) == 1 and self.classes[0].cells == 2:
+            size = self.classes[0].size
             near = [2**k for k in range(size.bit_length()) if 2**k < size // units]
             points += [(k, size - k) for k in near] + [(size - k, k) for k in near]
         return sorted(set(points))
 
     def _grid_size(self, units: int) -> int:
-        return math.prod(b.number(min(units, b.size)) for b in self.blocks)
+        return math.prod(b.number(min(units, b.size)) for b in self.classes)
 
     def log_ways(self, counts: Counts) -> Decimal:
         """The log of the number of ways to choose this many objects for each cell."""
         with localcontext(Context(prec=DIGITS)):
-            return sum((log_factorial(block.size) for block in self.blocks), Decimal(0)) - sum(
+            return sum((log_factorial(own.size) for own in self.classes), Decimal(0)) - sum(
                 (log_factorial(count) for count in counts), Decimal(0)
             )
 

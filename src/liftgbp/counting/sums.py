@@ -151,7 +151,7 @@ class Summer:
         if not math.isfinite(self._most_work):
             return
         parfactors = len(model.at(model.space.middle).prepared.graph.normal.parfactors)
-        dimensions = sum(block.cells - 1 for block in model.space.blocks)
+        dimensions = sum(own.cells - 1 for own in model.space.classes)
         points = min(model.space.number, POINTS * MORE_POINTS ** (dimensions - 1))
         if points * parfactors * WORK_OF_PARFACTOR > self._most_work:
             raise CapacityError("the sum over counts takes more effort")

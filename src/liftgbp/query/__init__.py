@@ -5,7 +5,13 @@ imported from its own file, by those who need it.
 """
 
 from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
-from liftgbp.query.answers import Answers, Result, UntrustedAnswer, UntrustedAnswerError
+from liftgbp.query.answers import (
+    Answers,
+    MixedResult,
+    Result,
+    UntrustedAnswer,
+    UntrustedAnswerError,
+)
 from liftgbp.query.block_table import BlockedAtom, BlockPanel, BlockStructure
 from liftgbp.query.readers import (
     ClassReader,
@@ -24,6 +30,7 @@ __all__ = [
     "BlockedAtom",
     "ClassReader",
     "LiftedReader",
+    "MixedResult",
     "Prepared",
     "PreparedLifted",
     "Reader",

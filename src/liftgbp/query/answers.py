@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Self
 
 from liftgbp.errors import (
     InputError,
@@ -26,6 +26,7 @@ from liftgbp.query.every_atom import write_every_atom
 from liftgbp.query.readers import Prepared, Reader, Via
 from liftgbp.regions import RegionGraph
 from liftgbp.solve import Kind, Point, Remedy, Solution, Status, Verdict, reason
+from liftgbp.solve.verdict import TOO_LARGE
 
 UNCHECKED = (
     "the regions are too many to check that the answer is a minimum of the free energy; to "
@@ -83,6 +84,33 @@ class Result(Protocol):
 
     def with_verdict(self, verdict: Verdict) -> Result:
         """The same result, judged anew."""
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class MixedResult:
+    """The result of several runs, mixed: `log_z` is that of the whole.
+
+    Solver, residual and verdict are those of the run with the largest share, `iterations` the most
+    that any took. Each run has stationary points of its own, so the mixture has none.
+    """
+
+    solver: str
+    status: Status
+    iterations: int
+    residual: float
+    log_z: float
+    verdict: Verdict
+    flaw: str = ""
+    region: int | None = None
+    remedies: tuple[Remedy, ...] = ()
+    points: tuple[Point, ...] = ()
+
+    def with_verdict(self, verdict: Verdict) -> Self:
+        """The same result, judged anew."""
+        # What was known before is in the flaw.
+        news = "" if self.verdict.flaw else verdict.flaw
+        flaw = self.flaw or news or verdict.shortfall_text(self.log_z)
+        return replace(self, verdict=verdict, flaw=flaw)
 
 
 class UntrustedAnswer(UserWarning):
@@ -291,11 +319,12 @@ class Answers:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know although nothing is wrong."""
-        unchecked = self.result.verdict.kind is Kind.UNCHECKED
+        verdict = self.result.verdict
+        unchecked = UNCHECKED if verdict.unknown == TOO_LARGE else verdict.unknown
         return (
             *self.model.notes,
             *self.reader.evidence.notes,
-            *([UNCHECKED] if unchecked and self.trusted else []),
+            *([unchecked] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
 
     def _evidence_as_dict(self) -> dict[str, object] | None:

@@ -19,6 +19,9 @@ from liftgbp.solve.newton import Step, few_threads, nearest_consistent, newton_s
 from liftgbp.solve.problem import Energy, polytope
 from liftgbp.solve.tolerances import Tolerances
 
+TOO_LARGE = "the Hessian of the free energy is too large"
+"""Why a point is not checked, unless something else is said."""
+
 
 class Kind(Enum):
     """What a point of the free energy is."""
@@ -267,7 +270,7 @@ def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Ki
     if own.unsettled:
         return Kind.UNKNOWN, own.unsettled
     if own.step is None:
-        return Kind.UNCHECKED, "the Hessian of the free energy is too large"
+        return Kind.UNCHECKED, TOO_LARGE
     if own.step.lowest < -tolerances.zero_curvature:
         return Kind.SADDLE, ""
     return Kind.BOUNDARY if on_boundary else Kind.MINIMUM, ""
