@@ -35,6 +35,7 @@ _PUBLIC = {
     "liftgbp.model.builder": ("ModelBuilder",),
     "liftgbp.model.model": ("Model",),
     "liftgbp.model.parser": ("load", "parse"),
+    "liftgbp.opinions": ("Comparison",),
     "liftgbp.query": (
         "Answer",
         "Answers",
@@ -112,6 +113,9 @@ if TYPE_CHECKING:
     from liftgbp.model.parser import (
         load as load,
         parse as parse,
+    )
+    from liftgbp.opinions import (
+        Comparison as Comparison,
     )
     from liftgbp.query import (
         Answer as Answer,

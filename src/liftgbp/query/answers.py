@@ -19,6 +19,7 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.model.model import Model
+from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.plan import Plan
 from liftgbp.query.answer import Answer, Change, every_row, largest_change, marginal_of, query_all
 from liftgbp.query.block_table import BlockStructure
@@ -349,6 +350,29 @@ class Answers:
         file = checked_path("path", path)
         write_every_atom(self.reader, file, observed=observed)
         self._warn()
+
+    def compare(self, second: SecondOpinion, queries: str | Iterable[str] = ()) -> Comparison:
+        """These answers beside a second opinion: exact answers, or a sample.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("p(thing)\\n1 p(x) ^ p(y) | x != y")
+        >>> answers = liftgbp.infer(model, sizes={"thing": 3}, effort="quick")
+        >>> larger = liftgbp.infer(model, sizes={"thing": 3}, regions="objects:3")
+        >>> print(answers.compare(larger).sentence)
+        agrees with the other answers: the largest difference is 0.0014, in p(x)
+        """
+        if not callable(getattr(second, "opinion_on", None)):
+            raise wrong_type("second", "answers or a sample", second)
+        asked = checked_texts("queries", queries)
+        return compared(self._rows(asked), second.opinion_on(self, asked), self.result.log_z)
+
+    def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
+        """What these answers say about the rows of other answers."""
+        rows = [
+            OpinionRow(row.query, row.atom, row.where, row.values)
+            for row in self._rows(tuple(queries))
+        ]
+        return Opinion("the other answers", rows, _finite(self.result.log_z), doubt=self.reason)
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""

@@ -1,0 +1,252 @@
+"""Second opinions: what an exact answer or a sample says, beside what was answered.
+
+An *opinion* has rows as answers do, each probability with a standard error; exact values have none.
+A *comparison* puts answers beside an opinion, and says in one sentence whether they agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+AGREES_WITHIN = 0.01
+"""Probabilities agree if they differ by no more than this and three standard errors."""
+
+STANDARD_ERRORS = 3.0
+"""How many standard errors a difference may have for no other reason than chance."""
+
+Values: TypeAlias = Mapping[tuple[str, ...], float]
+"""A number for each assignment of values to the atoms of a row."""
+
+
+class AnsweredRow(Protocol):
+    """A row of answers."""
+
+    @property
+    def query(self) -> str:
+        """The text of the query."""
+
+    @property
+    def atom(self) -> str:
+        """All atoms in words."""
+
+    @property
+    def where(self) -> str:
+        """Which objects the row is about."""
+
+    @property
+    def values(self) -> Values:
+        """The probability of each assignment."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpinionRow:
+    """What an opinion says about one row: probabilities, and their standard errors."""
+
+    query: str
+    atom: str
+    where: str
+    values: Values
+    errors: Values = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """A second opinion on some answers.
+
+    `title` names it in a sentence: "the sample". `doubt` says why it settles nothing, and is empty
+    if it does. `log_z` is missing where it was not estimated.
+    """
+
+    title: str
+    rows: Sequence[OpinionRow]
+    log_z: float | None = None
+    log_z_error: float = 0.0
+    doubt: str = ""
+
+
+class SecondOpinion(Protocol):
+    """Whatever can be asked for an opinion on answers: other answers, or a sample."""
+
+    def opinion_on(self, answers: Any, queries: Sequence[str]) -> Opinion:
+        """The opinion on the rows that answer some queries; without queries, on every predicate."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedValue:
+    """One probability beside a second opinion."""
+
+    query: str
+    atom: str
+    where: str
+    assignment: tuple[str, ...]
+    answer: float
+    second: float
+    error: float
+
+    @property
+    def difference(self) -> float:
+        """How much larger the answer is than the second opinion."""
+        return self.answer - self.second
+
+    @property
+    def excess(self) -> float:
+        """What is left of the difference once three standard errors are taken off."""
+        return max(0.0, abs(self.difference) - STANDARD_ERRORS * self.error)
+
+    @property
+    def text(self) -> str:
+        """The atom, with its value unless that is `true`."""
+        value = "" if set(self.assignment) == {"true"} else f" = {','.join(self.assignment)}"
+        return f"{self.atom}{value}{f' [{self.where}]' if self.where else ''}"
+
+    def as_dict(self) -> dict[str, object]:
+        """The row for JSON."""
+        return {
+            "query": self.query,
+            "atom": self.atom,
+            "where": self.where,
+            "assignment": list(self.assignment),
+            "answer": self.answer,
+            "second": self.second,
+            "standard_error": self.error,
+            "difference": self.difference,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Answers beside a second opinion, probability by probability.
+
+    `missing` counts the rows of the answers that the opinion says nothing about.
+    """
+
+    title: str
+    rows: tuple[ComparedValue, ...]
+    log_z: float | None
+    second_log_z: float | None
+    log_z_error: float
+    doubt: str
+    missing: int
+
+    @property
+    def largest(self) -> ComparedValue | None:
+        """The row with the largest difference beyond chance; of equal ones, the last."""
+        # Those of true and false differ by rounding.
+        return max(
+            reversed(self.rows),
+            key=lambda row: (round(row.excess, 12), round(abs(row.difference), 12)),
+            default=None,
+        )
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the opinion settles the matter, and no probability differs from it."""
+        return not self.doubt and bool(self.rows) and not self.differs
+
+    @property
+    def differs(self) -> bool:
+        """Whether some probability differs by more than chance and 0.01."""
+        largest = self.largest
+        return largest is not None and largest.excess > AGREES_WITHIN
+
+    @property
+    def sentence(self) -> str:
+        """The comparison in one sentence."""
+        largest = self.largest
+        if largest is None:
+            return f"{self.title} has no row in common with the answers"
+        error = f" (standard error {_digits(largest.error)})" if largest.error else ""
+        size = _digits(abs(largest.difference))
+        if self.differs:
+            said = f"disagrees with {self.title} by {size}{error} in {largest.text}"
+        else:
+            said = (
+                f"agrees with {self.title}: the largest difference is {size}{error}, in "
+                f"{largest.text}"
+            )
+        return f"{said}; but {self.doubt}" if self.doubt else said
+
+    def __str__(self) -> str:
+        heading = ("atom", "where", "value", "answer", "second", "error", "difference")
+        cells = [heading, *map(_cells, self.rows)]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
+        return "\n".join([*lines, self.sentence])
+
+    def as_dict(self) -> dict[str, object]:
+        """The comparison for JSON."""
+        return {
+            "title": self.title,
+            "agrees": self.agrees,
+            "sentence": self.sentence,
+            "doubt": self.doubt,
+            "missing": self.missing,
+            "log_z": {
+                "answer": self.log_z,
+                "second": self.second_log_z,
+                "standard_error": self.log_z_error,
+            },
+            "rows": [row.as_dict() for row in self.rows],
+        }
+
+
+def compared(rows: Iterable[AnsweredRow], opinion: Opinion, log_z: float | None) -> Comparison:
+    """Rows of answers beside an opinion on them.
+
+    >>> said = OpinionRow("p(x)", "p(x)", "", {("true",): 0.25}, {("true",): 0.001})
+    >>> opinion = Opinion("the sample", [said])
+    >>> answered = OpinionRow("p(x)", "p(x)", "", {("true",): 0.2512})
+    >>> print(compared([answered], opinion, None).sentence)
+    agrees with the sample: the largest difference is 0.0012 (standard error 0.001), in p(x)
+    """
+    known = {(row.query, row.atom, row.where): row for row in opinion.rows}
+    found: list[ComparedValue] = []
+    missing = 0
+    for row in rows:
+        other = known.get((row.query, row.atom, row.where))
+        if other is None:
+            missing += 1
+        else:
+            found += _compared(row, other)
+    return Comparison(
+        opinion.title,
+        tuple(found),
+        None if log_z is None or not math.isfinite(log_z) else log_z,
+        opinion.log_z,
+        opinion.log_z_error,
+        opinion.doubt,
+        missing,
+    )
+
+
+def _compared(row: AnsweredRow, other: OpinionRow) -> Iterator[ComparedValue]:
+    for assignment, p in row.values.items():
+        second = other.values.get(assignment, math.nan)
+        # Under an impossible condition nothing is defined.
+        if not math.isnan(p - second):
+            error = other.errors.get(assignment, 0.0)
+            yield ComparedValue(row.query, row.atom, row.where, assignment, p, second, error)
+
+
+def _cells(row: ComparedValue) -> tuple[str, ...]:
+    return (
+        row.atom,
+        row.where,
+        ",".join(row.assignment),
+        f"{row.answer:.6f}",
+        f"{row.second:.6f}",
+        _digits(row.error) if row.error else "",
+        f"{row.difference:+.6f}",
+    )
+
+
+def _digits(number: float) -> str:
+    """A difference or an error, with as many digits as mean something.
+
+    >>> _digits(0.00084), _digits(0.0512), _digits(0.0)
+    ('0.00084', '0.051', '0')
+    """
+    return f"{number:.2g}"
