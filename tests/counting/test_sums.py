@@ -452,3 +452,12 @@ def test_regions_grow_where_no_predicate_can_be_chosen() -> None:
     exact = reference.exact(reference.ground(model, {"person": 4}))
     assert answers.log_z == pytest.approx(exact.log_z, rel=1e-9)
     assert len(answers.growth) >= 3
+
+
+@pytest.mark.parametrize("effort", ["normal", "thorough"])
+def test_a_sum_is_possible_though_its_middle_is_not(effort: str) -> None:
+    """At most one object has the property: seven worlds, and no object in six of them."""
+    model = liftgbp.parse("q(thing)\nq(x) => !q(y) | distinct.")
+    answers = liftgbp.infer(model, {"thing": 6}, effort=effort)
+    assert answers.trusted
+    assert answers.marginal("q(x)") == pytest.approx(1 / 7, rel=1e-12)

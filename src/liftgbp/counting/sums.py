@@ -36,6 +36,7 @@ from liftgbp.shatter import (
     object_classes,
     splits_by_value,
 )
+from liftgbp.shatter.normal import NormalParfactor
 from liftgbp.solve import (
     Remedy,
     Solver,
@@ -150,7 +151,12 @@ class Summer:
         """
         if not math.isfinite(self._most_work):
             return
-        parfactors = len(model.at(model.space.middle).prepared.graph.normal.parfactors)
+        try:
+            parfactors = len(model.at(model.space.middle).prepared.graph.normal.parfactors)
+        except ContradictionError:
+            # Other counts may be possible, with as many parfactors as there are ways to split.
+            cells = {own.cls: len(own.cells) for own in model.split.splits}
+            parfactors = sum(_ways_to_split(p, cells) for p in self._shattering.normal().parfactors)
         dimensions = sum(own.cells - 1 for own in model.space.classes)
         points = min(model.space.number, POINTS * MORE_POINTS ** (dimensions - 1))
         if points * parfactors * WORK_OF_PARFACTOR > self._most_work:
@@ -224,6 +230,12 @@ def _settles(normal: NormalModel, counted: int, other: int) -> bool:
         and len([own for own, _ in atoms if own == other]) == 1
         for atoms in scopes
     )
+
+
+def _ways_to_split(parfactor: NormalParfactor, cells: Mapping[int, int]) -> int:
+    """Into how many parfactors one becomes if its classes are split into cells, at most."""
+    objects = {obj for _, args in parfactor.atoms for obj in args}
+    return math.prod(cells.get(cls, 1) for cls, _ in objects)
 
 
 def _is_unary(predicate: Predicate) -> bool:
