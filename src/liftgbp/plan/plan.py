@@ -321,7 +321,7 @@ def stacked(exponents: Sequence[Exponents | Factored]) -> Exponents | Factored:
     Of a product, only what enters regions depends on domain sizes.
     """
     first = exponents[0]
-    if len(exponents) == 1:
+    if all(own is first for own in exponents):
         return first
     values = np.array([own.values for own in exponents])
     if isinstance(first, Factored):

@@ -13,6 +13,7 @@ from liftgbp.plan import Layout, Plan
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
+from liftgbp.solve.restarts import flooded_again
 from liftgbp.solve.solution import Solution
 from liftgbp.solve.starts import number_of_starts
 from liftgbp.solve.verdict import is_small
@@ -21,6 +22,8 @@ from liftgbp.solve.verdict import is_small
 @dataclass(frozen=True, slots=True)
 class Auto:
     """Descent where it is affordable; elsewhere flooding, and descent only if that fails.
+
+    Flooding starts again from tilted atoms and from the mirror image of what it has found.
 
     Descent factorises dense matrices: its work is the number of starts times the cube of the number
     of equations. Beyond `most_work`, which takes a second or two, flooding comes first; beyond
@@ -47,7 +50,12 @@ class Auto:
         layout = plans[0].layout
         if self.descends_first(layout):
             return self.descent.solve_all(plans, progress)
-        flooded = self.flooding.solve_all(plans, progress)
+        flooded = [
+            flooded_again(self.flooding, plan, solution, progress)
+            if solution.converged
+            else solution
+            for plan, solution in zip(plans, self.flooding.solve_all(plans, progress), strict=True)
+        ]
         if work_of(layout, self.descent) > self.most_patience:
             return flooded
         return [

@@ -70,10 +70,24 @@ class Flooding:
 
     def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
         """The solutions of plans with one layout, processed as a batch."""
+        batch = FloodedBatch(self.ends(plans, progress), self.tolerances)
+        return [batch.solution(k) for k in range(len(plans))]
+
+    def ends(
+        self,
+        plans: Sequence[Plan],
+        progress: Progress = silent,
+        messages: Floats | None = None,
+        known: Floats | None = None,
+    ) -> list[FloodEnd]:
+        """Where runs on plans with one layout end; messages start at zero unless they are given.
+
+        Runs that come near to the log beliefs of a known stable point go on to it, and end there.
+        """
         own = self.tolerances
         with np.errstate(over="ignore", invalid="ignore"):
-            flood = _Flood(plans, 1 - float(self.damping), self.adaptive, own)
-            ends: dict[int, _End] = {}
+            flood = _Flood(plans, 1 - float(self.damping), self.adaptive, own, messages)
+            ends: dict[int, FloodEnd] = {}
             rows = np.arange(len(plans))
             history: list[Floats] = []
             # Differences of one part in N look like agreement until they have passed through all
@@ -83,6 +97,8 @@ class Flooding:
                 history.append(flood.residual)
                 ready = updates >= warmup
                 done = ready & flood.settled(self.tol) | ~np.isfinite(flood.residual)
+                if known is not None and updates % own.looked_around == 0:
+                    done |= flood.near(known)
                 if updates == self.iterations:
                     done[:] = True
                 if done.any():
@@ -92,7 +108,7 @@ class Flooding:
                         plan, trace = flood.plans[k], traces[k].copy()
                         status = self._status(plan, trace, warmup, accepted[k])
                         region = None if status is Status.CONVERGED else flood.least_settled(k)
-                        ends[int(rows[k])] = _End(
+                        ends[int(rows[k])] = FloodEnd(
                             plan, flood.log_beliefs[k].copy(), trace, status, region
                         )
                     if done.all():
@@ -101,8 +117,7 @@ class Flooding:
                     rows, history = rows[~done], [residual[~done] for residual in history]
                 progress("passing messages", updates + 1, self.iterations)
                 flood.step()
-            batch = _Batch([ends[k] for k in range(len(plans))], own)
-            return [batch.solution(k) for k in range(len(plans))]
+            return [ends[k] for k in range(len(plans))]
 
     def iterates(self, plan: Plan) -> Iterator[Floats]:
         """The normalised log beliefs before the first update, after it, and so on."""
@@ -124,7 +139,7 @@ class Flooding:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class _End:
+class FloodEnd:
     """Where the run on one plan has ended; if it has not converged, `region` shows that most."""
 
     plan: Plan
@@ -144,16 +159,17 @@ class _End:
         return f"{self.status.meaning} after {iterations} iterations (residual {residual:.1e})"
 
 
-class _Batch:
+class FloodedBatch:
     """Runs that ended together; when the first is judged, all are."""
 
-    def __init__(self, ends: Sequence[_End], tolerances: Tolerances) -> None:
+    def __init__(self, ends: Sequence[FloodEnd], tolerances: Tolerances) -> None:
         self._ends = ends
         self._tolerances = tolerances
         self._plans = [end.plan for end in ends]
         small = is_small(self._plans[0].layout, tolerances)
         self._remedies = (Remedy.DESCENT if small else Remedy.DAMPING,)
-        self._logs_z = logs_z(self._plans, np.array([end.log_beliefs for end in ends]))
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._logs_z = logs_z(self._plans, np.array([end.log_beliefs for end in ends]))
 
     def solution(self, k: int) -> Solution:
         """The solution of one run."""
@@ -221,7 +237,12 @@ class _Flood:
     """
 
     def __init__(
-        self, plans: Sequence[Plan], rate: float, adaptive: bool, tolerances: Tolerances
+        self,
+        plans: Sequence[Plan],
+        rate: float,
+        adaptive: bool,
+        tolerances: Tolerances,
+        messages: Floats | None = None,
     ) -> None:
         self.plans = list(plans)
         self._tolerances = tolerances
@@ -234,7 +255,8 @@ class _Flood:
         self._target_of = self._layout.target_of
         self._rate = np.full((len(plans), 1), rate)
         self._adaptive = adaptive
-        self.messages = np.zeros((len(plans), self._layout.message_entries))
+        shape = len(plans), self._layout.message_entries
+        self.messages = np.zeros(shape) if messages is None else messages.copy()
         self.log_beliefs, self._raw = self._beliefs(self.messages)
         self._change = self._disagreement()
         self._moved = np.zeros_like(self.log_beliefs)
@@ -263,6 +285,10 @@ class _Flood:
             grew = (self.residual > residual)[:, None]
             factor = np.where(grew, SLOW_DOWN, SPEED_UP)
             self._rate = np.clip(self._rate * factor, SLOWEST, FASTEST)
+
+    def near(self, log_beliefs: Floats) -> NDArray[np.bool_]:
+        """Whether no belief differs from a known one by more than what tells points apart."""
+        return _largest(np.exp(self.log_beliefs) - np.exp(log_beliefs)) < self._tolerances.same
 
     def least_settled(self, row: int) -> int | None:
         """The region whose belief its parents disagree with most; none if that is not known."""

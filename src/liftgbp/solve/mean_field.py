@@ -21,7 +21,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.plan.plan import Layout, Plan
-from liftgbp.solve.starts import different, starting_distributions
+from liftgbp.solve.starts import Distributions, different, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
 
 if TYPE_CHECKING:
@@ -90,18 +90,15 @@ def _all_states_are_possible(layout: Layout, tolerances: Tolerances) -> bool:
 class _Start:
     """Products that are the same for all plans of a layout.
 
-    first   where the values of each kind of atom begin among all values
-    kind    the kind of atom that each value belongs to
-    counts  how many atoms of each belief entry have each value
+    values  which belief entries have which values of atoms
     logs    the log probability of each value, one column per product
     """
 
-    first: Ints
-    kind: Ints
-    counts: Floats | csr_array
+    values: AtomValues
     logs: Floats
 
 
+_values: WeakKeyDictionary[Layout, AtomValues] = WeakKeyDictionary()
 _starts: WeakKeyDictionary[Layout, _Start] = WeakKeyDictionary()
 
 
@@ -113,15 +110,55 @@ def _start(layout: Layout, tolerances: Tolerances) -> _Start:
 
 
 def _make_start(layout: Layout, tolerances: Tolerances) -> _Start:
-    sizes = np.array(layout.atom_ranges)
-    first = np.cumsum(sizes) - sizes
-    logs = [
-        np.concatenate([np.log(distributions[group]) for group in layout.group_of_atom])
-        for distributions in starting_distributions(layout, random=0, seed=0)
-    ]
-    kind = np.repeat(np.arange(len(sizes)), sizes)
-    counts = _values_of_entries(layout, first, int(sizes.sum()), tolerances)
-    return _Start(first, kind, counts, np.array(logs).T)
+    values = AtomValues.of(layout, tolerances)
+    logs = [values.of_groups(own) for own in starting_distributions(layout, random=0, seed=0)]
+    return _Start(values, np.array(logs).T)
+
+
+class AtomValues:
+    """Which belief entries have which values of which kinds of atoms.
+
+    The values of all kinds of atoms follow each other.
+    """
+
+    def __init__(self, layout: Layout, tolerances: Tolerances) -> None:
+        sizes = np.array(layout.atom_ranges)
+        self._groups = layout.group_of_atom
+        self.first = np.cumsum(sizes) - sizes
+        self.kind = np.repeat(np.arange(len(sizes)), sizes)
+        self.counts = _values_of_entries(layout, self.first, int(sizes.sum()), tolerances)
+
+    @staticmethod
+    def of(layout: Layout, tolerances: Tolerances) -> AtomValues:
+        """The values of a layout; they live as long as the layout."""
+        if layout not in _values:
+            _values[layout] = AtomValues(layout, tolerances)
+        return _values[layout]
+
+    def of_groups(self, distributions: Distributions) -> Floats:
+        """The log probability of each value, by those of the groups of atoms."""
+        return np.concatenate([np.log(distributions[group]) for group in self._groups])
+
+    def log_beliefs(self, logs: Floats) -> Floats:
+        """The log beliefs of independent atoms, one row for each row of log probabilities."""
+        return np.asarray(self.counts @ logs.T).T
+
+    def marginals(self, layout: Layout, beliefs: Floats) -> Floats:
+        """The probability of each value, from the smallest region that has its kind of atom."""
+        totals = np.zeros(len(self.kind))
+        regions = zip(layout.region_of_atom, self.first, layout.atom_ranges, strict=True)
+        for atom, (region, first, size) in enumerate(regions):
+            axis = layout.atom_of_axis[region].index(atom)
+            table = layout.full_table(region, beliefs, missing=0.0)
+            others = tuple(k for k in range(table.ndim) if k != axis)
+            totals[first : first + size] = table.sum(axis=others)
+        return totals
+
+    def mirrored(self, probabilities: Floats) -> Floats:
+        """The probabilities with the values of each kind of atom in reverse order."""
+        ends = np.append(self.first[1:], len(self.kind))
+        places = self.first[self.kind] + ends[self.kind] - 1 - np.arange(len(self.kind))
+        return np.asarray(probabilities[places])
 
 
 def _values_of_entries(
@@ -157,7 +194,7 @@ class _MeanField:
         theta = np.array([plan.theta for plan in plans])
         self._theta = (weights[:, layout.region_of] * layout.multiplicity * theta).T
         atoms = np.array([[float(count) for count in plan.atom_counts] for plan in plans])
-        self._atoms = atoms[:, start.kind].T
+        self._atoms = atoms[:, start.values.kind].T
 
     def best(self) -> tuple[list[float], Floats]:
         """The bound of each plan, and the log probabilities of its best products."""
@@ -177,10 +214,10 @@ class _MeanField:
         """For each plan the log beliefs of those of its products that differ, one row each."""
         for own in np.exp(logs).transpose(1, 2, 0):
             rows = np.array(different(own, by=self._tolerances.far))
-            yield np.asarray(self._start.counts @ np.log(rows).T).T
+            yield np.asarray(self._start.values.counts @ np.log(rows).T).T
 
     def _log_beliefs(self, logs: Floats) -> Floats:
-        flat = self._start.counts @ logs.reshape(len(logs), -1)
+        flat = self._start.values.counts @ logs.reshape(len(logs), -1)
         return np.asarray(flat).reshape(-1, *logs.shape[1:])
 
     def _evaluate(self, logs: Floats) -> tuple[Floats, Floats]:
@@ -188,13 +225,13 @@ class _MeanField:
         terms = self._theta[:, :, None] * np.exp(self._log_beliefs(logs))
         energy = terms.sum(axis=0) - self._tolerances.rounding * np.abs(terms).sum(axis=0)
         entropy = -(self._atoms[:, :, None] * np.exp(logs) * logs).sum(axis=0)
-        slopes = (self._start.counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
+        slopes = (self._start.values.counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
         slopes = slopes * np.exp(-logs) / self._atoms[:, :, None]
         return self._offsets[:, None] + energy + entropy, slopes
 
     def _normalised(self, logs: Floats) -> Floats:
         """Logs of unnormalised probabilities as those of distributions, none of them too small."""
-        first, kind = self._start.first, self._start.kind
+        first, kind = self._start.values.first, self._start.values.kind
         least = math.log(self._tolerances.zero_belief)
         logs = np.maximum(logs - np.maximum.reduceat(logs, first)[kind], least)
         return np.asarray(logs - np.log(np.add.reduceat(np.exp(logs), first))[kind])

@@ -266,6 +266,25 @@ def _located(
 # --- the mixture
 
 
+def mixed(solution: Solution, plan: Plan, points: list[Point], tolerances: Tolerances) -> Solution:
+    """The end of a run with the mixture of several points instead of the one that it reached."""
+    points, doubt = _weighted(plan, [], points, tolerances)
+    good = [point for point in points if point.weight > 0]
+    if len(good) > 1 and not all(point.precise for point in good):
+        doubt = "log Z has too few digits to compare the minima of the free energy"
+    shown = good or points[:1]
+    return replace(
+        solution,
+        status=Status.NO_MINIMUM if doubt else Status.CONVERGED,
+        residual=max(point.verdict.residual for point in shown),
+        log_beliefs=_mixture(shown),
+        log_z=_log_sum([point.log_z for point in shown]),
+        judged=shown[0].verdict,
+        points=tuple(points),
+        doubt=doubt,
+    )
+
+
 def _weighted(
     plan: Plan, ends: list[End], points: list[Point], tolerances: Tolerances
 ) -> tuple[list[Point], str]:

@@ -60,6 +60,14 @@ def starting_distributions(layout: Layout, random: int, seed: int) -> list[Distr
     return starts
 
 
+def opposite_distributions(layout: Layout) -> list[Distributions]:
+    """All groups tilted at once, to their first values and to their last ones."""
+    sizes = group_sizes(layout)
+    return [
+        {group: _tilted(size, value % size) for group, size in sizes.items()} for value in (0, -1)
+    ]
+
+
 def _choices(sizes: dict[int, int], generator: np.random.Generator) -> list[dict[int, int]]:
     """Values for all groups at once: where all agree, starts at random hardly ever lead."""
     first, last = dict.fromkeys(sizes, 0), {group: size - 1 for group, size in sizes.items()}

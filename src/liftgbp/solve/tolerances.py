@@ -177,6 +177,15 @@ class Tolerances:
     """A run has diverged if its residual exceeds the first ones by this factor; below, it may swing
     without end (CH with weight 0.5 at 5 people, adaptive)."""
 
+    looked_around: int = 5
+    """After this many iterations each, a run from another start looks whether it is near to what is
+    known: looking takes as long as half an iteration, and most runs are near after some twenty."""
+
+    most_restarted: int = 10**5
+    """Up to this many belief entries flooding starts again from every tilted start, and beyond from
+    two opposite ones and a mirror image: each run takes seconds there (a citation network with a
+    million entries)."""
+
     # --- independent atoms
 
     products_followed: int = 2

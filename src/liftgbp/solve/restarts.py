@@ -1,0 +1,81 @@
+"""Flooding from other starts: a point that it reaches need not be the only minimum.
+
+Stable points of message passing are minima of the free energy, but which one is reached depends on
+where messages start: in a model of friends who smoke alike, all smoke or nobody does. So messages
+start again from tilted atoms, and from the mirror image of what was found.
+
+Reference: T. Heskes, *Stable fixed points of loopy belief propagation are local minima of the Bethe
+free energy*, NIPS 2002.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+
+from liftgbp.arrays import Floats
+from liftgbp.plan import Layout, Plan
+from liftgbp.progress import Progress, silent
+from liftgbp.solve.flooding import FloodedBatch, FloodEnd, Flooding
+from liftgbp.solve.mean_field import AtomValues
+from liftgbp.solve.mixture import mixed
+from liftgbp.solve.precision import is_comparable
+from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.starts import opposite_distributions, starting_distributions
+from liftgbp.solve.tolerances import Tolerances
+
+
+def flooded_again(
+    flooding: Flooding, plan: Plan, first: Solution, progress: Progress = silent
+) -> Solution:
+    """What flooding has found, mixed with what it finds from other starts."""
+    tolerances = flooding.tolerances
+    if not plan.layout.message_entries:
+        return first
+    messages = _starting_messages(plan.layout, first, tolerances)
+    ends = flooding.ends([plan] * len(messages), progress, messages, known=first.log_beliefs)
+    others = _distinct(first, ends, tolerances)
+    if not others:
+        return first
+    batch = FloodedBatch(others, tolerances)
+    found = [first, *(batch.solution(k) for k in range(len(others)))]
+    return mixed(first, plan, [_point(plan, own, tolerances) for own in found], tolerances)
+
+
+def _starting_messages(layout: Layout, first: Solution, tolerances: Tolerances) -> Floats:
+    """Messages that tilt atoms: fewer of them for large layouts, where each run takes long."""
+    values = AtomValues.of(layout, tolerances)
+    small = layout.belief_entries <= tolerances.most_restarted
+    tilted = starting_distributions(layout, 0, 0)[1:] if small else opposite_distributions(layout)
+    logs = [values.of_groups(distributions) for distributions in tilted]
+    with np.errstate(under="ignore"):
+        marginals = values.marginals(layout, np.exp(first.log_beliefs))
+    least = tolerances.zero_belief
+    logs.append(np.log(np.maximum(values.mirrored(marginals), least)))
+    return values.log_beliefs(np.array(logs))[:, layout.children]
+
+
+def _distinct(first: Solution, ends: list[FloodEnd], tolerances: Tolerances) -> list[FloodEnd]:
+    """The ends that converged to points which differ from the first one and from each other."""
+    kept: list[FloodEnd] = []
+    beliefs = [np.exp(first.log_beliefs)]
+    for end in ends:
+        if end.status is not Status.CONVERGED:
+            continue
+        own = np.exp(end.log_beliefs)
+        if not any(np.abs(own - other).max(initial=0.0) < tolerances.same for other in beliefs):
+            kept.append(end)
+            beliefs.append(own)
+    return kept
+
+
+def _point(plan: Plan, solution: Solution, tolerances: Tolerances) -> Point:
+    return Point(
+        solution.log_beliefs,
+        solution.log_z,
+        0.0,
+        solution.verdict,
+        Decimal(solution.log_z) - Decimal(plan.log_offset),
+        is_comparable(plan, tolerances),
+    )
