@@ -26,9 +26,6 @@ AUTO_BLOCKS = 4
 
 FACTOR_SCOPES = "intersections"
 
-HALVES = 0.1
-"""What the curvature between halves of classes may cost, as a part of the work of a level."""
-
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -130,7 +127,7 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
     if known is not None and unchanged and level.families:
         answers = _grown(runs, level, answers, known)
     elif level.work:
-        answers = runs.judged_by_halves(answers, HALVES * level.work)
+        answers = runs.judged_by_halves(answers, level.work)
     if answers.reader is quick.reader:
         return replace(answers, effort=effort)
     return replace(answers, effort=effort, quick=quick)
@@ -143,7 +140,7 @@ def _grown(runs: Runs, level: Level, first: Answers, known: Judge) -> Answers:
         return first if family == FACTOR_SCOPES else known.judge(runs.plain(family, level))
 
     def judge(answers: Answers) -> Answers:
-        return runs.judged_by_halves(answers, HALVES * level.work)
+        return runs.judged_by_halves(answers, level.work)
 
     return grow(run, (FACTOR_SCOPES, *level.families), judge)
 
