@@ -129,7 +129,8 @@ class _Mixer:
         self._field = MeanField(self._normal)
 
     def run(self, mix: bool) -> tuple[Answers, Bound]:
-        if not self._field.kinds:
+        # Regions that share nothing are exact.
+        if not self._field.kinds or not self._prepared.plan.layout.message_entries:
             return self._answers, Bound(-math.inf, 0.0, "")
         self._progress("looking for blocks", 0, 1)
         most = [self._most_of(cls) for cls in range(len(self._normal.classes))]
