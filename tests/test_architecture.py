@@ -41,8 +41,11 @@ ALLOWED = {
     "blocks": ENGINE | {"progress", "series", "counting"},
     "growth": {"errors", "query"},
     "effort": {"errors", "shatter", "solve", "query", "growth"},
-    "lifted_runs": ENGINE | {"progress", "counting", "blocks", "growth", "effort"},
-    "api": ENGINE | GROUND | {"progress", "formats", "via", "growth", "effort", "lifted_runs"},
+    "exact": ENGINE | GROUND | {"progress"},
+    "lifted_runs": ENGINE | {"progress", "counting", "blocks", "exact", "growth", "effort"},
+    "api": ENGINE
+    | GROUND
+    | {"progress", "formats", "via", "exact", "growth", "effort", "lifted_runs"},
     "sweeps": ENGINE | {"progress", "files", "series", "growth", "effort", "lifted_runs"},
     "checking": ENGINE | GROUND | {"progress", "via", "api", "reference"},
     "reproduction": ENGINE | {"progress", "api", "reference", "checking", "files"},
