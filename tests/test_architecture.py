@@ -25,7 +25,7 @@ ALLOWED = {
     "model": {"errors"},
     "evidence": {"errors", "arrays", "model"},
     "shatter": {"errors", "arrays", "model", "evidence"},
-    "grounding": NORMAL | {"arrays", "progress"},
+    "grounding": NORMAL | {"arrays", "progress", "signature"},
     "formats": {"errors", "arrays", "files", "model", "evidence", "grounding"},
     "signature": {"errors"},
     "regions": {"errors", "arrays", "model", "shatter", "signature"},

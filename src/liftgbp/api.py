@@ -205,7 +205,8 @@ def _ground_answers(
     prepare: Callable[[], PreparedGround], effort: EffortChoice, asked: Asked, run: Run
 ) -> Answers:
     """The answers about a ground network: exact if it is small."""
-    from liftgbp.exact import Limits, exact_on_ground
+    from liftgbp.exact.exact_result import Limits
+    from liftgbp.exact.on_ground import exact_on_ground
 
     started = time.perf_counter()
     prepared = prepare()

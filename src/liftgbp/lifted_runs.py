@@ -64,7 +64,8 @@ class LiftedRuns:
 
     def exact(self, states: int) -> Answers:
         """The exact answers; a model that takes more states raises a `CapacityError`."""
-        from liftgbp.exact import Limits, exact_over_classes
+        from liftgbp.exact.exact_result import Limits
+        from liftgbp.exact.over_classes import exact_over_classes
 
         prepared = prepare_lifted(self._normal, FACTOR_SCOPES, self._run.progress)
         return exact_over_classes(prepared, Limits.of(states), self._run.progress)

@@ -17,7 +17,6 @@ from itertools import combinations, permutations
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.special import gammaln
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError
@@ -29,6 +28,9 @@ Atoms: TypeAlias = tuple[ObjAtom, ...]
 MOST_TABLE = 2**16
 """The most states of all atoms about one pair of objects."""
 
+MOST_OBJECTS = 2**53
+"""Doubles count no further, even where the cells of all objects are independent."""
+
 ROUNDING = 1e-10
 """How far off a probability may be. The logarithms of weights grow with the number of pairs, and
 their last digit decides: friends-smokers may have some 600 people."""
@@ -39,6 +41,8 @@ class CellSum:
 
     def __init__(self, normal: NormalModel, most_terms: int) -> None:
         """Sum over all counts of cells; more than `most_terms` of them are a `CapacityError`."""
+        if max(normal.class_sizes, default=0) > MOST_OBJECTS:
+            raise CapacityError("the sizes of classes have more digits than doubles")
         self._normal = normal
         self._tables = _Tables(normal)
         self._classes = [_merged(cls, self._tables) for cls in range(len(normal.classes))]
@@ -62,7 +66,7 @@ class CellSum:
         An impossible cell or pair of cells weighs nothing if it occurs.
         """
         counts = self._counts.astype(float)
-        ways = -gammaln(counts + 1).sum(axis=1)
+        ways = -_log_factorials(self._counts).sum(axis=1)
         ways += sum(math.lgamma(own.size + 1) for own in self._classes)
         rows = []
         largest = 0.0
@@ -234,9 +238,17 @@ def _compositions(total: int, parts: int) -> Ints:
     >>> _compositions(2, 2).tolist()
     [[0, 2], [1, 1], [2, 0]]
     """
+    if parts == 1:
+        return np.array([[total]])
     bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
     ends = np.full((len(bars), 1), total + parts - 1)
     return np.diff(np.concatenate([np.full((len(bars), 1), -1), bars, ends], axis=1)) - 1
+
+
+def _log_factorials(numbers: Ints) -> Floats:
+    different, places = np.unique(numbers, return_inverse=True)
+    logs = np.array([math.lgamma(number + 1) for number in different.tolist()])
+    return logs[places].reshape(numbers.shape)
 
 
 # --- tables

@@ -12,13 +12,15 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.grounding import GroundNetwork
+
+if TYPE_CHECKING:
+    from liftgbp.grounding import GroundNetwork
 
 Scope: TypeAlias = tuple[int, ...]
 
