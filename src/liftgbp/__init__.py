@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "liftgbp.api": ("export_network", "infer", "prepare"),
+    "liftgbp.bounding": ("bounds",),
     "liftgbp.checking": ("CheckReport", "check"),
     "liftgbp.counting": ("SummedAnswers",),
     "liftgbp.errors": (
@@ -42,7 +43,9 @@ _PUBLIC = {
         "BlockPanel",
         "BlockStructure",
         "BlockedAtom",
+        "Bounds",
         "Prepared",
+        "ProbabilityBounds",
         "UntrustedAnswer",
         "UntrustedAnswerError",
     ),
@@ -77,6 +80,9 @@ if TYPE_CHECKING:
         export_network as export_network,
         infer as infer,
         prepare as prepare,
+    )
+    from liftgbp.bounding import (
+        bounds as bounds,
     )
     from liftgbp.checking import (
         CheckReport as CheckReport,
@@ -123,7 +129,9 @@ if TYPE_CHECKING:
         BlockedAtom as BlockedAtom,
         BlockPanel as BlockPanel,
         BlockStructure as BlockStructure,
+        Bounds as Bounds,
         Prepared as Prepared,
+        ProbabilityBounds as ProbabilityBounds,
         UntrustedAnswer as UntrustedAnswer,
         UntrustedAnswerError as UntrustedAnswerError,
     )

@@ -1,14 +1,14 @@
 """The façade: it only composes the stages.
 
 What not every run needs is imported where it is used, as a small model is solved in less time: sums
-over counts, grounding and exact inference.
+over counts, and grounding.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
 
@@ -17,10 +17,8 @@ from liftgbp.effort import (
     Asked,
     BlocksChoice,
     EffortChoice,
-    asked_for,
     best_answers,
     checked_effort,
-    exact_answers,
 )
 from liftgbp.errors import (
     InputError,
@@ -28,6 +26,7 @@ from liftgbp.errors import (
     check_function,
     checked_number,
     checked_path,
+    checked_texts,
     wrong_type,
 )
 from liftgbp.evidence import Evidence
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from liftgbp.compress import QuotientGraph
     from liftgbp.formats import Network
     from liftgbp.grounding import GroundNetwork
-    from liftgbp.query.ground_reader import PreparedGround
 
 
 Observed = str | os.PathLike[str] | Mapping[int, int]
@@ -63,9 +61,9 @@ def infer(
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
-    exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
+    bounds: bool = False,
     strict: bool = False,
     progress: Progress = silent,
 ) -> Answers: ...
@@ -77,9 +75,7 @@ def infer(
     *,
     evidence: Observed | None = None,
     via: Literal["auto", "ground"] = "auto",
-    effort: EffortChoice = "normal",
-    regions: str | None = None,
-    exact: bool | None = None,
+    regions: str = "intersections",
     solver: SolverChoice = "auto",
     strict: bool = False,
     progress: Progress = silent,
@@ -96,19 +92,18 @@ def infer(
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
-    exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
+    bounds: bool = False,
     strict: bool = False,
     progress: Progress = silent,
 ) -> Answers:
     """Lifted generalized belief propagation on a model over domains of these sizes.
 
     `effort` says how much work the answer is worth. `quick` finds all minima over the scopes of
-    factors at which objects of a class behave alike; `normal` is exact where the model is small,
-    and elsewhere also sums over counts, looks for blocks of objects that behave differently, and
-    lets regions grow, as far as that takes about a second; `thorough` goes on for about a minute.
-    What is set by hand stays so:
+    factors at which objects of a class behave alike; `normal` also sums over counts, looks for
+    blocks of objects that behave differently, and lets regions grow, as far as that takes about a
+    second; `thorough` goes on for about a minute. What is set by hand stays so:
 
     - `sum_over` names unary predicates, or one of them, over whose counts the answers are summed;
       `auto` takes the one that changes log Z most, an empty list none.
@@ -116,15 +111,14 @@ def infer(
       number for each sort, as in `{"person": 3}`.
     - `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as
       the answer can be trusted, and the answers tell of each step in `growth`.
-    - `exact=True` gives the exact answer or says why there is none; `exact=False` always
-      approximates. Without it, whoever names a solver or one of the above wants that.
 
     `solver` is a `Flooding(...)` (message passing as in the paper, whatever the effort), a
     `Descent(...)` (all minima of the free energy, mixed), or `"auto"`, which is descent where that
     is affordable. With evidence, `via` is `lifted` (objects that evidence does not tell apart stay
     together), `ground` (the model is grounded and then compressed) or `auto`, the cheaper one. An
     answer that cannot be trusted warns when it is read; with `strict`, it raises
-    `UntrustedAnswerError`.
+    `UntrustedAnswerError`. With `bounds`, the answers carry what log Z lies in for certain (see
+    `liftgbp.bounds`); an estimate outside is not trusted.
 
     The model may also be a network of another tool, which `load_network` reads. Queries call
     variable 3 `x3`, and its values `0`, `1` and so on. Its evidence is a `.uai.evid` file, or a
@@ -143,28 +137,31 @@ def infer(
     >>> round(flooding.marginal("friends(x,y)"), 6)
     0.441985
     """
-    if not isinstance(strict, bool):
-        raise wrong_type("strict", "True or False", strict)
+    for name, flag in (("strict", strict), ("bounds", bounds)):
+        if not isinstance(flag, bool):
+            raise wrong_type(name, "True or False", flag)
+    counted = None if sum_over is None else checked_texts("sum_over", sum_over)
+    asked = Asked(regions, counted, blocks)
     run = Run(as_solver(solver), table_cap, progress)
-    asked = asked_for(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = checked_effort(effort, run.solver, blocks)
     if _is_network(model):
-        _refuse_for_networks(asked)
-        answers = _ground_answers(
-            lambda: _network(model, sizes, evidence, via, regions or FACTOR_SCOPES, progress),
-            level,
-            asked,
-            run,
+        _refuse_for_networks(asked, bounds)
+        answers = run.solved(
+            lambda: _prepared(
+                model, sizes, evidence, via, regions or FACTOR_SCOPES, table_cap, progress
+            )
         )
     else:
         known = _checked(model, evidence, regions or FACTOR_SCOPES, table_cap, progress)
-        answers = _answers(known, sizes, via, level, asked, run)
+        answers = _answers(known, sizes, via, level, asked, bounds, run)
     if strict and not answers.trusted:
         raise UntrustedAnswerError(answers)
     return answers
 
 
-def _refuse_for_networks(asked: Asked) -> None:
+def _refuse_for_networks(asked: Asked, bounds: bool) -> None:
+    if bounds:
+        raise InputError("proven bounds are about models over classes of objects, not networks")
     if asked.sum_over or asked.regions == AUTO or asked.blocks is not None:
         raise InputError(
             "a network has neither predicates nor classes of objects: sum_over, blocks and "
@@ -178,46 +175,30 @@ def _answers(
     via: ViaChoice,
     effort: EffortChoice,
     asked: Asked,
+    bounds: bool,
     run: Run,
 ) -> Answers:
     """The answers about a model, over classes of objects or on the ground."""
-    by_classes = bool(asked.sum_over) or asked.regions == AUTO or _wants_blocks(asked)
+    by_classes = bool(asked.sum_over) or asked.regions == AUTO or _wants_blocks(asked) or bounds
     if by_classes and via == "ground":
         raise InputError(
-            "sums over counts, blocks and regions='auto' are about classes of objects; use "
+            "sums over counts, blocks, regions='auto' and bounds are about classes of objects; use "
             "via='lifted'"
         )
     regions = asked.regions or FACTOR_SCOPES
     objects = choose_via("lifted" if by_classes else via, known, sizes, regions)
     if objects is None:
-        return _ground_answers(
-            lambda: _ground(known, sizes, regions, run.table_cap, run.progress),
-            effort,
-            asked,
-            run,
-        )
+        return run.solved(lambda: _ground(known, sizes, regions, run.table_cap, run.progress))
     started = time.perf_counter()
     answers = best_answers(LiftedRuns(objects, run), effort, asked)
+    if bounds:
+        from liftgbp.bounding import bounds_over, judged_by
+
+        # Quick bounds would save little, and say less.
+        level: EffortChoice = "thorough" if effort == "thorough" else "normal"
+        found = bounds_over(objects, level, None, run.table_cap, run.progress)
+        answers = judged_by(answers, found)
     return replace(answers, seconds=time.perf_counter() - started)
-
-
-def _ground_answers(
-    prepare: Callable[[], PreparedGround], effort: EffortChoice, asked: Asked, run: Run
-) -> Answers:
-    """The answers about a ground network: exact if it is small."""
-    from liftgbp.exact.exact_result import Limits
-    from liftgbp.exact.on_ground import exact_on_ground
-
-    started = time.perf_counter()
-    prepared = prepare()
-    quick = run.solved(lambda: prepared)
-
-    def exact(states: int) -> Answers:
-        return exact_on_ground(prepared, Limits.of(states), run.progress)
-
-    found = exact_answers(exact, effort, asked)
-    answers = quick if found is None else replace(found, quick=quick)
-    return replace(answers, effort=effort, seconds=time.perf_counter() - started)
 
 
 def _wants_blocks(asked: Asked) -> bool:
@@ -311,7 +292,12 @@ def _prepared(
     progress: Progress,
 ) -> Prepared:
     if _is_network(model):
-        return _network(model, sizes, evidence, via, regions, progress)
+        if sizes is not None or via == "lifted":
+            raise InputError(
+                "a network has neither domains nor classes of objects: sizes and via='lifted' do "
+                "not apply"
+            )
+        return _network(model, evidence, regions, progress)
     known = _checked(model, evidence, regions, table_cap, progress)
     objects = choose_via(via, known, sizes, regions)
     if objects is None:
@@ -326,7 +312,7 @@ def _ground(
     regions: str,
     table_cap: int,
     progress: Progress,
-) -> PreparedGround:
+) -> Prepared:
     """The model written out under its evidence, and compressed."""
     from liftgbp.grounding import ground_network
     from liftgbp.query.ground_reader import PreparedGround
@@ -365,21 +351,11 @@ def _is_network(model: object) -> TypeGuard[Network]:
 
 
 def _network(
-    network: Network,
-    sizes: Mapping[str, int] | None,
-    evidence: Evidence | Observed | None,
-    via: ViaChoice,
-    regions: str,
-    progress: Progress,
-) -> PreparedGround:
+    network: Network, evidence: Evidence | Observed | None, regions: str, progress: Progress
+) -> Prepared:
     """A network given its evidence, compressed."""
     from liftgbp.query.ground_reader import PreparedGround
 
-    if sizes is not None or via == "lifted":
-        raise InputError(
-            "a network has neither domains nor classes of objects: sizes and via='lifted' do "
-            "not apply"
-        )
     check_function("progress", progress)
     if isinstance(evidence, Evidence):
         raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)

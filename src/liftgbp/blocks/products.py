@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -108,15 +109,17 @@ class MeanField:
         )
         self._terms: list[Term] = []
         self._flat: dict[tuple[int, ...], Flat] = {}
-        common = []
+        self.exact_offset = Fraction(0)
+        self._offset_rounding = 0.0
         for parfactor in normal.parfactors:
             term, of_all = term_of(parfactor, self.ties)
             self._terms.append(term)
             used = {cls: term.classes.count(cls) for cls in set(term.classes)}
             number = math.prod(falling(self.class_sizes[c], count) for c, count in used.items())
-            common.append(of_all * float(number))
-        self.offset = math.fsum(common)
-        self._offset_rounding = ROUNDING * math.fsum(map(abs, common))
+            self.exact_offset += Fraction(of_all) * number
+            if parfactor.exchangeable:
+                # The energy was divided by a whole number.
+                self._offset_rounding += ROUNDING * abs(of_all) * float(number)
 
     def _over(self, blocks: tuple[int, ...]) -> Flat:
         if blocks not in self._flat:
@@ -138,11 +141,20 @@ class MeanField:
 
     # --- evaluation
 
+    @property
+    def offset(self) -> float:
+        """The energy that all states of each factor have in common."""
+        return float(self.exact_offset)
+
     def bounds(self, products: BlockProducts) -> Floats:
         """What log Z is at least by each of some products, less the rounding, (S)."""
+        return self.offset + self.rests(products) - ROUNDING * abs(self.offset)
+
+    def rests(self, products: BlockProducts) -> Floats:
+        """By how much log Z exceeds the exact offset at least, less the rounding, (S)."""
         energy, size = self._energies(products, np.inf)
         entropy = self.entropies(products)
-        return self.offset + energy + entropy - ROUNDING * (size + entropy) - self._offset_rounding
+        return energy + entropy - ROUNDING * (size + entropy) - self._offset_rounding
 
     def values(self, products: BlockProducts) -> Floats:
         """Expected energy plus entropy, less the offset: good for comparing, (S)."""

@@ -9,6 +9,7 @@ from typing import Any
 import liftgbp
 from liftgbp.cli.advice import distrust
 from liftgbp.cli.block_view import show_blocks, show_used
+from liftgbp.cli.bounds_view import bounds_lines
 from liftgbp.cli.selection import Row, assignment_text, assignments
 from liftgbp.cli.terminal import (
     Column,
@@ -76,9 +77,6 @@ def show_answers(
 
 
 def _show_trust(terminal: Terminal, result: Result, advice: str) -> None:
-    if result["verdict"]["kind"] == liftgbp.Kind.EXACT.value:
-        terminal.say("trusted: the answer is exact", "green")
-        return
     if result["trusted"]:
         unchecked = result["verdict"]["kind"] == liftgbp.Kind.UNCHECKED.value
         passed = "all checks that it is small enough for" if unchecked else "every check"
@@ -162,8 +160,6 @@ def _minima_sheet(minima: list[dict[str, Any]]) -> Sheet:
 
 
 def _why_no_minima(result: Result) -> str:
-    if result["verdict"]["kind"] == liftgbp.Kind.EXACT.value:
-        return "the answer is exact; --no-exact approximates it"
     if "sum_over" in result:
         return "each count has its own"
     if result["solver"]["name"] == "flooding":
@@ -176,6 +172,9 @@ def _why_no_minima(result: Result) -> str:
 
 def _show_run(terminal: Terminal, result: Result, verbose: bool) -> None:
     terminal.say(f"log Z = {log_text(result['log_z'])}")
+    if "bounds" in result:
+        for line in bounds_lines(result["bounds"]):
+            terminal.say(line)
     if result["evidence"] is not None:
         terminal.say(_evidence_text(result["evidence"]))
     if "sum_over" in result:

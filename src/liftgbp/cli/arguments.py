@@ -85,6 +85,7 @@ def check_combination(
         "--sum-over": bool(options["sum_over"]),
         "--blocks": blocks,
         "--regions auto": options["regions"] == "auto",
+        "--bounds": bool(options.get("bounds")),
     }
     for name, is_wanted in wanted.items():
         if is_wanted and options.get("via") == "ground":
@@ -223,12 +224,13 @@ def network_options(
     """The options that make sense for a Markov random field; others are refused."""
     sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
     via, table_cap = options.pop("via"), options.pop("table_cap")
-    blocks = options.pop("blocks")
-    if sizes or weights or closed or known or options.pop("sum_over") or blocks is not None:
+    blocks, bounds, sums = (options.pop(name) for name in ("blocks", "bounds", "sum_over"))
+    if sizes or weights or closed or known or sums or bounds or blocks is not None:
         raise click.UsageError(
             "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known, "
-            "--blocks and --sum-over do not apply"
+            "--blocks, --bounds and --sum-over do not apply"
         )
+    options.pop("effort")
     if via != VIA or table_cap != TABLE_CAP:
         raise click.UsageError(
             "a .uai or .fg file is ground already and has its own tables: --via and --table-cap do "

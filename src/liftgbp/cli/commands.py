@@ -39,6 +39,7 @@ from liftgbp.cli.arguments import (
 from liftgbp.cli.help_pages import TYPED, CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
+from liftgbp.cli.second_opinions import bounds
 
 NOT_TRUSTED = 1
 BAD_INPUT = 2
@@ -111,6 +112,7 @@ liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marg
 @declared.regions_or_auto
 @declared.sum_over
 @declared.solver
+@declared.bounds
 @declared.selection
 @option(
     "-o",
@@ -227,6 +229,9 @@ def query(
             top=top,
         )
     return 0 if result["trusted"] else NOT_TRUSTED
+
+
+cli.add_command(bounds)
 
 
 @cli.command(

@@ -132,15 +132,9 @@ effort = all_of(
         default="normal",
         show_default=True,
         group=METHOD,
-        help="How much work the answer is worth: quick takes factor scopes and one block; normal "
-        "is exact where the model is small, and else sums over counts, looks for blocks and lets "
-        "regions grow (about a second); thorough goes further (about a minute).",
-    ),
-    option(
-        "--exact/--no-exact",
-        default=None,
-        group=METHOD,
-        help="Give the exact answer or say why there is none; or always approximate.",
+        help="How much work the answer is worth: quick takes factor scopes and one block, normal "
+        "also sums over counts, looks for blocks and lets regions grow (about a second), "
+        "thorough goes further (about a minute).",
     ),
     option(
         "--blocks",
@@ -230,6 +224,12 @@ solver = all_of(
         help="The seed of descent's random starts.  [default: 0]",
     ),
     table_cap,
+)
+bounds = option(
+    "--bounds",
+    is_flag=True,
+    group=METHOD,
+    help="Also prove what log Z lies in; an estimate outside is not trusted.",
 )
 selection = all_of(
     option(

@@ -13,6 +13,7 @@ from liftgbp.query.answers import (
     UntrustedAnswerError,
 )
 from liftgbp.query.block_table import BlockedAtom, BlockPanel, BlockStructure
+from liftgbp.query.proven_bounds import Bounds, ProbabilityBounds
 from liftgbp.query.readers import (
     ClassReader,
     LiftedReader,
@@ -28,11 +29,13 @@ __all__ = [
     "BlockPanel",
     "BlockStructure",
     "BlockedAtom",
+    "Bounds",
     "ClassReader",
     "LiftedReader",
     "MixedResult",
     "Prepared",
     "PreparedLifted",
+    "ProbabilityBounds",
     "Reader",
     "Result",
     "UntrustedAnswer",

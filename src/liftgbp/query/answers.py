@@ -24,6 +24,7 @@ from liftgbp.plan import Plan
 from liftgbp.query.answer import Answer, Change, every_row, largest_change, marginal_of, query_all
 from liftgbp.query.block_table import BlockStructure
 from liftgbp.query.every_atom import write_every_atom
+from liftgbp.query.proven_bounds import Bounds
 from liftgbp.query.readers import Prepared, Reader, Via
 from liftgbp.regions import RegionGraph
 from liftgbp.solve import Kind, Point, Remedy, Solution, Status, Verdict, reason
@@ -110,7 +111,7 @@ class MixedResult:
         """The same result, judged anew."""
         # What was known before is in the flaw.
         news = "" if self.verdict.flaw else verdict.flaw
-        flaw = self.flaw or news or verdict.shortfall_text(self.log_z)
+        flaw = self.flaw or news or verdict.outside_text(self.log_z)
         return replace(self, verdict=verdict, flaw=flaw)
 
 
@@ -153,6 +154,9 @@ class Answers:
 
     quick: Answers | None = None
     """The answers with the least effort, where these differ."""
+
+    bounds: Bounds | None = None
+    """What log Z lies in for certain, if that was asked for."""
 
     one_point: bool = False
     """Whether these are the answers of a single stationary point, as `at` gives them."""
@@ -407,6 +411,7 @@ class Answers:
                 for p in result.points
             ],
             "log_z": _finite(result.log_z),
+            **({} if self.bounds is None else {"bounds": self.bounds.log_z_as_dict()}),
             "blocks": [structure.as_dict() for structure in self.blocks],
             "effort": self._effort_as_dict(queries),
             "notes": list(self.notes),
@@ -422,8 +427,6 @@ class Answers:
     @property
     def used(self) -> str:
         """What the answers were made of, in words."""
-        if self.verdict.kind is Kind.EXACT:
-            return self.result.solver
         family = str(self.graph.family)
         regions = "factor scopes" if family == "intersections" else f"regions {family}"
         return "; ".join([*(own.summary for own in self.blocks[:1]), regions])

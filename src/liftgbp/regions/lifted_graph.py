@@ -160,9 +160,14 @@ class LiftedRegionGraph(RegionGraph):
         for region, n, c in zip(self.regions, self.n, self.counting_numbers, strict=True):
             for held in region.held:
                 counted[held.parfactor] += n * c
-        for number, count in enumerate(self._factor_formulas):
-            if counted[number] != count.at(self.class_sizes):
+        for number, count in enumerate(self.factor_counts):
+            if counted[number] != count:
                 raise InternalError("a factor is not counted exactly once")
+
+    @property
+    def factor_counts(self) -> tuple[int, ...]:
+        """For each parfactor how many ground factors it stands for."""
+        return tuple(count.at(self.class_sizes) for count in self._factor_formulas)
 
     @cached_property
     def _factor_formulas(self) -> tuple[Count, ...]:

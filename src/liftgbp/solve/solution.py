@@ -150,13 +150,13 @@ class Solution:
         """What keeps the answer from being trusted, in words; empty if nothing does.
 
         This is the one place that decides about an answer: the solver has converged, the verdict on
-        its best point is sound, and log Z does not fall short of what independent atoms reach.
+        its best point is sound, and log Z lies within the bounds that are known.
         """
         if not self.converged:
             return self.doubt or self.status.meaning
         if self.verdict.flaw:
             return self.verdict.flaw
-        return self.verdict.shortfall_text(self.log_z)
+        return self.verdict.outside_text(self.log_z)
 
     @property
     def region(self) -> int | None:

@@ -30,7 +30,6 @@ class Kind(Enum):
     SADDLE = "saddle"
     BOUNDARY = "minimum on the boundary"
     VALLEY = "any point of a flat valley"
-    EXACT = "exact"
     UNCHECKED = "not checked"
     UNKNOWN = "unknown"
 
@@ -43,14 +42,16 @@ class Verdict:
     curvature      the smallest eigenvalue of the Hessian of F in the metric of the outer regions'
                    entropy; positive at a minimum, `None` where it was not computed
     kind           minimum, saddle, minimum on the boundary (some beliefs are zero), any point of a
-                   flat valley (others are as good), exact (no approximation at all), not checked
-                   (the Hessian is too large), or unknown
+                   flat valley (others are as good), not checked (the Hessian is too large), or
+                   unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds
     count_margin   how far exchangeable atoms are from excluding each other more than their number
                    allows, in proportion; negative where no joint distribution has such pairs
     log_z_bound    what the true log Z is at least, since independent atoms reach it
     log_z_slack    how far rounding may take a log Z below that bound
+    log_z_ceiling  what the true log Z is at most, if that was proven
+    ceiling_slack  how far rounding may take a log Z above that
     implausible    what is impossible about the beliefs, in words; empty if nothing is
     unknown        why the kind is not known, in words; empty if it is
     region         the number of the region where atoms exclude each other too much
@@ -72,6 +73,8 @@ class Verdict:
     region: int | None = None
     bound_by: str = "independent atoms"
     broken_curvature: float | None = None
+    log_z_ceiling: float = math.inf
+    ceiling_slack: float = 0.0
 
     @property
     def plausible(self) -> bool:
@@ -110,9 +113,24 @@ class Verdict:
         short = self.shortfall(log_z)
         return f"log Z is {short:.3g} below what {self.bound_by} reach" if short else ""
 
+    def excess(self, log_z: float) -> float:
+        """By how much a log Z exceeds its ceiling; zero if it does not, up to rounding."""
+        over = log_z - self.log_z_ceiling
+        return over if over > self.ceiling_slack else 0.0
+
+    def outside_text(self, log_z: float) -> str:
+        """How far a log Z lies outside its bounds, in words; empty if it does not."""
+        over = self.excess(log_z)
+        above = f"log Z is {over:.3g} above what is proven to be possible" if over else ""
+        return self.shortfall_text(log_z) or above
+
     def bounded_by(self, log_z: float, words: str, slack: float) -> Verdict:
         """The verdict with another bound of log Z, and what reaches it."""
         return replace(self, log_z_bound=log_z, log_z_slack=slack, bound_by=words)
+
+    def capped_by(self, log_z: float, slack: float) -> Verdict:
+        """The verdict with a proven upper bound of log Z."""
+        return replace(self, log_z_ceiling=log_z, ceiling_slack=slack)
 
     def broken_by(self, curvature: float, tolerances: Tolerances) -> Verdict:
         """The verdict once the curvature is known where halves of classes may differ."""
@@ -124,8 +142,6 @@ class Verdict:
         return replace(self, kind=Kind.VALLEY)
 
     def __str__(self) -> str:
-        if self.kind is Kind.EXACT:
-            return "exact"
         curvatures = []
         if self.curvature is not None:
             curvatures.append(f"smallest curvature {self.curvature:.2g}")
@@ -148,6 +164,7 @@ class Verdict:
             "entropy_bound": _finite(self.entropy_bound),
             "count_margin": _finite(self.count_margin),
             "log_z_bound": _finite(self.log_z_bound),
+            "log_z_ceiling": _finite(self.log_z_ceiling),
             "plausible": self.plausible,
         }
 

@@ -1,0 +1,113 @@
+"""The bounds of a model over its domains, and answers judged by them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from liftgbp.bounding.interval import rounded_down, rounded_up
+from liftgbp.bounding.proving import Prover
+from liftgbp.effort import EffortChoice, checked_effort
+from liftgbp.errors import InputError, check_function, checked_number, checked_texts, wrong_type
+from liftgbp.evidence import Evidence
+from liftgbp.model.model import Model, check_model
+from liftgbp.progress import Progress, silent
+from liftgbp.query import Answers, Bounds
+from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering, object_classes
+from liftgbp.solve import Auto
+from liftgbp.solve.tolerances import Tolerances
+
+
+def bounds(
+    model: Model,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    evidence: Evidence | None = None,
+    queries: str | Iterable[str] = (),
+    effort: EffortChoice = "normal",
+    regions: str | None = None,
+    table_cap: int = TABLE_CAP,
+    progress: Progress = silent,
+) -> Bounds:
+    """Proven bounds of log Z, and of the probabilities of single atoms.
+
+    From below by independent atoms over blocks of objects, from above by a sum of conditional
+    entropies over consistent beliefs of regions. Both take the same time for any domain size.
+    `regions` names the family of regions; without it, those that an effort allows are tried, and
+    the least bound counts.
+
+    >>> import liftgbp
+    >>> model = liftgbp.parse("s(thing)\\n0.1 s(x) <=> s(y) | x != y")
+    >>> print(liftgbp.bounds(model, {"thing": 3}, queries="s(x)"))
+    2.390527356 <= log Z <= 2.395406192
+    0.00163 for each of 3 ground atoms is not known
+    s(x)  false: [0.498780, 0.501220]  true: [0.498780, 0.501220]
+    """
+    check_model(model)
+    known = Evidence.of(model, evidence)
+    texts = checked_texts("queries", queries)
+    known.model.check_queries(texts)
+    if regions is not None and not isinstance(regions, str):
+        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
+    checked_number("table_cap", table_cap, least=1)
+    check_function("progress", progress)
+    level = checked_effort(effort, Auto())
+    return bounds_over(object_classes(known, sizes), level, regions, table_cap, progress, texts)
+
+
+def bounds_over(
+    objects: ObjectClasses,
+    effort: EffortChoice,
+    regions: str | None,
+    table_cap: int,
+    progress: Progress,
+    queries: tuple[str, ...] = (),
+) -> Bounds:
+    """The bounds of a model whose objects come in classes."""
+    started = time.perf_counter()
+    if regions == "auto":
+        raise InputError("bounds try several regions by themselves; leave regions='auto' out")
+    progress("shattering", 0, 1)
+    shattering = Shattering(objects, table_cap=table_cap)
+    prover = Prover.of(effort, regions, progress)
+    proof = prover.proof(shattering)
+    interval = proof.interval
+    rows = []
+    if queries:
+        from liftgbp.bounding.probabilities import Probabilities
+
+        probabilities = Probabilities(prover, shattering, proof)
+        for number, query in enumerate(queries):
+            progress("bounding probabilities", number, len(queries))
+            rows += probabilities.of(query)
+    return Bounds(
+        model=shattering.model.name,
+        domains=shattering.sizes,
+        lower=rounded_down(interval.lower),
+        upper=rounded_up(interval.upper),
+        width=math.inf
+        if interval.lower is None
+        else rounded_up(max(interval.upper - interval.lower, interval.upper * 0)),
+        atoms=proof.atoms,
+        lower_by=interval.lower_by,
+        upper_by=interval.upper_by,
+        rows=tuple(rows),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def judged_by(answers: Answers, found: Bounds) -> Answers:
+    """Answers with bounds; they are not trusted if their log Z lies outside."""
+
+    tolerances = Tolerances()
+
+    def slack(bound: float) -> float:
+        return tolerances.bound_slack * abs(bound) + tolerances.level
+
+    verdict = answers.result.verdict
+    if found.lower > verdict.log_z_bound:
+        verdict = verdict.bounded_by(found.lower, found.lower_by, slack(found.lower))
+    verdict = verdict.capped_by(found.upper, slack(found.upper))
+    return replace(answers, result=answers.result.with_verdict(verdict), bounds=found)

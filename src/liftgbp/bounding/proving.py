@@ -1,0 +1,220 @@
+"""Bounds of log Z for a model in normal form: from below by products, from above by entropies."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+from liftgbp.blocks.products import MeanField
+from liftgbp.blocks.search import find_blocks
+from liftgbp.bounding.cases import fixed
+from liftgbp.bounding.decomposition import ROUNDING, Program, common_energy, operations, program_of
+from liftgbp.bounding.interval import Interval, log_worlds
+from liftgbp.bounding.maximise import maximise
+from liftgbp.effort import FACTOR_SCOPES, LEVELS, most_blocks
+from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.plan import Plan, compile_plan
+from liftgbp.progress import Progress
+from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.shatter import NormalModel, Shattering
+from liftgbp.shatter.normal import ObjAtom
+from liftgbp.signature import canonise
+from liftgbp.solve.newton import few_threads
+
+MOST_OPERATIONS = {"quick": 3e7, "normal": 3e7, "thorough": 1e10}
+"""The most operations that a step of the solver may take; 3e7 take about 10 ms."""
+
+MOST_CASES = 3
+"""For how many unary predicates the lower bound is also found for each value of one atom."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Ceiling:
+    """The upper bound of one family of regions."""
+
+    graph: LiftedRegionGraph
+    plan: Plan
+    program: Program
+    atoms: int
+
+    def upper_of(self, program: Program) -> Fraction:
+        """The bound by the program, or by one with another energy."""
+        common = common_energy(self.graph) + log_worlds(self.graph.free_atoms)
+        return common + self.atoms * Fraction(maximise(program).bound)
+
+
+@dataclass(frozen=True)
+class Prover:
+    """What can be proven about log Z of models with the same effort.
+
+    `families` are the families of regions that are tried. Unless they were asked for by hand, those
+    that are too expensive are left out.
+    """
+
+    effort: str
+    families: tuple[str, ...]
+    by_hand: bool
+    progress: Progress
+
+    @staticmethod
+    def of(effort: str, regions: str | None, progress: Progress) -> Prover:
+        """With the families of a level of effort, or with one that was asked for."""
+        families = (FACTOR_SCOPES, *LEVELS[effort].families) if regions is None else (regions,)
+        return Prover(effort, families, regions is not None, progress)
+
+    def interval(self, normal: NormalModel) -> Interval:
+        """What log Z of a model lies in."""
+        return Proof(self, normal).interval
+
+    def proof(self, shattering: Shattering) -> Proof:
+        """The interval of a model, with what it was found with."""
+        return Proof(self, shattering.normal(), shattering)
+
+
+class Proof:
+    """An interval of log Z, and what it was found with.
+
+    With a shattering, it is also proven for each value of one atom.
+    """
+
+    def __init__(
+        self, prover: Prover, normal: NormalModel, shattering: Shattering | None = None
+    ) -> None:
+        self._prover = prover
+        self._normal = normal
+        self._shattering = shattering
+
+    @cached_property
+    def interval(self) -> Interval:
+        """What log Z lies in."""
+        self._prover.progress("bounding log Z", 0, 1)
+        lower, lower_by = self._lower
+        upper, upper_by = self._trivial, "the largest energy of each factor"
+        for family, _, own in self._ceilings:
+            if own < upper:
+                regions = "factor scopes" if family == FACTOR_SCOPES else family
+                upper, upper_by = own, f"conditional entropies over {regions}"
+        return Interval(lower, upper, lower_by, upper_by)
+
+    @cached_property
+    def atoms(self) -> int:
+        """How many ground atoms are not observed."""
+        return sum(self._atoms.values())
+
+    @cached_property
+    def _atoms(self) -> Mapping[int, int]:
+        """How many ground atoms are not observed, by their number of values."""
+        graph = self._scopes
+        total = Counter(graph.free_atoms)
+        for (predicate, _), count in graph.atom_counts.items():
+            total[self._normal.ranges[predicate]] += count
+        return total
+
+    @cached_property
+    def _scopes(self) -> LiftedRegionGraph:
+        return build_regions(self._normal, FACTOR_SCOPES)
+
+    def holds(self, atom: ObjAtom) -> bool:
+        """Whether a factor touches an atom."""
+        return canonise((atom,)).cluster[0] in self._scopes.atom_counts
+
+    # --- below
+
+    @cached_property
+    def _lower(self) -> tuple[Fraction | None, str]:
+        """The best of what independent atoms reach, and which ones those are."""
+        field = MeanField(self._normal)
+        free = self._scopes.free_atoms
+        found = [_best_product(self._normal, field, free, self._prover.effort)]
+        if self._prover.effort != "quick" and self._shattering is not None:
+            unary = [kind for kind in field.kinds if len(set(kind[1])) == 1]
+            found += [self._case_by_case(self._shattering, own) for own in unary[:MOST_CASES]]
+        return max(found, key=lambda end: (end[0] is not None, end[0] or Fraction(0)))
+
+    def _case_by_case(self, shattering: Shattering, atom: ObjAtom) -> tuple[Fraction | None, str]:
+        """What independent atoms reach for each value of one atom: minima may differ in it."""
+        ends: list[Fraction] = []
+        for value in range(self._normal.ranges[atom[0]]):
+            try:
+                normal = fixed(shattering, atom, value)
+            except ContradictionError:
+                continue
+            field = MeanField(normal)
+            end, words = _best_product(normal, field, self._scopes.free_atoms, self._prover.effort)
+            if end is not None:
+                ends.append(end)
+        if not ends:
+            return None, ""
+        top = max(ends)
+        more = math.log(math.fsum(math.exp(float(own - top)) for own in ends)) - ROUNDING
+        name = self._normal.predicates[atom[0]].name
+        return top + Fraction(max(0.0, more)), f"{words} for each value of one {name}"
+
+    # --- above
+
+    @property
+    def _trivial(self) -> Fraction:
+        """What log Z would be if every world had the largest energy."""
+        return common_energy(self._scopes) + log_worlds(self._atoms)
+
+    @cached_property
+    def _ceilings(self) -> list[tuple[str, Ceiling, Fraction]]:
+        """What each family of regions proves."""
+        with few_threads(0):
+            return [(family, own, own.upper_of(own.program)) for family, own in self._prepared()]
+
+    @property
+    def best(self) -> Ceiling | None:
+        """The family of regions that proves most."""
+        return min(self._ceilings, key=lambda own: own[2])[1] if self._ceilings else None
+
+    def _prepared(self) -> Iterator[tuple[str, Ceiling]]:
+        """The families of regions that are not too expensive, ready to be solved."""
+        by_hand = self._prover.by_hand
+        for family in self._prover.families:
+            try:
+                graph = self._graph(family)
+            except CapacityError:
+                if by_hand or family == FACTOR_SCOPES:
+                    raise
+                continue
+            plan = compile_plan(graph)
+            atoms = sum(plan.order_counts)
+            most = math.inf if by_hand else MOST_OPERATIONS[self._prover.effort]
+            if atoms and operations(plan.layout) <= most:
+                yield family, Ceiling(graph, plan, program_of(graph, plan), atoms)
+
+    def _graph(self, family: str) -> LiftedRegionGraph:
+        if family == FACTOR_SCOPES:
+            return self._scopes
+        cap = LEVELS[self._prover.effort].table
+        if not self._prover.by_hand and cap < self._normal.table_cap:
+            return build_regions(replace(self._normal, table_cap=cap), family)
+        return build_regions(self._normal, family)
+
+
+def _best_product(
+    normal: NormalModel, field: MeanField, free_atoms: Mapping[int, int], effort: str
+) -> tuple[Fraction | None, str]:
+    """The most that independent atoms over blocks reach, and over which blocks."""
+    known = normal.exact_constant + log_worlds(free_atoms) + field.exact_offset
+    words = "independent atoms"
+    if not field.kinds:
+        return known, words
+    most = most_blocks(LEVELS[effort].blocks, normal.classes, by_hand=False)
+    number = [most[cls] for cls in range(len(normal.classes))]
+    found = find_blocks(field, number, most_work=LEVELS[effort].work)
+    if not found:
+        found = find_blocks(field, [1] * len(number))
+    rests = [float(field.rests(own.products)[0]) for own in found]
+    best = max(range(len(found)), key=rests.__getitem__)
+    if not math.isfinite(rests[best]):
+        return None, ""
+    blocks = [own for own in found[best].sizes if len(own) > 1]
+    if blocks:
+        words += " over blocks of " + " and ".join(", ".join(map(str, own)) for own in blocks)
+    return known + Fraction(rests[best]), words

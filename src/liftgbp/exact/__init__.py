@@ -1,1 +1,0 @@
-"""Exact answers where a model is small, or is about two objects at a time."""

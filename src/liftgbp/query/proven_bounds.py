@@ -1,0 +1,169 @@
+"""Intervals that contain log Z and probabilities for certain."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+PRINTED = 5e-7
+"""Probabilities are printed with six digits; what differs by less looks the same."""
+
+
+DIGITS = 10
+"""Digits of a printed log Z."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProbabilityBounds:
+    """What the probabilities of one row lie in: an interval (least, most) for each value."""
+
+    query: str
+    atom: str
+    where: str
+    count: int
+    values: dict[str, tuple[float, float]]
+    example: str = ""
+
+    def __getitem__(self, value: str) -> tuple[float, float]:
+        """The interval of the probability of a value."""
+        return self.values[value]
+
+    @property
+    def informative(self) -> bool:
+        """Whether some value has an interval that is printed as less than [0, 1]."""
+        return any(least > PRINTED or most < 1 - PRINTED for least, most in self.values.values())
+
+    def as_dict(self) -> dict[str, object]:
+        """The row for JSON."""
+        return {
+            "query": self.query,
+            "atom": self.atom,
+            "where": self.where,
+            "count": self.count,
+            "example": self.example,
+            "informative": self.informative,
+            "values": [
+                {
+                    "value": value,
+                    "least": least,
+                    "most": most,
+                    "text": interval_text(least, most),
+                }
+                for value, (least, most) in self.values.items()
+            ],
+        }
+
+    def __str__(self) -> str:
+        lead = f"{self.atom}{f' [{self.where}]' if self.where else ''}"
+        if not self.informative:
+            return f"{lead}  no information"
+        return "  ".join(
+            [lead, *(f"{value}: {interval_text(*own)}" for value, own in self.values.items())]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Proven bounds: `lower` <= log Z <= `upper`, whatever any approximation says.
+
+    lower      minus infinity if no world was found that hard formulas allow
+    upper
+    width      their difference, which is more precise than that of the rounded ends
+    atoms      the number of ground atoms that are not observed
+    lower_by   what reaches the lower bound, in words
+    upper_by   what proves the upper one, in words
+    rows       intervals of the probabilities that were asked for
+    """
+
+    model: str
+    domains: dict[str, int]
+    lower: float
+    upper: float
+    width: float
+    atoms: int
+    lower_by: str
+    upper_by: str
+    rows: tuple[ProbabilityBounds, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def lower_per_atom(self) -> float:
+        """The lower bound for each ground atom."""
+        return self.lower / max(self.atoms, 1)
+
+    @property
+    def upper_per_atom(self) -> float:
+        """The upper bound for each ground atom."""
+        return self.upper / max(self.atoms, 1)
+
+    @property
+    def width_per_atom(self) -> float:
+        """What is not known of log Z, for each ground atom."""
+        return self.width / max(self.atoms, 1)
+
+    def __contains__(self, log_z: float) -> bool:
+        return self.lower <= log_z <= self.upper
+
+    def as_dict(self) -> dict[str, object]:
+        """The bounds for JSON."""
+        return {
+            "model": self.model,
+            "domains": self.domains,
+            "log_z": self.log_z_as_dict(),
+            "rows": [row.as_dict() for row in self.rows],
+            "seconds": self.seconds,
+        }
+
+    @property
+    def text(self) -> str:
+        """What log Z lies in, in words; both ends are rounded outwards."""
+        upper = rounded_text(self.upper, ROUND_CEILING)
+        if not math.isfinite(self.lower):
+            return f"log Z <= {upper}; no lower bound was found"
+        return f"{rounded_text(self.lower, ROUND_FLOOR)} <= log Z <= {upper}"
+
+    def log_z_as_dict(self) -> dict[str, object]:
+        """The bounds of log Z for JSON; a missing lower bound is `None`."""
+        finite = math.isfinite(self.lower)
+        return {
+            "text": self.text,
+            "lower": self.lower if finite else None,
+            "upper": self.upper,
+            "width": self.width if finite else None,
+            "atoms": self.atoms,
+            "lower_per_atom": self.lower_per_atom if finite else None,
+            "upper_per_atom": self.upper_per_atom,
+            "width_per_atom": self.width_per_atom if finite else None,
+            "lower_by": self.lower_by,
+            "upper_by": self.upper_by,
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            self.text,
+            f"{self.width_per_atom:.3g} for each of {self.atoms} ground atoms is not known",
+            *map(str, self.rows),
+        ]
+        return "\n".join(lines)
+
+
+def interval_text(least: float, most: float) -> str:
+    """An interval of probabilities, rounded outwards.
+
+    >>> interval_text(0.25, 0.5), interval_text(0.1234567, 0.7654321)
+    ('[0.250000, 0.500000]', '[0.123456, 0.765433]')
+    """
+    sixth = Decimal("1e-6")
+    down = Decimal(least).quantize(sixth, ROUND_FLOOR)
+    return f"[{down}, {Decimal(most).quantize(sixth, ROUND_CEILING)}]"
+
+
+def rounded_text(number: float, rounding: str, digits: int = DIGITS) -> str:
+    """A number with some digits, rounded up or down.
+
+    >>> rounded_text(2 / 3, ROUND_FLOOR, 4), rounded_text(1.23456e20, ROUND_CEILING, 4)
+    ('0.6666', '1.235e+20')
+    """
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(number))
+    return f"{float(rounded):.{digits}g}"
