@@ -25,7 +25,7 @@ ALLOWED = {
     "model": {"errors"},
     "evidence": {"errors", "arrays", "model"},
     "shatter": {"errors", "arrays", "model", "evidence"},
-    "grounding": NORMAL | {"arrays", "progress"},
+    "grounding": NORMAL | {"arrays", "progress", "signature"},
     "formats": {"errors", "arrays", "files", "model", "evidence", "grounding"},
     "signature": {"errors"},
     "regions": {"errors", "arrays", "model", "shatter", "signature"},
@@ -41,11 +41,12 @@ ALLOWED = {
     "blocks": ENGINE | {"progress", "series", "counting"},
     "growth": {"errors", "query"},
     "effort": {"errors", "shatter", "solve", "query", "growth"},
+    "exact": ENGINE | GROUND | {"progress"},
     "bounding": ENGINE | {"progress", "blocks", "effort"},
-    "lifted_runs": ENGINE | {"progress", "counting", "blocks", "growth", "effort"},
+    "lifted_runs": ENGINE | {"progress", "counting", "blocks", "exact", "growth", "effort"},
     "api": ENGINE
     | GROUND
-    | {"progress", "formats", "via", "growth", "effort", "lifted_runs", "bounding"},
+    | {"progress", "formats", "via", "exact", "growth", "effort", "lifted_runs", "bounding"},
     "sweeps": ENGINE | {"progress", "files", "series", "growth", "effort", "lifted_runs"},
     "checking": ENGINE | GROUND | {"progress", "via", "api", "reference"},
     "reproduction": ENGINE | {"progress", "api", "reference", "checking", "files"},

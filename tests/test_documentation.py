@@ -160,14 +160,22 @@ def test_every_option_is_on_the_command_line_page() -> None:
     page = text_of("docs/command-line.md")
     for command in cli.commands.values():
         for parameter in command.params:
-            for option in parameter.opts if parameter.opts[0].startswith("-") else ():
+            for option in (
+                (*parameter.opts, *parameter.secondary_opts)
+                if parameter.opts[0].startswith("-")
+                else ()
+            ):
                 assert re.search(rf"`(?:[^`]* )?{option}[ `]", page), f"{command.name} {option}"
 
 
 def test_options_in_the_pages_exist() -> None:
     known = {"--version", "--help"}
     for command in cli.commands.values():
-        known |= {option for parameter in command.params for option in parameter.opts}
+        known |= {
+            option
+            for parameter in command.params
+            for option in (*parameter.opts, *parameter.secondary_opts)
+        }
     for page in PAGES:
         for option in re.findall(r"(?<![-\w])--[a-z][-a-z]*", text_of(page)):
             if not re.search(rf"(ruff|mypy)[^`\n]* {option}", text_of(page)):

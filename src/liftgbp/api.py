@@ -1,14 +1,14 @@
 """The façade: it only composes the stages.
 
 What not every run needs is imported where it is used, as a small model is solved in less time: sums
-over counts, and grounding.
+over counts, grounding and exact inference.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
 
@@ -17,8 +17,10 @@ from liftgbp.effort import (
     Asked,
     BlocksChoice,
     EffortChoice,
+    asked_for,
     best_answers,
     checked_effort,
+    exact_answers,
 )
 from liftgbp.errors import (
     InputError,
@@ -26,7 +28,6 @@ from liftgbp.errors import (
     check_function,
     checked_number,
     checked_path,
-    checked_texts,
     wrong_type,
 )
 from liftgbp.evidence import Evidence
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from liftgbp.compress import QuotientGraph
     from liftgbp.formats import Network
     from liftgbp.grounding import GroundNetwork
+    from liftgbp.query.ground_reader import PreparedGround
 
 
 Observed = str | os.PathLike[str] | Mapping[int, int]
@@ -61,6 +63,7 @@ def infer(
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
+    exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     bounds: bool = False,
@@ -75,7 +78,9 @@ def infer(
     *,
     evidence: Observed | None = None,
     via: Literal["auto", "ground"] = "auto",
-    regions: str = "intersections",
+    effort: EffortChoice = "normal",
+    regions: str | None = None,
+    exact: bool | None = None,
     solver: SolverChoice = "auto",
     strict: bool = False,
     progress: Progress = silent,
@@ -92,6 +97,7 @@ def infer(
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
+    exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     bounds: bool = False,
@@ -101,9 +107,10 @@ def infer(
     """Lifted generalized belief propagation on a model over domains of these sizes.
 
     `effort` says how much work the answer is worth. `quick` finds all minima over the scopes of
-    factors at which objects of a class behave alike; `normal` also sums over counts, looks for
-    blocks of objects that behave differently, and lets regions grow, as far as that takes about a
-    second; `thorough` goes on for about a minute. What is set by hand stays so:
+    factors at which objects of a class behave alike; `normal` is exact where the model is small,
+    and elsewhere also sums over counts, looks for blocks of objects that behave differently, and
+    lets regions grow, as far as that takes about a second; `thorough` goes on for about a minute.
+    What is set by hand stays so:
 
     - `sum_over` names unary predicates, or one of them, over whose counts the answers are summed;
       `auto` takes the one that changes log Z most, an empty list none.
@@ -111,6 +118,8 @@ def infer(
       number for each sort, as in `{"person": 3}`.
     - `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as
       the answer can be trusted, and the answers tell of each step in `growth`.
+    - `exact=True` gives the exact answer or says why there is none; `exact=False` always
+      approximates. Without it, whoever names a solver or one of the above wants that.
 
     `solver` is a `Flooding(...)` (message passing as in the paper, whatever the effort), a
     `Descent(...)` (all minima of the free energy, mixed), or `"auto"`, which is descent where that
@@ -140,16 +149,16 @@ def infer(
     for name, flag in (("strict", strict), ("bounds", bounds)):
         if not isinstance(flag, bool):
             raise wrong_type(name, "True or False", flag)
-    counted = None if sum_over is None else checked_texts("sum_over", sum_over)
-    asked = Asked(regions, counted, blocks)
     run = Run(as_solver(solver), table_cap, progress)
+    asked = asked_for(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = checked_effort(effort, run.solver, blocks)
     if _is_network(model):
         _refuse_for_networks(asked, bounds)
-        answers = run.solved(
-            lambda: _prepared(
-                model, sizes, evidence, via, regions or FACTOR_SCOPES, table_cap, progress
-            )
+        answers = _ground_answers(
+            lambda: _network(model, sizes, evidence, via, regions or FACTOR_SCOPES, progress),
+            level,
+            asked,
+            run,
         )
     else:
         known = _checked(model, evidence, regions or FACTOR_SCOPES, table_cap, progress)
@@ -188,7 +197,12 @@ def _answers(
     regions = asked.regions or FACTOR_SCOPES
     objects = choose_via("lifted" if by_classes else via, known, sizes, regions)
     if objects is None:
-        return run.solved(lambda: _ground(known, sizes, regions, run.table_cap, run.progress))
+        return _ground_answers(
+            lambda: _ground(known, sizes, regions, run.table_cap, run.progress),
+            effort,
+            asked,
+            run,
+        )
     started = time.perf_counter()
     answers = best_answers(LiftedRuns(objects, run), effort, asked)
     if bounds:
@@ -199,6 +213,25 @@ def _answers(
         found = bounds_over(objects, level, None, run.table_cap, run.progress)
         answers = judged_by(answers, found)
     return replace(answers, seconds=time.perf_counter() - started)
+
+
+def _ground_answers(
+    prepare: Callable[[], PreparedGround], effort: EffortChoice, asked: Asked, run: Run
+) -> Answers:
+    """The answers about a ground network: exact if it is small."""
+    from liftgbp.exact.exact_result import Limits
+    from liftgbp.exact.on_ground import exact_on_ground
+
+    started = time.perf_counter()
+    prepared = prepare()
+    quick = run.solved(lambda: prepared)
+
+    def exact(states: int) -> Answers:
+        return exact_on_ground(prepared, Limits.of(states), run.progress)
+
+    found = exact_answers(exact, effort, asked)
+    answers = quick if found is None else replace(found, quick=quick)
+    return replace(answers, effort=effort, seconds=time.perf_counter() - started)
 
 
 def _wants_blocks(asked: Asked) -> bool:
@@ -292,12 +325,7 @@ def _prepared(
     progress: Progress,
 ) -> Prepared:
     if _is_network(model):
-        if sizes is not None or via == "lifted":
-            raise InputError(
-                "a network has neither domains nor classes of objects: sizes and via='lifted' do "
-                "not apply"
-            )
-        return _network(model, evidence, regions, progress)
+        return _network(model, sizes, evidence, via, regions, progress)
     known = _checked(model, evidence, regions, table_cap, progress)
     objects = choose_via(via, known, sizes, regions)
     if objects is None:
@@ -312,7 +340,7 @@ def _ground(
     regions: str,
     table_cap: int,
     progress: Progress,
-) -> Prepared:
+) -> PreparedGround:
     """The model written out under its evidence, and compressed."""
     from liftgbp.grounding import ground_network
     from liftgbp.query.ground_reader import PreparedGround
@@ -351,11 +379,21 @@ def _is_network(model: object) -> TypeGuard[Network]:
 
 
 def _network(
-    network: Network, evidence: Evidence | Observed | None, regions: str, progress: Progress
-) -> Prepared:
+    network: Network,
+    sizes: Mapping[str, int] | None,
+    evidence: Evidence | Observed | None,
+    via: ViaChoice,
+    regions: str,
+    progress: Progress,
+) -> PreparedGround:
     """A network given its evidence, compressed."""
     from liftgbp.query.ground_reader import PreparedGround
 
+    if sizes is not None or via == "lifted":
+        raise InputError(
+            "a network has neither domains nor classes of objects: sizes and via='lifted' do "
+            "not apply"
+        )
     check_function("progress", progress)
     if isinstance(evidence, Evidence):
         raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)

@@ -1,21 +1,29 @@
 """How much work an answer may take, and what is done with it.
 
-A level of effort says how many blocks are looked for, whether counts are summed over, and how far
-regions grow. Work is counted, not timed, so that runs can be repeated.
+A level of effort says up to which size a model is solved exactly, how many blocks are looked for,
+whether counts are summed over, and how far regions grow. Work is counted, not timed, so that runs
+can be repeated.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias, cast
 
-from liftgbp.errors import InputError, checked_number, comma_list, wrong_type
+from liftgbp.errors import (
+    CapacityError,
+    InputError,
+    checked_number,
+    checked_texts,
+    comma_list,
+    wrong_type,
+)
 from liftgbp.growth import grow
 from liftgbp.query import Answers
 from liftgbp.shatter import ObjectClass
-from liftgbp.solve import Flooding, Solver
+from liftgbp.solve import Auto, Flooding, Solver
 
 EffortChoice: TypeAlias = Literal["quick", "normal", "thorough"]
 BlocksChoice: TypeAlias = Literal["auto"] | int | Mapping[str, int]
@@ -26,14 +34,15 @@ AUTO_BLOCKS = 4
 
 FACTOR_SCOPES = "intersections"
 
-HALVES = 0.1
-"""What the curvature between halves of classes may cost, as a part of the work of a level."""
+EXACT_STATES = 2**24
+"""How many states an exact answer may take if it was asked for by hand: some seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
     """What an effort allows.
 
+    exact     how many states an exact answer may take; none is tried if this is zero
     blocks    the most blocks that a class of objects is split into
     sums      whether counts of unary predicates are summed over
     families  the regions that are tried beyond factor scopes, if objects fall into no blocks
@@ -41,6 +50,7 @@ class Level:
     work      what solving may cost, as `solve.work_of` counts it; 1e9 takes about a second
     """
 
+    exact: int
     blocks: int
     sums: bool
     families: tuple[str, ...]
@@ -49,12 +59,18 @@ class Level:
 
 
 LEVELS: dict[str, Level] = {
-    "quick": Level(1, sums=False, families=(), table=0, work=0.0),
+    "quick": Level(exact=0, blocks=1, sums=False, families=(), table=0, work=0.0),
     "normal": Level(
-        AUTO_BLOCKS, sums=True, families=("objects:2", "objects:3"), table=2**12, work=1e9
+        exact=2**20,
+        blocks=AUTO_BLOCKS,
+        sums=True,
+        families=("objects:2", "objects:3"),
+        table=2**12,
+        work=1e9,
     ),
     "thorough": Level(
-        6,
+        exact=EXACT_STATES,
+        blocks=6,
         sums=True,
         families=("objects:2", "objects:3", "objects:4", "objects:5"),
         table=2**16,
@@ -76,6 +92,9 @@ class Runs(Protocol):
     @property
     def classes(self) -> Sequence[ObjectClass]:
         """The classes of interchangeable objects."""
+
+    def exact(self, states: int) -> Answers:
+        """The exact answers; a model that takes more states raises a `CapacityError`."""
 
     def plain(self, regions: str, level: Level | None = None) -> Answers:
         """The answers with one block per class; regions too large for a level raise."""
@@ -102,15 +121,52 @@ class Asked:
     regions: str | None = None
     sum_over: tuple[str, ...] | None = None
     blocks: BlocksChoice | None = None
+    exact: bool | None = None
+
+    @property
+    def method(self) -> bool:
+        """Whether a way to approximate was asked for."""
+        return (self.regions, self.sum_over, self.blocks) != (None, None, None)
+
+    def exact_states(self, effort: str) -> int:
+        """How many states an exact answer may take; zero if none is wanted."""
+        if self.exact is None:
+            return 0 if self.method else LEVELS[effort].exact
+        return max(EXACT_STATES, LEVELS[effort].exact) if self.exact else 0
+
+
+def asked_for(
+    solver: Solver,
+    *,
+    regions: str | None = None,
+    sum_over: str | Iterable[str] | None = None,
+    blocks: BlocksChoice | None = None,
+    exact: bool | None = None,
+) -> Asked:
+    """What was asked for; who names a solver wants its answer, not the exact one."""
+    if exact is not None and not isinstance(exact, bool):
+        raise wrong_type("exact", "True, False or None", exact)
+    counted = None if sum_over is None else checked_texts("sum_over", sum_over)
+    by_hand = exact if isinstance(solver, Auto) or exact else False
+    asked = Asked(regions, counted, blocks, by_hand)
+    if exact and asked.method:
+        raise InputError(
+            "exact=True leaves nothing to choose: regions, sum_over and blocks do not apply"
+        )
+    return asked
 
 
 def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
     """The best answers that an effort allows, with those of `quick` beside them.
 
-    First counts are summed over, then blocks are looked for. Where neither changes the answer,
-    regions grow. Answers without blocks must be minima of the ground free energy, too.
+    Small models are solved exactly. Otherwise counts are summed over, then blocks are looked for.
+    Where neither changes the answer, regions grow. Answers without blocks must be minima of the
+    ground free energy, too.
     """
     level = LEVELS[effort]
+    exact = exact_answers(runs.exact, effort, asked)
+    if exact is not None:
+        return replace(exact, effort=effort, quick=runs.plain(FACTOR_SCOPES))
     regions = FACTOR_SCOPES if asked.regions is None else asked.regions
     whole = asked.blocks == 1
     by_hand = asked.blocks is not None and not whole
@@ -130,10 +186,25 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
     if known is not None and unchanged and level.families:
         answers = _grown(runs, level, answers, known)
     elif level.work:
-        answers = runs.judged_by_halves(answers, HALVES * level.work)
+        answers = runs.judged_by_halves(answers, level.work)
     if answers.reader is quick.reader:
         return replace(answers, effort=effort)
     return replace(answers, effort=effort, quick=quick)
+
+
+def exact_answers(run: Callable[[int], Answers], effort: str, asked: Asked) -> Answers | None:
+    """The exact answers, if they are wanted and within reach."""
+    states = asked.exact_states(effort)
+    if not states:
+        return None
+    try:
+        return run(states)
+    except CapacityError as error:
+        if asked.exact:
+            raise CapacityError(
+                f"no exact answer: {error.message}; leave exact out for an approximation"
+            ) from None
+        return None
 
 
 def _grown(runs: Runs, level: Level, first: Answers, known: Judge) -> Answers:
@@ -143,7 +214,7 @@ def _grown(runs: Runs, level: Level, first: Answers, known: Judge) -> Answers:
         return first if family == FACTOR_SCOPES else known.judge(runs.plain(family, level))
 
     def judge(answers: Answers) -> Answers:
-        return runs.judged_by_halves(answers, HALVES * level.work)
+        return runs.judged_by_halves(answers, level.work)
 
     return grow(run, (FACTOR_SCOPES, *level.families), judge)
 

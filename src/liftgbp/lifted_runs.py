@@ -62,6 +62,14 @@ class LiftedRuns:
         # All families of regions share the classes of objects and the normal form.
         return self._shattering.normal()
 
+    def exact(self, states: int) -> Answers:
+        """The exact answers; a model that takes more states raises a `CapacityError`."""
+        from liftgbp.exact.exact_result import Limits
+        from liftgbp.exact.over_classes import exact_over_classes
+
+        prepared = prepare_lifted(self._normal, FACTOR_SCOPES, self._run.progress)
+        return exact_over_classes(prepared, Limits.of(states), self._run.progress)
+
     def plain(self, regions: str, level: Level | None = None) -> Answers:
         """The answers with one block per class; regions too large for a level raise."""
         if regions == AUTO:
@@ -139,7 +147,7 @@ class LiftedRuns:
         return solver.descent if isinstance(solver, Auto) else solver
 
 
-def prepare_lifted(normal: NormalModel, regions: str, progress: Progress) -> Prepared:
+def prepare_lifted(normal: NormalModel, regions: str, progress: Progress) -> PreparedLifted:
     """The region graph of a normal form, with its plan."""
     progress("building regions", 0, 1)
     graph = build_regions(normal, regions)

@@ -117,7 +117,7 @@ def test_many_values_three_objects_and_many_blocks(
 
 
 def test_a_sum_over_counts_is_named() -> None:
-    lines = output(SMOKERS, "-n", "person=8", "--effort", "normal").splitlines()
+    lines = output(SMOKERS, "-n", "person=8", "--no-exact").splitlines()
     assert lines[1] == "used: sum over smokes; factor scopes"
     assert lines[2].startswith("against quick:")
 
@@ -261,4 +261,4 @@ def test_one_block_is_allowed_everywhere() -> None:
     for options in (("--solver", "flooding"), ("--via", "ground")):
         result = query(TRANSITIVE, "-n", "person=4", "--blocks", "1", *options)
         assert result.exit_code in (0, 1)
-        assert "used:" not in result.stdout
+        assert "block" not in result.stdout

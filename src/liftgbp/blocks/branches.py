@@ -34,13 +34,12 @@ from liftgbp.solve import Descent, Kind, Point, Solution, exact_logs_z, with_tol
 from liftgbp.solve.descent import independent, stepped
 from liftgbp.solve.problem import scale_of
 
-RAISED, TEMPERED = 1e-3, 0.7
-"""Products start descent three times. As they are, they lead to minima on the boundary (the chain
-over 1e6 objects); with no probability below the first number, to those beside it (over 20); with
-probabilities to the power of the second, to those in between (the transitive relation over 100)."""
+RAISED = 1e-2
+"""Products start descent twice. As they are, they lead to minima on the boundary (the chain over
+1e6 objects); with no probability below this, to those beside it (the chain over 18)."""
 
 PATIENCE = {"patience": 1, "least_patience": 15}
-"""The three lead to one minimum, and the first that arrives is enough: others are given up then,
+"""Both lead to one minimum, and the first that arrives is enough: the other one is given up then,
 unless it took only a few iterations."""
 
 SETTLED = 1e-9
@@ -110,20 +109,26 @@ class Branches:
             return None
         reading = _Reading(base, self._field, self._places)
         plan = base.prepared.plan
-        starts = [reading.beliefs(found.products, soften) for soften in SOFTENINGS]
+        starts = [reading.beliefs(found.products, soften) for soften in (_unchanged, _raised)]
         solution = self._descent.from_beliefs([plan], [starts], [bound])[0]
-        best = next((point for point in solution.points if point.verdict.sound), None)
-        if best is None and all(p.verdict.kind is Kind.UNKNOWN for p in solution.points):
+        broken = self._broken(reading, found, solution)
+        if not broken and all(p.verdict.kind is Kind.UNKNOWN for p in solution.points):
             # Rounding hides the minimum beside the product, which is as good then (friends-knows
             # over 1e12 objects).
             entropy = float(self._field.entropies(found.products)[0])
             log_z = plan.log_offset + float(self._field.bounds(found.products)[0])
             solution = independent(plan, starts[0], log_z, entropy, self._descent.tolerances)
-        elif best is None or self._is_alike(reading, found, best):
+            return self._summed(found, peak, base, reading, solution)
+        product = plan.log_offset + self._field.offset + found.total
+        if max(broken, default=-math.inf) < product:
+            # A start that arrives at blocks that are nearly alike has made the other one give up
+            # (the chain over 13 and 14 objects).
+            alone = self._descent.from_beliefs([plan], [starts[:1]], [bound])[0]
+            broken |= self._broken(reading, found, alone)
+        if not broken:
             return None
-        else:
-            solution = solution.only(best)
-        return self._summed(found, peak, base, reading, solution)
+        best = solution.only(broken[max(broken)])
+        return self._summed(found, peak, base, reading, best)
 
     def _counts(self, found: Found) -> Counts:
         cells = ((own.cls, k) for own in self._split.splits for k in range(len(own.cells)))
@@ -138,8 +143,14 @@ class Branches:
             return None
         return Base(self._plans.prepare(own.normal), own.class_of)
 
-    def _is_alike(self, reading: _Reading, found: Found, point: Point) -> bool:
-        return alike(reading.products(np.exp(point.log_beliefs), found.products), self._field)
+    def _broken(self, reading: _Reading, found: Found, solution: Solution) -> dict[float, Point]:
+        """The minima at which blocks differ, by what they are worth."""
+        broken = {}
+        for point in solution.points:
+            products = reading.products(np.exp(point.log_beliefs), found.products)
+            if point.verdict.sound and not alike(products, self._field):
+                broken[point.log_z + float(information(products, self._field)[0])] = point
+        return broken
 
     # --- the sum over sizes
 
@@ -150,7 +161,8 @@ class Branches:
         products = reading.products(beliefs, found.products)
         known = float(information(products, self._field)[0])
         roles = symmetries(products, self._field)
-        around = self._around(peak, base, reading, found, beliefs)
+        # Where nothing is known about the blocks of objects, all sizes stand for the same worlds.
+        around = self._around(peak, base, reading, found, beliefs) if known else None
         if around is None:
             reader = MixedReader(
                 base.prepared, self._split, (Part(base, (peak,), np.ones(1), beliefs[None]),)
@@ -186,7 +198,11 @@ class Branches:
     def _around(
         self, peak: Counts, base: Base, reading: _Reading, found: Found, beliefs: Floats
     ) -> _Around | None:
-        """How log Z changes with sizes; none if they are too large or too small for that."""
+        """How log weights change with sizes.
+
+        None if these are too large or too small for that, or if weights do not fall off around the
+        peak (friends-knows over 30 objects in three blocks).
+        """
         plan = base.prepared.plan
         rounding = self._descent.tolerances.rounding * scale_of(plan)
         if max(own.size for own in self._split.splits) > SUMMED_TO or rounding > MOST_ROUNDING:
@@ -203,21 +219,16 @@ class Branches:
                 return None
             plans.append(own.prepared.plan)
         near = stepped(plans, beliefs, self._descent.tolerances)
+        # A step may lead beyond the boundary.
+        rows = np.clip(near.beliefs, 0.0, 1.0)
+        single = [
+            self._resized(reading.products(own, found.products), point)
+            for own, point in zip(rows, points, strict=True)
+        ]
         values = np.array(near.log_z) - near.log_z[0]
-        chances = BlockProducts.joined(
-            [reading.products(own, found.products) for own in near.beliefs]
-        )
-        return _Around(
-            self._split,
-            self._field,
-            self._places,
-            peak,
-            axes,
-            stencil,
-            values,
-            near.beliefs,
-            chances,
-        )
+        values += information(BlockProducts.joined(single), self._field)
+        around = _Around(self._split, peak, axes, stencil, values, near.beliefs)
+        return around if around.falls_off else None
 
     def _axes(self, peak: Counts) -> list[tuple[int, int]]:
         """Pairs of cells: what the first gets, the second loses, the largest of its class."""
@@ -252,19 +263,17 @@ def _moved(counts: Counts, axes: Sequence[tuple[int, int]], move: Sequence[int])
 class _Around:
     """Log weights and beliefs at sizes around a peak, to second and to first order.
 
-    `values` are the changes of log Z at the points of the stencil; `rows` are the beliefs there,
-    and `products` the probabilities of single atoms.
+    The number of ways to form blocks is exact, the rest of a weight to second order. `values` are
+    the log weights at the points of the stencil, relative to log Z at the peak, and `rows` the
+    beliefs there.
     """
 
     split: SplitShattering
-    field: MeanField
-    places: Mapping[Cell, tuple[int, int]]
     peak: Counts
     axes: list[tuple[int, int]]
     stencil: list[tuple[int, ...]]
     values: Floats
     rows: Floats
-    products: BlockProducts
 
     @cached_property
     def space(self) -> Space:
@@ -275,27 +284,26 @@ class _Around:
         """The log weights at some sizes, relative to log Z at the peak."""
         possible = [point for point in points if min(point) > 0]
         found = dict.fromkeys(points, Decimal("-Infinity"))
-        if possible:
-            moves = self._moves(possible)
-            change = moves @ self._slopes(self.values)
-            change += np.einsum("pi,ij,pj->p", moves, self._curvatures, moves) / 2
-            known = information(self._products(possible, moves), self.field)
-            found |= zip(possible, map(Decimal, (change + known).tolist()), strict=True)
+        moves = self._moves(possible)
+        smooth = self.values - self._log_ways(
+            [_moved(self.peak, self.axes, m) for m in self.stencil]
+        )
+        values = smooth[0] + moves @ self._slopes(smooth) + self._log_ways(possible)
+        values += np.einsum("pi,ij,pj->p", moves, self._curvatures(smooth), moves) / 2
+        found |= zip(possible, map(Decimal, values.tolist()), strict=True)
         return [found[point] for point in points]
+
+    def _log_ways(self, points: Sequence[Counts]) -> Floats:
+        return np.array([float(self.space.log_ways(point)) for point in points])
+
+    @property
+    def falls_off(self) -> bool:
+        """Whether log weights fall off in all directions."""
+        return bool(np.linalg.eigvalsh(self._curvatures(self.values)).max() < 0)
 
     def beliefs(self, points: Sequence[Counts]) -> Floats:
         """The beliefs at some sizes."""
         return self._extended(self.rows, self._moves(points))
-
-    def _products(self, points: Sequence[Counts], moves: Floats) -> BlockProducts:
-        sizes = [np.repeat(own[:1], len(points), axis=0) for own in self.products.sizes]
-        cells = [(own.cls, k) for own in self.split.splits for k in range(len(own.cells))]
-        for column, cell in enumerate(cells):
-            if cell in self.places:
-                cls, block = self.places[cell]
-                sizes[cls][:, block] = [float(point[column]) for point in points]
-        chances = [np.minimum(self._extended(own, moves), 1.0) for own in self.products.chances]
-        return BlockProducts(tuple(sizes), tuple(chances))
 
     def _moves(self, points: Sequence[Counts]) -> Floats:
         moves = [[point[cell] - self.peak[cell] for cell, _ in self.axes] for point in points]
@@ -313,17 +321,17 @@ class _Around:
         forward = tuple(int(k == axis) for k in range(len(self.axes)))
         return self.stencil.index(forward), self.stencil.index(tuple(-step for step in forward))
 
-    @cached_property
-    def _curvatures(self) -> Floats:
-        number, slopes = len(self.axes), self._slopes(self.values)
+    def _curvatures(self, values: Floats) -> Floats:
+        number, values = len(self.axes), values - values[0]
+        slopes = self._slopes(values)
         found = np.zeros((number, number))
         for axis in range(number):
             forward, back = self._ends(axis)
-            found[axis, axis] = self.values[forward] + self.values[back]
+            found[axis, axis] = values[forward] + values[back]
         for one, other in combinations(range(number), 2):
             both = self.stencil.index(tuple(int(k in (one, other)) for k in range(number)))
             straight = slopes[[one, other]].sum() + (found[one, one] + found[other, other]) / 2
-            found[one, other] = found[other, one] = self.values[both] - straight
+            found[one, other] = found[other, one] = values[both] - straight
         return found
 
 
@@ -411,14 +419,10 @@ def _of_values(chances: Floats, values: Sequence[int]) -> Floats:
     return own
 
 
+def _unchanged(chances: Floats) -> Floats:
+    return chances
+
+
 def _raised(chances: Floats) -> Floats:
     raised = np.maximum(chances, RAISED)
     return np.asarray(raised / raised.sum())
-
-
-def _tempered(chances: Floats) -> Floats:
-    tempered = chances**TEMPERED
-    return np.asarray(tempered / tempered.sum())
-
-
-SOFTENINGS: tuple[Callable[[Floats], Floats], ...] = (lambda own: own, _raised, _tempered)

@@ -32,6 +32,9 @@ from liftgbp.signature import objects_of
 from liftgbp.solve import Solution, Tolerances
 from liftgbp.solve.verdict import steps_at
 
+HALVES = 0.1
+"""The part of the work of a level that curvatures between halves of classes may take."""
+
 WORK_OF_REGION = 1e6
 """What it takes to build a region with its edges, as `solve.work_of` counts work."""
 
@@ -41,8 +44,9 @@ def judged_by_halves(
 ) -> Answers:
     """Answers that are not trusted if their best point is a saddle of the ground free energy.
 
-    `shattering` is the model with one block per class. Answers with blocks stay as they are, and so
-    do those whose halves would take more work than this. A sum over counts is judged by its most
+    `shattering` is the model with one block per class, `most_work` is that of a level of effort.
+    Answers with blocks stay as they are, and so do those whose halves would take too large a part
+    of it. A sum over counts is judged by its most
     likely counts.
     """
     result, reader = answers.result, answers.reader
@@ -52,7 +56,7 @@ def judged_by_halves(
         halves = Halves.of_classes(reader.prepared, shattering)
         shown = [k for k, point in enumerate(result.points) if point.weight > 0]
         logs = [result.points[k].log_beliefs for k in shown] or [result.log_beliefs]
-        found = halves.curvatures(np.exp(logs), tolerances, most_work)
+        found = halves.curvatures(np.exp(logs), tolerances, HALVES * most_work)
         points = list(result.points)
         for k, curvature in zip(shown, found, strict=False):
             if curvature is not None:
@@ -61,7 +65,7 @@ def judged_by_halves(
         result = replace(result, points=tuple(points))
     elif isinstance(result, CountSum) and isinstance(reader, MixedReader):
         halves, beliefs = Halves.of_counts(reader, shattering)
-        found = halves.curvatures(beliefs[None], tolerances, most_work)
+        found = halves.curvatures(beliefs[None], tolerances, HALVES * most_work)
     else:
         return answers
     if found[0] is None:

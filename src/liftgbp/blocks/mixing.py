@@ -13,6 +13,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.blocks.branches import Branch, Branches
+from liftgbp.blocks.curvature import judged_by_halves
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import Found, find_blocks
 from liftgbp.counting.mixed_reader import CountSum, MixedReader
@@ -128,7 +129,8 @@ class _Mixer:
         self._field = MeanField(self._normal)
 
     def run(self, mix: bool) -> tuple[Answers, Bound]:
-        if not self._field.kinds:
+        # Regions that share nothing are exact.
+        if not self._field.kinds or not self._prepared.plan.layout.message_entries:
             return self._answers, Bound(-math.inf, 0.0, "")
         self._progress("looking for blocks", 0, 1)
         most = [self._most_of(cls) for cls in range(len(self._normal.classes))]
@@ -210,7 +212,7 @@ class _Mixer:
     def _mixed(self, branches: list[Branch]) -> Answers:
         base = self._answers
         parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
-        if base.trusted:
+        if self._is_minimum():
             parts.append((self._base_weight(), self._reader))
         shares, total = _shares([weight for weight, _ in parts])
         kept = [
@@ -245,6 +247,11 @@ class _Mixer:
         if isinstance(own, CountSum):
             return replace(own, **common)
         return MixedResult(**common, remedies=(Remedy.REGIONS,))
+
+    def _is_minimum(self) -> bool:
+        """Whether the answer with one block is trusted, though halves of classes may differ."""
+        own = self._descent.tolerances
+        return judged_by_halves(self._answers, self._shattering, own, self._most_work).trusted
 
     def _base_weight(self) -> Decimal:
         result = self._answers.result

@@ -55,8 +55,9 @@ WORK = 600.0
 GAIN = 1e-6
 """What one more block must be worth, in nats, beyond rounding; or the search ends."""
 
-ALIKE = 0.5
-"""Two blocks are alike if what tells their objects apart is less than this, in nats."""
+ALIKE = 1e-4
+"""Two blocks are alike if what tells their objects apart is less than this, in nats. It allows for
+rounding only: blocks that differ by half a nat are a minimum of transitive over 11 objects."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

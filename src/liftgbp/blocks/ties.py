@@ -1,7 +1,7 @@
 """Atoms that hard formulas tie together: one of them decides the others.
 
-`e(x,y) <=> e(y,x).` makes two atoms one. Independent atoms cannot obey such a formula unless they
-are certain, so atoms that are tied share one probability.
+`e(x,y) <=> e(y,x).` makes two atoms one, and so does `e(x,y) => e(y,x).` Independent atoms cannot
+obey such a formula unless they are certain, so atoms that are tied share one probability.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from liftgbp.arrays import Bools
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom, pattern_of
 
 Symmetry: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
@@ -44,8 +45,8 @@ class Ties:
             own: (own, self._identity(own)) for own in atoms
         }
         self._group: dict[ObjAtom, set[Symmetry]] = {own: {self._identity(own)} for own in atoms}
-        for parfactor in normal.parfactors:
-            self._tie(parfactor)
+        for (one, other), possible in _possible_pairs(normal.parfactors).items():
+            self._tie(one, other, possible)
         self.patterns = tuple(atoms)
         self.kinds = tuple(own for own in atoms if self._root[own][0] == own)
         self._number = {own: k for k, own in enumerate(self.kinds)}
@@ -69,13 +70,9 @@ class Ties:
     def _identity(self, atom: ObjAtom) -> Symmetry:
         return tuple(range(len(set(atom[1])))), tuple(range(self._ranges[atom[0]]))
 
-    def _tie(self, parfactor: NormalParfactor) -> None:
-        """Note that a parfactor ties two atoms together, if it does."""
-        if len(parfactor.atoms) != 2:
-            return
-        possible = np.isfinite(parfactor.log_table)
-        one, other = parfactor.atoms
-        if set(one[1]) != set(other[1]) or possible.shape[0] != possible.shape[1]:
+    def _tie(self, one: ObjAtom, other: ObjAtom, possible: Bools) -> None:
+        """Note that two atoms are tied together, if each value of one leaves one of the other."""
+        if possible.shape[0] != possible.shape[1]:
             return
         if (possible.sum(axis=0) != 1).any() or (possible.sum(axis=1) != 1).any():
             return
@@ -123,6 +120,31 @@ class _Decided:
     root: ObjAtom
     places: tuple[int, ...]
     values: tuple[int, ...]
+
+
+def _possible_pairs(
+    parfactors: Sequence[NormalParfactor],
+) -> dict[tuple[ObjAtom, ObjAtom], Bools]:
+    """Which values two atoms over the same objects can have together, by all formulas about both.
+
+    An implication from one to the other may come back with its objects in another order.
+    """
+    found: dict[tuple[ObjAtom, ObjAtom], Bools] = {}
+    for parfactor in parfactors:
+        if len(parfactor.atoms) != 2 or len({frozenset(args) for _, args in parfactor.atoms}) > 1:
+            continue
+        possible = np.isfinite(parfactor.log_table)
+        one, other = parfactor.atoms
+        for first, second, table in ((one, other, possible), (other, one, possible.T)):
+            pair = pattern_of(first), _renamed(second, first)
+            found[pair] = found[pair] & table if pair in found else table
+    return found
+
+
+def _renamed(atom: ObjAtom, first: ObjAtom) -> ObjAtom:
+    """An atom with its objects called as in the pattern of another atom over the same objects."""
+    names = dict(zip(first[1], pattern_of(first)[1], strict=True))
+    return atom[0], tuple(names[obj] for obj in atom[1])
 
 
 def _after(first: Symmetry, second: Symmetry) -> Symmetry:

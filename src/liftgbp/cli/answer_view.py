@@ -77,6 +77,9 @@ def show_answers(
 
 
 def _show_trust(terminal: Terminal, result: Result, advice: str) -> None:
+    if result["verdict"]["kind"] == liftgbp.Kind.EXACT.value:
+        terminal.say("trusted: the answer is exact", "green")
+        return
     if result["trusted"]:
         unchecked = result["verdict"]["kind"] == liftgbp.Kind.UNCHECKED.value
         passed = "all checks that it is small enough for" if unchecked else "every check"
@@ -160,6 +163,8 @@ def _minima_sheet(minima: list[dict[str, Any]]) -> Sheet:
 
 
 def _why_no_minima(result: Result) -> str:
+    if result["verdict"]["kind"] == liftgbp.Kind.EXACT.value:
+        return "the answer is exact; --no-exact approximates it"
     if "sum_over" in result:
         return "each count has its own"
     if result["solver"]["name"] == "flooding":

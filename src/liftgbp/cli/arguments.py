@@ -230,7 +230,6 @@ def network_options(
             "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known, "
             "--blocks, --bounds and --sum-over do not apply"
         )
-    options.pop("effort")
     if via != VIA or table_cap != TABLE_CAP:
         raise click.UsageError(
             "a .uai or .fg file is ground already and has its own tables: --via and --table-cap do "

@@ -132,9 +132,15 @@ effort = all_of(
         default="normal",
         show_default=True,
         group=METHOD,
-        help="How much work the answer is worth: quick takes factor scopes and one block, normal "
-        "also sums over counts, looks for blocks and lets regions grow (about a second), "
-        "thorough goes further (about a minute).",
+        help="How much work the answer is worth: quick takes factor scopes and one block; normal "
+        "is exact where the model is small, and else sums over counts, looks for blocks and lets "
+        "regions grow (about a second); thorough goes further (about a minute).",
+    ),
+    option(
+        "--exact/--no-exact",
+        default=None,
+        group=METHOD,
+        help="Give the exact answer or say why there is none; or always approximate.",
     ),
     option(
         "--blocks",

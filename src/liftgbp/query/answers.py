@@ -427,6 +427,8 @@ class Answers:
     @property
     def used(self) -> str:
         """What the answers were made of, in words."""
+        if self.verdict.kind is Kind.EXACT:
+            return self.result.solver
         family = str(self.graph.family)
         regions = "factor scopes" if family == "intersections" else f"regions {family}"
         return "; ".join([*(own.summary for own in self.blocks[:1]), regions])

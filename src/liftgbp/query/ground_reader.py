@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from liftgbp.model.ast import applied
 from liftgbp.model.parser import parse_query
 from liftgbp.model.writer import object_text
 from liftgbp.plan import Plan
-from liftgbp.query.lookup import repeat_axes
+from liftgbp.query.lookup import with_others
 from liftgbp.query.readers import Prepared, Reader, Via, pattern_text
 from liftgbp.query.rows import Row, query_rows
 from liftgbp.shatter import NormalModel, shatter
@@ -67,15 +68,25 @@ class PreparedGround(Prepared):
         }
 
 
-@dataclass(frozen=True, eq=False)
-class GroundReader(Reader):
-    """Reads the quotient of a ground network.
+class GroundAtomReader(Reader):
+    """Reads the variables of a ground network.
 
     Atoms are (predicate, ((sort, object), ...)) by numbers, and the object may be `NOBODY`.
     """
 
     prepared: PreparedGround
-    log_beliefs: Floats
+
+    @property
+    @abstractmethod
+    def kinds(self) -> Ints:
+        """A number for each variable; those with equal numbers have equal distributions.
+
+        It is negative for variables in no factor.
+        """
+
+    @abstractmethod
+    def table(self, variables: Sequence[int]) -> Floats:
+        """The joint distribution of different variables in factors, one axis each."""
 
     @property
     def graph(self) -> QuotientGraph:
@@ -152,7 +163,7 @@ class GroundReader(Reader):
     def _listed(self, predicate: int) -> Iterator[tuple[str, Ints, Ints]]:
         """Ground atoms of a predicate, each with a number for its group."""
         variables, args = self.variables(predicate)
-        yield "like", args, self.graph.alignment.atom_kind[variables]
+        yield "like", args, self.kinds[variables]
         relation = self.facts.get(self._plain.predicates[predicate].name)
         if relation is not None:
             yield "observed", relation.args, relation.values
@@ -178,14 +189,14 @@ class GroundReader(Reader):
 
     @cached_property
     def _by_predicate(self) -> tuple[Ints, Ints]:
-        """The variables that lie in regions, predicate by predicate, and where each one starts."""
-        inside = np.flatnonzero(self.graph.alignment.atom_kind >= 0)
+        """The variables in factors, predicate by predicate, and where each one starts."""
+        inside = np.flatnonzero(self.kinds >= 0)
         order = inside[np.argsort(self.atoms.predicate[inside], kind="stable")]
         numbers = np.arange(len(self._plain.predicates) + 1)
         return order, np.searchsorted(self.atoms.predicate[order], numbers)
 
     def variables(self, predicate: int) -> tuple[Ints, Ints]:
-        """The variables of a predicate that lie in regions, and the objects they are about."""
+        """The variables of a predicate in factors, and the objects they are about."""
         order, starts = self._by_predicate
         own = order[starts[predicate] : starts[predicate + 1]]
         return own, self.atoms.args[own, : len(self._plain.predicates[predicate].sorts)]
@@ -197,7 +208,7 @@ class GroundReader(Reader):
 
     @cached_property
     def _variable_of(self) -> dict[tuple[int, ...], int]:
-        """For a predicate and objects, the variable in a region that is this atom."""
+        """For a predicate and objects, the variable that is this atom."""
         found: dict[tuple[int, ...], int] = {}
         for predicate in range(len(self._plain.predicates)):
             variables, args = self.variables(predicate)
@@ -206,7 +217,7 @@ class GroundReader(Reader):
         return found
 
     def _outside(self, predicate: int, objects: Sequence[int]) -> Floats:
-        """The values of an atom in no region: observed, false since unlisted, or uniform."""
+        """The values of an atom in no factor: observed, false since unlisted, or uniform."""
         own = self._plain.predicates[predicate]
         size = len(own.values)
         relation = self.facts.get(own.name)
@@ -220,30 +231,16 @@ class GroundReader(Reader):
     # --- distributions
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
-        """The joint distribution by the belief of a region that holds the atoms."""
-        different = list(dict.fromkeys(atoms))
-        ground = [(predicate, [o for _, o in args]) for predicate, args in different]
-        variable = [self._variable_of.get((predicate, *objects)) for predicate, objects in ground]
-        inside = [k for k, v in enumerate(variable) if v is not None]
-        outside = [k for k, v in enumerate(variable) if v is None]
-        table = self._region_table([v for v in variable if v is not None])
-        for k in outside:
-            table = np.multiply.outer(table, self._outside(*ground[k]))
-        table = table.transpose(np.argsort([*inside, *outside]))
-        places = [different.index(atom) for atom in atoms]
-        return np.asarray(repeat_axes(table[None], places)[0])
+        """The joint distribution of atoms, one axis per atom."""
+        found = {atom: self._variable_of.get(_ground(atom)) for atom in atoms}
+        inside = {atom: v for atom, v in found.items() if v is not None}
 
-    def _region_table(self, variables: Sequence[int]) -> Floats:
-        if not variables:
-            return np.ones(())
-        found = self.graph.where(variables)
-        if found is None:
-            raise QueryError("its atoms lie in no common region")
-        region, axes = found
-        layout = self.prepared.plan.layout
-        belief = np.exp(layout.full_table(region, self.log_beliefs, missing=-np.inf))
-        table = belief.sum(axis=tuple(k for k in range(belief.ndim) if k not in axes))
-        return np.asarray(table.transpose([sorted(axes).index(axis) for axis in axes]))
+        def outside(atom: ObjAtom) -> Floats:
+            predicate, *objects = _ground(atom)
+            return self._outside(predicate, objects)
+
+        table = self.table(list(inside.values()))
+        return np.asarray(with_others(atoms, list(inside), table[None], outside)[0])
 
     def marginals(self, predicate: int, objects: Sequence[Ints]) -> Floats:
         """The marginals of ground atoms, one array of objects per argument."""
@@ -255,9 +252,9 @@ class GroundReader(Reader):
         keys = _keys(objects, sizes)
         variables, args = self.variables(predicate)
         kinds, first, kind = np.unique(
-            self.graph.alignment.atom_kind[variables], return_index=True, return_inverse=True
+            self.kinds[variables], return_index=True, return_inverse=True
         )
-        tables = [self._region_table([variable]) for variable in variables[first]]
+        tables = [self.table([variable]) for variable in variables[first].tolist()]
         if len(kinds):
             place, found = _places(keys, _keys(args.T, sizes))
             result[found] = np.array(tables)[kind.ravel()[place[found]]]
@@ -270,6 +267,37 @@ class GroundReader(Reader):
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values of the atom's predicate."""
         return self._plain.predicates[atom[0]].values
+
+
+@dataclass(frozen=True, eq=False)
+class GroundReader(GroundAtomReader):
+    """Reads the beliefs of the quotient of a ground network."""
+
+    prepared: PreparedGround
+    log_beliefs: Floats
+
+    @property
+    def kinds(self) -> Ints:
+        """The kind of each variable in the quotient."""
+        return self.graph.alignment.atom_kind
+
+    def table(self, variables: Sequence[int]) -> Floats:
+        """The joint distribution by the belief of a region that holds the variables."""
+        if not variables:
+            return np.ones(())
+        found = self.graph.where(variables)
+        if found is None:
+            raise QueryError("its atoms lie in no common region")
+        region, axes = found
+        layout = self.prepared.plan.layout
+        belief = np.exp(layout.full_table(region, self.log_beliefs, missing=-np.inf))
+        table = belief.sum(axis=tuple(k for k in range(belief.ndim) if k not in axes))
+        return np.asarray(table.transpose([sorted(axes).index(axis) for axis in axes]))
+
+
+def _ground(atom: ObjAtom) -> tuple[int, ...]:
+    """The predicate and the objects of an atom."""
+    return atom[0], *(number for _, number in atom[1])
 
 
 def _keys(columns: Sequence[Ints] | Ints, sizes: Sequence[int]) -> Ints:

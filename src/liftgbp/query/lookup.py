@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError
 from liftgbp.plan import Layout
 from liftgbp.regions import LiftedRegionGraph
-from liftgbp.shatter.normal import ObjAtom
+from liftgbp.shatter.normal import NormalModel, ObjAtom
 from liftgbp.signature import canonise, embeddings, objects_of
 
 
@@ -25,24 +25,37 @@ def joint_table(
 
     Beliefs are a batch with one row per run; so is the table.
     """
-    different = list(dict.fromkeys(atoms))
-    in_regions = [a for a in different if canonise((a,)).cluster[0] in graph.atom_counts]
-    alone = [a for a in different if a not in in_regions]
-    table = _region_table(in_regions, graph, layout, beliefs)
-    for atom in alone:
-        table = np.multiply.outer(table, _distribution_alone(atom, graph))
-    order = [*in_regions, *alone]
-    table = table.transpose([0, *(1 + order.index(atom) for atom in different)])
-    return repeat_axes(table, [different.index(atom) for atom in atoms])
+    inside = [
+        atom for atom in dict.fromkeys(atoms) if canonise((atom,)).cluster[0] in graph.atom_counts
+    ]
+    table = _region_table(inside, graph, layout, beliefs)
+    return with_others(atoms, inside, table, lambda atom: alone(atom, graph.normal))
 
 
-def _distribution_alone(atom: ObjAtom, graph: LiftedRegionGraph) -> Floats:
-    """The values of an atom outside all regions: observed, or uniform since no factor touches it.
+def with_others(
+    atoms: Sequence[ObjAtom],
+    inside: Sequence[ObjAtom],
+    tables: Floats,
+    others: Callable[[ObjAtom], Floats],
+) -> Floats:
+    """The joint tables of a batch for all listed atoms, from those of the atoms inside.
 
-    Either way it is independent of everything.
+    Atoms that are not inside are independent of everything; `others` has their distributions. An
+    atom that is listed twice agrees with itself.
     """
-    size = graph.normal.ranges[atom[0]]
-    value = graph.normal.observations.value(atom)
+    different = list(dict.fromkeys(atoms))
+    outside = [atom for atom in different if atom not in inside]
+    for atom in outside:
+        tables = np.multiply.outer(tables, others(atom))
+    order = [*inside, *outside]
+    tables = tables.transpose([0, *(1 + order.index(atom) for atom in different)])
+    return _repeat_axes(tables, [different.index(atom) for atom in atoms])
+
+
+def alone(atom: ObjAtom, normal: NormalModel) -> Floats:
+    """The distribution of an atom that no factor is about: observed, or uniform."""
+    size = normal.ranges[atom[0]]
+    value = normal.observations.value(atom)
     if value is None:
         return np.full(size, 1 / size)
     return np.where(np.arange(size) == value, 1.0, 0.0)
@@ -79,7 +92,7 @@ def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
     return f"the regions are {graph.family}; --regions objects:{needed} would hold it"
 
 
-def repeat_axes(table: Floats, axes: Sequence[int]) -> Floats:
+def _repeat_axes(table: Floats, axes: Sequence[int]) -> Floats:
     """The tables of a batch with axis `axes[k]` at place k; equal axes form a diagonal."""
     if list(axes) == list(range(table.ndim - 1)):
         return table

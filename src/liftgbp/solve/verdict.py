@@ -30,6 +30,7 @@ class Kind(Enum):
     SADDLE = "saddle"
     BOUNDARY = "minimum on the boundary"
     VALLEY = "any point of a flat valley"
+    EXACT = "exact"
     UNCHECKED = "not checked"
     UNKNOWN = "unknown"
 
@@ -42,8 +43,8 @@ class Verdict:
     curvature      the smallest eigenvalue of the Hessian of F in the metric of the outer regions'
                    entropy; positive at a minimum, `None` where it was not computed
     kind           minimum, saddle, minimum on the boundary (some beliefs are zero), any point of a
-                   flat valley (others are as good), not checked (the Hessian is too large), or
-                   unknown
+                   flat valley (others are as good), exact (no approximation at all), not checked
+                   (the Hessian is too large), or unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds
     count_margin   how far exchangeable atoms are from excluding each other more than their number
@@ -142,6 +143,8 @@ class Verdict:
         return replace(self, kind=Kind.VALLEY)
 
     def __str__(self) -> str:
+        if self.kind is Kind.EXACT:
+            return "exact"
         curvatures = []
         if self.curvature is not None:
             curvatures.append(f"smallest curvature {self.curvature:.2g}")

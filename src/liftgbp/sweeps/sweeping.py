@@ -16,6 +16,7 @@ from liftgbp.effort import (
     Asked,
     BlocksChoice,
     EffortChoice,
+    asked_for,
     best_answers,
     checked_effort,
 )
@@ -150,6 +151,7 @@ def sweep(
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
+    exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
@@ -157,9 +159,10 @@ def sweep(
     """Answer queries for all combinations of the given sizes and weights.
 
     The rows come batch by batch while the result is iterated over. Evidence is the same at all
-    points, and objects that it does not tell apart stay together. `effort`, `sum_over`, `blocks`
-    and `regions` are as for `infer`, at every point anew. With `effort="quick"` and no sum over
-    counts, points share their work: hundreds of them take no longer than a few others.
+    points, and objects that it does not tell apart stay together. `effort`, `sum_over`,
+    `blocks`, `regions` and `exact` are as for `infer`, at every point anew. With `effort="quick"`
+    and no sum over counts, points share their work: hundreds of them take no longer than a few
+    others.
 
     >>> import liftgbp
     >>> model = liftgbp.parse("s(person)\\n$w = 1\\n$w/|person| s(x) <=> s(y) | x != y")
@@ -176,6 +179,7 @@ def sweep(
         sum_over=sum_over,
         blocks=blocks,
         regions=regions,
+        exact=exact,
         solver=solver,
         table_cap=table_cap,
     )
@@ -199,7 +203,12 @@ class SweepSettings:
     def together(self) -> bool:
         """Whether points can be solved together: with one block each, and no sum over counts."""
         asked = self.asked
-        alone = asked.sum_over or asked.blocks not in (None, 1) or asked.regions == AUTO
+        alone = (
+            asked.sum_over
+            or asked.blocks not in (None, 1)
+            or asked.regions == AUTO
+            or asked.exact_states(self.effort)
+        )
         return self.effort == "quick" and not alone
 
     def known_at(self, point: SweepPoint) -> Evidence:
@@ -222,6 +231,7 @@ def checked_settings(
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
+    exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
 ) -> SweepSettings:
@@ -234,13 +244,12 @@ def checked_settings(
         raise InputError("the model has no predicates, so there is nothing to ask")
     if regions is not None and not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
-    counted = None if sum_over is None else checked_texts("sum_over", sum_over)
     chosen = as_solver(solver)
     return SweepSettings(
         known,
         asked,
         checked_effort(effort, chosen, blocks),
-        Asked(regions, counted, blocks),
+        asked_for(chosen, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact),
         chosen,
         checked_number("table_cap", table_cap, least=1),
     )

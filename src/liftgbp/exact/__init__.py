@@ -1,0 +1,1 @@
+"""Exact answers where a model is small, or is about two objects at a time."""

@@ -1,0 +1,154 @@
+"""Exact answers on the ground, by a junction tree."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from liftgbp.arrays import Floats, Ints
+from liftgbp.errors import CapacityError
+from liftgbp.exact.exact_result import ExactResult, Limits
+from liftgbp.exact.junction_tree import JunctionTree
+from liftgbp.grounding import GroundNetwork
+from liftgbp.grounding.from_classes import class_members, ground_classes
+from liftgbp.progress import Progress
+from liftgbp.query import Answers, PreparedLifted
+from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
+from liftgbp.shatter.assignments import falling
+from liftgbp.shatter.normal import NormalModel, NormalParfactor, ObjAtom
+from liftgbp.signature import objects_of
+
+SAME_DIGITS = 12
+"""Variables of one kind whose marginals agree to this many digits share a row."""
+
+
+# --- models in normal form
+
+
+def exact_source(prepared: PreparedLifted, limits: Limits) -> tuple[GroundSource, ExactResult]:
+    """The ground network of a model, solved; one that is too large raises a `CapacityError`."""
+    normal = prepared.graph.normal
+    _check_size(
+        limits,
+        factors=sum(_ground_factors(own, normal.class_sizes) for own in normal.parfactors),
+        variables=sum(prepared.plan.atom_counts),
+    )
+    network = ground_classes(normal)
+    tree = JunctionTree(network, limits.states)
+    return GroundSource(normal, network, tree), _by_tree(tree, prepared.plan.log_offset)
+
+
+@dataclass(frozen=True, eq=False)
+class GroundSource:
+    """The ground network of a model in normal form, solved by a junction tree."""
+
+    normal: NormalModel
+    network: GroundNetwork
+    tree: JunctionTree
+
+    def holds(self, atom: ObjAtom) -> bool:
+        """Whether the atom is a variable."""
+        return self._keys([atom])[0] in self._variable_of
+
+    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
+        """The joint distribution of atoms that are variables."""
+        return self.tree.joint([self._variable_of[key] for key in self._keys(atoms)])
+
+    def _keys(self, atoms: Sequence[ObjAtom]) -> list[tuple[int, ...]]:
+        """Atoms over any objects of their classes, which can be exchanged."""
+        used: Counter[int] = Counter()
+        number = {}
+        for obj in objects_of(atoms):
+            number[obj] = self._members[obj[0]][used[obj[0]]]
+            used[obj[0]] += 1
+        return [(predicate, *(number[obj] for obj in args)) for predicate, args in atoms]
+
+    @cached_property
+    def _members(self) -> dict[int, list[int]]:
+        return class_members(self.normal)
+
+    @cached_property
+    def _variable_of(self) -> dict[tuple[int, ...], int]:
+        return _variables(self.network)
+
+
+def _variables(network: GroundNetwork) -> dict[tuple[int, ...], int]:
+    """The variable of each ground atom: a predicate and objects."""
+    if network.atoms is None:
+        return {}
+    atoms = zip(network.atoms.predicate.tolist(), network.atoms.args.tolist(), strict=True)
+    return {
+        (predicate, *(obj for obj in objects if obj >= 0)): variable
+        for variable, (predicate, objects) in enumerate(atoms)
+    }
+
+
+def _by_tree(tree: JunctionTree, log_offset: float = 0.0) -> ExactResult:
+    method = f"exact (a junction tree with {tree.states} states)"
+    return ExactResult(method, log_offset + tree.log_z)
+
+
+def _ground_factors(parfactor: NormalParfactor, sizes: Sequence[int]) -> int:
+    """The number of ground factors of a parfactor."""
+    objects = objects_of(parfactor.atoms)
+    ways = math.prod(
+        falling(sizes[cls], sum(1 for obj in objects if obj[0] == cls))
+        for cls in {cls for cls, _ in objects}
+    )
+    return ways // math.prod(math.factorial(len(group)) for group in parfactor.exchangeable)
+
+
+def _check_size(limits: Limits, factors: int, variables: int) -> None:
+    for name, number, most in (
+        ("factors", factors, limits.factors),
+        ("atoms in factors", variables, limits.variables),
+    ):
+        if number > most:
+            raise CapacityError(f"the ground model has {number} {name}, above {most}")
+
+
+# --- ground networks
+
+
+@dataclass(frozen=True, eq=False)
+class ExactGroundReader(GroundAtomReader):
+    """Reads exact distributions of the variables of a ground network."""
+
+    prepared: PreparedGround
+    tree: JunctionTree
+
+    @cached_property
+    def _kinds(self) -> Ints:
+        # Messages do not tell all variables apart that have different marginals.
+        given = self.graph.alignment.atom_kind
+        keys = [
+            (kind, *self.tree.joint([variable]).round(SAME_DIGITS).tolist()) if kind >= 0 else None
+            for variable, kind in enumerate(given.tolist())
+        ]
+        number = {key: k for k, key in enumerate(dict.fromkeys(k for k in keys if k is not None))}
+        return np.array([-1 if key is None else number[key] for key in keys], dtype=np.int64)
+
+    @property
+    def kinds(self) -> Ints:
+        """Variables that messages do not tell apart, and whose marginals are equal."""
+        return self._kinds
+
+    def table(self, variables: Sequence[int]) -> Floats:
+        """The joint distribution of any variables."""
+        return self.tree.joint(variables)
+
+
+def exact_on_ground(prepared: PreparedGround, limits: Limits, progress: Progress) -> Answers:
+    """The exact answers of a ground network; one that is too large raises a `CapacityError`."""
+    started = time.perf_counter()
+    progress("exact inference", 0, 1)
+    network = prepared.graph.network
+    _check_size(limits, network.factors, len(network.ranges))
+    tree = JunctionTree(network, limits.states)
+    return Answers(ExactGroundReader(prepared, tree), _by_tree(tree), time.perf_counter() - started)

@@ -1,0 +1,70 @@
+"""Exact answers over classes of objects: by a sum over counts of cells, or else on the ground."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from liftgbp.arrays import Floats
+from liftgbp.errors import CapacityError
+from liftgbp.exact.cells import CellSum
+from liftgbp.exact.exact_result import ExactResult, Limits
+from liftgbp.progress import Progress
+from liftgbp.query import Answers, ClassReader, PreparedLifted
+from liftgbp.query.lookup import alone, with_others
+from liftgbp.shatter.normal import NormalModel, ObjAtom
+
+
+class Source(Protocol):
+    """Joint distributions of atoms over placeholders."""
+
+    def holds(self, atom: ObjAtom) -> bool:
+        """Whether factors are about an atom."""
+
+    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
+        """The joint distribution of different atoms that factors are about, one axis each."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExactReader(ClassReader):
+    """Reads exact distributions; `prepared` says which rows there are."""
+
+    prepared: PreparedLifted
+    source: Source
+
+    @property
+    def normal(self) -> NormalModel:
+        """The normal form whose classes the rows of queries are about."""
+        return self.prepared.graph.normal
+
+    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
+        """The joint distribution of any atoms."""
+        inside = [atom for atom in dict.fromkeys(atoms) if self.source.holds(atom)]
+        table = self.source.joint(inside)[None]
+        whole = with_others(atoms, inside, table, lambda atom: alone(atom, self.normal))
+        return np.asarray(whole[0])
+
+
+def exact_over_classes(prepared: PreparedLifted, limits: Limits, progress: Progress) -> Answers:
+    """The exact answers of a model; one that is too large raises a `CapacityError`."""
+    started = time.perf_counter()
+    progress("exact inference", 0, 1)
+    normal = prepared.graph.normal
+    try:
+        cells = CellSum(normal, limits.terms)
+    except CapacityError:
+        source: Source
+        # Grounding takes longer to import than most models to solve.
+        from liftgbp.exact.on_ground import exact_source
+
+        source, result = exact_source(prepared, limits)
+    else:
+        source = cells
+        log_z = prepared.plan.log_offset + cells.log_z
+        result = ExactResult(f"exact (a sum over {cells.terms} counts)", log_z)
+    seconds = time.perf_counter() - started
+    return Answers(ExactReader(prepared, source), result, seconds)

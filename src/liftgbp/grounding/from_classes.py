@@ -1,0 +1,93 @@
+"""The ground factors of a model in normal form, written out: for models that are small.
+
+This needs no joins, so it works without a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, permutations, product
+
+import numpy as np
+
+from liftgbp.arrays import Ints
+from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, distinct_rows, merged
+from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj
+from liftgbp.signature import objects_of
+
+
+def ground_classes(normal: NormalModel) -> GroundNetwork:
+    """The factors of a normal form over all its objects; constants and free atoms are left out.
+
+    >>> from liftgbp.model.parser import parse
+    >>> from liftgbp.shatter import shatter
+    >>> network = ground_classes(shatter(parse("p(t)\\n1 p(x) ^ p(y) | x != y"), {"t": 3}))
+    >>> network.blocks[0].scopes.tolist()
+    [[0, 1], [0, 2], [1, 2]]
+    """
+    members = class_members(normal)
+    width = 1 + max((len(predicate.sorts) for predicate in normal.predicates), default=0)
+    scopes = []
+    for parfactor in normal.parfactors:
+        places = _placements(parfactor, members)
+        column = {obj: k for k, obj in enumerate(objects_of(parfactor.atoms))}
+        atoms = np.full((len(places), len(parfactor.atoms), width), -1, dtype=np.int64)
+        for k, (predicate, args) in enumerate(parfactor.atoms):
+            atoms[:, k, 0] = predicate
+            atoms[:, k, 1 : 1 + len(args)] = places[:, [column[obj] for obj in args]]
+        scopes.append(atoms)
+    every = np.concatenate(
+        [np.zeros((0, width), np.int64), *(s.reshape(-1, width) for s in scopes)]
+    )
+    first, variable = distinct_rows(every)
+    rows = every[first]
+    blocks = []
+    start = 0
+    for number, atoms in enumerate(scopes):
+        stop = start + atoms.shape[0] * atoms.shape[1]
+        own = variable[start:stop].reshape(atoms.shape[:2])
+        blocks.append(FactorBlock(own, np.full(len(own), number)))
+        start = stop
+    return merged(
+        np.array(normal.ranges, dtype=np.int64)[rows[:, 0]],
+        [block for block in blocks if block.scopes.shape[1]],
+        [parfactor.log_table for parfactor in normal.parfactors],
+        atoms=AtomTable(rows[:, 0], rows[:, 1:]),
+    )
+
+
+def class_members(normal: NormalModel) -> dict[int, list[int]]:
+    """The objects of each class, by their numbers in their sorts."""
+    members: dict[int, list[int]] = {cls: [] for cls in range(len(normal.classes))}
+    for sort, size in normal.sizes.items():
+        for number in range(size):
+            members[normal.class_index[sort].of(number)].append(number)
+    return members
+
+
+def _placements(parfactor: NormalParfactor, members: dict[int, list[int]]) -> Ints:
+    """All ways to replace the placeholders by different objects, a row each."""
+    objects = objects_of(parfactor.atoms)
+    by_class: dict[int, list[Obj]] = {}
+    for obj in objects:
+        by_class.setdefault(obj[0], []).append(obj)
+    groups = [set(group) for group in parfactor.exchangeable]
+    ways = [_ways(own, members[cls], groups) for cls, own in by_class.items()]
+    rows = [sum(choice, ()) for choice in product(*ways)]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(objects))
+
+
+def _ways(
+    placeholders: Sequence[Obj], members: Sequence[int], groups: Sequence[set[Obj]]
+) -> list[tuple[int, ...]]:
+    """The ways inside one class; those of an exchangeable group are in ascending order."""
+    pairs = [
+        (j, k)
+        for (j, one), (k, other) in combinations(enumerate(placeholders), 2)
+        if any({one, other} <= group for group in groups)
+    ]
+    return [
+        own
+        for own in permutations(members, len(placeholders))
+        if all(own[j] < own[k] for j, k in pairs)
+    ]

@@ -1,0 +1,206 @@
+"""Exact answers against exact inference of the reference, enumeration and closed forms."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
+
+import liftgbp
+from liftgbp import reference
+from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp.evidence import Evidence
+from liftgbp.exact.cells import CellSum
+from liftgbp.exact.junction_tree import JunctionTree
+from liftgbp.formats import Network
+from liftgbp.grounding import GroundNetwork, ground_network
+from liftgbp.model.model import Model
+from liftgbp.shatter import shatter
+from random_models import models, models_with_evidence
+from random_networks import log_weights, log_z, networks
+
+SMOKERS = liftgbp.parse("""
+friends(person, person)
+smokes(person)
+1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+""")
+TRANSITIVE = liftgbp.parse("r(t, t)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
+
+
+def exact_marginals(answers: liftgbp.Answers) -> dict[reference.GroundAtom, np.ndarray]:
+    found = {}
+    for number, predicate in enumerate(answers.model.predicates.values()):
+        atoms = list(product(*(range(answers.sizes[sort]) for sort in predicate.sorts)))
+        objects = list(np.array(atoms, dtype=np.int64).reshape(len(atoms), -1).T)
+        tables = answers.reader.marginals(number, objects)
+        names = (reference.GroundAtom(predicate.name, args) for args in atoms)
+        found |= zip(names, tables, strict=True)
+    return found
+
+
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(case=models_with_evidence(most=3))
+def test_log_z_and_marginals_are_exact(
+    via: str, case: tuple[Model, dict[str, int], Evidence]
+) -> None:
+    model, domain, evidence = case
+    try:
+        truth = reference.exact(reference.ground(model, domain, evidence), cap=2**16)
+    except (CapacityError, ContradictionError):
+        assume(False)
+    try:
+        answers = liftgbp.infer(model, domain, evidence=evidence, via=via, exact=True)
+    except CapacityError:
+        assume(False)
+    assert answers.verdict.kind is liftgbp.Kind.EXACT
+    assert answers.result.log_z == pytest.approx(truth.log_z, rel=1e-9, abs=1e-9)
+    found = exact_marginals(answers)
+    for atom, marginal in truth.marginals.items():
+        np.testing.assert_allclose(found[atom], marginal, atol=1e-10)
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@given(model=models(), people=st.integers(2, 4), seed=st.integers(0, 99))
+def test_sums_over_cells_agree_with_junction_trees(model: Model, people: int, seed: int) -> None:
+    """The same joint distributions of any atoms, by two ways that share no code."""
+    domain = {"person": people, "thing": 2}
+    try:
+        normal = shatter(model, domain)
+        cells = CellSum(normal, 2**12)
+        network = ground_network(Evidence.of(model, None), domain)
+        tree = JunctionTree(network, 2**18)
+    except (CapacityError, ContradictionError):
+        assume(False)
+    generator = np.random.default_rng(seed)
+    variables = generator.permutation(len(network.ranges))[:3].tolist()
+    assume(variables and network.atoms is not None)
+    used: dict[int, int] = {}
+    placeholder = {}
+    for sort, size in normal.sizes.items():
+        for number in range(size):
+            cls = normal.class_index[sort].of(number)
+            placeholder[sort, number] = (cls, used.setdefault(cls, 0))
+            used[cls] += 1
+    atoms = []
+    for variable in variables:
+        predicate = int(network.atoms.predicate[variable])
+        sorts = normal.predicates[predicate].sorts
+        objects = network.atoms.args[variable].tolist()[: len(sorts)]
+        pairs = zip(sorts, objects, strict=True)
+        atoms.append((predicate, tuple(placeholder[pair] for pair in pairs)))
+    np.testing.assert_allclose(cells.joint(atoms), tree.joint(variables), atol=1e-10)
+
+
+def test_pairs_of_sixty_objects_are_a_binomial_sum() -> None:
+    model = liftgbp.parse("p(t)\n-0.1 p(x) ^ p(y) | x != y\n1 p(x)")
+    answers = liftgbp.infer(model, {"t": 60})
+    assert answers.verdict.kind is liftgbp.Kind.EXACT
+    logs = [
+        math.log(math.comb(60, k)) + k - 0.1 * k * (k - 1) for k in range(61)
+    ]  # each ordered pair is a factor
+    top = max(logs)
+    weights = [math.exp(own - top) for own in logs]
+    mean = sum(k * w for k, w in enumerate(weights)) / sum(weights)
+    assert answers.log_z == pytest.approx(top + math.log(sum(weights)), rel=1e-12)
+    assert answers.marginal("p(x)") == pytest.approx(mean / 60, rel=1e-10)
+    both = sum(k * (k - 1) * w for k, w in enumerate(weights)) / sum(weights) / (60 * 59)
+    row = answers.query("p(x) ^ p(y) | x != y")[0]
+    assert row["true", "true"] == pytest.approx(both, rel=1e-10)
+
+
+def test_atoms_that_share_no_clique() -> None:
+    """Along a chain of seven atoms, the ends are joined by the product of all links."""
+    text = "\n".join([*(f"p{k}" for k in range(7)), *(f"0.8 p{k} <=> p{k + 1}" for k in range(6))])
+    answers = liftgbp.infer(liftgbp.parse(text), exact=True)
+    link = math.tanh(0.4)
+    row = answers.query("p0 ^ p6")[0]
+    assert row["true", "true"] == pytest.approx((1 + link**6) / 4, rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(ground=networks())
+def test_networks_against_enumeration(ground: GroundNetwork) -> None:
+    logs = log_weights(ground)
+    assume(np.max(logs) > -math.inf)
+    weights = np.exp(logs - logs.max())
+    answers = liftgbp.infer(Network("random", ground), exact=True)
+    assert answers.log_z == pytest.approx(log_z(ground), rel=1e-12, abs=1e-9)
+    for variable, size in enumerate(ground.ranges.tolist()):
+        if size > 1:
+            others = tuple(k for k in range(weights.ndim) if k != variable)
+            wanted = weights.sum(axis=others) / weights.sum()
+            found = answers.reader.marginals(variable, [])[0]
+            np.testing.assert_allclose(found, wanted, atol=1e-10)
+
+
+def test_what_messages_cannot_tell_apart_has_rows_of_its_own() -> None:
+    """A ring of six and two rings of three look alike to messages, but have other marginals."""
+    model = liftgbp.parse("p(t)\ne(t, t)\n1.5 e(x,y) => (p(x) <=> p(y))\n0.3 p(x)")
+    rings = [[0, 1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]]
+    edges = [(r[k], r[(k + 1) % len(r)]) for r in rings for k in range(len(r))]
+    facts = "\n".join(f"e(O{a}, O{b})" for a, b in edges)
+    evidence = liftgbp.parse_evidence(model, facts, closed=["e"])
+    answers = liftgbp.infer(model, evidence=evidence, via="ground", exact=True)
+    truth = reference.exact(reference.ground(model, answers.sizes, evidence))
+    wanted = {
+        round(float(v[1]), 9): sum(
+            1 for other in truth.marginals.values() if abs(other[1] - v[1]) < 1e-9
+        )
+        for v in truth.marginals.values()
+    }
+    assert len(wanted) == 2
+    assert {round(row["true"], 9): row.count for row in answers.query("p(x)")} == wanted
+
+
+# --- when answers are exact
+
+
+def test_small_models_are_exact_by_default() -> None:
+    answers = liftgbp.infer(TRANSITIVE, {"t": 4})
+    truth = reference.exact(reference.ground(TRANSITIVE, {"t": 4}))
+    assert answers.trusted
+    assert answers.used.startswith("exact")
+    assert answers.log_z == pytest.approx(truth.log_z, rel=1e-12)
+    assert answers.quick is not None
+    assert answers.quick.verdict.kind is liftgbp.Kind.MINIMUM
+    assert answers.as_dict()["verdict"]["text"] == "exact"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"effort": "quick"},
+        {"exact": False},
+        {"solver": liftgbp.Descent()},
+        {"regions": "objects:2"},
+        {"blocks": 1},
+        {"sum_over": ()},
+    ],
+)
+def test_who_asks_for_a_method_gets_it(options: dict[str, object]) -> None:
+    answers = liftgbp.infer(SMOKERS, {"person": 4}, **options)  # type: ignore[call-overload]
+    assert answers.verdict.kind is not liftgbp.Kind.EXACT
+
+
+def test_large_models_are_not_exact() -> None:
+    with pytest.raises(CapacityError, match=r"no exact answer: .*leave exact out"):
+        liftgbp.infer(TRANSITIVE, {"t": 1000}, exact=True)
+    assert liftgbp.infer(TRANSITIVE, {"t": 1000}).verdict.kind is not liftgbp.Kind.EXACT
+
+
+def test_exact_answers_leave_nothing_to_choose() -> None:
+    with pytest.raises(InputError, match="nothing to choose"):
+        liftgbp.infer(SMOKERS, {"person": 4}, exact=True, blocks=2)
+    with pytest.raises(InputError, match="exact"):
+        liftgbp.infer(SMOKERS, {"person": 4}, exact="yes")  # type: ignore[call-overload]
+
+
+def test_contradictions_are_found() -> None:
+    model = liftgbp.parse("p(t)\n!(p(x) <=> p(y)) | distinct.")
+    for via in ("lifted", "ground"):
+        with pytest.raises(ContradictionError):
+            liftgbp.infer(model, {"t": 3}, via=via, exact=True)  # type: ignore[call-overload]
