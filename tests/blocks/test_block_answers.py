@@ -149,6 +149,15 @@ def test_blocks_change_nothing_where_there_is_nothing_to_find() -> None:
         assert answers.marginal("friends(x,y)") == plain.marginal("friends(x,y)")
 
 
+def test_the_answer_with_one_block_recommends_blocks() -> None:
+    model = liftgbp.parse(TRANSITIVE)
+    for size, flaw in ((11, "a saddle of the ground free energy"), (40, "below what independent")):
+        answers = liftgbp.infer(model, {"person": size}, effort="normal", blocks=1)
+        assert flaw in answers.reason
+        assert "try blocks (blocks='auto', --blocks auto)" in answers.reason
+        assert blocked(TRANSITIVE, size, effort="normal").trusted
+
+
 def test_the_answer_with_one_block_is_proven_wrong() -> None:
     model = liftgbp.parse(TRANSITIVE)
     answers = liftgbp.infer(model, {"person": 40}, effort="normal", blocks=1)

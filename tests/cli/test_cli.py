@@ -175,7 +175,7 @@ def test_reproduce_shows_verdicts_and_files(
     code, out, _ = shell("reproduce", "-o", str(tmp_path))
     assert code == 0
     assert "domain-size independence" in out
-    for name in ("times.png", "probability.png", "results.csv", "report.md"):
+    for name in ("times.svg", "probability.svg", "results.csv", "report.md"):
         assert f"written: {tmp_path / name}" in out
 
 

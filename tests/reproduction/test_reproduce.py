@@ -19,7 +19,7 @@ from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, friends_of_smok
 from liftgbp.shatter import shatter
 
 MODELS = Path(__file__).parents[2] / "models"
-FILES = {"times.png", "probability.png", "results.csv", "report.md"}
+FILES = {"times.svg", "probability.svg", "results.csv", "report.md"}
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def test_files_are_complete_and_nothing_else_is_left(small: tuple[Path, Reproduc
     directory, result = small
     assert {path.name for path in directory.iterdir()} == FILES
     assert {path.name for path in result.files} == FILES
-    for name in ("times.png", "probability.png"):
-        assert (directory / name).read_bytes().startswith(b"\x89PNG")
+    for name in ("times.svg", "probability.svg"):
+        assert (directory / name).read_text(encoding="utf-8").rstrip().endswith("</svg>")
 
 
 def test_table_holds_known_values(small: tuple[Path, Reproduction]) -> None:

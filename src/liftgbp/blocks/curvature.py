@@ -14,7 +14,9 @@ take three blocks.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -36,7 +38,7 @@ HALVES = 0.1
 """The part of the work of a level that curvatures between halves of classes may take."""
 
 WORK_OF_REGION = 1e6
-"""What it takes to build a region with its edges, as `solve.work_of` counts work."""
+"""What it takes to build a region over halves with its edges, as `solve.work_of` counts work."""
 
 
 def judged_by_halves(
@@ -155,19 +157,9 @@ class Halves:
 
     @property
     def work(self) -> float:
-        """What it takes to build the halves and to find a curvature, known before they are built.
-
-        A region has a copy for each way to put its objects into halves.
-        """
-        layout, regions = self.whole.plan.layout, self.whole.graph.regions
-        split = {cls for cls, cells in Counter(self.half_of.values()).items() if cells > 1}
-        copies = np.array(
-            [2.0 ** sum(cls in split for cls, _ in objects_of(r.cluster)) for r in regions]
-        )
-        entries = copies[layout.region_of].sum()
-        parents = layout.region_of[layout.sources[layout.source_starts]]
-        equations = copies[parents].sum()
-        return float(WORK_OF_REGION * copies.sum() + entries * equations**2)
+        """What it takes to build the halves and find a curvature, known before they are built."""
+        regions, step = size_of_parts(self.whole, Counter(self.half_of.values()))
+        return WORK_OF_REGION * regions + step
 
     @cached_property
     def _coarser(self) -> Coarser:
@@ -198,3 +190,22 @@ class Halves:
             joint = joint_table(atoms, base.graph, base.plan.layout, whole)
             tables.append(joint.reshape(len(whole), -1)[:, states])
         return np.concatenate(tables, axis=1)
+
+
+def size_of_parts(whole: PreparedLifted, parts: Mapping[int, int]) -> tuple[float, float]:
+    """How many regions a model has once its classes are in parts, and what a Newton step takes.
+
+    A region has a copy for each way to put its objects into parts.
+    """
+    layout = whole.plan.layout
+    copies = np.array(
+        [
+            math.prod(parts.get(cls, 1) for cls, _ in objects_of(region.cluster))
+            for region in whole.graph.regions
+        ],
+        dtype=float,
+    )
+    entries = copies[layout.region_of].sum()
+    parents = layout.region_of[layout.sources[layout.source_starts]]
+    equations = copies[parents].sum()
+    return float(copies.sum()), float(entries * equations**2)

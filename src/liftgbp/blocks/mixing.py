@@ -13,7 +13,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.blocks.branches import Branch, Branches
-from liftgbp.blocks.curvature import judged_by_halves
+from liftgbp.blocks.curvature import judged_by_halves, size_of_parts
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import Found, find_blocks
 from liftgbp.counting.mixed_reader import CountSum, MixedReader
@@ -36,13 +36,14 @@ from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
 from liftgbp.solve import Descent, Remedy, Solution, exact_logs_z
+from liftgbp.solve.verdict import OVER_BLOCKS
 
 NEGLIGIBLE = 25.0
 """Products whose worth falls short of the best by more than this, in nats, are not followed."""
 
-WORK_OF_PARFACTOR = 7e6
-"""What it takes to build the regions of a parfactor of a split model and to solve it, in units of
-`solve.work_of`."""
+WORK_OF_REGION, STEPS = 3e6, 5
+"""What it takes to build a region over blocks with its edges, as `solve.work_of` counts work, and
+the Newton steps of descent."""
 
 SMALLEST_SHARE = 1e-12
 """Points with a smaller share are left out of the mixture."""
@@ -138,20 +139,22 @@ class _Mixer:
         if not found:
             return self._answers, Bound(-math.inf, 0.0, "")
         bound = self._bound(found)
-        best = found[-1].total
+        followed = [own for own in found[1:] if mix and not own.alike and self._is_cheap(own)]
+        best = max((own.total for own in followed), default=0.0)
         least = best - NEGLIGIBLE - ROUNDING * abs(best)
         branches = [
             branch
-            for own in found[1:]
-            if mix and not own.alike and own.total > least and self._is_cheap(own)
+            for own in followed
+            if own.total > least
             if (branch := self._branch(own, bound.log_z)) is not None
         ]
         answers = self._mixed(branches) if branches else self._answers
         return bound.judge(answers), bound
 
     def _is_cheap(self, found: Found) -> bool:
-        parfactors = self._field.number_of_parfactors(found.products.blocks)
-        return parfactors * WORK_OF_PARFACTOR <= self._most_work
+        blocks = dict(enumerate(found.products.blocks))
+        regions, step = size_of_parts(self._prepared, blocks)
+        return WORK_OF_REGION * regions + STEPS * step <= self._most_work
 
     # --- classes and cells
 
@@ -205,7 +208,7 @@ class _Mixer:
         blocks = [own for own in found[best].sizes if len(own) > 1]
         words = "independent atoms"
         if blocks:
-            words += " over blocks of " + " and ".join(", ".join(map(str, own)) for own in blocks)
+            words = f"{OVER_BLOCKS} of " + " and ".join(", ".join(map(str, own)) for own in blocks)
         own = self._descent.tolerances
         return Bound(log_z, own.bound_slack * abs(log_z) + own.level, words)
 

@@ -127,10 +127,6 @@ class MeanField:
             self._flat[blocks] = Flat(self._terms, blocks, *kinds)
         return self._flat[blocks]
 
-    def number_of_parfactors(self, blocks: Sequence[int]) -> int:
-        """How many parfactors the model has if its classes are split into blocks, at most."""
-        return sum(math.prod(blocks[cls] for cls in term.classes) for term in self._terms)
-
     def operations(self, rows: int, blocks: Sequence[int]) -> float:
         """How many operations one evaluation of some products takes, calls of NumPy included."""
         return sum(

@@ -421,7 +421,7 @@ def export(
 def reproduce(directory: str) -> None:
     """Repeat the evaluation of the paper, and judge its claims.
 
-    Writes times.png, probability.png, results.csv and report.md. This takes a minute or two, most
+    Writes times.svg, probability.svg, results.csv and report.md. This takes a minute or two, most
     of it for ground message passing. Nothing is written before everything is computed.
     """
     from liftgbp.cli.report_views import show_reproduction

@@ -38,6 +38,9 @@ from liftgbp.shatter import (
 )
 from liftgbp.shatter.normal import NormalParfactor
 from liftgbp.solve import (
+    Auto,
+    Descent,
+    Flooding,
     Remedy,
     Solver,
     SolverChoice,
@@ -64,7 +67,16 @@ other one."""
 WORK_OF_PARFACTOR = 3e5
 """What it takes to prepare a parfactor at some counts, and to solve it, in units of `work_of`."""
 
-REMEDIES = (Remedy.REGIONS,)
+WORK_OF_BATCH, WORK_OF_ITERATION = 1e7, 2e6
+"""What it takes to start a batch of points, and for an iteration of its descent, in the same units.
+In large domains counts are climbed in many small batches, and each takes many iterations: 2400 of
+them for `models/moods.mln` over 1e9 objects."""
+
+MOST_ITERATIONS = 100
+"""Where work is limited, descent ends after this many iterations. At counts near zero it may not
+settle at all (`models/married.mln` over 1e6 people)."""
+
+REMEDIES = (Remedy.BLOCKS, Remedy.REGIONS)
 """What to try if a sum cannot be trusted."""
 
 
@@ -117,7 +129,7 @@ class Summer:
         self._shattering = shattering
         self._most_work = most_work
         self._regions = regions
-        self._solver = solver
+        self._solver = solver if math.isinf(most_work) else _less_patient(solver)
         self._progress = progress
 
     def on(self, names: Sequence[str]) -> SummedAnswers:
@@ -128,13 +140,23 @@ class Summer:
         for name in names:
             self._check_unobserved(split, name)
         model = CountedModel(split, self._regions, self._solver)
-        self._check_work(model)
+        work_of_point = self._work_of_point(model)
+        spent = 0.0
 
         def exponents(points: Sequence[Counts]) -> list[Decimal]:
+            nonlocal spent
+            if spent > self._most_work:
+                raise _too_much_work()
             self._progress(
                 "summing over counts", len(model.solved), len(model.solved) + len(points)
             )
-            return model.exponents(points)
+            found = model.exponents(points)
+            solved = (model.solved[own].solution for own in points if own in model.solved)
+            iterations = max((own.iterations for own in solved), default=0)
+            spent += work_of_point * len(points)
+            if iterations:
+                spent += WORK_OF_BATCH + WORK_OF_ITERATION * iterations
+            return found
 
         try:
             weighed = weigh(model.space, exponents, model.is_rough)
@@ -144,13 +166,13 @@ class Summer:
             raise model.impossible or ContradictionError("no count was found that is possible")
         return _answers(names, model, weighed)
 
-    def _check_work(self, model: CountedModel) -> None:
-        """Refuse a sum that takes too much work: that of each point, times a guess at their number.
+    def _work_of_point(self, model: CountedModel) -> float:
+        """What it takes to prepare a point; sums with too many points are refused.
 
-        Where a sum has many points, most of them follow others, and only their preparation counts.
+        Their number is a guess. What it takes to solve them is not known before.
         """
         if not math.isfinite(self._most_work):
-            return
+            return 0.0
         try:
             parfactors = len(model.at(model.space.middle).prepared.graph.normal.parfactors)
         except ContradictionError:
@@ -159,8 +181,10 @@ class Summer:
             parfactors = sum(_ways_to_split(p, cells) for p in self._shattering.normal().parfactors)
         dimensions = sum(own.cells - 1 for own in model.space.classes)
         points = min(model.space.number, POINTS * MORE_POINTS ** (dimensions - 1))
-        if points * parfactors * WORK_OF_PARFACTOR > self._most_work:
-            raise CapacityError("the sum over counts takes more effort")
+        work = parfactors * WORK_OF_PARFACTOR
+        if points * work > self._most_work:
+            raise _too_much_work()
+        return work
 
     def _check_unobserved(self, split: SplitShattering, name: str) -> None:
         number = list(self._shattering.model.predicates).index(name)
@@ -217,6 +241,20 @@ class Summer:
             if any(_settles(normal, other, number) for other in kept if other != number):
                 kept.remove(number)
         return [normal.predicates[number].name for number in kept]
+
+
+def _less_patient(solver: Solver) -> Solver:
+    match solver:
+        case Auto():
+            return replace(solver, descent=replace(solver.descent, iterations=MOST_ITERATIONS))
+        case Descent():
+            return replace(solver, iterations=min(solver.iterations, MOST_ITERATIONS))
+        case Flooding():
+            return solver
+
+
+def _too_much_work() -> CapacityError:
+    return CapacityError("the sum over counts takes more effort")
 
 
 def _settles(normal: NormalModel, counted: int, other: int) -> bool:

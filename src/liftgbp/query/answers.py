@@ -236,6 +236,8 @@ class Answers:
         match remedy:
             case Remedy.EFFORT:
                 return self.effort == "quick"
+            case Remedy.BLOCKS:
+                return self.effort != "quick" and not self.blocks and self.verdict.breaks
             case Remedy.REGIONS:
                 return self.via == "lifted" and not self.growth
             case Remedy.BETHE:
@@ -431,7 +433,7 @@ class Answers:
             return self.result.solver
         family = str(self.graph.family)
         regions = "factor scopes" if family == "intersections" else f"regions {family}"
-        return "; ".join([*(own.summary for own in self.blocks[:1]), regions])
+        return "; ".join([*map(_with_share, self.blocks[:1]), regions])
 
     @property
     def change(self) -> Change | None:
@@ -487,3 +489,8 @@ class Answers:
 
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
+
+
+def _with_share(blocks: BlockStructure) -> str:
+    """Blocks in words, with their share if it is the smaller part of an answer."""
+    return blocks.summary if blocks.share > 0.5 else f"{blocks.summary} (share {blocks.share:.1g})"

@@ -24,7 +24,7 @@ SIZES = (4, 5, 6, 8, 10, 20, 50, 100, 10**3, 10**6, 10**9)
 FIGURE_SIZE = 10
 """The domain for which the graph of Figure 1 is printed."""
 
-TIMES, PROBABILITIES, TABLE, REPORT = "times.png", "probability.png", "results.csv", "report.md"
+TIMES, PROBABILITIES, TABLE, REPORT = "times.svg", "probability.svg", "results.csv", "report.md"
 
 NO_FIGURES = (
     "The figures were not drawn: they need matplotlib; install it with pip install 'liftgbp[plot]'."

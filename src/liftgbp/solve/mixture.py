@@ -19,7 +19,7 @@ from liftgbp.solve.solution import Point, Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Verdict, classify, is_possible
 
-REMEDIES = (Remedy.EFFORT, Remedy.REGIONS, Remedy.BETHE, Remedy.SUM_OVER)
+REMEDIES = (Remedy.EFFORT, Remedy.BLOCKS, Remedy.REGIONS, Remedy.BETHE, Remedy.SUM_OVER)
 """What to try if descent finds no answer; not all of it applies to every model."""
 
 

@@ -43,6 +43,7 @@ class Remedy(Enum):
         "--solver flooding --damping 0.9 --iterations 5000",
     )
     EFFORT = ("more effort", "effort='normal'", "--effort normal")
+    BLOCKS = ("blocks", "blocks='auto'", "--blocks auto")
     REGIONS = ("other regions", "regions='auto'", "--regions auto")
     BETHE = ("small regions", "regions='bethe'", "--regions bethe")
     SUM_OVER = ("a sum over counts", "sum_over='auto'", "--sum-over auto")

@@ -23,6 +23,10 @@ TOO_LARGE = "the Hessian of the free energy is too large"
 """Why a point is not checked, unless something else is said."""
 
 
+OVER_BLOCKS = "independent atoms over blocks"
+"""What reaches a bound of log Z, where objects of a class behave differently."""
+
+
 class Kind(Enum):
     """What a point of the free energy is."""
 
@@ -103,6 +107,12 @@ class Verdict:
     def sound(self) -> bool:
         """Whether the point may be (part of) an answer."""
         return not self.flaw
+
+    @property
+    def breaks(self) -> bool:
+        """Whether objects of a class would rather behave differently, as far as is known."""
+        bent = self.broken_curvature is not None and self.kind is Kind.SADDLE
+        return bent or self.bound_by.startswith(OVER_BLOCKS)
 
     def shortfall(self, log_z: float) -> float:
         """By how much a log Z falls short of the bound; zero if it does not, up to rounding."""
