@@ -253,7 +253,7 @@ def test_networks_have_no_blocks(options: tuple[str, str], tmp_path: Path, shell
     path.write_text("MARKOV\n1\n2\n1\n1 0\n2\n1 2\n", encoding="utf-8")
     code, _, err = shell("query", str(path), *options)
     assert code == 2
-    assert "--blocks and --sum-over do not apply" in err
+    assert "--blocks, --bounds and --sum-over do not apply" in err
 
 
 def test_one_block_is_allowed_everywhere() -> None:
