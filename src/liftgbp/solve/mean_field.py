@@ -6,7 +6,9 @@ at most the true log Z. Besides, its beliefs are consistent: the lowest minimum 
 energy lies below all products.
 
 The best product is looked for by mean field: each kind of atom gets the distribution that is best
-if all others stay as they are, which changes the others in turn.
+if all others stay as they are, which changes the others in turn. Where hard formulas rule states
+out, these cost much while products are improved, kind by kind; a product counts in the end if none
+of its states is ruled out.
 """
 
 from __future__ import annotations
@@ -19,13 +21,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.plan.plan import Layout, Plan
-from liftgbp.solve.starts import Distributions, different, starting_distributions
+from liftgbp.solve.starts import Distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+IMPOSSIBLE = -1e6
+"""The log of a probability that is zero, as a number that may be multiplied by zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +63,16 @@ def best_products(plans: Sequence[Plan], tolerances: Tolerances) -> Products:
         return Products([-math.inf] * len(plans), [nothing] * len(plans))
     products = Products([], [])
     for search in searches:
-        bounds, logs = search.best()
+        bounds, log_beliefs = search.best()
         products.bounds.extend(bounds)
-        products.log_beliefs.extend(search.distinct(logs))
+        products.log_beliefs.extend(log_beliefs)
     return products
 
 
 def _searches(plans: Sequence[Plan], tolerances: Tolerances) -> Iterator[_MeanField] | None:
-    """What looks for the best products of all plans, in batches; `None` if there are none.
-
-    Hard formulas rule independent atoms out.
-    """
+    """What looks for the best products of all plans, in batches; `None` if they are too large."""
     layout = plans[0].layout
-    if not _all_states_are_possible(layout, tolerances):
+    if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
         return None
     start = _start(layout, tolerances)
     together = max(1, tolerances.most_numbers // (layout.belief_entries * len(start.logs.T)))
@@ -77,13 +80,6 @@ def _searches(plans: Sequence[Plan], tolerances: Tolerances) -> Iterator[_MeanFi
         _MeanField(plans[first : first + together], start, tolerances)
         for first in range(0, len(plans), together)
     )
-
-
-def _all_states_are_possible(layout: Layout, tolerances: Tolerances) -> bool:
-    if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
-        return False
-    states = np.add.reduceat(layout.multiplicity, layout.region_starts)
-    return bool(states.tolist() == [math.prod(shape) for shape in layout.shapes])
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,51 +183,153 @@ class _MeanField:
 
     def __init__(self, plans: Sequence[Plan], start: _Start, tolerances: Tolerances) -> None:
         layout = plans[0].layout
+        self._layout = layout
         self._tolerances = tolerances
         self._start = start
+        self._values = start.values
         self._offsets = np.array([plan.log_offset for plan in plans])
         weights = np.array([[float(weight) for weight in plan.weights] for plan in plans])
         theta = np.array([plan.theta for plan in plans])
         self._theta = (weights[:, layout.region_of] * layout.multiplicity * theta).T
         atoms = np.array([[float(count) for count in plan.atom_counts] for plan in plans])
         self._atoms = atoms[:, start.values.kind].T
+        states = np.add.reduceat(layout.multiplicity, layout.region_starts)
+        self._dead = np.array([math.prod(shape) for shape in layout.shapes]) > states
+        hard = tolerances.hard * np.maximum(np.abs(weights), 1.0) * self._dead
+        # What is possible gains what the rest would cost.
+        self._gain = (hard[:, layout.region_of] * layout.multiplicity).T
 
-    def best(self) -> tuple[list[float], Floats]:
-        """The bound of each plan, and the log probabilities of its best products."""
+    def best(self) -> tuple[list[float], list[Floats]]:
+        """The bound of each plan, and the log beliefs of its best products, one row each."""
         plans = len(self._offsets)
-        starts = np.repeat(self._start.logs[:, None, :], plans, axis=1)
-        values, _ = self._evaluate(starts)
+        logs = np.repeat(self._start.logs[:, None, :], plans, axis=1)
+        values = self._bounds(logs)
         bounds = values.max(axis=1)
-        followed = np.argsort(-values, axis=1)[:, : self._tolerances.products_followed]
-        logs = np.take_along_axis(starts, followed[None], axis=2)
-        for _ in range(self._tolerances.most_rounds):
-            values, slopes = self._evaluate(logs)
-            bounds = np.maximum(bounds, values.max(axis=1))
-            logs = self._normalised((logs + self._normalised(slopes)) / 2)
-        return bounds.tolist(), logs
+        hard = bool(self._dead.any())
+        if not hard and logs.shape[2] * self._theta.size > self._tolerances.most_climbed:
+            followed = np.argsort(-values, axis=1)[:, : self._tolerances.products_followed]
+            logs = np.take_along_axis(logs, followed[None], axis=2)
+        if hard:
+            # Of atoms that exclude each other, the one that moves first gives way.
+            turns = self._turns()
+            logs = np.concatenate(
+                [self._in_turn(logs, own) for own in (turns, turns[::-1])], axis=2
+            )
+        else:
+            for _ in range(self._tolerances.most_rounds):
+                value, slopes = self._evaluate(logs)
+                bounds = np.maximum(bounds, value.max(axis=1))
+                logs = self._normalised((logs + self._normalised(slopes)) / 2)
+        values = self._bounds(logs)
+        bounds = np.maximum(bounds, values.max(axis=1))
+        found = [self._distinct(logs[:, k], values[k]) for k in range(plans)]
+        mixed = [self._mixed(logs[:, k, own], values[k, own], k) for k, own in enumerate(found)]
+        return np.maximum(bounds, mixed).tolist(), [
+            self._beliefs(logs[:, k, own[: self._tolerances.products_followed]])
+            for k, own in enumerate(found)
+        ]
 
-    def distinct(self, logs: Floats) -> Iterator[Floats]:
-        """For each plan the log beliefs of those of its products that differ, one row each."""
-        for own in np.exp(logs).transpose(1, 2, 0):
-            rows = np.array(different(own, by=self._tolerances.far))
-            yield np.asarray(self._start.values.counts @ np.log(rows).T).T
+    def _in_turn(self, logs: Floats, turns: Sequence[Ints]) -> Floats:
+        """Products after rounds in which the values of one turn after the other change."""
+        logs = logs.copy()
+        for _ in range(self._tolerances.most_rounds):
+            for turn in turns:
+                _, slopes = self._evaluate(logs)
+                logs[turn] = self._normalised((logs + self._normalised(slopes)) / 2)[turn]
+        return logs
+
+    def _distinct(self, logs: Floats, values: Floats) -> list[int]:
+        """The numbers of possible products that differ, the best first."""
+        kept: list[int] = []
+        chances = np.exp(logs)
+        for k in np.argsort(-values, kind="stable").tolist():
+            away = (np.abs(chances[:, k] - chances[:, own]).max() for own in kept)
+            if values[k] > -math.inf and all(own >= self._tolerances.far for own in away):
+                kept.append(k)
+        return kept
+
+    def _beliefs(self, logs: Floats) -> Floats:
+        """The log beliefs of products, one row each; with hard formulas, nothing is certain.
+
+        Descent would not leave the boundary, even where the minimum lies inside.
+        """
+        if self._dead.any():
+            logs = np.maximum(logs, math.log(self._tolerances.softened))
+        return self._values.log_beliefs(logs.T)
+
+    def _mixed(self, logs: Floats, values: Floats, plan: int) -> float:
+        """The bound by a mixture of products, which is larger where their worlds differ.
+
+        Its entropy exceeds those of its parts by what a world tells about the part that it belongs
+        to, which Bhattacharyya coefficients bound (A. Kolchinsky and B. D. Tracey, *Estimating
+        mixture entropy with pairwise distances*, Entropy 19, 2017).
+        """
+        if len(values) < 2:
+            return -math.inf
+        halves = np.exp(logs / 2)
+        inside = np.add.reduceat(halves[:, :, None] * halves[:, None], self._values.first)
+        atoms = self._atoms[self._values.first, plan]
+        # A sum of one may be rounded to less, and is taken many times.
+        inside = np.minimum(inside + self._tolerances.rounding, 1.0)
+        alike = np.exp((atoms[:, None, None] * np.log(inside)).sum(axis=0))
+        shares = np.exp(values - values.max())
+        shares /= shares.sum()
+        drawn = shares > 0
+        told = -np.log((alike @ shares)[drawn])
+        return float((shares[drawn] * (values[drawn] + told)).sum())
+
+    def _turns(self) -> list[Ints]:
+        """The values of kinds of atoms that change at once: hard formulas let one give way."""
+        kinds = len(self._values.first)
+        group = np.arange(kinds)
+        if kinds * self._theta.size > self._tolerances.most_climbed:
+            group = np.array(self._layout.group_of_atom)
+        of_value = group[self._values.kind]
+        return [np.flatnonzero(of_value == own) for own in np.unique(of_value)]
 
     def _log_beliefs(self, logs: Floats) -> Floats:
-        flat = self._start.values.counts @ logs.reshape(len(logs), -1)
+        flat = self._values.counts @ logs.reshape(len(logs), -1)
         return np.asarray(flat).reshape(-1, *logs.shape[1:])
 
-    def _evaluate(self, logs: Floats) -> tuple[Floats, Floats]:
-        """The bound that each product gives, and its slopes by the share of each value per atom."""
-        terms = self._theta[:, :, None] * np.exp(self._log_beliefs(logs))
+    def _bounds(self, logs: Floats) -> Floats:
+        """What log Z is at least by each product; minus infinity if a state is ruled out."""
+        if not self._dead.any():
+            return self._evaluate(logs)[0]
+        certain = np.where(logs < self._tolerances.vanished, IMPOSSIBLE, logs)
+        first, kind = self._values.first, self._values.kind
+        certain = certain - np.log(np.add.reduceat(np.exp(certain), first))[kind]
+        energy, entropy, _ = self._terms(certain, self._theta)
+        values = self._offsets[:, None] + energy + entropy
+        return np.where(self._is_possible(certain > IMPOSSIBLE / 2), values, -math.inf)
+
+    def _is_possible(self, kept: Bools) -> Bools:
+        """Whether no state of a product is ruled out, by the values that it keeps."""
+        layout = self._layout
+        entries = self._log_beliefs((~kept).astype(float)) == 0
+        alive = np.add.reduceat(
+            layout.multiplicity[:, None, None] * entries, layout.region_starts, axis=0
+        )
+        values = np.add.reduceat(kept.astype(float), self._values.first, axis=0)
+        states = np.array([values[list(atoms)].prod(axis=0) for atoms in layout.atom_of_axis])
+        return np.asarray((alive == states).all(axis=0))
+
+    def _terms(self, logs: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
+        """The energies of products less their rounding, their entropies, and terms of energies."""
+        terms = theta[:, :, None] * np.exp(self._log_beliefs(logs))
         energy = terms.sum(axis=0) - self._tolerances.rounding * np.abs(terms).sum(axis=0)
         entropy = -(self._atoms[:, :, None] * np.exp(logs) * logs).sum(axis=0)
-        slopes = (self._start.values.counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
+        return energy, entropy, terms
+
+    def _evaluate(self, logs: Floats) -> tuple[Floats, Floats]:
+        """What each product reaches, and its slopes by the share of each value per atom."""
+        energy, entropy, terms = self._terms(logs, self._theta + self._gain)
+        slopes = (self._values.counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
         slopes = slopes * np.exp(-logs) / self._atoms[:, :, None]
         return self._offsets[:, None] + energy + entropy, slopes
 
     def _normalised(self, logs: Floats) -> Floats:
         """Logs of unnormalised probabilities as those of distributions, none of them too small."""
-        first, kind = self._start.values.first, self._start.values.kind
+        first, kind = self._values.first, self._values.kind
         least = math.log(self._tolerances.zero_belief)
         logs = np.maximum(logs - np.maximum.reduceat(logs, first)[kind], least)
         return np.asarray(logs - np.log(np.add.reduceat(np.exp(logs), first))[kind])

@@ -303,6 +303,8 @@ def _weighted(
     total = good[0].log_z + float(np.log(shares.sum()))
     if short := good[0].verdict.shortfall_text(total):
         return points, short
+    if any(point.verdict.crowded and point.log_z > total for point in points):
+        return points, "in a minimum with a larger log Z, atoms exclude each other too much"
     weighted = [
         replace(point, weight=float(share))
         for point, share in zip(good, shares / shares.sum(), strict=True)

@@ -193,6 +193,23 @@ class Tolerances:
     at 100 people loses one of its two minima; with four, starts that settle early end the search
     for the minimum of movies over objects:2 at 100."""
 
+    most_climbed: int = 10**6
+    """Products are improved from all starts, and kind by kind where formulas are hard, up to this
+    many terms; in larger models only the best starts are, and whole groups. `p(y) => p(x) ^ p(z)`
+    has two worlds at the ends of steep slopes, and one of them is not among the best starts."""
+
+    hard: float = 1e6
+    """What a violated hard formula costs while products are improved: more than any weight."""
+
+    vanished: float = -20.0
+    """A log probability below this becomes zero in the end, so that hard formulas hold for certain:
+    what they push away ends far below, and weights rarely reach it."""
+
+    softened: float = 1e-20
+    """Products that hard formulas force are starts of descent with at least these probabilities, so
+    that a minimum inside is not missed (`p(x) <=> p(y).`). With 1e-12, descent leaves a world that
+    is alone (three objects, `p(x,y) => p(y,x) | x != y.` and two other formulas)."""
+
     most_product_entries: int = 10**6
     """Layouts with more belief entries have no bound by independent atoms: arrays of all products
     would take hundreds of megabytes."""

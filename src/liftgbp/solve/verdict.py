@@ -22,6 +22,9 @@ from liftgbp.solve.tolerances import Tolerances
 TOO_LARGE = "the Hessian of the free energy is too large"
 """Why a point is not checked, unless something else is said."""
 
+CROWDED = "atoms exclude each other more than their number allows"
+"""Why beliefs of pairs are impossible."""
+
 
 OVER_BLOCKS = "independent atoms over blocks"
 """What reaches a bound of log Z, where objects of a class behave differently."""
@@ -85,6 +88,15 @@ class Verdict:
     def plausible(self) -> bool:
         """Whether entropy and counts lie within their bounds, up to rounding."""
         return not self.implausible
+
+    @property
+    def crowded(self) -> bool:
+        """Whether it is a minimum at which atoms exclude each other more than they can.
+
+        Its log Z is somewhat too large, and its beliefs are not possible. But worlds like these
+        are, so if it is heavier than all sound minima, the answer may lie there.
+        """
+        return self.implausible == CROWDED and self.kind in (Kind.MINIMUM, Kind.BOUNDARY)
 
     @property
     def flaw(self) -> str:
@@ -232,7 +244,7 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
     crowded = limits.count_margin < -tolerances.acceptable
     implausible = limits.entropy_flaw
     if crowded and not implausible:
-        implausible = "atoms exclude each other more than their number allows"
+        implausible = CROWDED
     return Verdict(
         residual=own.residual,
         curvature=_curvature(own),

@@ -1,0 +1,100 @@
+"""Models that were once answered with confidence, and wrongly."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import liftgbp
+from liftgbp import reference
+from liftgbp.plan import Plan, compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
+from liftgbp.solve import Descent, Tolerances
+from liftgbp.solve.mean_field import log_z_bounds
+
+VIAS = ["lifted", "ground"]
+
+
+def plan_of(text: str, things: int) -> Plan:
+    return compile_plan(build_regions(shatter(liftgbp.parse(text), {"thing": things})))
+
+
+EXCLUSIVE = "p(thing)\nq(thing)\n!(p(x) ^ q(y)) | distinct.\n0.15 p(x) ^ !p(y)"
+
+
+def test_a_lighter_minimum_is_not_the_answer() -> None:
+    """Where nobody has q, half of the things have p: the heavier minimum was called impossible."""
+    worlds = {k: math.comb(20, k) * math.exp(0.15 * k * (20 - k)) for k in range(21)}
+    exact = math.log(sum(worlds.values()) + 2**20)  # up to worlds with p and q at one thing alone
+    assert exact == pytest.approx(28.4, abs=0.01)
+    plan = plan_of(EXCLUSIVE, 20)
+    (bound,) = log_z_bounds([plan], Tolerances())
+    # Half of the things have p, independently: 20 log 2 + 0.15 * 380 / 4.
+    assert 28.1 < bound < exact
+    solution = Descent()(plan)
+    assert not solution.trusted
+    assert "below what independent atoms reach" in solution.reason
+    answers = liftgbp.infer(liftgbp.parse(EXCLUSIVE), {"thing": 20})
+    assert answers.trusted
+    assert answers.log_z == pytest.approx(exact, abs=1e-3)
+
+
+@pytest.mark.parametrize("via", VIAS)
+def test_a_world_that_no_minimum_shows_is_missed(via: str) -> None:
+    """All or none of the things have p; near the world where all do, there is no minimum."""
+    model = liftgbp.parse("p(thing)\n1 p(y) => p(x) ^ p(z) | distinct")
+    exact = reference.exact(reference.ground(model, {"thing": 5}))
+    (chance, *_) = (own[1] for own in exact.marginals.values())
+    assert chance == pytest.approx(0.499995, abs=1e-6)
+    quick = liftgbp.infer(model, {"thing": 5}, via=via, effort="quick")
+    assert not quick.trusted
+    # What is missing is one of two worlds.
+    assert "0.693 below" in quick.reason
+    normal = liftgbp.infer(model, {"thing": 5})
+    assert normal.trusted
+    assert normal.marginal("p(x)") == pytest.approx(chance, abs=1e-6)
+
+
+SYMMETRIC = """
+p(thing, thing)
+p(y,x) => p(x,y) | x != y.
+p(z,x) => !p(x,x) | z != x.
+p(y,x) <=> p(y,z) | distinct.
+"""
+
+
+@pytest.mark.parametrize("via", VIAS)
+def test_what_is_possible_is_found(via: str) -> None:
+    """Either no two different things are related (8 worlds), or all are (1 world)."""
+    answers = liftgbp.infer(liftgbp.parse(SYMMETRIC), {"thing": 3}, via=via, effort="quick")
+    assert answers.trusted
+    assert answers.marginal("p(x,y)") == pytest.approx(1 / 9, rel=1e-9)
+    assert answers.log_z == pytest.approx(math.log(9), rel=1e-9)
+
+
+@pytest.mark.parametrize("via", VIAS)
+@pytest.mark.parametrize("weight", [1.4, 20, 200])
+def test_mirror_worlds_have_equal_shares(weight: float, via: str) -> None:
+    rule = f"{weight} friends(x,y) ^ smokes(x) => smokes(y) | x != y"
+    model = liftgbp.parse(f"friends(thing,thing)\nsmokes(thing)\n{rule}")
+    answers = liftgbp.infer(model, {"thing": 10}, via=via, effort="quick")
+    assert answers.trusted
+    assert answers.marginal("smokes(x)") == pytest.approx(0.5, abs=1e-9)
+
+
+@pytest.mark.parametrize("weight", [0.5, 2.0])
+def test_a_mixture_of_products_is_a_bound(weight: float) -> None:
+    """Two mirror worlds together reach log 2 more than one of them, if they differ."""
+    text = f"p(thing)\n{weight} p(x) <=> p(y) | x != y"
+    for things in (2, 3, 6, 12):
+        worlds = (math.comb(things, k) * _weight(weight, things, k) for k in range(things + 1))
+        (bound,) = log_z_bounds([plan_of(text, things)], Tolerances())
+        assert bound <= math.log(sum(worlds)) + 1e-9
+    assert bound > weight * 12 * 11 + math.log(2) - 1e-9
+
+
+def _weight(weight: float, things: int, k: int) -> float:
+    agree = k * (k - 1) + (things - k) * (things - k - 1)
+    return math.exp(weight * agree)
