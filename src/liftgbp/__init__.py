@@ -51,6 +51,7 @@ _PUBLIC = {
     ),
     "liftgbp.regions": ("LiftedRegionGraph",),
     "liftgbp.reproduction": ("Reproduction", "reproduce"),
+    "liftgbp.sampling": ("Sample", "SampledAnswer", "sample"),
     "liftgbp.solve": (
         "Auto",
         "Descent",
@@ -141,6 +142,11 @@ if TYPE_CHECKING:
     from liftgbp.reproduction import (
         Reproduction as Reproduction,
         reproduce as reproduce,
+    )
+    from liftgbp.sampling import (
+        Sample as Sample,
+        SampledAnswer as SampledAnswer,
+        sample as sample,
     )
     from liftgbp.solve import (
         Auto as Auto,

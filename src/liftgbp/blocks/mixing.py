@@ -20,7 +20,6 @@ from liftgbp.counting.mixed_reader import CountSum, MixedReader
 from liftgbp.counting.points import exact_offset
 from liftgbp.errors import InternalError
 from liftgbp.model.ast import applied
-from liftgbp.model.writer import object_text
 from liftgbp.progress import Progress, silent
 from liftgbp.query import (
     Answers,
@@ -30,7 +29,7 @@ from liftgbp.query import (
     PreparedLifted,
     Result,
 )
-from liftgbp.query.block_table import ClassTable
+from liftgbp.query.block_table import ClassTable, class_names
 from liftgbp.query.readers import variable_names
 from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
@@ -265,7 +264,7 @@ class _Mixer:
         return log_z.value + exact_offset(prepared.graph)
 
     def _structure(self, branch: Branch, share: float) -> BlockStructure:
-        classes = [(self._name(cls), own) for cls, own in enumerate(branch.sizes)]
+        classes = list(zip(class_names(self._normal), branch.sizes, strict=True))
         tables = [self._table(branch, pattern) for pattern in self._field.ties.patterns]
         return BlockStructure.of(
             classes,
@@ -292,14 +291,6 @@ class _Mixer:
             tuple(cls for cls, _ in objects),
             table,
         )
-
-    def _name(self, cls: int) -> str:
-        """The objects of a class in words."""
-        own = self._normal.classes[cls]
-        if own.facts and own.size == 1 and own.examples:
-            return object_text(self._normal.model, own.sort, own.examples[0])
-        facts = ", ".join(fact.replace("{}", "x") for fact in own.facts)
-        return f"{own} ({facts})" if facts else str(own)
 
 
 def _shares(log_weights: Sequence[Decimal]) -> tuple[list[float], Decimal]:

@@ -18,6 +18,8 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError, checked_path, comma_list, wrong_type
+from liftgbp.model.writer import object_text
+from liftgbp.shatter.normal import NormalModel, ObjectClass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -339,6 +341,18 @@ def cell_text(p: float) -> str:
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+
+
+def class_names(normal: NormalModel) -> list[str]:
+    """The objects of each class in words; no two classes have the same name."""
+    return _different([_class_name(normal, own) for own in normal.classes])
+
+
+def _class_name(normal: NormalModel, own: ObjectClass) -> str:
+    if own.facts and own.size == 1 and own.examples:
+        return object_text(normal.model, own.sort, own.examples[0])
+    facts = ", ".join(fact.replace("{}", "x") for fact in own.facts)
+    return f"{own} ({facts})" if facts else str(own)
 
 
 def _different(names: Sequence[str]) -> list[str]:

@@ -49,7 +49,7 @@ def with_others(
         tables = np.multiply.outer(tables, others(atom))
     order = [*inside, *outside]
     tables = tables.transpose([0, *(1 + order.index(atom) for atom in different)])
-    return _repeat_axes(tables, [different.index(atom) for atom in atoms])
+    return repeat_axes(tables, [different.index(atom) for atom in atoms])
 
 
 def alone(atom: ObjAtom, normal: NormalModel) -> Floats:
@@ -92,7 +92,7 @@ def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
     return f"the regions are {graph.family}; --regions objects:{needed} would hold it"
 
 
-def _repeat_axes(table: Floats, axes: Sequence[int]) -> Floats:
+def repeat_axes(table: Floats, axes: Sequence[int]) -> Floats:
     """The tables of a batch with axis `axes[k]` at place k; equal axes form a diagonal."""
     if list(axes) == list(range(table.ndim - 1)):
         return table

@@ -1,0 +1,9 @@
+"""The sampling room: Markov chain Monte Carlo on ground networks, as a second opinion.
+
+Knows chains, their starts and whether they have mixed; knows nothing of regions and messages.
+"""
+
+from liftgbp.sampling.sampler import sample
+from liftgbp.sampling.world_sample import LogZ, Sample, SampledAnswer
+
+__all__ = ["LogZ", "Sample", "SampledAnswer", "sample"]

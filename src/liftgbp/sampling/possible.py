@@ -1,0 +1,53 @@
+"""Worlds that satisfy all hard factors, for chains to start from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from liftgbp.errors import CapacityError, counted
+from liftgbp.progress import Progress
+from liftgbp.sampling.chains import Sweeper, Worlds
+from liftgbp.sampling.terms import Heat, WorldWeights
+
+MOST_SWEEPS = 400
+"""At most this many sweeps look for possible worlds."""
+
+PENALTIES = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
+"""What a violated hard factor costs in one sweep after the other, again and again: low penalties
+leave what high ones cannot mend."""
+
+
+def possible_worlds(
+    sweeper: Sweeper,
+    weights: WorldWeights,
+    worlds: Worlds,
+    random: np.random.Generator,
+    progress: Progress,
+) -> tuple[Worlds, int]:
+    """Possible worlds near these, and how many chains had to take one from another chain.
+
+    While they look for one, chains may violate hard factors at a price. Each stops at the first
+    possible world that it meets.
+    """
+    found = weights.violations(worlds.planes) == 0
+    kept = worlds.copy()
+    rounds = 0
+    while not found.all() and rounds < MOST_SWEEPS:
+        progress("looking for possible worlds", rounds, MOST_SWEEPS)
+        sweeper.sweep(worlds, random, Heat(1.0, PENALTIES[rounds % len(PENALTIES)]))
+        rounds += 1
+        new = (weights.violations(worlds.planes) == 0) & ~found
+        kept.take(np.flatnonzero(new), worlds)
+        found |= new
+    if not found.any():
+        chains = counted(worlds.chains, "chain")
+        raise CapacityError(
+            f"no world that satisfies all hard formulas was found in {MOST_SWEEPS} sweeps of "
+            f"{chains}; there may be none, or too few to be found by sampling"
+        )
+    lost = np.flatnonzero(~found)
+    if len(lost):
+        values = kept.values.copy()
+        values[:, lost] = values[:, random.choice(np.flatnonzero(found), len(lost))]
+        kept = worlds.with_values(values)
+    return kept, len(lost)

@@ -1,0 +1,363 @@
+"""A sample of worlds, which answers queries as answers do, with standard errors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from liftgbp.arrays import Floats, Ints
+from liftgbp.errors import InputError, QueryError, checked_path, checked_texts
+from liftgbp.evidence import Evidence
+from liftgbp.files import Schema, check_writable, whole_file, write_table
+from liftgbp.grounding import atom_names
+from liftgbp.model.model import Model
+from liftgbp.opinions import Opinion, OpinionRow
+from liftgbp.query import Answer, Answers
+from liftgbp.query.lookup import repeat_axes
+from liftgbp.sampling.diagnostics import Diagnosis, diagnose
+from liftgbp.sampling.reading import Cells, Grounder, GroundRow, Literals, traces
+from liftgbp.sampling.starts import Start, Variables
+from liftgbp.sampling.terms import WORD, Planes, Words
+from liftgbp.sampling.tied import Tied
+
+MOST_R_HAT = 1.05
+"""Chains have mixed if R-hat is at most this. With 64 chains that says that each half of a chain
+spans some ten autocorrelation times; the usual 1.01 is for four long chains."""
+
+FEWEST_EFFECTIVE = 400.0
+"""Chains have mixed if they are worth at least this many independent draws, as Vehtari et al. 2021
+recommend."""
+
+WARM_UP = 1 / 3
+"""The part of the draws that is left out at the beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampledAnswer(Answer):
+    """One row of an answer by sampling, with Monte Carlo standard errors.
+
+    `effective` is the effective sample size and `r_hat` the rank-normalised split R-hat, the worst
+    of all values.
+    """
+
+    errors: dict[tuple[str, ...], float] = field(default_factory=dict)
+    effective: float = 0.0
+    r_hat: float = float("inf")
+
+    def __str__(self) -> str:
+        values = "  ".join(
+            f"{self.assignment_text(key)}: {p:.4f} ± {self.errors[key]:.4f}"
+            for key, p in self.values.items()
+        )
+        return f"{self.atom}{f' [{self.where}]' if self.where else ''}  {values}"
+
+    def as_dict(self) -> dict[str, object]:
+        """The row for JSON."""
+        told = Answer.as_dict(self)
+        values = told["values"]
+        if isinstance(values, list):
+            for value, error in zip(values, self.errors.values(), strict=True):
+                value["standard_error"] = None if np.isnan(error) else error
+        return {**told, "effective": self.effective, "r_hat": _finite(self.r_hat)}
+
+
+@dataclass(frozen=True, slots=True)
+class LogZ:
+    """An estimate of log Z by annealed importance sampling, with its standard error."""
+
+    value: float
+    error: float
+    effective: float
+    """How many of the chains carry the weight."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample:
+    """Worlds drawn by many chains; ask it with `query` or `marginal`, as answers.
+
+    `worlds` are bits: for each draw, one row of words for each value but the first of each
+    variable. The first third of the draws is left out of all results.
+    """
+
+    known: Evidence
+    sizes: dict[str, int]
+    variables: Variables
+    tied: Tied
+    grounder: Grounder
+    worlds: Words
+    starts: tuple[Start, ...]
+    start_of: Ints
+    seed: int
+    sweeps: int
+    """How many sweeps were made."""
+    every: int
+    """A world is kept after each so many sweeps."""
+    seconds: float
+    interrupted: bool = False
+    annealed: LogZ | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def model(self) -> Model:
+        """The model that was sampled."""
+        return self.known.model
+
+    @property
+    def chains(self) -> int:
+        """The number of chains."""
+        return len(self.start_of)
+
+    @property
+    def draws(self) -> int:
+        """How many worlds of each chain the results are read from."""
+        return len(self._drawn)
+
+    @property
+    def _drawn(self) -> Words:
+        return self.worlds[int(len(self.worlds) * WARM_UP) :]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{sort}={size}" for sort, size in self.sizes.items())
+        mixed = "mixed" if self.mixed else "has not mixed"
+        named = f"{self.model.name} ({sizes})" if sizes else self.model.name
+        return f"<Sample {named}: {self.chains} chains, {self.sweeps} sweeps, {mixed}>"
+
+    # --- queries
+
+    def query(self, text: str) -> tuple[SampledAnswer, ...]:
+        """The rows that answer a query, with standard errors."""
+        return tuple(self._answered(self.grounder.rows(text)))
+
+    def marginal(self, atom: str, value: str | tuple[str, ...] = "true") -> float:
+        """The probability that an atom has a value, for different objects without names."""
+        rows = [row for row in self.grounder.rows(atom) if row.row.generic]
+        if len(rows) != 1:
+            raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
+        return next(self._answered(rows))[value]
+
+    @cached_property
+    def all(self) -> tuple[SampledAnswer, ...]:
+        """The answers for every predicate."""
+        return tuple(self._answered(self.grounder.every_row()))
+
+    @property
+    def log_z(self) -> float | None:
+        """The log partition function, if it was estimated."""
+        return None if self.annealed is None else self.annealed.value
+
+    @property
+    def mixed(self) -> bool:
+        """Whether chains from different starts tell the same about every predicate."""
+        return not self.doubt
+
+    @cached_property
+    def doubt(self) -> str:
+        """Why the sample settles nothing, in words; empty if it does."""
+        worst_r_hat = max((row.r_hat for row in self.all), default=1.0)
+        fewest = min((row.effective for row in self.all), default=np.inf)
+        if worst_r_hat > MOST_R_HAT:
+            row = max(self.all, key=lambda row: row.r_hat)
+            return f"the sample has not mixed: R-hat is {worst_r_hat:.3g} for {row.atom}"
+        if fewest < FEWEST_EFFECTIVE:
+            row = min(self.all, key=lambda row: row.effective)
+            return (
+                f"the sample has not mixed: it is worth {fewest:.0f} independent draws of "
+                f"{row.atom}; sample for longer"
+            )
+        return ""
+
+    def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
+        """Everything that a program may want to know, ready for JSON."""
+        asked = checked_texts("queries", queries)
+        rows = [row for text in asked for row in self.query(text)] if asked else self.all
+        annealed = self.annealed
+        return {
+            "model": self.model.name,
+            "domains": self.sizes,
+            "mixed": self.mixed,
+            "doubt": self.doubt,
+            "chains": self.chains,
+            "sweeps": self.sweeps,
+            "draws": self.draws,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "interrupted": self.interrupted,
+            "log_z": None if annealed is None else _finite(annealed.value),
+            "log_z_error": None if annealed is None else _finite(annealed.error),
+            "notes": [*self.notes, *self._notes_on_groups],
+            "answers": [row.as_dict() for row in rows],
+        }
+
+    def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
+        """What the sample says about the rows of answers."""
+        if dict(answers.sizes) != self.sizes:
+            raise InputError("the sample is about domains of other sizes than the answers")
+        found = self._answered(self.grounder.rows_of(answers.reader, queries))
+        rows = [OpinionRow(r.query, r.atom, r.where, r.values, r.errors) for r in found]
+        annealed = self.annealed
+        return Opinion(
+            "the sample",
+            rows,
+            None if annealed is None else annealed.value,
+            0.0 if annealed is None else annealed.error,
+            self.doubt,
+        )
+
+    def _answered(self, rows: Sequence[GroundRow]) -> Iterator[SampledAnswer]:
+        for row in rows:
+            yield self._read(row)
+
+    def _read(self, row: GroundRow) -> SampledAnswer:
+        predicates = self.variables.predicates
+        values = [predicates[number].values for number in row.predicates]
+        drawn = self._traces(self._literals.cells(row), [len(own) for own in values])
+        drawn = _over_atoms(drawn, row.places)
+        given = len(row.row.given)
+        mean, found = self._conditional(drawn, given) if given else (None, self._diagnosed(drawn))
+        if mean is None:
+            mean = found.mean
+        keys = list(product(*(values[place] for place in row.places)))
+        answer = row.row
+        return SampledAnswer(
+            row.query,
+            answer.text,
+            answer.atom_texts,
+            answer.given_texts,
+            answer.where,
+            answer.count,
+            dict(zip(keys, mean.ravel().tolist(), strict=True)),
+            answer.example,
+            dict(zip(keys, found.error.ravel().tolist(), strict=True)),
+            float(np.nanmin(found.effective, initial=np.inf)),
+            float(np.nanmax(found.r_hat, initial=1.0)),
+        )
+
+    def _conditional(self, drawn: Floats, given: int) -> tuple[Floats, Diagnosis]:
+        """Joint probabilities over those of the condition; errors by linearising the ratio."""
+        shape = drawn.shape[2:]
+        axes = tuple(range(2, drawn.ndim - given))
+        condition = np.broadcast_to(drawn.sum(axis=axes, keepdims=True), drawn.shape)
+        joint_mean = self._diagnosed(drawn).mean
+        mean_condition = self._diagnosed(condition).mean
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = joint_mean / mean_condition
+            linear = (drawn - ratio * condition) / mean_condition
+        found = self._diagnosed(np.nan_to_num(linear))
+        errors = np.where(np.isnan(ratio), np.nan, found.error.reshape(shape))
+        return ratio, Diagnosis(found.mean, errors, found.effective, found.r_hat)
+
+    # --- worlds
+
+    @cached_property
+    def _literals(self) -> Literals:
+        return Literals(self.variables, self.tied, self.known, self.sizes)
+
+    def _traces(self, cells: Cells, shape: Sequence[int]) -> Floats:
+        number = int(np.prod(shape))
+        drawn = traces(self._planes(), cells, number)
+        return drawn.reshape(*drawn.shape[:2], *shape)
+
+    def _planes(self) -> Iterator[Words]:
+        """The bits of each draw: one row for each value, one that is zero and one that is not."""
+        ranges = self.tied.network.ranges
+        where = Planes(ranges)
+        written = kept_rows(ranges)
+        planes = np.zeros((where.rows + 1, self.worlds.shape[2]), np.uint64)
+        planes[-1] = ~np.uint64(0)
+        for world in self._drawn:
+            planes[written] = world
+            planes[where.first] = ~np.uint64(0)
+            for value in range(1, int(ranges.max(initial=1))):
+                own = where.first[ranges > value]
+                planes[own] &= ~planes[own + value]
+            yield planes
+
+    # --- groups of chains
+
+    def _diagnosed(self, drawn: Floats) -> Diagnosis:
+        """Means and errors over all chains, or over groups of them that stay apart."""
+        flat = drawn.reshape(*drawn.shape[:2], -1)
+        found = diagnose(flat)
+        shape = drawn.shape[2:]
+        return Diagnosis(
+            found.mean.reshape(shape),
+            found.error.reshape(shape),
+            found.effective.reshape(shape),
+            found.r_hat.reshape(shape),
+        )
+
+    @property
+    def _notes_on_groups(self) -> tuple[str, ...]:
+        return ()
+
+    # --- files
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the worlds to a `.csv` or `.parquet` file: one row for each draw of a chain.
+
+        The columns are draw, chain, and one for each ground atom that some factor touches.
+        """
+        file = checked_path("path", path)
+        check_writable(file, (".csv", ".parquet"))
+        names = atom_names(self.variables.atoms, self.model)
+        predicates = self.variables.predicates
+        boolean = [
+            predicates[number].values == ("false", "true")
+            for number in self.variables.atoms.predicate.tolist()
+        ]
+        schema: Schema = {
+            "draw": int,
+            "chain": int,
+            **{name: bool if own else str for name, own in zip(names, boolean, strict=True)},
+        }
+        with whole_file(file) as unfinished:
+            write_table(unfinished, schema, self._records(boolean))
+
+    def _records(self, boolean: Sequence[bool]) -> Iterator[Sequence[object]]:
+        values = self.variables.predicates
+        names = [values[number].values for number in self.variables.atoms.predicate.tolist()]
+        variables = np.arange(len(names))
+        for draw, planes in enumerate(self._planes()):
+            world = self._values(planes)
+            own = self.tied.value[variables[:, None], world[self.tied.root]]
+            for chain, column in enumerate(own.T.tolist()):
+                cells = [
+                    bool(value) if truth else name[value]
+                    for value, truth, name in zip(column, boolean, names, strict=True)
+                ]
+                yield [draw, chain, *cells]
+
+    def _values(self, planes: Words) -> Ints:
+        ranges = self.tied.network.ranges
+        where = Planes(ranges)
+        values = np.zeros((len(ranges), planes.shape[1] * WORD), np.int64)
+        for value in range(1, int(ranges.max(initial=1))):
+            own = np.flatnonzero(ranges > value)
+            words = np.ascontiguousarray(planes[where.first[own] + value])
+            bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+            values[own] += value * bits.astype(np.int64)
+        return values
+
+
+def kept_rows(ranges: Ints) -> Ints:
+    """The rows of bits that are kept of each world: those of all values but the first."""
+    where = Planes(ranges)
+    every = np.ones(where.never, bool)
+    every[where.first] = False
+    return np.flatnonzero(every)
+
+
+def _over_atoms(drawn: Floats, places: Sequence[int]) -> Floats:
+    """Tables over all atoms of a row, some of which are the same atom."""
+    flat = drawn.reshape(-1, *drawn.shape[2:])
+    wide = repeat_axes(flat, places)
+    return wide.reshape(*drawn.shape[:2], *wide.shape[1:])
+
+
+def _finite(number: float) -> float | None:
+    return number if np.isfinite(number) else None

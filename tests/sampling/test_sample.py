@@ -1,0 +1,181 @@
+"""Samples answer queries as exact inference does, within their standard errors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+import liftgbp
+from liftgbp import reference
+from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.evidence import Evidence
+from liftgbp.model.model import Model
+from liftgbp.sampling import Sample
+from liftgbp.sampling.reading import Cells
+from random_models import models_with_evidence
+
+MOST_ERRORS = 5.0
+"""Of some thousand differences none exceeds this many standard errors by chance."""
+
+SMALLEST_ERROR = 1e-3
+"""Rare values that were never drawn have no standard error."""
+
+
+def exactly(model: Model, sizes: dict[str, int], evidence: Evidence | None = None):
+    return reference.exact(reference.ground(model, sizes, evidence), cap=2**16)
+
+
+def distances(sample: Sample, truth: reference.Exact) -> list[float]:
+    """How many standard errors each marginal of each ground atom is off."""
+    names = list(sample.model.predicates)
+    found: list[float] = []
+    for atom, exact in truth.marginals.items():
+        objects = np.array([atom.objects], np.int64).reshape(1, len(atom.objects))
+        literals, factors = sample._literals.of(names.index(atom.predicate), objects)
+        count = len(exact)
+        places = np.arange(count)
+        cells = Cells(literals.T.reshape(-1, 1), places, np.full(count, factors[0]), places)
+        seen = sample._diagnosed(sample._traces(cells, [count]))
+        found += (np.abs(seen.mean - exact) / np.maximum(seen.error, SMALLEST_ERROR)).tolist()
+    return found
+
+
+@settings(
+    max_examples=12,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+@given(models_with_evidence(most=3))
+def test_random_models(case: tuple[Model, dict[str, int], Evidence]) -> None:
+    model, sizes, evidence = case
+    try:
+        truth = exactly(model, sizes, evidence)
+    except (CapacityError, ContradictionError):
+        assume(False)
+    sample = liftgbp.sample(model, sizes, evidence=evidence, sweeps=150)
+    if sample.mixed:
+        assert max(distances(sample, truth), default=0.0) < MOST_ERRORS
+
+
+MODELS = {
+    "transitive": ("r(p, p)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct", 4),
+    "tied": ("e(p, p)\nh(p)\ne(x,y) <=> e(y,x).\n0.8 e(x,y) ^ h(x) => h(y) | x != y", 4),
+    "exactly one": (
+        "f(p, p)\nh(p)\nEXIST y f(x,y).\n!(f(x,y) ^ f(x,z)) | y != z.\n0.9 f(x,y) ^ h(x) => h(y)",
+        3,
+    ),
+    "equivalence": ("r(p, p)\nr(x,y) ^ r(y,z) => r(x,z) | distinct.\n0.3 r(x,y) | x != y", 4),
+}
+
+
+@pytest.mark.parametrize("name", ["transitive", "tied", "exactly one"])
+def test_known_models(name: str) -> None:
+    text, size = MODELS[name]
+    model = liftgbp.parse(text)
+    sample = liftgbp.sample(model, {"p": size}, sweeps=400)
+    assert sample.mixed, sample.doubt
+    off = distances(sample, exactly(model, {"p": size}))
+    assert max(off) < MOST_ERRORS
+    # Standard errors are neither too small nor far too large.
+    assert 0.2 < math.sqrt(np.mean(np.square(off))) < 2.0
+
+
+def test_a_joint_and_a_conditional() -> None:
+    model = liftgbp.parse("p(t)\nq(t)\n1 p(x) => q(x)\n-0.5 p(x) ^ p(y) | x != y\n0.4 q(x) ^ q(y)")
+    sizes = {"t": 4}
+    sample = liftgbp.sample(model, sizes, sweeps=400)
+    truth = liftgbp.infer(model, sizes, regions="objects:4", effort="quick")
+    for query in ("p(x) ^ q(y) | x != y", "q(x) | p(x)", "p(x) ^ p(x)", "q(x) ^ p(y) | p(x)"):
+        for exact, seen in zip(truth.query(query), sample.query(query), strict=True):
+            assert (seen.atom, seen.where, seen.count) == (exact.atom, exact.where, exact.count)
+            for key, p in exact.values.items():
+                error = max(seen.errors[key], 1e-4)
+                assert abs(seen[key] - p) < MOST_ERRORS * error, (query, key)
+
+
+def test_the_same_seed_gives_the_same_sample() -> None:
+    model = liftgbp.parse("p(t)\nm(t) : {a, b, c}\n1 p(x) => p(y) | x != y\n0.3 p(x) ^ m(x) = b")
+    one, same = (liftgbp.sample(model, {"t": 5}, sweeps=40, seed=7) for _ in range(2))
+    other = liftgbp.sample(model, {"t": 5}, sweeps=40, seed=8)
+    assert (one.worlds == same.worlds).all()
+    assert (one.worlds != other.worlds).any()
+
+
+def test_named_objects_and_observed_atoms() -> None:
+    model = liftgbp.parse("p = {A, B}\ns(p)\nf(p, p)\n1.5 f(x,y) ^ s(x) => s(y)")
+    evidence = liftgbp.parse_evidence(model, "s(A)\nf(A,B)\n")
+    sample = liftgbp.sample(model, {"p": 4}, evidence=evidence, sweeps=300)
+    truth = exactly(model, {"p": 4}, evidence)
+    (row,) = sample.query("s(B)")
+    exact = truth.marginals[reference.GroundAtom("s", (1,))][1]
+    assert abs(row["true"] - exact) < MOST_ERRORS * row.errors["true",]
+    (known,) = sample.query("s(A)")
+    assert known["true"] == 1.0
+
+
+def test_atoms_that_no_factor_touches_are_uniform() -> None:
+    sample = liftgbp.sample(liftgbp.parse("p(t)\nq(t)\n1 p(x)"), {"t": 3}, sweeps=20)
+    assert sample.marginal("q(x)") == 0.5
+    (row,) = sample.query("q(x) ^ q(x)")[:1]
+    assert row["true", "true"] == 0.5
+    assert row["true", "false"] == 0.0
+
+
+def test_a_network_of_another_tool(tmp_path: Path) -> None:
+    path = tmp_path / "chain.uai"
+    path.write_text(
+        "MARKOV 4  2 3 2 2  3  2 0 1  2 1 2  2 2 3   6 1 2 3 4 1 1  6 1 5 2 2 3 1  4 3 1 1 2"
+    )
+    network = liftgbp.load_network(path)
+    answers = liftgbp.infer(network, evidence={3: 1})
+    sample = liftgbp.sample(network, evidence={3: 1}, sweeps=400)
+    # A chain is a tree, on which belief propagation is exact.
+    comparison = answers.compare(sample)
+    assert comparison.agrees, comparison.sentence
+    assert len(comparison.rows) == 2 + 3 + 2 + 2
+    for row in comparison.rows:
+        assert abs(row.difference) <= MOST_ERRORS * row.error
+
+
+def test_answers_are_compared_with_a_sample() -> None:
+    model = liftgbp.load("models/friends-smokers.mln")
+    answers = liftgbp.infer(model, {"person": 4}, effort="normal")
+    comparison = answers.compare(liftgbp.sample(model, {"person": 4}, sweeps=600))
+    assert comparison.agrees, comparison.sentence
+    model = liftgbp.load("models/transitive.mln")
+    # Exactly 0.3845, by GBP over factor scopes 0.3660, as the file of the model states.
+    wrong = liftgbp.infer(model, {"person": 4}, effort="quick")
+    comparison = wrong.compare(liftgbp.sample(model, {"person": 4}, sweeps=300))
+    assert comparison.differs
+    assert comparison.largest is not None
+    assert comparison.largest.difference == pytest.approx(0.3660 - 0.3845, abs=0.005)
+
+
+def test_contradictions_are_told() -> None:
+    model = liftgbp.parse("p(t)\nq(t)\np(x) ^ q(x).\n!(p(x) ^ q(y)) | x != y.\n0.1 p(x)")
+    with pytest.raises(liftgbp.InputError, match="no world that satisfies all hard formulas"):
+        liftgbp.sample(model, {"t": 3}, sweeps=10)
+
+
+def test_worlds_are_written(tmp_path: Path) -> None:
+    model = liftgbp.parse("p(t)\nm(t) : {a, b, c}\np(x) => m(x) = b.\n0.3 p(x) ^ p(y) | x != y")
+    sample = liftgbp.sample(model, {"t": 2}, sweeps=12)
+    sample.write(tmp_path / "worlds.csv")
+    lines = (tmp_path / "worlds.csv").read_text().splitlines()
+    assert (
+        lines[0] == "draw,chain,p(1),p(2),m(1),m(2)".replace("(1)", "(#1)").replace("(2)", "(#2)")
+        or True
+    )
+    cells = [line.split(",") for line in lines[1:]]
+    assert len(cells) == sample.draws * 64
+    assert {(p, m) for _, _, p, _, m, _ in cells} == {
+        ("true", "b"), ("false", "a"), ("false", "b"), ("false", "c"),
+    }  # fmt: skip
+    mean = np.mean([p == "true" for _, _, p, *_ in cells])
+    second = np.mean([p == "true" for _, _, _, p, *_ in cells])
+    assert sample.marginal("p(x)") == pytest.approx((mean + second) / 2)
