@@ -3,7 +3,8 @@
 Knows chains, their starts and whether they have mixed; knows nothing of regions and messages.
 """
 
+from liftgbp.sampling.annealing import LogZ
 from liftgbp.sampling.sampler import sample
-from liftgbp.sampling.world_sample import LogZ, Sample, SampledAnswer
+from liftgbp.sampling.world_sample import Sample, SampledAnswer
 
 __all__ = ["LogZ", "Sample", "SampledAnswer", "sample"]

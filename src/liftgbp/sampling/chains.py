@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,7 @@ class UnitClass:
         heat: Heat = FULL,
         base: Floats | None = None,
     ) -> None:
-        """Draw each unit given all else. `base` is added to log weights, (U, V - 1)."""
+        """Draw each unit given all else. `base` is added to log weights, (U, V - 1, C or 1)."""
         weights = self.log_weights(worlds, heat, base)
         joint = drawn(weights, random)
         if self.terms.shape == (2,):
@@ -94,7 +94,7 @@ class UnitClass:
         """The log weights of all values but the first, relative to that one."""
         weights = self.terms.log_weights(worlds.planes, heat)
         if base is not None:
-            weights += base[:, :, None]
+            weights += base
         return weights
 
     def joint(self, worlds: Worlds) -> Ints:
@@ -150,14 +150,11 @@ class Sweeper:
         worlds: Worlds,
         random: np.random.Generator,
         heat: Heat = FULL,
-        base: Sequence[Floats] | None = None,
+        base: Callable[[UnitClass], Floats] | None = None,
     ) -> None:
-        """Draw every variable once. `base` has log weights to add for each class of singles."""
-        for number, own in enumerate(self.singles):
-            own.draw(worlds, random, heat, None if base is None else base[number])
-        if base is None:
-            for own in self._turn():
-                own.draw(worlds, random, heat)
+        """Draw every variable once. `base` has log weights to add for each class of units."""
+        for own in (*self.singles, *self._turn()):
+            own.draw(worlds, random, heat, None if base is None else base(own))
 
     def _turn(self) -> list[UnitClass]:
         """The next classes of units of several variables, about as many units as singles."""

@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
 
 import numpy as np
 
 from liftgbp.arrays import Ints
-from liftgbp.errors import InternalError, check_function, checked_number, wrong_type
+from liftgbp.errors import InternalError, check_function, checked_number, counted, wrong_type
 from liftgbp.evidence import Evidence
 from liftgbp.formats import Network
 from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
+from liftgbp.sampling.annealing import anneal
 from liftgbp.sampling.chains import Sweeper, Worlds
+from liftgbp.sampling.moves import Moves
 from liftgbp.sampling.possible import possible_worlds
 from liftgbp.sampling.reading import Grounder, sampled_objects
-from liftgbp.sampling.starts import Variables, allotted, first_values, starts_of
+from liftgbp.sampling.starts import Variables, allotted, first_values, mean_chances, starts_of
 from liftgbp.sampling.terms import WORD, Words, WorldWeights
 from liftgbp.sampling.tied import tie
 from liftgbp.sampling.world_sample import Sample, kept_rows
 
 SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""
+
+FEWEST_SWEEPS = 8
+"""At least this many sweeps are made, however little time there is."""
+
+FEWEST_STEPS = 50
+"""The fewest steps of annealing."""
+
+FOR_LOG_Z = 0.25
+"""The part of the time that is for log Z."""
 
 MOST_DRAWS = 2000
 """At most this many worlds of each chain are kept."""
@@ -71,6 +83,7 @@ def sample(
     sweeps: int | None = None,
     seconds: float | None = None,
     seed: int = 0,
+    log_z: bool = True,
     progress: Progress = silent,
 ) -> Sample:
     """Draw worlds of a model by Markov chain Monte Carlo.
@@ -79,7 +92,8 @@ def sample(
     every atom is drawn anew given all others, or as many as fit into some `seconds`. The same
     `seed` and number of sweeps give the same sample. With `answers`, most chains start at the
     minima and blocks that these are made of, and chains that stay apart are weighed by their
-    log Z. Ctrl-C ends the sample, and what was drawn is kept.
+    log Z. Unless `log_z` is false, log Z is estimated in the end, by annealing. Ctrl-C ends the
+    sample, and what was drawn is kept.
 
     The model may also be a network of another tool, which `load_network` reads.
 
@@ -90,13 +104,15 @@ def sample(
     True
     """
     width = -(-checked_number("chains", chains, least=1) // WORD)
-    limit = None if sweeps is None else checked_number("sweeps", sweeps, least=4)
-    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float)):
-        raise wrong_type("seconds", "a number", seconds)
+    limit = None if sweeps is None else checked_number("sweeps", sweeps, least=FEWEST_SWEEPS)
+    if limit is None and seconds is None:
+        limit = SWEEPS
+    if seconds is not None and not _is_time(seconds):
+        raise wrong_type("seconds", "a number above 0", seconds)
     check_function("progress", progress)
     begun = time.perf_counter()
     known, network, atoms = _grounded(model, sizes, evidence, progress)
-    sizes = known.domain_sizes(sizes)
+    domains = known.domain_sizes(sizes)
     variables = Variables(atoms, network.ranges, tuple(known.model.predicates.values()))
     progress("preparing chains", 0, 1)
     tied = tie(network)
@@ -108,51 +124,94 @@ def sample(
     values = first_values(variables, starts, start_of, random)
     worlds = Worlds(tied.network.ranges, values[tied.decides])
     worlds, lost = possible_worlds(sweeper, weights, worlds, random, progress)
-    if limit is None and seconds is None:
-        limit = SWEEPS
+    moves = Moves(variables, domains, tied, sweeper, weights)
     kept = _Kept(tied.network.ranges, worlds.chains)
-    done, interrupted = 0, False
+    clock = _Clock(begun, limit, seconds, log_z, progress)
+    interrupted = False
+    annealed = None
     try:
-        while limit is None or done < limit:
-            spent = time.perf_counter() - begun
-            if seconds is not None and spent >= seconds and done >= 8:
-                break
-            _report(progress, done, limit, spent, seconds)
+        while clock.goes_on():
             sweeper.sweep(worlds, random)
-            done += 1
-            kept.add(done, worlds)
+            clock.done += 1
+            moves.after_sweep(clock.done, worlds, random)
+            kept.add(clock.done, worlds)
+        if log_z:
+            chances = mean_chances(variables, answers)[tied.decides]
+            steps = clock.steps()
+            annealed = anneal(sweeper, weights, chances, steps, worlds.chains, random, progress)
     except KeyboardInterrupt:
-        if len(kept) < 8:
+        if len(kept) < FEWEST_SWEEPS:
             raise
         interrupted = True
     notes = []
     if lost:
         notes.append(f"{lost} of {worlds.chains} chains found no possible world of their own")
+    if interrupted:
+        notes.append(f"interrupted after {counted(clock.done, 'sweep')}")
     return Sample(
         known=known,
-        sizes=dict(sizes),
+        sizes=domains,
         variables=variables,
         tied=tied,
-        grounder=Grounder(sampled_objects(known, dict(sizes)), seed),
+        grounder=Grounder(sampled_objects(known, domains), seed),
         worlds=kept.worlds,
         starts=tuple(starts),
         start_of=start_of,
         seed=seed,
-        sweeps=done,
+        sweeps=clock.done,
         every=kept.every,
         seconds=time.perf_counter() - begun,
         interrupted=interrupted,
+        annealed=annealed,
         notes=tuple(notes),
+        moves={name: own.accepted / max(1, own.tries) for name, own in moves.rhythms.items()},
     )
 
 
-def _report(
-    progress: Progress, done: int, limit: int | None, spent: float, seconds: float | None
-) -> None:
-    if seconds is not None:
-        progress(f"sampling ({done} sweeps, seconds)", int(min(spent, seconds)), int(seconds) or 1)
-    elif limit is not None:
-        progress("sampling", done, limit)
+class _Clock:
+    """How long chains go on: for a number of sweeps, or for some seconds."""
+
+    def __init__(
+        self,
+        begun: float,
+        limit: int | None,
+        seconds: float | None,
+        log_z: bool,
+        progress: Progress,
+    ) -> None:
+        self.done = 0
+        self._limit = limit
+        self._until = None if seconds is None else begun + seconds
+        self._started = time.perf_counter()
+        # The rest of the time is for log Z.
+        part = (1 - FOR_LOG_Z) if log_z else 1.0
+        left = 0.0 if self._until is None else max(0.0, self._until - self._started)
+        self._time = left * part
+        self._progress = progress
+
+    def goes_on(self) -> bool:
+        """Whether there is another sweep; says how many are left."""
+        spent = time.perf_counter() - self._started
+        if self._until is not None:
+            self._progress("sampling (seconds)", int(min(spent, self._time)), math.ceil(self._time))
+            if spent >= self._time and self.done >= FEWEST_SWEEPS:
+                return False
+        else:
+            self._progress("sampling", self.done, self._limit or self.done)
+        return self._limit is None or self.done < self._limit
+
+    def steps(self) -> int:
+        """How many steps of annealing there are: half the sweeps, or what time allows."""
+        if self._until is None:
+            return max(FEWEST_STEPS, self.done // 2)
+        now = time.perf_counter()
+        of_sweep = (now - self._started) / max(1, self.done)
+        return max(FEWEST_STEPS, int(max(0.0, self._until - now) / max(of_sweep, 1e-6)))
+
+
+def _is_time(seconds: object) -> bool:
+    known = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    return known and 0 < seconds < math.inf  # type: ignore[operator]
 
 
 def _grounded(

@@ -107,6 +107,18 @@ def first_values(
     return values
 
 
+def mean_chances(variables: Variables, answers: Answers | None) -> Floats:
+    """The chances of the values of all variables, by answers or uniform: (variables, values)."""
+    start = _uniform(variables) if answers is None else _of_reader(variables, answers.reader)
+    tables = start(1, np.random.default_rng(0))
+    widest = max(len(own.values) for own in variables.predicates)
+    found = np.zeros((len(variables.ranges), widest))
+    for number, table in enumerate(tables):
+        own, _ = variables.of(number)
+        found[own, : table.shape[1]] = table[:, :, 0]
+    return found
+
+
 def _uniform(variables: Variables) -> Chances:
     def chances(chains: int, random: np.random.Generator) -> list[Floats]:
         found = []

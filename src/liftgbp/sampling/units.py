@@ -30,7 +30,7 @@ def single_classes(index: FactorIndex) -> list[Ints]:
     """Classes of single variables, each with one column."""
     ranges = index.network.ranges
     open_ones = np.flatnonzero(ranges > 1)
-    colours = _coloured(index, open_ones[:, None])
+    colours = coloured(index, open_ones[:, None])
     found = []
     for colour in range(int(colours.max(initial=-1)) + 1):
         own = open_ones[colours == colour]
@@ -50,7 +50,7 @@ def hard_classes(index: FactorIndex) -> list[Ints]:
     found: list[Ints] = []
     for same in by_shape.values():
         units = np.array(sorted(same), np.int64)
-        colours = _coloured(index, units)
+        colours = coloured(index, units)
         found += [units[colours == colour] for colour in range(int(colours.max()) + 1)]
     return found
 
@@ -93,7 +93,7 @@ def _connected(possible: Bools) -> bool:
         reached = grown
 
 
-def _coloured(index: FactorIndex, units: Ints) -> Ints:
+def coloured(index: FactorIndex, units: Ints) -> Ints:
     """The class of each unit: the first that holds no neighbour of it."""
     near, starts = index.neighbours
     taken_by: list[set[int]] = [set() for _ in index.network.ranges]

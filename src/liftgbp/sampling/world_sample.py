@@ -19,15 +19,13 @@ from liftgbp.model.model import Model
 from liftgbp.opinions import Opinion, OpinionRow
 from liftgbp.query import Answer, Answers
 from liftgbp.query.lookup import repeat_axes
-from liftgbp.sampling.diagnostics import Diagnosis, diagnose
+from liftgbp.sampling.annealing import LogZ
+from liftgbp.sampling.diagnostics import Diagnosis
+from liftgbp.sampling.grouping import MOST_R_HAT, Grouping, grouped
 from liftgbp.sampling.reading import Cells, Grounder, GroundRow, Literals, traces
 from liftgbp.sampling.starts import Start, Variables
 from liftgbp.sampling.terms import WORD, Planes, Words
 from liftgbp.sampling.tied import Tied
-
-MOST_R_HAT = 1.05
-"""Chains have mixed if R-hat is at most this. With 64 chains that says that each half of a chain
-spans some ten autocorrelation times; the usual 1.01 is for four long chains."""
 
 FEWEST_EFFECTIVE = 400.0
 """Chains have mixed if they are worth at least this many independent draws, as Vehtari et al. 2021
@@ -66,16 +64,6 @@ class SampledAnswer(Answer):
         return {**told, "effective": self.effective, "r_hat": _finite(self.r_hat)}
 
 
-@dataclass(frozen=True, slots=True)
-class LogZ:
-    """An estimate of log Z by annealed importance sampling, with its standard error."""
-
-    value: float
-    error: float
-    effective: float
-    """How many of the chains carry the weight."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample:
     """Worlds drawn by many chains; ask it with `query` or `marginal`, as answers.
@@ -101,6 +89,8 @@ class Sample:
     interrupted: bool = False
     annealed: LogZ | None = None
     notes: tuple[str, ...] = ()
+    moves: dict[str, float] = field(default_factory=dict)
+    """The part of the moves of many atoms that were accepted, by their kind."""
 
     @property
     def model(self) -> Model:
@@ -282,7 +272,7 @@ class Sample:
     def _diagnosed(self, drawn: Floats) -> Diagnosis:
         """Means and errors over all chains, or over groups of them that stay apart."""
         flat = drawn.reshape(*drawn.shape[:2], -1)
-        found = diagnose(flat)
+        found = self._grouping.diagnosed(flat)
         shape = drawn.shape[2:]
         return Diagnosis(
             found.mean.reshape(shape),
@@ -291,9 +281,23 @@ class Sample:
             found.r_hat.reshape(shape),
         )
 
+    @cached_property
+    def _grouping(self) -> Grouping:
+        cells = [self._literals.cells(row) for row in self.grounder.every_row()]
+        drawn = [traces(self._planes(), own, int(own.cell.max()) + 1) for own in cells]
+        every = np.concatenate(drawn, axis=2) if drawn else np.zeros((self.draws, self.chains, 0))
+        shares = [start.share for start in self.starts]
+        return grouped(every, self.start_of, shares)
+
     @property
     def _notes_on_groups(self) -> tuple[str, ...]:
-        return ()
+        if not self._grouping.apart:
+            return ()
+        weights = ", ".join(
+            f"{self.starts[number].name} {share:.3g}"
+            for number, share in self._grouping.shares.items()
+        )
+        return (f"chains from different starts stay apart; they are weighed by log Z ({weights})",)
 
     # --- files
 
