@@ -1,8 +1,9 @@
 """`make bench` or `python -m benchmarks`: the measurements of the engine itself.
 
 Those beside other programs (`benchmarks.speed`), of levels of effort (`benchmarks.levels`), of
-growing cost (`benchmarks.growth`), of accuracy (`benchmarks.accuracy`, `benchmarks.sampled`) and
-of trust (`benchmarks.trust`) take minutes, and are run by name.
+growing cost (`benchmarks.growth`), of accuracy (`benchmarks.accuracy`, `benchmarks.sampled`), of
+proven bounds (`benchmarks.proven`) and of trust (`benchmarks.trust`) take minutes, and are run by
+name.
 `benchmarks.answers` writes a table of answers and compares two of them.
 """
 

@@ -219,7 +219,7 @@ def _rows(
     axes = (*given, axis)
     table = np.zeros((math.prod(shape[k] for k in axes), entries))
     np.add.at(table, (project_states(states, shape, axes), entry_of[states]), 1.0)
-    functions, function_of = np.unique(table, axis=0, return_inverse=True)
+    functions, function_of = _distinct(table)
     by_given = np.sort(function_of.reshape(-1, shape[axis]), axis=1)
     distinct, copies = np.unique(by_given, axis=0, return_counts=True)
     rows = functions[distinct.ravel()]
@@ -227,6 +227,19 @@ def _rows(
     group = np.repeat(np.arange(len(distinct)), shape[axis])[possible]
     _, group = np.unique(group, return_inverse=True)
     return rows[possible], group, np.repeat(copies, shape[axis])[possible].astype(float)
+
+
+def _distinct(table: Floats) -> tuple[Floats, Ints]:
+    """The different rows of a table of small whole numbers, and which of them each row is.
+
+    Sorting long rows takes long, so they are told apart by hashes, and then compared.
+    """
+    factors = np.random.default_rng(0).integers(1, 2**40, table.shape[1])
+    hashes = table.astype(np.int64) @ factors
+    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
+    if not np.array_equal(table[first][number], table):
+        raise InternalError("two functions of beliefs have the same hash")
+    return table[first], number
 
 
 def _energy(graph: LiftedRegionGraph, layout: Layout, consistent: Polytope, atoms: int) -> Floats:

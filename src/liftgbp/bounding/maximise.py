@@ -27,7 +27,8 @@ MOST_STEPS = 60
 """The most steps; ten to twenty are usual."""
 
 ENOUGH = 1e-12
-"""The distance of the bound from the value, in proportion, at which the method ends."""
+"""The distance of the bound from the value, in proportion, at which the method ends; besides that,
+each entry keeps the smallest μ."""
 
 CONSISTENT = 1e-9
 """The value counts if no equation between beliefs is off by more than this."""
@@ -91,12 +92,13 @@ def maximise(program: Program) -> Maximum:
     best, value, stalled = math.inf, -math.inf, 0
     for _ in range(MOST_STEPS):
         here = _Here(program, point)
-        stalled = 0 if here.bound < best else stalled + 1
+        stalled = 0 if here.bound < best or here.mu > 2 * LAST else stalled + 1
         best, value = min(best, here.bound), here.value
         near = np.abs(here.off_equations).max() < CONSISTENT
-        if near and best - value <= ENOUGH * max(1.0, abs(value)):
+        enough = ENOUGH * max(1.0, abs(value)) + 2 * LAST * len(point.b)
+        if near and best - value <= enough:
             break
-        if not math.isfinite(here.bound) or (stalled >= STALLED and here.mu < 2 * LAST):
+        if not math.isfinite(here.bound) or stalled >= STALLED:
             break
         try:
             point = here.next()

@@ -25,8 +25,23 @@ from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
 from liftgbp.solve.newton import few_threads
 
-MOST_OPERATIONS = {"quick": 3e7, "normal": 3e7, "thorough": 1e10}
-"""The most operations that a step of the solver may take; 3e7 take about 10 ms."""
+FAMILIES = {
+    "quick": (FACTOR_SCOPES,),
+    "normal": (FACTOR_SCOPES, "objects:2", "objects:3", "objects:4"),
+    "thorough": (FACTOR_SCOPES, "objects:2", "objects:3", "objects:4", "objects:5"),
+}
+"""The families of regions that are tried. Larger ones prove more."""
+
+MOST_COMBINATIONS = 20
+"""The most ways to choose as many classes as a region has objects: beyond, larger regions take
+seconds to build."""
+
+MOST_OPERATIONS = {"quick": 5e8, "normal": 5e8, "thorough": 1e10}
+"""The most operations that a step of the solver may take; 5e8 take about 25 ms."""
+
+BLOCKS = {"quick": 1, "normal": 2, "thorough": 6}
+"""The most blocks of a class. What labels of objects tell is not in the bound, so that more than
+two hardly pay."""
 
 MOST_CASES = 3
 """For how many unary predicates the lower bound is also found for each value of one atom."""
@@ -63,7 +78,7 @@ class Prover:
     @staticmethod
     def of(effort: str, regions: str | None, progress: Progress) -> Prover:
         """With the families of a level of effort, or with one that was asked for."""
-        families = (FACTOR_SCOPES, *LEVELS[effort].families) if regions is None else (regions,)
+        families = FAMILIES[effort] if regions is None else (regions,)
         return Prover(effort, families, regions is not None, progress)
 
     def interval(self, normal: NormalModel) -> Interval:
@@ -128,15 +143,16 @@ class Proof:
     def _lower(self) -> tuple[Fraction | None, str]:
         """The best of what independent atoms reach, and which ones those are."""
         field = MeanField(self._normal)
-        free = self._scopes.free_atoms
-        found = [_best_product(self._normal, field, free, self._prover.effort)]
-        if self._prover.effort != "quick" and self._shattering is not None:
+        free, effort = self._scopes.free_atoms, self._prover.effort
+        found = [_best_product(self._normal, field, free, effort, BLOCKS[effort])]
+        if effort != "quick" and self._shattering is not None:
             unary = [kind for kind in field.kinds if len(set(kind[1])) == 1]
             found += [self._case_by_case(self._shattering, own) for own in unary[:MOST_CASES]]
         return max(found, key=lambda end: (end[0] is not None, end[0] or Fraction(0)))
 
     def _case_by_case(self, shattering: Shattering, atom: ObjAtom) -> tuple[Fraction | None, str]:
         """What independent atoms reach for each value of one atom: minima may differ in it."""
+        free = self._scopes.free_atoms
         ends: list[Fraction] = []
         for value in range(self._normal.ranges[atom[0]]):
             try:
@@ -144,7 +160,7 @@ class Proof:
             except ContradictionError:
                 continue
             field = MeanField(normal)
-            end, words = _best_product(normal, field, self._scopes.free_atoms, self._prover.effort)
+            end, words = _best_product(normal, field, free, self._prover.effort, 1)
             if end is not None:
                 ends.append(end)
         if not ends:
@@ -174,8 +190,11 @@ class Proof:
 
     def _prepared(self) -> Iterator[tuple[str, Ceiling]]:
         """The families of regions that are not too expensive, ready to be solved."""
-        by_hand = self._prover.by_hand
+        by_hand, classes = self._prover.by_hand, len(self._normal.classes)
         for family in self._prover.families:
+            objects = int(family.partition(":")[2]) if not by_hand and ":" in family else 0
+            if objects and math.comb(classes + objects - 1, objects) > MOST_COMBINATIONS:
+                break
             try:
                 graph = self._graph(family)
             except CapacityError:
@@ -198,23 +217,24 @@ class Proof:
 
 
 def _best_product(
-    normal: NormalModel, field: MeanField, free_atoms: Mapping[int, int], effort: str
+    normal: NormalModel, field: MeanField, free_atoms: Mapping[int, int], effort: str, blocks: int
 ) -> tuple[Fraction | None, str]:
     """The most that independent atoms over blocks reach, and over which blocks."""
     known = normal.exact_constant + log_worlds(free_atoms) + field.exact_offset
     words = "independent atoms"
     if not field.kinds:
         return known, words
-    most = most_blocks(LEVELS[effort].blocks, normal.classes, by_hand=False)
+    most = most_blocks(blocks, normal.classes, by_hand=False)
     number = [most[cls] for cls in range(len(normal.classes))]
-    found = find_blocks(field, number, most_work=LEVELS[effort].work)
+    work = LEVELS[effort].work
+    found = find_blocks(field, number, most_work=work, patient=True, hot=blocks > 1)
     if not found:
         found = find_blocks(field, [1] * len(number))
     rests = [float(field.rests(own.products)[0]) for own in found]
     best = max(range(len(found)), key=rests.__getitem__)
     if not math.isfinite(rests[best]):
         return None, ""
-    blocks = [own for own in found[best].sizes if len(own) > 1]
-    if blocks:
-        words += " over blocks of " + " and ".join(", ".join(map(str, own)) for own in blocks)
+    split = [own for own in found[best].sizes if len(own) > 1]
+    if split:
+        words += " over blocks of " + " and ".join(", ".join(map(str, own)) for own in split)
     return known + Fraction(rests[best]), words
