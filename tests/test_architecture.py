@@ -40,15 +40,17 @@ ALLOWED = {
     "counting": ENGINE | {"progress", "series"},
     "blocks": ENGINE | {"progress", "series", "counting"},
     "sampling": ENGINE | GROUND | {"progress", "files", "formats", "via", "opinions"},
+    "parts": ENGINE,
     "growth": {"errors", "query"},
     "effort": {"errors", "shatter", "solve", "query", "growth"},
     "exact": ENGINE | GROUND | {"progress"},
     "bounding": ENGINE | {"progress", "blocks", "effort"},
-    "lifted_runs": ENGINE | {"progress", "counting", "blocks", "exact", "growth", "effort"},
+    "lifted_runs": ENGINE
+    | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort"},
     "api": ENGINE
     | GROUND
     | {"progress", "formats", "via", "exact", "growth", "effort", "lifted_runs", "bounding"},
-    "sweeps": ENGINE | {"progress", "files", "series", "growth", "effort", "lifted_runs"},
+    "sweeps": ENGINE | {"progress", "files", "series", "parts", "growth", "effort", "lifted_runs"},
     "checking": ENGINE | GROUND | {"progress", "via", "api", "reference"},
     "reproduction": ENGINE | {"progress", "api", "reference", "checking", "files"},
     "cli": {"the public surface", "files"},

@@ -90,6 +90,13 @@ class Runs(Protocol):
     """What answers are made of. `regions` is a family of regions, or `auto`."""
 
     @property
+    def parts(self) -> Sequence[Runs]:
+        """The runs of the independent parts of the model; none if it is connected."""
+
+    def joined(self, answers: Sequence[Answers]) -> Answers:
+        """The answers of the model from those of its parts."""
+
+    @property
     def classes(self) -> Sequence[ObjectClass]:
         """The classes of interchangeable objects."""
 
@@ -159,11 +166,15 @@ def asked_for(
 def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
     """The best answers that an effort allows, with those of `quick` beside them.
 
-    Small models are solved exactly. Otherwise counts are summed over, then blocks are looked for.
-    Where neither changes the answer, regions grow. Answers without blocks must be minima of the
-    ground free energy, too.
+    Independent parts are solved apart. Small models are solved exactly. Otherwise counts are summed
+    over, then blocks are looked for. Where neither changes the answer, regions grow. Answers
+    without blocks must be minima of the ground free energy, too.
     """
     level = LEVELS[effort]
+    if level.work and runs.parts and not asked.method:
+        every = [best_answers(part, effort, asked) for part in runs.parts]
+        quick = runs.joined([own.quick or own for own in every])
+        return replace(runs.joined(every), effort=effort, quick=quick)
     exact = exact_answers(runs.exact, effort, asked)
     if exact is not None:
         return replace(exact, effort=effort, quick=runs.plain(FACTOR_SCOPES))

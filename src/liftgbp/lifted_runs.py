@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from liftgbp.effort import FACTOR_SCOPES, Level
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.growth import AUTO, grow
+from liftgbp.parts import Part, independent_parts, may_miss_minima, multiplied
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, Prepared, PreparedLifted
@@ -49,6 +50,7 @@ class LiftedRuns:
 
     def __init__(self, objects: ObjectClasses, run: Run) -> None:
         self._run = run
+        self._objects = objects
         run.progress("shattering", 0, 1)
         self._shattering = Shattering(objects, table_cap=run.table_cap)
 
@@ -67,8 +69,7 @@ class LiftedRuns:
         from liftgbp.exact.exact_result import Limits
         from liftgbp.exact.over_classes import exact_over_classes
 
-        prepared = prepare_lifted(self._normal, FACTOR_SCOPES, self._run.progress)
-        return exact_over_classes(prepared, Limits.of(states), self._run.progress)
+        return exact_over_classes(self._factor_scopes, Limits.of(states), self._run.progress)
 
     def plain(self, regions: str, level: Level | None = None) -> Answers:
         """The answers with one block per class; regions too large for a level raise."""
@@ -84,7 +85,34 @@ class LiftedRuns:
                 raise CapacityError("larger regions take more effort")
             return own
 
-        return self._run.solved(prepared)
+        answers = self._run.solved(prepared)
+        if may_miss_minima(answers.result) and self.parts:
+            return self.joined([part.plain(regions, level) for part in self.parts])
+        return answers
+
+    @cached_property
+    def parts(self) -> tuple[LiftedRuns, ...]:
+        """The runs of the independent parts of the model; none if it is connected."""
+        if len(self._parts) < 2:
+            return ()
+        return tuple(LiftedRuns(part.of(self._objects), self._run) for part in self._parts)
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        return independent_parts(self._normal)
+
+    def joined(self, answers: Sequence[Answers]) -> Answers:
+        """The answers of the model from those of its parts."""
+        return multiplied(
+            self._factor_scopes,
+            self._parts,
+            answers,
+            [part._factor_scopes.plan.log_offset for part in self.parts],
+        )
+
+    @cached_property
+    def _factor_scopes(self) -> PreparedLifted:
+        return prepare_lifted(self._normal, FACTOR_SCOPES, self._run.progress)
 
     def summed(self, regions: str, predicates: Sequence[str]) -> Answers:
         """The answers summed over the counts of some predicates."""

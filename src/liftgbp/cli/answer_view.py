@@ -63,7 +63,11 @@ def show_answers(
     if not result["answers"]:
         terminal.say("no rows: none has a probability of at least --min")
     show_blocks(terminal, blocks)
-    if minima and result["minima"]:
+    parts = [part["minima"] for part in result.get("parts", ()) if part["minima"]]
+    if minima and parts:
+        for number, own in enumerate(parts, start=1):
+            terminal.show(_minima_sheet(own, f" in part {number}"))
+    elif minima and result["minima"]:
         terminal.show(_minima_sheet(result["minima"]))
     elif minima:
         terminal.say("no minima to show: " + _why_no_minima(result))
@@ -153,9 +157,9 @@ def _key(row: Row) -> tuple[str, str, str]:
     return row["query"], row["atom"], row["where"]
 
 
-def _minima_sheet(minima: list[dict[str, Any]]) -> Sheet:
+def _minima_sheet(minima: list[dict[str, Any]], where: str = "") -> Sheet:
     columns = [Column("log Z", right=True), Column("share", right=True), Column("what", prose=True)]
-    sheet = Sheet("stationary points of the free energy", columns, lead="log Z {}")
+    sheet = Sheet(f"stationary points of the free energy{where}", columns, lead="log Z {}")
     for point in minima:
         share = f"{point['weight']:.4f}" if point["weight"] else ""
         sheet.add(log_text(point["log_z"]), share, point["text"])

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import CapacityError
+from liftgbp.errors import CapacityError, counted
 from liftgbp.exact.cells import CellSum
 from liftgbp.exact.exact_result import ExactResult, Limits
 from liftgbp.progress import Progress
@@ -65,6 +65,6 @@ def exact_over_classes(prepared: PreparedLifted, limits: Limits, progress: Progr
     else:
         source = cells
         log_z = prepared.plan.log_offset + cells.log_z
-        result = ExactResult(f"exact (a sum over {cells.terms} counts)", log_z)
+        result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
     seconds = time.perf_counter() - started
     return Answers(ExactReader(prepared, source), result, seconds)

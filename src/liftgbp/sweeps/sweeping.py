@@ -31,6 +31,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run
 from liftgbp.model.model import Model, check_model, finite_value
+from liftgbp.parts import independent_parts, may_miss_minima
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answer, Answers, pattern_text, query_all
 from liftgbp.series import SharedPlans, by_layout, solve_series
@@ -327,6 +328,9 @@ def _rows_of_batch(
         # Regions that share nothing have one solution, and need no search for it.
         alone = not prepared[members[0]].plan.layout.message_entries
         for place, (k, solution) in enumerate(zip(members, solutions, strict=True)):
+            if may_miss_minima(solution) and len(independent_parts(normals[k])) > 1:
+                found[k] = _rows_alone(settings, points[k])
+                continue
             rows = [row for every in by_query for row in every[place]]
             answers = Answers(readers[place], solution, 0.0)
             found[k] = _rows(points[k], rows, answers, minima=1 if alone else None)
