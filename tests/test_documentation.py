@@ -202,11 +202,17 @@ def test_the_json_fields_are_on_the_command_line_page(
         "models/friends-smokers.mln -n person=6 --sum-over auto --bounds",
         "models/transitive.mln -n person=40 --effort normal",
         "models/smoking-network.mln -e models/smoking-network.db --closed friends",
+        "models/town.mln -n person=1000 --known smokes(x)=300",
     ):
         run(f"liftgbp query {options} --json", monkeypatch)
         found |= fields(json.loads(capsys.readouterr().out))
     of_verdict = {name.partition(".")[2] for name in listed if name.startswith("verdict.")}
-    rows = ("growth.steps.answers.", "effort.quick.answers.")
+    rows = (
+        "growth.steps.answers.",
+        "effort.quick.answers.",
+        "parts.verdict.",
+        "parts.minima.",
+    )
     found = {name for name in found if not name.startswith((*rows, "domains."))}
     assert found == listed | {f"minima.{name}" for name in of_verdict}
 

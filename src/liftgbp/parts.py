@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from liftgbp.arrays import Floats
+from liftgbp.errors import counted
 from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Reader, Result
 from liftgbp.query.lookup import alone, with_others
 from liftgbp.shatter import NormalModel, ObjectClasses
@@ -114,7 +115,12 @@ class PartedAnswers(Answers):
         number = f"{len(self.parts)} independent parts"
         if self.verdict.kind is Kind.EXACT:
             return f"exact ({number})"
-        return f"{number}: {', '.join(dict.fromkeys(part.used for part in self.parts))}"
+        others = [part for part in self.parts if part.verdict.kind is not Kind.EXACT]
+        used = ", ".join(dict.fromkeys(part.used for part in others))
+        exact = len(self.parts) - len(others)
+        if exact:
+            return f"{used}; {counted(exact, 'independent part')} exactly"
+        return f"{number}: {used}"
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
