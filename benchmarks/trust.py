@@ -4,7 +4,8 @@
 many of those have a marginal that is off by more than 0.01, 0.05, 0.1 and 0.3; and how many are
 refused, and how many of those were right, with all marginals within 0.01. `--models` takes fewer
 random models; `--journal FILE` keeps what is done, so that a run can be interrupted and resumed;
-`--worst` lists the worst answers.
+`--worst` lists the worst answers. The setting `approximate` is the normal effort without exact
+answers: what larger models get.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ RIGHT = 0.01
 SETTINGS: dict[str, dict[str, object]] = {
     "quick": {"effort": "quick"},
     "quick, ground": {"effort": "quick", "via": "ground"},
+    "approximate": {"effort": "normal", "exact": False},
     "normal": {"effort": "normal"},
 }
 ROUTES = {"small": "models", "cells": "models"}

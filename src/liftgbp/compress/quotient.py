@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from liftgbp.arrays import Bools, Hashes, Ints, group_rows, positions_of
+from liftgbp.compress.alignment import Alignment
 from liftgbp.compress.colour_refinement import refine
 from liftgbp.compress.ground_regions import GroundRegions, Pattern
 from liftgbp.compress.partition import AROUND, Partition, Relation
 from liftgbp.compress.potentials import first_frames, stabilisers
-from liftgbp.compress.quotient_graph import Alignment, QuotientGraph, quotient_graph
+from liftgbp.compress.quotient_graph import QuotientGraph, quotient_graph
 from liftgbp.errors import InternalError
 from liftgbp.grounding import GroundNetwork
 from liftgbp.progress import Progress, silent

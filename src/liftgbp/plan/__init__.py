@@ -5,5 +5,6 @@ Knows index arrays, log tables and exponents; knows nothing of predicates and ob
 
 from liftgbp.plan.compile import compile_plan, refill
 from liftgbp.plan.plan import Layout, Plan
+from liftgbp.regions.ground_pairs import GroundPairs
 
-__all__ = ["Layout", "Plan", "compile_plan", "refill"]
+__all__ = ["GroundPairs", "Layout", "Plan", "compile_plan", "refill"]

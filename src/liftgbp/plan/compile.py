@@ -195,6 +195,7 @@ class _Compiler:
             children=self._children(),
             order_choices=self._graph.order_choices if self._bounds else (),
             alike_pairs=self._graph.alike_pairs if self._bounds else (),
+            ground_pairs=self._graph.ground_pairs if self._bounds else None,
         )
 
     # --- tables

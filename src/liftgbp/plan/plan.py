@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints, expand, first_and_last, starts_of
+from liftgbp.regions.ground_pairs import GroundPairs
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -101,6 +102,7 @@ class Layout:
                     step no order is known
     alike_pairs     for each kind of exchangeable ground atoms, a region and two axes of it that are
                     such atoms
+    ground_pairs    which ground variables share a region, where that is known
     """
 
     shapes: tuple[tuple[int, ...], ...]
@@ -121,6 +123,7 @@ class Layout:
     children: Ints
     order_choices: tuple[tuple[tuple[int, int, tuple[int, ...]], ...], ...] = ()
     alike_pairs: tuple[tuple[int, int, int], ...] = ()
+    ground_pairs: GroundPairs | None = None
 
     def __post_init__(self) -> None:
         freeze(self)

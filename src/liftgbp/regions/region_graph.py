@@ -20,6 +20,7 @@ from liftgbp.regions.atom_bounds import Choice, Pair
 from liftgbp.regions.counts import Count
 from liftgbp.regions.families import Family
 from liftgbp.regions.graph_arrays import GraphArrays, arrays_of
+from liftgbp.regions.ground_pairs import GroundPairs
 from liftgbp.signature import Cluster
 
 MOST_ROWS, MOST_PARENTS = 18, 12
@@ -166,6 +167,11 @@ class RegionGraph(ABC):
     def alike_counts(self) -> tuple[int, ...]:
         """How many atoms of each kind can be exchanged for one another."""
         return ()
+
+    @property
+    def ground_pairs(self) -> GroundPairs | None:
+        """Which ground variables share a region, where that is known and not too much."""
+        return None
 
     @cached_property
     def counting_numbers(self) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints, starts_of
 from liftgbp.plan import Layout, Plan
+from liftgbp.solve.pair_margins import pair_margins
 from liftgbp.solve.problem import sums_by_region
 from liftgbp.solve.tolerances import Tolerances
 
@@ -40,6 +41,7 @@ class Limits:
     count_margin   how far exchangeable atoms are from excluding each other more than their number
                    allows, in proportion; negative where no joint distribution has such pairs
     region         the number of the region where that is least, if any region has such atoms
+    cycle_margin   how far pairs of variables are from differing too often around a cycle
     """
 
     entropy: float
@@ -47,6 +49,7 @@ class Limits:
     entropy_flaw: str
     count_margin: float
     region: int | None
+    cycle_margin: float
 
 
 def limits_of(
@@ -91,16 +94,29 @@ class Bounds:
             own if exact is None else exact
             for own, exact in zip(self.entropies(), known, strict=True)
         ]
-        return [
-            Limits(entropy, bound, self._flaw(plan, entropy, bound), margin, region)
-            for plan, entropy, bound, (margin, region) in zip(
-                self._plans,
-                entropies,
-                self.entropy_bounds(rounding),
-                self.count_margins(),
-                strict=True,
-            )
-        ]
+        on_ground = pair_margins(self._layout, self._beliefs, self._tolerances)
+        found = zip(
+            self._plans,
+            entropies,
+            self.entropy_bounds(rounding),
+            self.count_margins(),
+            on_ground,
+            strict=True,
+        )
+        limits = []
+        for plan, entropy, bound, (margin, region), pairs in found:
+            if pairs.clique < margin:
+                margin, region = pairs.clique, pairs.region  # noqa: PLW2901
+            flaw = self._flaw(plan, entropy, bound)
+            limits.append(Limits(entropy, bound, flaw, margin, region, pairs.cycle))
+        return limits
+
+    def entropy_is_possible(self) -> list[bool]:
+        """Whether the entropies of points lie within their bounds."""
+        found = zip(
+            self._plans, self.entropies(), self.entropy_bounds(self.rounding()), strict=True
+        )
+        return [not self._flaw(*own) for own in found]
 
     # --- entropies
 

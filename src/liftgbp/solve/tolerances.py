@@ -167,6 +167,14 @@ class Tolerances:
     what rounding does to a sum. Log Z also up to `level`. Of points whose F differs by less, one
     without zeros is preferred."""
 
+    most_decomposed: int = 256
+    """Pairs of up to this many variables that share regions are decomposed to see which exclude
+    each other, and cycles among half as many are found at once, in milliseconds."""
+
+    most_walked: int = 2 * 10**6
+    """In larger networks cycles are looked for from some variables only: as many as take this many
+    steps along edges, about a second."""
+
     # --- flooding
 
     flooding_acceptable: float = 1e-8

@@ -14,7 +14,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.plan import Layout, Plan
-from liftgbp.solve.bounds import Limits, limits_of
+from liftgbp.solve.bounds import Bounds, Limits, limits_of
 from liftgbp.solve.newton import Step, few_threads, nearest_consistent, newton_step
 from liftgbp.solve.problem import Energy, polytope
 from liftgbp.solve.tolerances import Tolerances
@@ -25,6 +25,8 @@ TOO_LARGE = "the Hessian of the free energy is too large"
 CROWDED = "atoms exclude each other more than their number allows"
 """Why beliefs of pairs are impossible."""
 
+FRUSTRATED = "atoms differ from each other more often around a cycle than is possible"
+"""Another reason."""
 
 OVER_BLOCKS = "independent atoms over blocks"
 """What reaches a bound of log Z, where objects of a class behave differently."""
@@ -96,7 +98,8 @@ class Verdict:
         Its log Z is somewhat too large, and its beliefs are not possible. But worlds like these
         are, so if it is heavier than all sound minima, the answer may lie there.
         """
-        return self.implausible == CROWDED and self.kind in (Kind.MINIMUM, Kind.BOUNDARY)
+        impossible = self.implausible in (CROWDED, FRUSTRATED)
+        return impossible and self.kind in (Kind.MINIMUM, Kind.BOUNDARY)
 
     @property
     def flaw(self) -> str:
@@ -245,6 +248,8 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
     implausible = limits.entropy_flaw
     if crowded and not implausible:
         implausible = CROWDED
+    if limits.cycle_margin < -tolerances.acceptable and not implausible:
+        implausible = FRUSTRATED
     return Verdict(
         residual=own.residual,
         curvature=_curvature(own),
@@ -262,8 +267,9 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
 
 def is_possible(plan: Plan, beliefs: Floats, tolerances: Tolerances) -> bool:
     """Whether the entropy of beliefs is possible."""
-    (limits,) = limits_of([plan], beliefs[None], tolerances, [None])
-    return not limits.entropy_flaw
+    with np.errstate(over="ignore", invalid="ignore"):
+        (possible,) = Bounds([plan], beliefs[None], tolerances).entropy_is_possible()
+    return possible
 
 
 def is_small(layout: Layout, tolerances: Tolerances) -> bool:

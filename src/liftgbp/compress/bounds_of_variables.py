@@ -1,0 +1,87 @@
+"""What no joint distribution of ground variables exceeds can be told from a few of them at a time.
+
+Pairs of variables that share a region must leave room for all variables at once. And no joint
+entropy exceeds the sum of the entropies of all variables in some order, each given variables before
+it that share a region with it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+
+from liftgbp.arrays import Ints, group_rows
+from liftgbp.compress.alignment import Alignment
+from liftgbp.regions.atom_bounds import Choice
+from liftgbp.regions.ground_pairs import MOST_PAIRS, MOST_PLACES, GroundPairs, find_cliques
+
+MOST_CELLS = 10**5
+"""In graphs whose regions have more variables than this altogether, no order is looked for."""
+
+
+def ground_pairs(alignment: Alignment, ranges: Ints) -> GroundPairs | None:
+    """The pairs of variables that share a region; `None` if there are too many."""
+    blocks = alignment.variables_in_frame
+    total = sum(len(rows) * rows.shape[1] * (rows.shape[1] - 1) // 2 for rows in blocks)
+    if not 0 < total <= MOST_PAIRS:
+        return None
+    parts = []
+    for start, rows in zip(alignment.regions.starts.tolist(), blocks, strict=False):
+        kind = alignment.kind[start : start + len(rows)]
+        for one, other in combinations(range(rows.shape[1]), 2):
+            swapped = rows[:, one] > rows[:, other]
+            axes = np.where(swapped, other, one), np.where(swapped, one, other)
+            ends = np.sort(rows[:, [one, other]], axis=1)
+            parts.append(np.column_stack([ends, kind, *axes]))
+    # Regions go from large to small; the last that holds a pair is the smallest.
+    table = np.concatenate(parts)[::-1]
+    table = table[group_rows([table[:, 0], table[:, 1]])[0]]
+    first_of_place, place = group_rows([table[:, 2], table[:, 3], table[:, 4]])
+    if len(first_of_place) > MOST_PLACES:
+        return None
+    first, second = table[:, 0].copy(), table[:, 1].copy()
+    kinds = alignment.atom_kind
+    inside = np.flatnonzero(kinds >= 0)
+    sources = inside[np.unique(kinds[inside], return_index=True)[1]]
+    return GroundPairs(
+        ranges=ranges,
+        first=first,
+        second=second,
+        place=place,
+        places=tuple((a, b, c) for a, b, c in table[first_of_place, 2:].tolist()),
+        sources=sources,
+        cliques=find_cliques(first, second, len(ranges), sources),
+    )
+
+
+def order_of_variables(alignment: Alignment) -> dict[Choice, int]:
+    """For all variables in ascending order, what they are conditioned on, and how many are alike.
+
+    Each variable is conditioned inside the region where most variables come before it. Empty if
+    there are too many variables.
+    """
+    if int(alignment.regions.sizes.sum()) > MOST_CELLS:
+        return {}
+    best = np.full(alignment.variables, -1, dtype=np.int64)
+    chosen = np.zeros((alignment.variables, 2), dtype=np.int64)
+    for start, rows in zip(
+        alignment.regions.starts.tolist(), alignment.variables_in_frame, strict=False
+    ):
+        for axis in range(rows.shape[1]):
+            before = (rows < rows[:, [axis]]).sum(axis=1)
+            order = np.argsort(before, kind="stable")
+            # Of equal variables the last one counts: the one with most before it.
+            variables, last = np.unique(rows[order[::-1], axis], return_index=True)
+            row = order[::-1][last]
+            more = before[row] > best[variables]
+            best[variables[more]] = before[row[more]]
+            chosen[variables[more]] = np.column_stack([start + row[more], row[more] * 0 + axis])
+    found: Counter[Choice] = Counter()
+    for variable in np.flatnonzero(best >= 0).tolist():
+        region, axis = chosen[variable].tolist()
+        row = alignment.region_row(region)
+        given = tuple(np.flatnonzero(row < variable).tolist())
+        found[int(alignment.kind[region]), axis, given] += 1
+    return dict(found) if len(found) <= MOST_PLACES else {}

@@ -1,0 +1,246 @@
+"""Whether beliefs about pairs of ground variables leave room for all of them at once.
+
+Around a cycle, values differ an even number of times. So for an odd set F of its edges, the
+probabilities that pairs in F agree, and that the other pairs differ, add up to one at least (F.
+Barahona and A. R. Mahjoub, *On the cut polytope*, 1986). The cycle that breaks this most is a
+shortest path in a graph with two copies of each variable. Among variables that share regions
+pairwise, how many hold is a whole number S, so that (S - k)(S - k - 1) is never negative; any of
+them may be counted where it does not hold instead.
+
+Of a variable with more than two values, each value is a variable of its own that holds or not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from liftgbp.arrays import Floats, Ints, starts_of
+from liftgbp.plan import GroundPairs, Layout
+from liftgbp.solve.tolerances import Tolerances
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PairMargins:
+    """How far pairs of variables are from what is impossible; negative beyond.
+
+    clique  for variables that share regions pairwise, in proportion to how many hold
+    region  a region of two variables of the clique where that is least
+    cycle   for cycles: the length of the shortest one, less one
+    """
+
+    clique: float = math.inf
+    region: int | None = None
+    cycle: float = math.inf
+
+
+class _Links:
+    """The values of ground variables, and where the beliefs of pairs of them are found.
+
+    Nodes are values: one of a variable with two values, all of a variable with more.
+    """
+
+    def __init__(self, pairs: GroundPairs) -> None:
+        self._pairs = pairs
+        ranges = pairs.ranges
+        self.sizes = np.where(ranges == 2, 1, ranges)
+        self.starts = starts_of(self.sizes)
+        shapes = np.column_stack([ranges[pairs.first], ranges[pairs.second]])
+        self.blocks = [
+            np.flatnonzero((shapes == shape).all(axis=1)) for shape in np.unique(shapes, axis=0)
+        ]
+        heads, tails = [], []
+        for block in self.blocks:
+            one, other = pairs.first[block], pairs.second[block]
+            a, b = np.indices((self.sizes[one[0]], self.sizes[other[0]]))
+            heads.append((self.starts[one][:, None] + a.ravel()).ravel())
+            tails.append((self.starts[other][:, None] + b.ravel()).ravel())
+        self.heads, self.tails = np.concatenate(heads), np.concatenate(tails)
+        paired = np.union1d(pairs.first, pairs.second).tolist()
+        own = [(v, r) for v, r in zip(paired, self.sizes[paired].tolist(), strict=True) if r > 1]
+        inside = [
+            (self.starts[v] + a, self.starts[v] + b)
+            for v, r in own
+            for a in range(r)
+            for b in range(a)
+        ]
+        self.inside = np.array(inside, dtype=np.int64).reshape(-1, 2)
+        order = np.lexsort((self.tails, self.heads))
+        self._order, self._keys = order, (self.heads * self.nodes + self.tails)[order]
+        self.cliques = [own for clique in pairs.cliques for own in self._of_clique(clique)]
+
+    @property
+    def nodes(self) -> int:
+        return int(self.starts[-1])
+
+    def _of_clique(self, clique: Ints) -> list[tuple[Ints, Ints]]:
+        """Nodes that are paired with each other, and the numbers of their edges."""
+        found = []
+        sizes = self.sizes[clique]
+        for size in np.unique(sizes).tolist():
+            own = clique[sizes == size]
+            if len(own) < 3:
+                continue
+            above = np.triu_indices(len(own), 1)
+            for value in range(size):
+                nodes = self.starts[own] + value
+                keys = nodes[above[0]] * self.nodes + nodes[above[1]]
+                found.append((nodes, self._order[np.searchsorted(self._keys, keys)]))
+        return found
+
+    def beliefs(self, tables: list[Floats]) -> tuple[Floats, Floats]:
+        """How likely each node holds, and both ends of each edge do; from tables of all places."""
+        single = np.full(self.nodes, 0.5)
+        both = []
+        pairs = self._pairs
+        for block in self.blocks:
+            places, which = np.unique(pairs.place[block], return_inverse=True)
+            joint = np.array([tables[k] for k in places.tolist()])[which]
+            for ends, axis in ((pairs.first, 2), (pairs.second, 1)):
+                own = joint.sum(axis=axis)
+                own = own[:, 1:] if own.shape[1] == 2 else own
+                nodes = self.starts[ends[block]][:, None] + np.arange(own.shape[1])
+                single[nodes] = own
+            a, b = (slice(1, None) if r == 2 else slice(None) for r in joint.shape[1:])
+            both.append(joint[:, a, b].ravel())
+        return single, np.concatenate(both)
+
+
+_known: WeakKeyDictionary[GroundPairs, _Links] = WeakKeyDictionary()
+
+
+def pair_margins(layout: Layout, beliefs: Floats, tolerances: Tolerances) -> list[PairMargins]:
+    """The margins of points, one row of beliefs each; infinite where nothing is known of pairs."""
+    pairs = layout.ground_pairs
+    if pairs is None:
+        return [PairMargins()] * len(beliefs)
+    if pairs not in _known:
+        _known[pairs] = _Links(pairs)
+    links = _known[pairs]
+    tables = []
+    for region, one, other in pairs.places:
+        table = layout.full_table(region, beliefs, missing=0.0)
+        others = tuple(k for k in range(1, table.ndim) if k - 1 not in (one, other))
+        pair = table.sum(axis=others) if others else table
+        tables.append(pair if one < other else pair.transpose(0, 2, 1))
+    return [
+        _margins(pairs, links, [own[k] for own in tables], tolerances) for k in range(len(beliefs))
+    ]
+
+
+def _margins(
+    pairs: GroundPairs, links: _Links, tables: list[Floats], tolerances: Tolerances
+) -> PairMargins:
+    if not all(np.isfinite(own).all() for own in tables):
+        return PairMargins()
+    single, both = links.beliefs(tables)
+    differ = np.clip(single[links.heads] + single[links.tails] - 2 * both, 0.0, 1.0)
+    margin, region = math.inf, None
+    for nodes, edges in links.cliques:
+        own = _clique_margin(single[nodes], differ[edges], tolerances)
+        if own < margin:
+            margin = own
+            region = _region(pairs, links, edges)
+    return PairMargins(margin, region, _cycle_margin(pairs, links, single, differ, tolerances))
+
+
+def _region(pairs: GroundPairs, links: _Links, edges: Ints) -> int:
+    one = int(np.searchsorted(links.starts, links.heads[edges[0]], side="right")) - 1
+    other = int(np.searchsorted(links.starts, links.tails[edges[0]], side="right")) - 1
+    (pair,) = np.flatnonzero((pairs.first == one) & (pairs.second == other))
+    return pairs.places[int(pairs.place[pair])][0]
+
+
+# --- variables that share regions pairwise
+
+
+def _clique_margin(single: Floats, differ: Floats, tolerances: Tolerances) -> float:
+    """The least margin among some ways to choose which nodes are counted where they do not hold.
+
+    With spins s = ±1 and signs σ, Y = Σ σ s is 2 S - m. So 4 (S - k)(S - k - 1) is
+    (Y - a)(Y - a - 2) with a = 2 k - m, whose mean needs pairs only.
+    """
+    m = len(single)
+    means = 2 * single - 1
+    products = np.eye(m)
+    above = np.triu_indices(m, 1)
+    products[above] = 1 - 2 * differ
+    products.T[above] = products[above]
+    starts = [np.ones(m)]
+    if m <= tolerances.most_decomposed:
+        lowest = np.linalg.eigh(products)[1][:, 0]
+        starts.append(np.where(lowest < 0, -1.0, 1.0))
+    return min(_descended(products, means, signs) for signs in starts)
+
+
+def _descended(products: Floats, means: Floats, signs: Floats) -> float:
+    """The margin once no single sign makes it smaller."""
+    m = len(signs)
+    together = products @ signs
+    best = math.inf
+    for _ in range(m + 1):
+        holding = (m + float(signs @ means)) / 2
+        k = math.floor(holding)
+        a = 2 * k - m
+        excess = (float(signs @ together) - (2 * a + 2) * float(signs @ means) + a * (a + 2)) / 4
+        margin = excess * m / (m - 1) / max(1.0, holding**2)
+        if not margin < best:
+            break
+        best = margin
+        change = 4 - 4 * signs * together + 4 * (a + 1) * signs * means
+        flipped = int(change.argmin())
+        if change[flipped] >= 0:
+            break
+        together = together - 2 * signs[flipped] * products[:, flipped]
+        signs = signs.copy()
+        signs[flipped] = -signs[flipped]
+    return best
+
+
+# --- cycles
+
+
+def _cycle_margin(
+    pairs: GroundPairs, links: _Links, single: Floats, differ: Floats, tolerances: Tolerances
+) -> float:
+    """How much more than one the shortest way from a node to its other copy is."""
+    heads = np.concatenate([links.heads, links.inside[:, 0]])
+    tails = np.concatenate([links.tails, links.inside[:, 1]])
+    # Two values of one variable never hold together.
+    apart = np.concatenate([differ, single[links.inside].sum(axis=1)])
+    here = np.concatenate([heads, heads + links.nodes])
+    there = np.concatenate([tails, tails + links.nodes])
+    crossing = np.concatenate([tails + links.nodes, tails])
+    rows = np.concatenate([here, here])
+    columns = np.concatenate([there, crossing])
+    lengths = np.concatenate([apart, apart, 1 - apart, 1 - apart])
+    # Sparse graphs would lose edges of length zero.
+    lengths = np.maximum(lengths, tolerances.rounding)
+    rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+    lengths = np.concatenate([lengths, lengths])
+    if 2 * links.nodes <= tolerances.most_decomposed:
+        distance = np.full((2 * links.nodes, 2 * links.nodes), math.inf)
+        np.minimum.at(distance, (rows, columns), lengths)
+        for k in range(len(distance)):
+            np.minimum(distance, distance[:, [k]] + distance[[k]], out=distance)
+        return float(np.diagonal(distance, links.nodes).min(initial=math.inf)) - 1
+    most = max(1, tolerances.most_walked // len(rows))
+    sources = links.starts[pairs.sources]
+    chosen = sources[:: -(-len(sources) // most)]
+    return _least_distance(rows, columns, lengths, chosen, links.nodes) - 1
+
+
+def _least_distance(rows: Ints, columns: Ints, lengths: Floats, sources: Ints, nodes: int) -> float:
+    # Importing it takes longer than solving a small network.
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    graph = csr_array((lengths, (rows, columns)), shape=(2 * nodes, 2 * nodes))
+    least = math.inf
+    for source in sources.tolist():
+        distance = dijkstra(graph, indices=source, limit=1.0)
+        least = min(least, float(distance[source + nodes]))
+    return least
