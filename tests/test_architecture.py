@@ -44,7 +44,7 @@ ALLOWED = {
     "growth": {"errors", "query"},
     "effort": {"errors", "shatter", "solve", "query", "growth"},
     "exact": ENGINE | GROUND | {"progress"},
-    "bounding": ENGINE | {"progress", "blocks", "effort"},
+    "bounding": ENGINE | {"progress", "blocks", "effort", "via", "opinions"},
     "lifted_runs": ENGINE
     | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort"},
     "api": ENGINE

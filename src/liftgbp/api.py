@@ -23,6 +23,7 @@ from liftgbp.effort import (
     exact_answers,
 )
 from liftgbp.errors import (
+    CapacityError,
     InputError,
     InternalError,
     check_function,
@@ -188,14 +189,18 @@ def _answers(
     run: Run,
 ) -> Answers:
     """The answers about a model, over classes of objects or on the ground."""
-    by_classes = bool(asked.sum_over) or asked.regions == AUTO or _wants_blocks(asked) or bounds
-    if by_classes and via == "ground":
+    by_classes = bool(asked.sum_over) or asked.regions == AUTO or _wants_blocks(asked)
+    if (by_classes or bounds) and via == "ground":
         raise InputError(
             "sums over counts, blocks, regions='auto' and bounds are about classes of objects; use "
             "via='lifted'"
         )
     regions = asked.regions or FACTOR_SCOPES
     objects = choose_via("lifted" if by_classes else via, known, sizes, regions)
+    if objects is None and bounds:
+        from liftgbp.bounding import TOO_MANY_CLASSES
+
+        raise CapacityError(TOO_MANY_CLASSES)
     if objects is None:
         return _ground_answers(
             lambda: _ground(known, sizes, regions, run.table_cap, run.progress),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -126,14 +128,33 @@ def test_an_estimate_outside_is_not_trusted() -> None:
 
 
 def test_an_estimate_above_is_not_trusted() -> None:
-    """No world has more than one of three pairs; the loop of pairs believes otherwise."""
+    """Five things on a complete graph: small regions overestimate how well they agree."""
+    model = liftgbp.parse("p(thing)\n0.41 p(x) <=> p(y) | x != y")
+    counts = [math.comb(5, k) * math.exp(0.41 * (20 - 2 * k * (5 - k))) for k in range(6)]
+    exact = math.log(sum(counts))
+    plain = liftgbp.infer(model, {"thing": 5}, effort="quick", exact=False)
+    assert plain.trusted
+    assert plain.log_z > exact + 0.01
+    bounded = liftgbp.infer(model, {"thing": 5}, effort="quick", exact=False, bounds=True)
+    assert bounded.bounds is not None
+    check_contains(bounded.bounds, exact)
+    assert not bounded.trusted
+    assert "above what is proven to be possible" in bounded.reason
+
+
+def test_answers_are_compared_with_bounds() -> None:
     model = liftgbp.load("models/friends-smokers.mln")
-    answers = liftgbp.infer(model, {"person": 10}, effort="quick", bounds=True)
-    assert answers.trusted
-    verdict = answers.verdict
-    too_much = verdict.log_z_ceiling + 1.0
-    assert verdict.outside_text(too_much) == "log Z is 1 above what is proven to be possible"
-    assert not verdict.outside_text(verdict.log_z_ceiling)
+    bounds = liftgbp.bounds(model, {"person": 100}, queries=["smokes(x)", "friends(x,y)"])
+    right = liftgbp.infer(model, {"person": 100}, effort="normal").compare(bounds)
+    assert right.agrees
+    assert right.sentence.startswith("agrees with the proven bounds")
+    # One world of two that mirror each other.
+    flooding = liftgbp.Flooding(iterations=5)
+    with pytest.warns(liftgbp.UntrustedAnswer):
+        wrong = liftgbp.infer(model, {"person": 100}, solver=flooding).compare(bounds)
+    assert wrong.differs
+    assert wrong.largest is not None
+    assert wrong.largest.atom == "friends(x,y)"
 
 
 def test_no_information() -> None:
@@ -178,3 +199,13 @@ def test_the_ground_route_has_no_bounds() -> None:
     model = liftgbp.load("models/friends-smokers.mln")
     with pytest.raises(liftgbp.InputError, match="via='lifted'"):
         liftgbp.infer(model, {"person": 3}, via="ground", bounds=True)
+
+
+def test_evidence_that_tells_everybody_apart() -> None:
+    model = liftgbp.load("models/friends-smokers.mln")
+    names = [f"Person{k}" for k in range(40)]
+    facts = "\n".join(f"friends({a},{b})" for a, b in pairwise(names))
+    evidence = liftgbp.parse_evidence(model, facts)
+    for ask in (liftgbp.bounds, partial(liftgbp.infer, bounds=True)):
+        with pytest.raises(liftgbp.CapacityError, match="tells too many objects apart"):
+            ask(model, {"person": 40}, evidence=evidence)

@@ -4,6 +4,6 @@ Knows normal forms, plans, products over blocks and consistent beliefs; knows no
 are found.
 """
 
-from liftgbp.bounding.log_z import bounds, bounds_over, judged_by
+from liftgbp.bounding.log_z import TOO_MANY_CLASSES, bounds, bounds_over, judged_by
 
-__all__ = ["bounds", "bounds_over", "judged_by"]
+__all__ = ["TOO_MANY_CLASSES", "bounds", "bounds_over", "judged_by"]

@@ -36,9 +36,11 @@ from liftgbp.plan.states import project_states
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.solve.problem import Polytope, polytope
 
-ROUNDING = 1e-14
-"""What rounding does to a sum, in proportion to the size of its terms: some fifty units of the last
-place, far more than sums of a few hundred terms lose."""
+UNIT = 2.0**-52
+"""What rounding does to one operation, in proportion, at most twice as much as it really does."""
+
+FEW = 32
+"""More than the operations that make one term of a sum: ratios, logs, products with weights."""
 
 LEAST = 1e-300
 """Beliefs below this count as this much where logs are taken."""
@@ -102,7 +104,8 @@ class Program:
 
     regions       (D) the number of the outer region of each entry
     multiplicity  (D) how many states each entry stands for
-    energy        (D) the expected energy is `energy @ b`, and no number of it is positive
+    energy        (D) the expected energy is `energy @ b`
+    energy_size   (D) the sizes of the terms that it was added up from
     matrix        (E, D) consistent beliefs are `matrix @ b == right_side`; no equation follows from
                   the others, and the first ones say that regions sum to one
     right_side    (E)
@@ -115,6 +118,7 @@ class Program:
     regions: Ints
     multiplicity: Floats
     energy: Floats
+    energy_size: Floats
     matrix: Floats
     right_side: Floats
     shares: Floats
@@ -139,11 +143,19 @@ class Program:
         entropy = weights @ slopes[self.chosen]
         sums = len(self.first)
         between, given = self.matrix[sums:], multipliers[sums:]
-        size = np.abs(self.energy) + entropy + np.abs(given) @ np.abs(between)
+        size = self.energy_size + entropy + np.abs(given) @ np.abs(between)
         rest = self.energy + entropy - given @ between
-        highest = np.maximum.reduceat((rest + ROUNDING * size) / self.multiplicity, self.first)
+        rounding = UNIT * self._operations
+        highest = np.maximum.reduceat((rest + rounding * size) / self.multiplicity, self.first)
         # Conditionals sum to one up to rounding, and their weights sum to one.
-        return math.fsum(highest) + ROUNDING * (1 + float(np.abs(highest).sum()))
+        return math.fsum(highest) + rounding * (1 + float(np.abs(highest).sum()))
+
+    @cached_property
+    def _operations(self) -> int:
+        """The most operations behind a number of the linear bound: terms that are not zero."""
+        own = np.add.reduceat(self.conditionals.joint != 0, self.conditionals.starts, axis=0)
+        equations = (self.matrix != 0).sum(axis=0)
+        return FEW + int(own.max()) + len(self.step) + int(equations.max())
 
 
 def program_of(graph: LiftedRegionGraph, plan: Plan) -> Program:
@@ -159,10 +171,13 @@ def program_of(graph: LiftedRegionGraph, plan: Plan) -> Program:
     choices = list(dict.fromkeys(own for _, step in steps for own in step))
     number = {choice: k for k, choice in enumerate(choices)}
     equations = _independent(consistent.matrix)
+    energy = _energy(graph, layout, consistent, atoms)
     return Program(
         regions=layout.region_of[consistent.outer],
         multiplicity=layout.multiplicity[consistent.outer].astype(float),
-        energy=_energy(graph, layout, consistent, atoms),
+        energy=energy,
+        # No term of it is positive.
+        energy_size=np.abs(energy),
         matrix=consistent.matrix[equations],
         right_side=consistent.right_side[equations],
         shares=np.array([count / atoms for count, _ in steps]),

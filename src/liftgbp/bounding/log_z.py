@@ -9,15 +9,27 @@ from dataclasses import replace
 
 from liftgbp.bounding.interval import rounded_down, rounded_up
 from liftgbp.bounding.proving import Prover
-from liftgbp.effort import EffortChoice, checked_effort
-from liftgbp.errors import InputError, check_function, checked_number, checked_texts, wrong_type
+from liftgbp.effort import FACTOR_SCOPES, EffortChoice, checked_effort
+from liftgbp.errors import (
+    CapacityError,
+    InputError,
+    check_function,
+    checked_number,
+    checked_texts,
+    wrong_type,
+)
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Bounds
-from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering, object_classes
+from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering
 from liftgbp.solve import Auto
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.via import choose_via
+
+TOO_MANY_CLASSES = (
+    "bounds are found over classes of objects, and the evidence tells too many objects apart"
+)
 
 
 def bounds(
@@ -54,7 +66,10 @@ def bounds(
     checked_number("table_cap", table_cap, least=1)
     check_function("progress", progress)
     level = checked_effort(effort, Auto())
-    return bounds_over(object_classes(known, sizes), level, regions, table_cap, progress, texts)
+    objects = choose_via("auto", known, sizes, FACTOR_SCOPES)
+    if objects is None:
+        raise CapacityError(TOO_MANY_CLASSES)
+    return bounds_over(objects, level, regions, table_cap, progress, texts)
 
 
 def bounds_over(

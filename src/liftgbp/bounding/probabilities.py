@@ -157,7 +157,10 @@ def _rise(
     towards = _probability(ceiling, kind, value) * (number / ceiling.atoms)
 
     def at(field: float) -> float:
-        tilted = replace(program, energy=program.energy + field * towards)
+        pull = field * towards
+        tilted = replace(
+            program, energy=program.energy + pull, energy_size=program.energy_size + pull
+        )
         return float((ceiling.upper_of(tilted) - lower) / number) / field
 
     return at

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
-from liftgbp.blocks.products import MeanField
+from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import find_blocks
 from liftgbp.bounding.cases import fixed
-from liftgbp.bounding.decomposition import ROUNDING, Program, common_energy, operations, program_of
+from liftgbp.bounding.decomposition import Program, common_energy, operations, program_of
 from liftgbp.bounding.interval import Interval, log_worlds
 from liftgbp.bounding.maximise import maximise
 from liftgbp.effort import FACTOR_SCOPES, LEVELS, most_blocks

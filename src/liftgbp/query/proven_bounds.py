@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
+
+from liftgbp.opinions import Opinion, OpinionRow
 
 PRINTED = 5e-7
 """Probabilities are printed with six digits; what differs by less looks the same."""
@@ -105,6 +109,22 @@ class Bounds:
     def __contains__(self, log_z: float) -> bool:
         return self.lower <= log_z <= self.upper
 
+    def opinion_on(self, answers: Any, queries: Sequence[str]) -> Opinion:
+        """What is proven nearest to the answers: these themselves, if they are possible.
+
+        There is an opinion on the atoms that bounds were asked for.
+        """
+        known = {(row.query, row.atom, row.where): row for row in self.rows}
+        asked = queries or dict.fromkeys(row.query for row in self.rows)
+        rows = [
+            OpinionRow(own.query, own.atom, own.where, _nearest(own.values, row.values))
+            for query in asked
+            for own in answers.query(query)
+            if (row := known.get((own.query, own.atom, own.where))) is not None
+        ]
+        log_z = min(max(answers.result.log_z, self.lower), self.upper)
+        return Opinion("the proven bounds", rows, log_z)
+
     def as_dict(self) -> dict[str, object]:
         """The bounds for JSON."""
         return {
@@ -146,6 +166,16 @@ class Bounds:
             *map(str, self.rows),
         ]
         return "\n".join(lines)
+
+
+def _nearest(
+    answered: Mapping[tuple[str, ...], float], proven: Mapping[str, tuple[float, float]]
+) -> dict[tuple[str, ...], float]:
+    return {
+        key: min(max(p, proven[key[0]][0]), proven[key[0]][1])
+        for key, p in answered.items()
+        if len(key) == 1 and key[0] in proven
+    }
 
 
 def interval_text(least: float, most: float) -> str:
