@@ -1,76 +1,87 @@
-"""Transitive relations beyond exact inference: answers beside those of Gibbs sampling.
+"""Relations beyond exact inference: answers beside samples, and how fast sampling is.
 
-`python -m benchmarks.sampled` prints both. The first rows have exact values, too, and show how far
-the samples can be trusted: many independent chains, started from random relations, with the first
-third of each left out.
+`python -m benchmarks.sampled` prints sweeps for each second of processor time, and then the
+answers, with the marginals that an earlier sampler found: single pairs drawn one after the other,
+with three digits.
 """
 
 from __future__ import annotations
+
+import time
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import liftgbp
-from benchmarks.accuracy import CASES, LARGEST_TABLE
-from liftgbp import reference
+from benchmarks.accuracy import CASES
+from liftgbp.evidence import Evidence
+from liftgbp.grounding import ground_network
+from liftgbp.sampling.chains import Sweeper, Worlds
 
-CHAINS = 300
-SWEEPS = {5: 600, 6: 600, 10: 500, 20: 200}
-EXACT_UP_TO = 6
-WEIGHTS = (0.5, 1.4)
+WEIGHT = 1.4
+SPEED_AT = 40
+SWEEPS_TIMED = 50
 
-(TRANSITIVE,) = (case for case in CASES if case.name == "transitive")
+EARLIER = {
+    ("transitive", 6): {"r(x,y)": 0.319},
+    ("transitive", 10): {"r(x,y)": 0.263},
+    ("transitive", 20): {"r(x,y)": 0.2175},
+    ("transitive", 40): {"r(x,y)": 0.192},
+    ("chain", 10): {"r(x,y)": 0.1405},
+    ("friends-knows", 10): {"friends(x,y)": 0.230, "knows(x,y)": 0.583},
+    ("friends-knows", 20): {"friends(x,y)": 0.1688, "knows(x,y)": 0.572},
+    ("friends-knows", 40): {"friends(x,y)": 0.1408, "knows(x,y)": 0.556},
+}
 
-
-def sampled(people: int, weight: float, sweeps: int, seed: int = 0) -> float:
-    """The share of pairs that are related, by Gibbs sampling of single pairs."""
-    generator = np.random.default_rng(seed)
-    related = (generator.random((CHAINS, people, people)) < 0.2).astype(float)
-    related[:, np.arange(people), np.arange(people)] = 0
-    pairs = [(x, z) for x in range(people) for z in range(people) if x != z]
-    means = []
-    for _ in range(sweeps):
-        for x, z in pairs:
-            broken = _broken_more(related, x, z)
-            related[:, x, z] = generator.random(CHAINS) < 1 / (1 + np.exp(weight * broken))
-        means.append(related.sum() / (CHAINS * len(pairs)))
-    return float(np.mean(means[sweeps // 3 :]))
+SWEEPS = {6: 1000, 10: 1000, 20: 1500, 40: 1000}
 
 
-def _broken_more(related: np.ndarray, x: int, z: int) -> np.ndarray:
-    """How many more groundings each chain breaks if x is related to z than if it is not."""
-    into, out = related[:, :, x], related[:, z, :]
-    after_z = out * (1 - related[:, x, :])
-    before_x = into * (1 - related[:, :, z])
-    between = related[:, x, :] * related[:, :, z]
-    others = np.ones(related.shape[1])
-    others[[x, z]] = 0
-    return np.asarray(((after_z + before_x - between) * others).sum(axis=1))
+def sweeps_per_second(people: int) -> float:
+    """Sweeps of 64 chains over the transitive relation, for each second of processor time."""
+    model = next(case for case in CASES if case.name == "transitive").model(WEIGHT)
+    network = ground_network(Evidence.of(model, None), {"person": people})
+    sweeper = Sweeper(network)
+    random = np.random.default_rng(0)
+    first = (random.random((len(network.ranges), 64)) < 0.2).astype(np.uint8)
+    worlds = Worlds(network.ranges, first)
+    started = time.process_time()
+    for _ in range(SWEEPS_TIMED):
+        sweeper.sweep(worlds, random)
+    return SWEEPS_TIMED / (time.process_time() - started)
 
 
 def main() -> None:
-    table = Table(title="transitive: P(r(x,y))")
-    for heading in ("w", "N", "exact", "sampled", "quick", "normal", "sharpest"):
+    console = Console()
+    speed = sweeps_per_second(SPEED_AT)
+    console.print(
+        f"transitive, N = {SPEED_AT}: {speed:.0f} sweeps of 64 chains a second of one core"
+    )
+    table = Table(title=f"w = {WEIGHT}: answers beside samples")
+    headings = ("model", "N", "atom", "earlier", "sampled", "error", "R-hat", "normal", "log Z")
+    for heading in (*headings, "by annealing"):
         table.add_column(heading, justify="right")
-    for weight in WEIGHTS:
-        model = TRANSITIVE.model(weight)
-        for people, sweeps in SWEEPS.items():
-            sizes = {"person": people}
-            quick = liftgbp.infer(model, sizes, effort="quick")
-            sharpest = liftgbp.infer(model, sizes, effort="quick", regions="auto", table_cap=2**12)
-            answers = quick, liftgbp.infer(model, sizes), sharpest
-            numbers = sampled(people, weight, sweeps), *(a.marginal("r(x,y)") for a in answers)
-            texts = [_exact(model, people), *(f"{p:.4f}" for p in numbers)]
-            table.add_row(f"{weight}", f"{people}", *texts)
-    Console().print(table)
-
-
-def _exact(model: liftgbp.Model, people: int) -> str:
-    if people > EXACT_UP_TO:
-        return ""
-    truth = reference.exact(reference.ground(model, {"person": people}), cap=LARGEST_TABLE)
-    return f"{truth.marginals[reference.GroundAtom('r', (0, 1))][1]:.4f}"
+    models = {case.name: case.model(WEIGHT) for case in CASES}
+    for (name, people), known in EARLIER.items():
+        sizes = {"person": people}
+        answers = liftgbp.infer(models[name], sizes, exact=False)
+        sample = liftgbp.sample(models[name], sizes, answers=answers, sweeps=SWEEPS[people])
+        for atom, p in known.items():
+            row = sample.query(atom)[-1]
+            annealed = sample.annealed
+            table.add_row(
+                name,
+                f"{people}",
+                atom,
+                f"{p}",
+                f"{row['true']:.4f}",
+                f"{row.errors['true',]:.4f}",
+                f"{row.r_hat:.3f}",
+                f"{answers.marginal(atom):.4f}",
+                f"{answers.result.log_z:.2f}",
+                "" if annealed is None else f"{annealed.value:.2f} ± {annealed.error:.2f}",
+            )
+    console.print(table)
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ def test_the_json_fields_are_on_the_command_line_page(
     found: set[str] = set()
     for options in (
         "models/friends-smokers.mln -n person=6 -q smokes(x) --regions auto --table-cap 100",
-        "models/friends-smokers.mln -n person=6 --sum-over auto --bounds",
+        "models/friends-smokers.mln -n person=6 --sum-over auto --bounds --second-opinion 1",
         "models/transitive.mln -n person=40 --effort normal",
         "models/smoking-network.mln -e models/smoking-network.db --closed friends",
         "models/town.mln -n person=1000 --known smokes(x)=300",

@@ -147,6 +147,11 @@ class Comparison:
         return not self.doubt and bool(self.rows) and not self.differs
 
     @property
+    def disagrees(self) -> bool:
+        """Whether the opinion settles the matter, and some probability differs from it."""
+        return not self.doubt and self.differs
+
+    @property
     def differs(self) -> bool:
         """Whether some probability differs by more than chance and 0.01."""
         largest = self.largest

@@ -39,7 +39,7 @@ from liftgbp.cli.arguments import (
 from liftgbp.cli.help_pages import TYPED, CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
-from liftgbp.cli.second_opinions import bounds
+from liftgbp.cli.second_opinions import bounds, sample, second_opinion
 
 NOT_TRUSTED = 1
 BAD_INPUT = 2
@@ -138,6 +138,7 @@ liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marg
 @option(
     "--observed", is_flag=True, group=declared.OUTPUT, help="With --all, also write observed atoms."
 )
+@declared.second_opinion
 @declared.as_json
 @option(
     "--minima",
@@ -179,21 +180,9 @@ def query(
     options["sum_over"] = sums_asked_for(options["sum_over"])
     check_combination(options, solver)
     with progress_bar() as progress:
-        if is_network(model):
-            options = network_options(sizes, weights, options)
-            progress("reading", 0, 1)
-            network = liftgbp.load_network(model)
-            network.check_queries(queries)
-            answers = liftgbp.infer(network, solver=solver, progress=progress, **options)
-        else:
-            relational = read_model(model, weights)
-            evidence = read_evidence(relational, options)
-            check_block_sorts(options["blocks"], relational)
-            known = relational if evidence is None else evidence.model
-            known.check_queries(queries)
-            answers = liftgbp.infer(
-                relational, sizes, evidence=evidence, solver=solver, progress=progress, **options
-            )
+        answers, compared = _answered(
+            model, sizes, weights, queries, options, {"solver": solver, "progress": progress}
+        )
         if everything is not None:
             progress("writing all atoms", 0, 1)
             with warnings.catch_warnings():
@@ -203,6 +192,8 @@ def query(
     from liftgbp.cli.selection import select_rows, write_result, write_rows
 
     result: dict[str, Any] = answers.as_dict(queries)
+    if compared is not None:
+        result["second_opinion"] = compared.as_dict()
     result["answers"] = select_rows(result["answers"], sort=sort, top=top, least=least)
     if output is not None and output.endswith(".json"):
         write_result(result, output)
@@ -228,10 +219,47 @@ def query(
             verbose=verbose,
             top=top,
         )
-    return 0 if result["trusted"] else NOT_TRUSTED
+        if compared is not None:
+            from liftgbp.cli.sample_view import show_comparison
+
+            show_comparison(result["second_opinion"])
+    agreed = compared is None or not compared.disagrees
+    return 0 if result["trusted"] and agreed else NOT_TRUSTED
+
+
+def _answered(
+    model: str,
+    sizes: dict[str, int],
+    weights: dict[str, float],
+    queries: tuple[str, ...],
+    options: dict[str, Any],
+    run: dict[str, Any],
+) -> tuple[liftgbp.Answers, liftgbp.Comparison | None]:
+    """The answers about a model or a network, and what a sample says if one is asked for."""
+    seconds = options.pop("second_opinion")
+    asked: dict[str, Any]
+    if is_network(model):
+        options = network_options(sizes, weights, options)
+        run["progress"]("reading", 0, 1)
+        network = liftgbp.load_network(model)
+        network.check_queries(queries)
+        asked = {"model": network, "evidence": options.pop("evidence")}
+    else:
+        relational = read_model(model, weights)
+        evidence = read_evidence(relational, options)
+        check_block_sorts(options["blocks"], relational)
+        known = relational if evidence is None else evidence.model
+        known.check_queries(queries)
+        asked = {"model": relational, "sizes": sizes, "evidence": evidence}
+    answers = liftgbp.infer(**asked, **run, **options)
+    if seconds is None:
+        return answers, None
+    progress = run["progress"]
+    return answers, second_opinion(answers, queries, seconds=seconds, progress=progress, **asked)
 
 
 cli.add_command(bounds)
+cli.add_command(sample)
 
 
 @cli.command(

@@ -9,7 +9,8 @@ import click
 
 EXIT_CODES = """\
 0    the answer is trusted, or the work is done
-1    the answer is not trusted (sweep: no point is; check: lifted differs from ground)
+1    the answer is not trusted (sweep: no point is; check: lifted differs from ground; sample:
+     chains have not mixed)
 2    bad input: an option, a file, a model, a query
 130  interrupted
 """

@@ -231,6 +231,13 @@ solver = all_of(
     ),
     table_cap,
 )
+second_opinion = option(
+    "--second-opinion",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    group=OUTPUT,
+    help="Also sample worlds for so many seconds, and compare: see liftgbp sample.",
+)
 bounds = option(
     "--bounds",
     is_flag=True,

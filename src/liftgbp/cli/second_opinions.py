@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
 
 import liftgbp
 from liftgbp.cli import options as declared
-from liftgbp.cli.arguments import is_network, read_evidence, read_model
+from liftgbp.cli.arguments import is_network, output_file, read_evidence, read_model
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 
@@ -83,3 +85,133 @@ def bounds(
         from liftgbp.cli.bounds_view import show_bounds
 
         show_bounds(found.as_dict())
+
+
+NOT_MIXED = 1
+INTERRUPTED = 130
+
+
+@click.command(
+    cls=Command,
+    short_help="Sample worlds of MODEL by Markov chain Monte Carlo.",
+    examples="""\
+liftgbp sample models/friends-smokers.mln -n person=20 -q 'friends(x,y)'
+liftgbp sample models/transitive.mln -n person=40 --seconds 30 --seed 7
+liftgbp sample models/moods.mln -n person=4 --sweeps 200 -o worlds.parquet
+""",
+)
+@declared.sizes_and_weights
+@declared.queries
+@declared.evidence
+@option(
+    "--sweeps",
+    type=click.IntRange(8),
+    metavar="COUNT",
+    group=declared.METHOD,
+    help="How often each chain draws every atom anew.  [default: 1000]",
+)
+@option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    group=declared.METHOD,
+    help="Sample for so long instead.",
+)
+@option(
+    "--chains",
+    type=click.IntRange(1),
+    default=64,
+    show_default=True,
+    group=declared.METHOD,
+    help="The number of chains, rounded up to a multiple of 64.",
+)
+@option(
+    "--starts",
+    type=click.Choice(["answers", "random"]),
+    default="answers",
+    show_default=True,
+    group=declared.METHOD,
+    help="Where chains start: at the minima and blocks of approximate answers and at random, or "
+    "all at random.",
+)
+@option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="NUMBER",
+    group=declared.METHOD,
+    help="The seed of all random numbers.",
+)
+@option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    group=declared.OUTPUT,
+    help="Also write the worlds to a .csv or .parquet file: one row for each draw of a chain.",
+)
+@declared.as_json
+def sample(
+    model: str,
+    sizes: dict[str, int],
+    weights: dict[str, float],
+    queries: tuple[str, ...],
+    starts: str,
+    output: str | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Sample worlds of MODEL by Markov chain Monte Carlo on its ground network.
+
+    All atoms are written out, so domains must be small. The first line says whether the chains have
+    mixed; the exit code is 1 if not. Ctrl-C ends the sample, and what was drawn is shown. The same
+    seed and number of sweeps give the same sample.
+    """
+    output_file(output, (".csv", ".parquet"))
+    sampled: dict[str, Any]
+    with progress_bar() as progress:
+        if is_network(model):
+            sources = [options.pop(name) for name in ("evidence", "closed", "known")]
+            if sizes or weights or sources[1] or sources[2] or len(sources[0]) > 1:
+                raise click.UsageError(
+                    "a .uai or .fg file has neither sorts nor predicates: only one .uai.evid file "
+                    "may be given, with -e"
+                )
+            network = liftgbp.load_network(model)
+            network.check_queries(queries)
+            sampled = {"model": network, "evidence": sources[0][0] if sources[0] else None}
+        else:
+            relational = read_model(model, weights)
+            evidence = read_evidence(relational, options)
+            (relational if evidence is None else evidence.model).check_queries(queries)
+            sampled = {"model": relational, "sizes": sizes, "evidence": evidence}
+        answers = None
+        if starts == "answers":
+            # Where there are no answers, all chains start at random.
+            with suppress(liftgbp.CapacityError, liftgbp.ContradictionError):
+                answers = liftgbp.infer(**sampled, exact=False, progress=progress)
+        found = liftgbp.sample(**sampled, answers=answers, progress=progress, **options)
+        result = found.as_dict(queries)
+        if output is not None:
+            progress("writing worlds", 0, 1)
+            found.write(output)
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        from liftgbp.cli.sample_view import show_sample
+
+        show_sample(result)
+    if found.interrupted:
+        return INTERRUPTED
+    return 0 if found.mixed else NOT_MIXED
+
+
+def second_opinion(
+    answers: liftgbp.Answers,
+    queries: Sequence[str],
+    *,
+    progress: Callable[[str, int, int], None],
+    **sampled: Any,
+) -> liftgbp.Comparison:
+    """Answers beside a sample that starts at their minima and blocks."""
+    return answers.compare(liftgbp.sample(**sampled, answers=answers, progress=progress), queries)
