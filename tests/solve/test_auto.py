@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations, product
+from math import comb
 
 import numpy as np
 import pytest
 
-from liftgbp import infer, parse, parse_evidence
+from liftgbp import infer, parse, parse_evidence, prepare
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
@@ -46,6 +48,55 @@ def test_flooding_starts_again_where_it_ends_on_a_saddle() -> None:
     assert found.trusted
     assert sum(point.weight > 0 for point in found.points) == 2
     assert found.log_z == pytest.approx(Descent()(plan).log_z, abs=1e-6)
+
+
+ALIKE = "s(thing)\n1.5 s(x) <=> s(y) | x != y"
+
+
+@pytest.fixture(params=["lifted", "ground"])
+def alike(request: pytest.FixtureRequest) -> Plan:
+    """Nine things that are alike, over classes of objects or as a network."""
+    return prepare(parse(ALIKE), {"thing": 9}, via=request.param).plan
+
+
+def all_alike() -> float:
+    """The log Z of nine things that are alike."""
+    logs = [np.log(comb(9, k)) + 1.5 * (k * (k - 1) + (9 - k) * (8 - k)) for k in range(10)]
+    return float(np.logaddexp.reduce(logs))
+
+
+def test_a_saddle_is_never_the_answer(alike: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its verdict leads to descent, or the answer is not trusted."""
+    flooded = Flooding(adaptive=True)(alike)
+    assert flooded.converged
+    assert flooded.verdict.kind is Kind.SADDLE
+    assert not flooded.trusted
+    assert flooded.log_z < all_alike() - 1
+    again = Auto(most_work=0, most_patience=0)(alike)
+    assert again.solver == "flooding"
+    assert again.trusted
+    assert again.log_z == pytest.approx(all_alike(), abs=1e-3)
+    monkeypatch.setattr("liftgbp.solve.auto.flooded_again", lambda _, __, first, *___: first)
+    descended = Auto(most_work=0)(alike)
+    assert descended.solver == "descent"
+    assert descended.trusted
+    assert descended.log_z == pytest.approx(all_alike(), abs=1e-3)
+    left_out = Auto(most_work=0, most_patience=0)(alike)
+    assert left_out.converged
+    assert not left_out.trusted
+    assert "saddle" in left_out.reason
+
+
+def test_what_is_not_known_is_not_trusted(alike: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether words say why, or not."""
+    solution = Descent()(alike)
+    assert solution.trusted
+    verdict = replace(solution.verdict, kind=Kind.UNKNOWN)
+    assert not solution.with_verdict(verdict).trusted
+    monkeypatch.setattr("liftgbp.solve.auto.flooded_again", lambda _, __, first, *___: first)
+    monkeypatch.setattr("liftgbp.solve.flooding.classify", lambda own, _: [verdict for _ in own])
+    assert Auto(most_work=0)(alike).solver == "descent"
+    assert not Auto(most_work=0, most_patience=0)(alike).trusted
 
 
 FRIENDS = "friends(person, person)\nsmokes(person)\n"

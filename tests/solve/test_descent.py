@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from scipy.linalg import null_space
 
 from liftgbp import Answers, infer, load, parse, reference
+from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.model.ast import Number, WeightedFormula
 from liftgbp.model.model import Model
@@ -184,7 +185,11 @@ def test_an_answer_without_a_rival_of_the_same_weight_is_none(
     """If it is not known what the world is in which all smoke, nobody smoking is no answer."""
 
     def unsettled(
-        plans: list[Plan], ends: list[list[End]], bounds: list[float], tolerances: Tolerances
+        plans: list[Plan],
+        ends: list[list[End]],
+        starts: list[list[Floats]],
+        bounds: list[float],
+        tolerances: Tolerances,
     ) -> list[Solution]:
         most = max(end.outer[-1] for end in ends[0])
         same = [abs(end.outer[-1] - most) < 1e-6 for end in ends[0]]
@@ -192,7 +197,7 @@ def test_an_answer_without_a_rival_of_the_same_weight_is_none(
             replace(end, settled=False, step=replace(end.step, residual=5.0)) if all_smoke else end
             for end, all_smoke in zip(ends[0], same, strict=True)
         ]
-        return solutions_of(plans, [doubted], bounds, tolerances)
+        return solutions_of(plans, [doubted], starts, bounds, tolerances)
 
     plan = plan_of(FRIENDS_SMOKERS, 10)
     assert Descent()(plan).status is Status.CONVERGED

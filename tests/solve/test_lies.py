@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from liftgbp.shatter import shatter
 from liftgbp.solve import Descent, Tolerances
 from liftgbp.solve.mean_field import log_z_bounds
 
+MODELS = Path(__file__).parents[2] / "models"
 VIAS = ["lifted", "ground"]
 
 
@@ -98,3 +100,29 @@ def test_a_mixture_of_products_is_a_bound(weight: float) -> None:
 def _weight(weight: float, things: int, k: int) -> float:
     agree = k * (k - 1) + (things - k) * (things - k - 1)
     return math.exp(weight * agree)
+
+
+def no_twice_married(people: int) -> float:
+    """What log Z of `married.mln` is at least: nobody is married, or exactly one couple is."""
+    pairs = people * (people - 1) / 2
+    smokes = math.exp(0.4) / (1 + math.exp(0.4))
+    alike = smokes**2 + (1 - smokes) ** 2
+    couple = alike + (1 - alike) * math.exp(-2.4)
+    single = people * math.log1p(math.exp(0.4)) + 2.4 * pairs
+    return single + math.log1p(pairs * couple)
+
+
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+@pytest.mark.parametrize("people", [4, 10**4, 10**5, 10**6])
+def test_nobody_married_is_not_the_answer(people: int, effort: str) -> None:
+    """Beliefs that rounding made zero would be larger at the minimum."""
+    model = liftgbp.load(MODELS / "married.mln")
+    answers = liftgbp.infer(model, {"person": people}, effort=effort)
+    # Counts of this size have 1e-12 of rounding.
+    slack = 1e-12 * no_twice_married(people)
+    assert not answers.trusted or answers.log_z > no_twice_married(people) - slack
+    if people == 4 and effort == "normal":
+        exact = reference.exact(reference.ground(model, {"person": people}))
+        assert answers.trusted
+        assert exact.log_z == pytest.approx(answers.log_z, rel=1e-9)
+        assert exact.log_z > no_twice_married(people)

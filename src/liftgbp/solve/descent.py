@@ -142,7 +142,7 @@ class Descent:
             run.descend(self.iterations, self.tol, progress)
             for (number, _), end in zip(part, run.ends(), strict=True):
                 ends[number].append(end)
-        return solutions_of(plans, ends, bounds, self.tolerances)
+        return solutions_of(plans, ends, starts, bounds, self.tolerances)
 
 
 def independent(

@@ -63,6 +63,7 @@ class End:
 def solutions_of(
     plans: Sequence[Plan],
     ends: Sequence[list[End]],
+    starts: Sequence[Sequence[Floats]],
     lower_bounds: Sequence[float],
     tolerances: Tolerances,
 ) -> list[Solution]:
@@ -72,7 +73,10 @@ def solutions_of(
     """
     if not all(ends):
         raise InputError("no consistent beliefs were found to start from; try solver=Flooding()")
-    found = [_marked(_distinct(own, tolerances), tolerances) for own in ends]
+    found = [
+        _marked(_distinct(own, tolerances), first, tolerances)
+        for own, first in zip(ends, starts, strict=True)
+    ]
     polished = _polish(plans, found, tolerances)
     points = _points(plans, found, polished, lower_bounds, tolerances)
     return [
@@ -130,22 +134,26 @@ def _distinct(ends: list[End], tolerances: Tolerances) -> list[End]:
     return kept
 
 
-def _marked(ends: list[End], tolerances: Tolerances) -> list[End]:
+def _marked(ends: list[End], starts: Sequence[Floats], tolerances: Tolerances) -> list[End]:
     """The ends with a mark on those that only rounding holds on the boundary."""
+    outer = [end.outer for end in ends]
     return [
-        replace(end, falls_inwards=True) if _falls_inwards(end, ends, tolerances) else end
+        replace(end, falls_inwards=True)
+        if _falls_inwards(end, np.array(outer), tolerances)
+        or _rises_from_zero(end, np.array([*starts, *outer]), tolerances)
+        else end
         for end in ends
     ]
 
 
-def _falls_inwards(end: End, others: list[End], tolerances: Tolerances) -> bool:
+def _falls_inwards(end: End, others: Floats, tolerances: Tolerances) -> bool:
     """Whether the free energy falls from a point on the boundary towards the end of another start.
 
     Then the minimum lies between them, where curvature is lost in rounding.
     """
     if (end.outer > tolerances.zero_belief).all():
         return False
-    inwards = np.array([other.outer for other in others]) - end.outer
+    inwards = others - end.outer
     energy = end.energy[np.array([end.row])]
     gradient = energy.gradient(end.outer + tolerances.inwards * inwards)
     slope = np.einsum("sd,sd->s", gradient, inwards)
@@ -153,6 +161,28 @@ def _falls_inwards(end: End, others: list[End], tolerances: Tolerances) -> bool:
     # A point that has not quite settled has a slope of its own.
     slack = max(tolerances.rounding, float(end.step.residual))
     return bool((slope < -slack * size).any())
+
+
+def _rises_from_zero(end: End, others: Floats, tolerances: Tolerances) -> bool:
+    """Whether beliefs that are zero would be larger at the minimum, on the way to other points.
+
+    A part t of the way, the free energy has changed by t (a + k log t), where k is what the entropy
+    of all beliefs that are zero counts for. If k is positive, that is least at log t = -1 - a/k.
+    """
+    if (end.outer > tolerances.zero_belief).all():
+        return False
+    energy = end.energy[np.array([end.row])]
+    slope, entropy, size = energy.from_zero(end.outer, others)
+    counts = entropy > tolerances.rounding * size
+    share = np.where(counts, entropy, 1.0)
+    # A point that has not quite settled has a slope of its own.
+    slack = max(tolerances.rounding, float(end.step.residual)) * size / share
+    log_part = np.where(counts, -1 - slope / share - slack, -math.inf)
+    gain = np.log(share) + math.log(end.scale) + log_part
+    shows = (log_part > math.log(tolerances.belief_accuracy)) | (
+        gain > math.log(tolerances.share_accuracy)
+    )
+    return bool((counts & shows).any())
 
 
 # --- digits

@@ -385,6 +385,27 @@ class Energy:
         outer = self.outer_weight * (self.log(b) - self._outer_theta + 1)
         return np.asarray(outer + inner @ self.consistent.to_inner)
 
+    def from_zero(self, b: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
+        """How the value of one point changes on the way to others (S, D).
+
+        A part t of the way, it has changed by t (a + k log t) to first order. The result is a, k,
+        and the sum of the sizes of all terms of k, counted for all beliefs.
+        """
+        slope, entropy, size = np.zeros(len(others)), np.zeros(len(others)), np.zeros(len(others))
+        to_inner = self.consistent.to_inner.T
+        for here, there, weight, theta in (
+            (b, others, self.outer_weight, self._outer_theta),
+            (b @ to_inner, others @ to_inner, self.inner_weight, self._inner_theta),
+        ):
+            way = there - here
+            # Beliefs of one atom may be a little larger than zero in small regions only.
+            is_zero = here <= self.tolerances.inwards * there
+            logs = np.where(is_zero, self.log(there), self.log(here) + 1)
+            slope += (weight * way * (logs - theta)).sum(axis=1)
+            entropy += (weight * way * is_zero).sum(axis=1)
+            size += np.abs(weight * way).sum(axis=1)
+        return slope, entropy, size
+
     def log(self, values: Floats) -> Floats:
         """The logarithm, without an infinity for beliefs that have vanished."""
         return np.log(np.maximum(values, self.tolerances.zero_belief))

@@ -115,7 +115,7 @@ class Verdict:
             case Kind.VALLEY:
                 return "the free energy is flat, so that other beliefs are as good as these"
             case Kind.UNKNOWN:
-                return self.unknown
+                return self.unknown or "it is not known whether the beliefs are a minimum"
         return self.implausible
 
     @property
