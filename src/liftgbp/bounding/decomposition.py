@@ -45,6 +45,9 @@ FEW = 32
 LEAST = 1e-300
 """Beliefs below this count as this much where logs are taken."""
 
+NARROW = 16
+"""Up to this many entries of a given state are multiplied pair by pair."""
+
 DEPENDENT = 1e-9
 """An equation follows from others if this part of it or less is left without them; equations have
 small whole coefficients."""
@@ -70,7 +73,8 @@ class Conditionals:
 
     def beliefs(self, b: Floats) -> tuple[Floats, Floats]:
         """The beliefs of joint states, none of them zero, and what they are of the given state."""
-        joint = np.maximum(self.joint @ b, LEAST)
+        row, column, value = self._entries
+        joint = np.maximum(np.bincount(row, value * b[column]), LEAST)
         return joint, joint / np.bincount(self.group, joint)[self.group]
 
     def entropies(self, joint: Floats, shares: Floats) -> Floats:
@@ -79,21 +83,75 @@ class Conditionals:
 
     def slopes(self, shares: Floats) -> Floats:
         """Their derivatives by the beliefs (C, D), which also are cross entropies with `shares`."""
-        rows = (-self.times * np.log(shares))[:, None] * self.joint
-        return np.asarray(np.add.reduceat(rows, self.starts, axis=0))
+        row, column, value = self._entries
+        terms = (-self.times * np.log(shares))[row] * value
+        size = len(self.starts), self.joint.shape[1]
+        places = self._conditional[row] * size[1] + column
+        return np.bincount(places, terms, math.prod(size)).astype(float).reshape(size)
 
     def curvature(self, joint: Floats, shares: Floats, weights: Floats) -> Floats:
         """Minus the second derivative (D, D) of their sum with weights (C)."""
+        scale = np.sqrt(weights[self._conditional] * self.times / joint)
+        wide = self._wide
+        rows = (self.joint[wide] - shares[wide, None] * self._given[wide]) * scale[wide, None]
+        total = rows.T @ rows
+        row, of_joint, of_given, first, second, place = self._narrow
+        entries = (of_joint - shares[row] * of_given) * scale[row]
+        total += np.bincount(place, entries[first] * entries[second], total.size).reshape(
+            total.shape
+        )
+        return np.asarray(total)
+
+    @cached_property
+    def most_terms(self) -> int:
+        """The most joint states of a conditional that an entry is part of."""
+        return int(np.add.reduceat(self.joint != 0, self.starts, axis=0).max())
+
+    # Most joint states consist of a few entries, so that sums over these are faster than products
+    # of matrices.
+
+    @cached_property
+    def _entries(self) -> tuple[Ints, Ints, Floats]:
+        """The row, the column and the value of all numbers of `joint` that are not zero."""
+        row, column = np.nonzero(self.joint)
+        return row, column, self.joint[row, column]
+
+    @cached_property
+    def _conditional(self) -> Ints:
+        """The conditional of each row."""
         lengths = np.diff(np.append(self.starts, len(self.joint)))
-        scale = np.sqrt(np.repeat(weights, lengths) * self.times / joint)
-        rows = (self.joint - shares[:, None] * self._given) * scale[:, None]
-        return np.asarray(rows.T @ rows)
+        return np.repeat(np.arange(len(self.starts)), lengths)
 
     @cached_property
     def _given(self) -> Floats:
         total = np.zeros((int(self.group.max()) + 1, self.joint.shape[1]))
         np.add.at(total, self.group, self.joint)
         return total[self.group]
+
+    @cached_property
+    def _wide(self) -> Ints:
+        """The rows whose given states have many entries."""
+        return np.flatnonzero((self._given != 0).sum(axis=1) > NARROW)
+
+    @cached_property
+    def _narrow(self) -> tuple[Ints, Floats, Floats, Ints, Ints, Ints]:
+        """The other rows: all entries of their given states, and all pairs of entries in a row.
+
+        For an entry, its row and the numbers of `joint` and of the given state; for a pair, both
+        entries, and the place in a matrix (D, D) that they belong to.
+        """
+        given = self._given.copy()
+        given[self._wide] = 0.0
+        row, column = np.nonzero(given)
+        lengths = np.bincount(row, minlength=len(given))
+        first = np.repeat(np.arange(len(row)), lengths[row])
+        begins = np.cumsum(lengths) - lengths
+        within = np.arange(len(first)) - np.repeat(
+            np.cumsum(lengths[row]) - lengths[row], lengths[row]
+        )
+        second = begins[row][first] + within
+        place = column[first] * given.shape[1] + column[second]
+        return row, self.joint[row, column], given[row, column], first, second, place
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +211,8 @@ class Program:
     @cached_property
     def _operations(self) -> int:
         """The most operations behind a number of the linear bound: terms that are not zero."""
-        own = np.add.reduceat(self.conditionals.joint != 0, self.conditionals.starts, axis=0)
         equations = (self.matrix != 0).sum(axis=0)
-        return FEW + int(own.max()) + len(self.step) + int(equations.max())
+        return FEW + self.conditionals.most_terms + len(self.step) + int(equations.max())
 
 
 def program_of(graph: LiftedRegionGraph, plan: Plan) -> Program:

@@ -58,10 +58,11 @@ LEVEL = 0.1
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Maximum:
-    """The best bound that was found, and the value where the method ended."""
+    """The best bound that was found, and the value and the beliefs where the method ended."""
 
     bound: float
     value: float
+    beliefs: Floats
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -104,7 +105,7 @@ def maximise(program: Program) -> Maximum:
             point = here.next()
         except np.linalg.LinAlgError:
             break
-    return Maximum(best, value)
+    return Maximum(best, value, here.beliefs)
 
 
 def _start(program: Program) -> _Point:
@@ -139,6 +140,7 @@ class _Here:
     def __init__(self, program: Program, point: _Point) -> None:
         self._program = program
         self._point = point
+        self.beliefs = point.b
         self._several: Bools = np.bincount(program.step)[program.step] > 1
         conditionals = program.conditionals
         self._joint, self._shares = conditionals.beliefs(point.b)

@@ -20,11 +20,14 @@ from liftgbp.arrays import Floats
 from liftgbp.bounding.cases import fixed
 from liftgbp.bounding.interval import Interval, log_ratio
 from liftgbp.bounding.proving import Ceiling, Proof, Prover
+from liftgbp.effort import FACTOR_SCOPES
 from liftgbp.errors import ContradictionError, QueryError
 from liftgbp.model.parser import parse_query
+from liftgbp.plan import compile_plan
 from liftgbp.plan.states import project_states
 from liftgbp.query import ProbabilityBounds
 from liftgbp.query.rows import Row, query_rows
+from liftgbp.regions import build_regions
 from liftgbp.shatter import Shattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
@@ -33,8 +36,12 @@ from liftgbp.solve.newton import few_threads
 WEAKEST, STRONGEST = 1e-6, 50.0
 """Fields between which the best one is looked for."""
 
-FIRST_FACTOR, LOOKS = 8.0, 5
-"""The factor between the fields that are tried first, and how often it is halved after that."""
+FACTOR, LOOKS, NEAR = 3.0, 7, 0.003
+"""By which factor fields change until the best one lies between two of them, how many are tried at
+most, and how near to the best one is near enough: bounds hardly differ around it."""
+
+HOPELESS = 40
+"""If log Z is known no better than this, in nats, fixing one atom tells nothing."""
 
 SLACK = 1e-12
 """What rounding may do to a probability that is computed from bounds."""
@@ -80,6 +87,8 @@ class Probabilities:
         if not self._proof.holds(atom):
             return [(1 / values, 1 / values)] * values
         by_value = [self._fixed(atom, value) for value in range(values)]
+        if sum(own is not None for own in by_value) == 1:
+            return [(float(own is not None), float(own is not None)) for own in by_value]
         most = [
             min(1.0, by_field, self._most(by_value, value))
             for value, by_field in enumerate(self._by_field(atom, values))
@@ -98,8 +107,14 @@ class Probabilities:
 
     def _fixed(self, atom: ObjAtom, value: int) -> Interval | None:
         """What log Z lies in if an atom has a value; `None` if it cannot have it."""
+        whole = self._proof.interval
         try:
-            return self._prover.interval(fixed(self._shattering, atom, value))
+            normal = fixed(self._shattering, atom, value)
+            if whole.lower is not None and whole.upper - whole.lower < HOPELESS:
+                return self._prover.smaller.interval(normal)
+            # Where it is not impossible, nothing could be said about it.
+            compile_plan(build_regions(normal, FACTOR_SCOPES), bounds=False)
+            return replace(whole, lower=None)
         except ContradictionError:
             return None
 
@@ -126,16 +141,16 @@ class Probabilities:
 
     def _by_field(self, atom: ObjAtom, values: int) -> list[float]:
         """The most that each value's probability can be."""
-        ceiling, lower = self._proof.best, self._proof.interval.lower
-        if ceiling is None or lower is None:
+        best, lower = self._proof.best, self._proof.interval.lower
+        if best is None or lower is None:
             return [1.0] * values
         kind = canonise((atom,)).cluster[0]
-        number = ceiling.graph.atom_counts[kind]
-        gap = float(self._proof.interval.upper - lower) / number
-        first = min(max(math.sqrt(8 * max(gap, 0.0)), 10 * WEAKEST), STRONGEST / 10)
+        number = best[0].graph.atom_counts[kind]
+        gap = max(float((best[1] - lower) / number), 0.0)
+        first = min(max(math.sqrt(8 * gap), 10 * WEAKEST), STRONGEST / 10)
         with few_threads(0):
             return [
-                _least_of(_rise(ceiling, kind, value, number, lower), first)
+                _least_of(_rise(best[0], kind, value, number, lower), first)
                 for value in range(values)
             ]
 
@@ -151,17 +166,21 @@ def _share(log_ratios: list[float]) -> float:
 
 def _rise(
     ceiling: Ceiling, kind: ObjAtom, value: int, number: int, lower: Fraction
-) -> Callable[[float], float]:
-    """What a probability is at most by a field of some strength."""
-    program = ceiling.program
-    towards = _probability(ceiling, kind, value) * (number / ceiling.atoms)
+) -> Callable[[float], tuple[float, float]]:
+    """What a probability is at most by a field, and the probability under that field.
 
-    def at(field: float) -> float:
-        pull = field * towards
+    The second is the slope of the upper bound by the field, for each atom.
+    """
+    program = ceiling.program
+    probability = _probability(ceiling, kind, value)
+
+    def at(field: float) -> tuple[float, float]:
+        pull = field * (number / ceiling.atoms) * probability
         tilted = replace(
             program, energy=program.energy + pull, energy_size=program.energy_size + pull
         )
-        return float((ceiling.upper_of(tilted) - lower) / number) / field
+        upper, beliefs = ceiling.proven(tilted)
+        return float((upper - lower) / number) / field, float(probability @ beliefs)
 
     return at
 
@@ -180,16 +199,25 @@ def _probability(ceiling: Ceiling, kind: ObjAtom, value: int) -> Floats:
     return found
 
 
-def _least_of(function: Callable[[float], float], first: float) -> float:
-    """The least value that was found of a function with one minimum."""
-    known = {own: function(own) for own in (first / FIRST_FACTOR, first, first * FIRST_FACTOR)}
-    factor = FIRST_FACTOR
+def _least_of(rise: Callable[[float], tuple[float, float]], field: float) -> float:
+    """The least bound of a probability that was found.
+
+    It is least where it equals the probability under the field; below, a stronger field is better.
+    """
+    best, weaker, stronger = 1.0, 0.0, math.inf
     for _ in range(LOOKS):
-        best = min(known, key=known.__getitem__)
-        if best in (min(known), max(known)):
-            new = [best / factor if best == min(known) else best * factor]
+        bound, slope = rise(field)
+        best = min(best, bound)
+        if abs(bound - slope) < NEAR * bound:
+            break
+        if bound > slope:
+            weaker = field
         else:
-            factor = math.sqrt(factor)
-            new = [best / factor, best * factor]
-        known |= {own: function(own) for own in new if WEAKEST <= own <= STRONGEST}
-    return min(known.values())
+            stronger = field
+        if stronger == math.inf:
+            field = FACTOR * weaker
+        else:
+            field = math.sqrt(weaker * stronger) if weaker else stronger / FACTOR
+        if not WEAKEST <= field <= STRONGEST:
+            break
+    return best

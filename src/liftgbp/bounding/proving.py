@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from liftgbp.arrays import Floats
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import find_blocks
 from liftgbp.bounding.cases import fixed
@@ -37,7 +38,11 @@ MOST_COMBINATIONS = 20
 seconds to build."""
 
 MOST_OPERATIONS = {"quick": 5e8, "normal": 5e8, "thorough": 1e10}
-"""The most operations that a step of the solver may take; 5e8 take about 25 ms."""
+"""The most operations that a step of the solver may take if its matrices were full; 5e8 take about
+10 ms."""
+
+FEW_OPERATIONS = 2e7
+"""The same where one atom is fixed, as that is done for each of its values."""
 
 BLOCKS = {"quick": 1, "normal": 2, "thorough": 6}
 """The most blocks of a class. What labels of objects tell is not in the bound, so that more than
@@ -56,10 +61,11 @@ class Ceiling:
     program: Program
     atoms: int
 
-    def upper_of(self, program: Program) -> Fraction:
-        """The bound by the program, or by one with another energy."""
+    def proven(self, program: Program) -> tuple[Fraction, Floats]:
+        """The bound by the program, or by one with another energy, and beliefs that reach it."""
         common = common_energy(self.graph) + log_worlds(self.graph.free_atoms)
-        return common + self.atoms * Fraction(maximise(program).bound)
+        found = maximise(program)
+        return common + self.atoms * Fraction(found.bound), found.beliefs
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,7 @@ class Prover:
 
     effort: str
     families: tuple[str, ...]
+    most_operations: float
     by_hand: bool
     progress: Progress
 
@@ -79,7 +86,14 @@ class Prover:
     def of(effort: str, regions: str | None, progress: Progress) -> Prover:
         """With the families of a level of effort, or with one that was asked for."""
         families = FAMILIES[effort] if regions is None else (regions,)
-        return Prover(effort, families, regions is not None, progress)
+        by_hand = regions is not None
+        most = math.inf if by_hand else MOST_OPERATIONS[effort]
+        return Prover(effort, families, most, by_hand, progress)
+
+    @property
+    def smaller(self) -> Prover:
+        """Over smaller regions, unless some were asked for by hand."""
+        return self if self.by_hand else replace(self, most_operations=FEW_OPERATIONS)
 
     def interval(self, normal: NormalModel) -> Interval:
         """What log Z of a model lies in."""
@@ -181,12 +195,13 @@ class Proof:
     def _ceilings(self) -> list[tuple[str, Ceiling, Fraction]]:
         """What each family of regions proves."""
         with few_threads(0):
-            return [(family, own, own.upper_of(own.program)) for family, own in self._prepared()]
+            return [(family, own, own.proven(own.program)[0]) for family, own in self._prepared()]
 
     @property
-    def best(self) -> Ceiling | None:
-        """The family of regions that proves most."""
-        return min(self._ceilings, key=lambda own: own[2])[1] if self._ceilings else None
+    def best(self) -> tuple[Ceiling, Fraction] | None:
+        """The family of regions that proves most, and what it proves."""
+        found = [(own, upper) for _, own, upper in self._ceilings]
+        return min(found, key=lambda own: own[1], default=None)
 
     def _prepared(self) -> Iterator[tuple[str, Ceiling]]:
         """The families of regions that are not too expensive, ready to be solved."""
@@ -203,8 +218,7 @@ class Proof:
                 continue
             plan = compile_plan(graph)
             atoms = sum(plan.order_counts)
-            most = math.inf if by_hand else MOST_OPERATIONS[self._prover.effort]
-            if atoms and operations(plan.layout) <= most:
+            if atoms and operations(plan.layout) <= self._prover.most_operations:
                 yield family, Ceiling(graph, plan, program_of(graph, plan), atoms)
 
     def _graph(self, family: str) -> LiftedRegionGraph:
