@@ -51,8 +51,11 @@ ALLOWED = {
     | GROUND
     | {"progress", "formats", "via", "exact", "growth", "effort", "lifted_runs", "bounding"},
     "sweeps": ENGINE | {"progress", "files", "series", "parts", "growth", "effort", "lifted_runs"},
-    "checking": ENGINE | GROUND | {"progress", "via", "api", "reference"},
-    "reproduction": ENGINE | {"progress", "api", "reference", "checking", "files"},
+    "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},
+    "checking": ENGINE
+    | GROUND
+    | {"progress", "api", "reference", "messages", "formats", "opinions", "sampling"},
+    "reproduction": ENGINE | {"progress", "api", "reference", "messages", "files"},
     "cli": {"the public surface", "files"},
     "__main__": {"cli"},
 }
@@ -124,7 +127,7 @@ def test_public_surface() -> None:
         "BlockedAtom",
         "Bounds",
         "CapacityError",
-        "CheckReport",
+        "Check",
         "Comparison",
         "ContradictionError",
         "Descent",
@@ -135,6 +138,7 @@ def test_public_surface() -> None:
         "InternalError",
         "Kind",
         "LiftedRegionGraph",
+        "MessageCheck",
         "Model",
         "ModelBuilder",
         "ModelError",
@@ -158,6 +162,7 @@ def test_public_surface() -> None:
         "Verdict",
         "bounds",
         "check",
+        "check_messages",
         "export_network",
         "infer",
         "load",

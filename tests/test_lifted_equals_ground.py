@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import parse, reference
-from liftgbp.checking import check
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
+from liftgbp.messages import check_messages
 from liftgbp.model.ast import Sort
 from liftgbp.model.model import Model
 from random_models import models, models_with_evidence, sizes
@@ -79,11 +79,13 @@ def lifted_equals_ground(
         seek_worlds(ground)
     except ContradictionError:
         with pytest.raises(ContradictionError):
-            check(model, domain, evidence=evidence, via=via, regions=regions)
+            check_messages(model, domain, evidence=evidence, via=via, regions=regions)
         return
     except CapacityError:
         assume(False)
-    report = check(model, domain, evidence=evidence, via=via, regions=regions, iterations=6)
+    report = check_messages(
+        model, domain, evidence=evidence, via=via, regions=regions, iterations=6
+    )
     assert report.agrees, report
 
 
@@ -97,4 +99,4 @@ def test_contradictions_that_no_region_sees() -> None:
     """Three people cannot all differ from each other, and exact inference says so."""
     model = parse("t(person)\n!(t(x) <=> t(y)) | distinct.")
     with pytest.raises(ContradictionError):
-        check(model, {"person": 3}, regions="clusters:1")
+        check_messages(model, {"person": 3}, regions="clusters:1")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from liftgbp import Answers, Flooding, Model, Status, infer, load, reference
-from liftgbp.checking import GroundObjects
+from liftgbp.messages import GroundObjects
 from liftgbp.query import every_row
 from liftgbp.shatter import shatter
 

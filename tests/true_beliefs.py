@@ -9,8 +9,8 @@ from hypothesis import assume
 
 from liftgbp import reference
 from liftgbp.arrays import Floats
-from liftgbp.checking import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.messages import GroundObjects
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.reference import GroundAtom

@@ -19,7 +19,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "liftgbp.api": ("export_network", "infer", "prepare"),
     "liftgbp.bounding": ("bounds",),
-    "liftgbp.checking": ("CheckReport", "check"),
+    "liftgbp.checking": ("Check", "check"),
     "liftgbp.counting": ("SummedAnswers",),
     "liftgbp.errors": (
         "CapacityError",
@@ -33,6 +33,7 @@ _PUBLIC = {
     ),
     "liftgbp.evidence": ("Evidence", "load_evidence", "parse_evidence"),
     "liftgbp.formats": ("Network", "load_network"),
+    "liftgbp.messages": ("MessageCheck", "check_messages"),
     "liftgbp.model.builder": ("ModelBuilder",),
     "liftgbp.model.model": ("Model",),
     "liftgbp.model.parser": ("load", "parse"),
@@ -86,7 +87,7 @@ if TYPE_CHECKING:
         bounds as bounds,
     )
     from liftgbp.checking import (
-        CheckReport as CheckReport,
+        Check as Check,
         check as check,
     )
     from liftgbp.counting import (
@@ -110,6 +111,10 @@ if TYPE_CHECKING:
     from liftgbp.formats import (
         Network as Network,
         load_network as load_network,
+    )
+    from liftgbp.messages import (
+        MessageCheck as MessageCheck,
+        check_messages as check_messages,
     )
     from liftgbp.model.builder import (
         ModelBuilder as ModelBuilder,

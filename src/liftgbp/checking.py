@@ -1,303 +1,282 @@
-"""Comparing the engine with the reference: iterate by iterate, and with exact answers.
+"""Checking an answer: beside the exact value where that can be had, else beside a sample.
 
-The only place that knows both sides.
+Where neither is possible, the answer of a smaller domain is checked instead, by the same method.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
-
-import numpy as np
+from typing import Any
 
 from liftgbp import reference
 from liftgbp.api import infer
-from liftgbp.arrays import Floats
-from liftgbp.errors import CapacityError, InternalError, checked_number
+from liftgbp.errors import CapacityError, InputError, SizeError, check_function, checked_texts
 from liftgbp.evidence import Evidence
+from liftgbp.formats import Network
+from liftgbp.grounding.from_classes import ground_factors
+from liftgbp.messages import ground_atom_of
 from liftgbp.model.model import Model, check_model
+from liftgbp.opinions import Comparison, Opinion, OpinionRow
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, every_row
+from liftgbp.query import Answers, ClassReader
+from liftgbp.query.answer import read_row
 from liftgbp.query.ground_reader import PreparedGround
-from liftgbp.reference import GroundAtom
-from liftgbp.regions import LiftedRegionGraph
-from liftgbp.shatter import NormalModel, Obj
-from liftgbp.shatter.normal import ObjAtom
-from liftgbp.signature import canonise
-from liftgbp.solve import Flooding
-from liftgbp.via import ViaChoice
+from liftgbp.sampling import Sample, sample
+from liftgbp.shatter import shatter
+from liftgbp.solve import Kind
 
-Match: TypeAlias = tuple[reference.Region, int, list[int]]
-"""A ground region, the number of the region that stands for it, and the axes of its atoms there."""
+SECONDS = 10.0
+"""How long a sample takes, unless something else is asked for."""
 
-TOLERANCE = 1e-9
-"""How far beliefs may differ between the engine and the reference, which add the same numbers in
-another order."""
+MOST_FACTORS = 60_000
+"""The most ground factors of a model that is sampled: the transitive relation over 40 objects, of
+which 64 chains make some 50 sweeps a second."""
 
-RUN_AWAY = 100.0
-"""Log beliefs beyond this have run away; rounding is amplified there with every iteration."""
+FEW_FACTORS, FEW_STATES = 5000, 2**20
+"""Exact answers of models up to this size are compared with those of the reference, which is
+slow."""
 
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The probabilities of one row of atoms: by the lifted engine, and exactly."""
-
-    atom: str
-    where: str
-    lifted: dict[tuple[str, ...], float]
-    exact: dict[tuple[str, ...], float] | None
-
-    def as_dict(self) -> dict[str, object]:
-        """The row for JSON."""
-        return {
-            "atom": self.atom,
-            "where": self.where,
-            "values": [
-                {
-                    "assignment": list(key),
-                    "lifted": p,
-                    "exact": None if self.exact is None else self.exact[key],
-                }
-                for key, p in self.lifted.items()
-            ],
-        }
+SMALLER = (500, 200, 100, 80, 60, 50, 40, 30, 20, 15, 12, 10, 8, 7, 6, 5, 4, 3, 2, 1)
+"""The sizes of domains that are tried where a model is too large for a second opinion."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """How the engine compares with the reference.
+@dataclass(frozen=True, eq=False, slots=True)
+class ExactInference:
+    """Exact inference by the reference, as a second opinion on exact answers."""
 
-    `differences` holds, before the first iteration and after each, the largest difference in
-    probability between the belief of a ground region and that of the canonical region which stands
-    for it; the first `judged` of them tell whether both sides agree. Exact values are missing where
-    exact inference is out of reach; `note` says why.
+    exact: reference.Exact
+
+    def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
+        """The exact marginals of the single atoms that answers are about."""
+        reader, name = answers.reader, ground_atom_of(answers)
+        texts = (
+            ((text, row) for text in queries for row in reader.rows(text))
+            if queries
+            else reader.rows_of_everything()
+        )
+        rows = []
+        for text, row in texts:
+            answered = read_row(text, row, [reader])[0]
+            marginal = self.exact.marginals.get(name(row.atoms[0]))
+            # Observed atoms are no random variables there.
+            values = answered.values
+            if marginal is not None:
+                values = dict(zip(values, map(float, marginal), strict=True))
+            rows.append(OpinionRow(answered.query, answered.atom, answered.where, values))
+        return Opinion("independent exact inference", rows, self.exact.log_z)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Check:
+    """An answer beside a second opinion.
+
+    `answers` are the answers that were asked for. `comparison` puts them, or those over the smaller
+    domains `sizes` (`compared`), beside `second`: exact answers or a sample. It is missing where no
+    second opinion could be had; `note` says why.
     """
 
     answers: Answers
-    differences: tuple[float, ...]
-    judged: int
-    ground_regions: int
-    rows: tuple[Comparison, ...]
-    exact_log_z: float | None
+    compared: Answers
+    second: Answers | Sample | ExactInference | None
+    comparison: Comparison | None
     note: str
 
     @property
-    def agrees(self) -> bool:
-        """Whether lifted and ground beliefs are equal, up to rounding, at every iteration.
+    def method(self) -> str | None:
+        """What the second opinion is: `exact`, a `sample`, or nothing."""
+        if self.second is None:
+            return None
+        return "sample" if isinstance(self.second, Sample) else "exact"
 
-        Iterations after the messages have run away are not judged: there, rounding decides.
-        """
-        same_regions = self.ground_regions == self.answers.graph.ground_regions
-        return same_regions and max(self.differences[: self.judged]) <= TOLERANCE
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain sizes at which answers were compared."""
+        return self.compared.sizes
+
+    @property
+    def is_smaller(self) -> bool:
+        """Whether the domains had to be smaller than asked for."""
+        return self.sizes != self.answers.sizes
+
+    @property
+    def agrees(self) -> bool:
+        """Whether there is a second opinion, and the answers agree with it."""
+        return self.comparison is not None and self.comparison.agrees
+
+    @property
+    def sentence(self) -> str:
+        """The outcome in one sentence."""
+        if self.comparison is None:
+            return f"no second opinion: {self.note}"
+        said = f"the answer {self.comparison.sentence}"
+        if not self.is_smaller:
+            return said
+        asked = self.answers.sizes
+        changed = [sort for sort in asked if asked[sort] != self.sizes[sort]]
+        here = ", ".join(f"{sort} = {self.sizes[sort]}" for sort in changed)
+        wanted = ", ".join(f"{sort} = {asked[sort]}" for sort in changed)
+        return f"at {here} {said}; asked for {wanted}, which is too large for a second opinion"
+
+    def __str__(self) -> str:
+        table = [] if self.comparison is None else str(self.comparison).splitlines()[:-1]
+        return "\n".join([*table, self.sentence])
 
     def as_dict(self) -> dict[str, object]:
-        """The report for JSON."""
-        status = self.answers.status
-        log_z = self.answers.result.log_z
+        """The check for JSON."""
         return {
             "model": self.answers.model.name,
             "domains": self.answers.sizes,
+            "compared_domains": self.sizes,
             "agrees": self.agrees,
-            "differences": list(self.differences),
-            "judged": self.judged,
-            "lifted_regions": len(self.answers.graph.regions),
-            "ground_regions": self.ground_regions,
-            "status": status.value,
+            "sentence": self.sentence,
             "trusted": self.answers.trusted,
             "reason": self.answers.reason,
-            "log_z": log_z if math.isfinite(log_z) else None,
-            "exact_log_z": self.exact_log_z,
-            "rows": [row.as_dict() for row in self.rows],
+            "used": self.compared.used,
+            "method": self.method,
+            "comparison": None if self.comparison is None else self.comparison.as_dict(),
             "note": self.note,
         }
 
 
 def check(
-    model: Model,
+    model: Model | Network,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | None = None,
-    via: ViaChoice = "auto",
-    regions: str = "intersections",
-    damping: float = 0.5,
-    iterations: int = 30,
+    evidence: Evidence | str | os.PathLike[str] | Mapping[int, int] | None = None,
+    queries: str | Iterable[str] = (),
+    seconds: float = SECONDS,
+    seed: int = 0,
     progress: Progress = silent,
-) -> CheckReport:
-    """Run lifted and ground GBP side by side for some iterations, and exact inference if possible.
+    **options: Any,
+) -> Check:
+    """Answer as `infer` does with these options, and put the answers beside a second opinion.
+
+    That is the exact answer where the model is small enough, and else a sample that takes some
+    `seconds`. Where the model is too large for either, the answers over the largest domains that
+    allow one are compared. An exact answer is compared with exact inference by other code, or with
+    a sample.
 
     >>> import liftgbp
-    >>> model = liftgbp.parse("p(thing)\\n1 p(x) ^ p(y) | x != y")
-    >>> liftgbp.check(model, sizes={"thing": 3}).agrees
-    True
+    >>> model = liftgbp.load("models/friends-smokers.mln")
+    >>> found = liftgbp.check(model, {"person": 10}, queries="friends(x,y)", effort="quick")
+    >>> print(found.sentence.partition(", in ")[0])
+    the answer agrees with the exact answer: the largest difference is 0.00017
     """
+    asked = checked_texts("queries", queries)
+    check_function("progress", progress)
+    checking = _Checking(model, evidence, asked, seconds, seed, progress, options)
+    if isinstance(model, Network):
+        return checking.as_asked(None)
     check_model(model)
-    checked_number("iterations", iterations, least=1)
-    known = Evidence.of(model, evidence)
-    answers = infer(
-        model,
-        sizes,
-        evidence=known,
-        via=via,
-        regions=regions,
-        solver=Flooding(damping=damping),
-        progress=progress,
-    )
-    progress("grounding", 0, 1)
-    ground_model = reference.ground(model, sizes, known)
-    progress("building ground regions", 0, 1)
-    ground_graph = reference.ground_regions(ground_model, regions)
-    alignment = _Alignment(answers, ground_graph.regions)
-    both = zip(
-        reference.iterates(ground_graph, damping, iterations),
-        Flooding(damping=damping).iterates(answers.plan),
-        strict=False,
-    )
-    differences: list[float] = []
-    judged = 0
-    for ground, lifted in both:
-        progress("comparing iterates", len(differences), iterations)
-        # Before the first iteration nothing can have run away, however unlikely some states are.
-        tame = not differences or np.abs(lifted).max(initial=0.0) <= RUN_AWAY
-        if judged == len(differences) and tame:
-            judged += 1
-        differences.append(alignment.largest_difference(lifted, ground))
-    progress("exact inference", 0, 1)
-    exact, note = _exact(ground_model)
-    return CheckReport(
-        answers=answers,
-        differences=tuple(differences),
-        judged=judged,
-        ground_regions=len(ground_graph.regions),
-        rows=tuple(_rows(answers, exact)),
-        exact_log_z=None if exact is None else exact.log_z,
-        note=note,
-    )
+    return checking.as_asked(sizes)
 
 
-def _lifted(answers: Answers) -> LiftedRegionGraph:
-    if not isinstance(answers.graph, LiftedRegionGraph):
-        raise InternalError(f"a lifted run on a {type(answers.graph).__name__}")
-    return answers.graph
+@dataclass(frozen=True, eq=False, slots=True)
+class _Checking:
+    model: Model | Network
+    evidence: Any
+    queries: tuple[str, ...]
+    seconds: float
+    seed: int
+    progress: Progress
+    options: dict[str, Any]
 
+    def as_asked(self, sizes: Mapping[str, int] | None) -> Check:
+        answers = self._answers(sizes, self.options)
+        second, note = self._second(sizes, answers)
+        if second is not None:
+            comparison = answers.compare(second, self.queries)
+            return Check(answers, answers, second, comparison, "")
+        if isinstance(self.model, Network):
+            return Check(answers, answers, None, None, note)
+        return self._smaller(answers, note)
 
-def _exact(ground_model: reference.GroundModel) -> tuple[reference.Exact | None, str]:
-    try:
-        return reference.exact(ground_model), ""
-    except CapacityError as error:
-        return None, f"no exact values: {error.message}"
+    def _smaller(self, answers: Answers, note: str) -> Check:
+        """The check at the largest domains that allow one."""
+        # What is exact there is not so at the size that was asked for.
+        options = dict(self.options)
+        if options.get("exact") is None:
+            options["exact"] = False
+        for most in SMALLER:
+            sizes = {sort: min(size, most) for sort, size in answers.sizes.items()}
+            if sizes == answers.sizes:
+                continue
+            try:
+                if not self._fits(sizes):
+                    continue
+                compared = self._answers(sizes, options)
+                second, _ = self._second(sizes, compared)
+            except (SizeError, CapacityError):
+                continue
+            except InputError:
+                # Evidence or a query names more objects than that.
+                break
+            if second is not None:
+                comparison = compared.compare(second, self.queries)
+                return Check(answers, compared, second, comparison, "")
+        return Check(answers, answers, None, None, note)
 
+    def _answers(self, sizes: Mapping[str, int] | None, options: Mapping[str, Any]) -> Answers:
+        call: Callable[..., Answers] = infer
+        given = {} if sizes is None else {"sizes": sizes}
+        return call(self.model, **given, evidence=self.evidence, progress=self.progress, **options)
 
-def _ground_atom(answers: Answers) -> Callable[[ObjAtom], GroundAtom]:
-    """Names the atoms of answers as the reference does."""
-    if isinstance(answers.reader.prepared, PreparedGround):
-        names = [predicate.name for predicate in answers.model.predicates.values()]
-        return lambda atom: GroundAtom(names[atom[0]], tuple(number for _, number in atom[1]))
-    return GroundObjects(_lifted(answers).normal).atom
-
-
-def _rows(answers: Answers, exact: reference.Exact | None) -> Iterator[Comparison]:
-    ground_atom = _ground_atom(answers)
-    for row, atom in every_row(answers.reader):
-        truth = None
+    def _second(
+        self, sizes: Mapping[str, int] | None, answers: Answers
+    ) -> tuple[Answers | Sample | ExactInference | None, str]:
+        """Exact answers, or a sample; or why there is neither."""
+        exact = self._independent(answers) if answers.verdict.kind is Kind.EXACT else None
         if exact is not None:
-            marginal = exact.marginals.get(ground_atom(atom))
-            # Observed atoms are no random variables there; what no factor touches is uniform.
-            truth = (
-                row.values
-                if marginal is None
-                else dict(zip(row.values, map(float, marginal), strict=True))
+            return exact, ""
+        if answers.verdict.kind is not Kind.EXACT:
+            via = {} if isinstance(self.model, Network) else {"via": answers.via}
+            try:
+                return self._answers(sizes, {**via, "exact": True}), ""
+            except CapacityError:
+                pass
+        if _factors(answers) > MOST_FACTORS:
+            return None, f"the ground model has more than {MOST_FACTORS} factors"
+        drawn = sample(
+            self.model,
+            sizes,
+            evidence=self.evidence,
+            answers=answers,
+            seconds=self.seconds,
+            seed=self.seed,
+            progress=self.progress,
+        )
+        return drawn, ""
+
+    def _independent(self, answers: Answers) -> ExactInference | None:
+        """Exact inference by other code than that of the answers, for single atoms."""
+        if isinstance(self.model, Network) or _factors(answers) > FEW_FACTORS:
+            return None
+        rows = [row for text in self.queries for row in answers.query(text)]
+        if any(len(row.atoms) > 1 or row.given for row in rows):
+            return None
+        known = Evidence.of(self.model, self.evidence)
+        try:
+            return ExactInference(
+                reference.exact(reference.ground(self.model, answers.sizes, known), FEW_STATES)
             )
-        yield Comparison(row.atom, row.where, row.values, truth)
+        except CapacityError:
+            return None
+
+    def _fits(self, sizes: Mapping[str, int]) -> bool:
+        """Whether a model has few enough ground factors over smaller domains."""
+        if isinstance(self.model, Network):
+            return False
+        known = Evidence.of(self.model, self.evidence)
+        normal = shatter(known.model, sizes, evidence=known)
+        return ground_factors(normal) <= MOST_FACTORS
 
 
-class GroundObjects:
-    """Which object of the reference each placeholder (class, index) is, and the other way round.
-
-    The reference numbers the objects of a sort, named ones first.
-    """
-
-    def __init__(self, normal: NormalModel) -> None:
-        self._predicates = normal.predicates
-        self._number = normal.predicate_number
-        self._placeholder: dict[tuple[str, int], Obj] = {}
-        for sort, size in normal.sizes.items():
-            used = dict.fromkeys(normal.classes_of(sort), 0)
-            for k in range(size):
-                cls = normal.class_index[sort].of(k)
-                self._placeholder[sort, k] = (cls, used[cls])
-                used[cls] += 1
-        self._object = {obj: k for (_, k), obj in self._placeholder.items()}
-
-    def atom(self, atom: tuple[int, tuple[Obj, ...]]) -> GroundAtom:
-        """The ground atom of the reference for an atom over placeholders."""
-        number, args = atom
-        return GroundAtom(self._predicates[number].name, tuple(self._object[o] for o in args))
-
-    def placeholders(self, atom: GroundAtom) -> tuple[int, tuple[Obj, ...]]:
-        """The atom over placeholders for a ground atom of the reference."""
-        number = self._number[atom.predicate]
-        sorts = self._predicates[number].sorts
-        pairs = zip(sorts, atom.objects, strict=True)
-        return number, tuple(self._placeholder[sort, k] for sort, k in pairs)
-
-
-def _in_lifted_graph(
-    graph: LiftedRegionGraph, ground_regions: tuple[reference.Region, ...]
-) -> Iterator[Match]:
-    objects = GroundObjects(graph.normal)
-    number = {region.cluster: k for k, region in enumerate(graph.regions)}
-    for ground_region in ground_regions:
-        atoms = [objects.placeholders(atom) for atom in sorted(ground_region)]
-        signature = canonise(tuple(sorted(atoms)))
-        axes = [
-            signature.cluster.index((p, tuple(signature.renaming[o] for o in args)))
-            for p, args in atoms
-        ]
-        yield ground_region, number[signature.cluster], axes
-
-
-def _in_quotient(
-    prepared: PreparedGround, ground_regions: tuple[reference.Region, ...]
-) -> Iterator[Match]:
-    names = [predicate.name for predicate in prepared.model.predicates.values()]
-    atoms = zip(prepared.atoms.predicate.tolist(), prepared.atoms.args.tolist(), strict=True)
-    variable = {
-        GroundAtom(names[p], tuple(k for k in args if k >= 0)): number
-        for number, (p, args) in enumerate(atoms)
-    }
-    alignment = prepared.graph.alignment
-    rows = [row.tolist() for block in alignment.variables_in_frame for row in block]
-    region_of = {frozenset(row): number for number, row in enumerate(rows)}
-    for ground_region in ground_regions:
-        variables = [variable[atom] for atom in sorted(ground_region)]
-        number = region_of[frozenset(variables)]
-        axes = [rows[number].index(v) for v in variables]
-        yield ground_region, int(alignment.kind[number]), axes
-
-
-class _Alignment:
-    """For each ground region the canonical region that stands for it, and how the axes match."""
-
-    def __init__(self, answers: Answers, ground_regions: tuple[reference.Region, ...]) -> None:
-        self._layout = answers.plan.layout
-        prepared = answers.reader.prepared
-        self._matches = list(
-            _in_quotient(prepared, ground_regions)
-            if isinstance(prepared, PreparedGround)
-            else _in_lifted_graph(_lifted(answers), ground_regions)
-        )
-
-    def largest_difference(self, lifted: Floats, ground: reference.Beliefs) -> float:
-        probabilities = np.exp(lifted)
-        return max(
-            (
-                float(np.abs(self._table(k, axes, probabilities) - np.exp(ground[region])).max())
-                for region, k, axes in self._matches
-            ),
-            default=0.0,
-        )
-
-    def _table(self, region: int, axes: list[int], probabilities: Floats) -> Floats:
-        return self._layout.full_table(region, probabilities, missing=0.0).transpose(axes)
+def _factors(answers: Answers) -> int:
+    """How many ground factors the model of some answers has."""
+    reader = answers.reader
+    if isinstance(reader, ClassReader):
+        return ground_factors(reader.normal)
+    prepared = reader.prepared
+    return prepared.graph.network.factors if isinstance(prepared, PreparedGround) else 0

@@ -202,11 +202,22 @@ def test_graph(shell: Shell) -> None:
 
 
 def test_check(shell: Shell) -> None:
-    code, out, _ = shell("check", CHAIN, "-n", "person=4")
+    code, out, _ = shell("check", CHAIN, "-n", "person=4", "--effort", "quick")
+    assert code == 1
+    assert out.startswith("the answer disagrees with the exact answer by ")
+    assert "0.335765" in out
+    code, out, _ = shell("check", CHAIN, "-n", "person=4", "--json")
+    assert code == 0
+    result = json.loads(out)
+    assert result["agrees"] is True
+    assert result["method"] == "exact"
+
+
+def test_check_of_messages(shell: Shell) -> None:
+    code, out, _ = shell("check", CHAIN, "-n", "person=4", "--messages")
     assert code == 0
     assert "lifted equals ground at every iteration" in out
-    assert "0.335765" in out
-    _, out, _ = shell("check", CHAIN, "-n", "person=4", "--json")
+    _, out, _ = shell("check", CHAIN, "-n", "person=4", "--messages", "--json")
     assert json.loads(out)["agrees"] is True
 
 
@@ -328,11 +339,18 @@ BAD_CALLS = {
         "no obj",
     ),
     "no iterations to compare": (
-        ("check", CHAIN, "-n", "person=4", "--iterations", "0"),
+        ("check", CHAIN, "-n", "person=4", "--messages", "--iterations", "0"),
         "at least",
     ),
     "unknown option": (("query", SMOKERS, "--people", "3"), "--people"),
-    "too large to check": (("check", SMOKERS, "-n", "person=1e9"), "plain grounding"),
+    "too large to check": (
+        ("check", SMOKERS, "-n", "person=1e9", "--messages"),
+        "plain grounding",
+    ),
+    "queries for messages": (
+        ("check", SMOKERS, "-n", "person=3", "--messages", "-q", "smokes(x)"),
+        "--messages",
+    ),
     "objects beyond the cap": (
         ("query", SMOKERS, "-n", "person=9", "--regions", "objects:6"),
         "above the cap",

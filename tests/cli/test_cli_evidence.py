@@ -192,8 +192,9 @@ def test_graph_with_evidence(model: Path, facts: Path) -> None:
 
 def test_check_with_evidence(model: Path, facts: Path) -> None:
     for via in ("lifted", "ground"):
-        found = run("check", model, "-e", facts, "--closed", "friends", "--via", via)
-        assert found["agrees"]
+        options = ("-e", facts, "--closed", "friends", "--via", via)
+        assert run("check", model, *options)["agrees"]
+        assert run("check", model, *options, "--messages")["agrees"]
 
 
 def test_mistakes_are_explained(model: Path, facts: Path, tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
 from liftgbp import reference
-from liftgbp.checking import GroundObjects
 from liftgbp.counting import SummedAnswers
 from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.evidence import Evidence, Known, Relation
+from liftgbp.messages import GroundObjects
 from liftgbp.model.model import Model
 from liftgbp.query import every_row
 from random_models import models_with_evidence

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from liftgbp import parse, reference
-from liftgbp.checking import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.messages import GroundObjects
 from liftgbp.model.ast import WeightedFormula
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan, refill

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import Answer, Answers, Descent, Flooding, ModelBuilder, infer, parse, reference
-from liftgbp.checking import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
+from liftgbp.messages import GroundObjects
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from liftgbp import infer, parse, reference
-from liftgbp.checking import check
 from liftgbp.errors import CapacityError, InputError, states_text
+from liftgbp.messages import check_messages
 from liftgbp.regions import LiftedRegionGraph, build_regions, parse_family
 from liftgbp.regions.clusters import cluster_levels, count_clusters, ground_atoms
 from liftgbp.shatter import shatter
@@ -148,12 +148,14 @@ def test_outer_regions_are_all_sets_of_atoms_also_disconnected_ones() -> None:
     ],
 )
 def test_lifted_equals_ground(text: str, people: int, regions: str) -> None:
-    assert check(parse(text), {"person": people}, regions=regions, iterations=6).agrees
+    assert check_messages(parse(text), {"person": people}, regions=regions, iterations=6).agrees
 
 
 @pytest.mark.parametrize("regions", ["clusters:2", "objects:person=2", "objects:movie=2,person=1"])
 def test_lifted_equals_ground_with_two_sorts_and_a_constant(regions: str) -> None:
-    assert check(parse(MOVIES), {"person": 3, "movie": 2}, regions=regions, iterations=6).agrees
+    assert check_messages(
+        parse(MOVIES), {"person": 3, "movie": 2}, regions=regions, iterations=6
+    ).agrees
 
 
 def test_a_cluster_of_all_atoms_is_exact() -> None:

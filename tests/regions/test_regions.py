@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import parse, reference
-from liftgbp.checking import GroundObjects
 from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Span
+from liftgbp.messages import GroundObjects
 from liftgbp.model.ast import Atom
 from liftgbp.model.model import Model
 from liftgbp.regions import Count, LiftedRegionGraph, build_regions, parse_family

@@ -36,6 +36,7 @@ from liftgbp.cli.arguments import (
     take_solver,
     write_blocks_plot,
 )
+from liftgbp.cli.checks import check
 from liftgbp.cli.help_pages import TYPED, CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
@@ -220,7 +221,7 @@ def query(
             top=top,
         )
         if compared is not None:
-            from liftgbp.cli.sample_view import show_comparison
+            from liftgbp.cli.opinion_view import show_comparison
 
             show_comparison(result["second_opinion"])
     agreed = compared is None or not compared.disagrees
@@ -260,6 +261,7 @@ def _answered(
 
 cli.add_command(bounds)
 cli.add_command(sample)
+cli.add_command(check)
 
 
 @cli.command(
@@ -296,54 +298,6 @@ def graph(
         from liftgbp.cli.report_views import show_graph
 
         show_graph(result)
-
-
-@cli.command(
-    short_help="Compare lifted with ground message passing.",
-    examples="liftgbp check models/friends-smokers.mln -n person=3\n",
-)
-@declared.sizes_and_weights
-@declared.evidence
-@declared.via
-@declared.regions
-@option(
-    "--damping",
-    default=0.5,
-    show_default=True,
-    group=declared.METHOD,
-    help="The share of each old message that is kept.",
-)
-@option(
-    "--iterations",
-    default=30,
-    show_default=True,
-    group=declared.METHOD,
-    help="The number of iterations to compare.",
-)
-@declared.as_json
-def check(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    as_json: bool,
-    **options: Any,
-) -> int:
-    """Compare lifted with ground message passing on MODEL, and both with exact marginals.
-
-    The domains must be small, since every ground atom and factor is written out.
-    """
-    relational = read_model(model, weights)
-    evidence = read_evidence(relational, options)
-    with progress_bar() as progress:
-        report = liftgbp.check(relational, sizes, evidence=evidence, progress=progress, **options)
-    result = report.as_dict()
-    if as_json:
-        click.echo(json.dumps(result, indent=2))
-    else:
-        from liftgbp.cli.report_views import show_check
-
-        show_check(result)
-    return 0 if report.agrees else NOT_TRUSTED
 
 
 @cli.command(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import liftgbp
+from liftgbp.cli.opinion_view import show_comparison
 from liftgbp.cli.terminal import (
     Column,
     Sheet,
@@ -13,7 +13,6 @@ from liftgbp.cli.terminal import (
     count_text,
     counted,
     log_text,
-    probability_text,
 )
 
 
@@ -53,7 +52,18 @@ def show_graph(result: dict[str, Any]) -> None:
 
 
 def show_check(result: dict[str, Any]) -> None:
-    """Print how lifted GBP compares with ground GBP and with exact inference."""
+    """Print answers beside a second opinion, and whether they agree."""
+    terminal = Terminal()
+    terminal.say(result["sentence"], "green" if result["agrees"] else "bold red")
+    terminal.say(f"used: {result['used']}")
+    if not result["trusted"]:
+        terminal.say(f"NOT TRUSTED: {result['reason']}", "bold red")
+    if result["comparison"] is not None:
+        show_comparison(result["comparison"], sentence=False)
+
+
+def show_messages(result: dict[str, Any]) -> None:
+    """Print how lifted message passing compares with ground message passing."""
     terminal = Terminal()
     if result["agrees"]:
         terminal.say("lifted equals ground at every iteration", "green")
@@ -67,40 +77,13 @@ def show_check(result: dict[str, Any]) -> None:
         if iteration < len(differences):
             compared.add(str(iteration), f"{differences[iteration]:.1e}")
     terminal.show(compared)
-    columns = [Column("atom", prose=True), Column("where", prose=True), Column("value")]
-    columns += [Column(heading, right=True) for heading in ("lifted GBP", "exact", "error")]
-    marginals = Sheet("marginals", columns)
-    for row in result["rows"]:
-        for value, lifted, exact in _compared_values(row):
-            marginals.add(
-                row["atom"],
-                row["where"],
-                value,
-                probability_text(lifted),
-                "" if exact is None else probability_text(exact),
-                "" if exact is None else f"{lifted - exact:+.1e}",
-            )
-    terminal.show(marginals)
-    exact_log_z = result["exact_log_z"]
-    exact_text = "" if exact_log_z is None else f", exact {exact_log_z:.10g}"
-    terminal.say(f"log Z = {log_text(result['log_z'])}{exact_text}")
+    terminal.say(f"log Z = {log_text(result['log_z'])}")
     terminal.say(
         f"{counted(result['lifted_regions'], 'canonical region')} for "
         f"{counted(result['ground_regions'], 'ground region')}"
     )
     if result["status"] != "converged":
         terminal.say(f"{result['status']}: {result['reason']}", "bold red")
-    if result["note"]:
-        terminal.say(f"note: {result['note']}", "yellow")
-
-
-def _compared_values(row: dict[str, Any]) -> Iterable[tuple[str, float, float | None]]:
-    values = row["values"]
-    if [value["assignment"] for value in values] == [["false"], ["true"]]:
-        # The probability of true says everything about a Boolean atom.
-        values = values[1:]
-    for value in values:
-        yield ",".join(value["assignment"]), value["lifted"], value["exact"]
 
 
 def show_reproduction(reproduction: liftgbp.Reproduction) -> None:

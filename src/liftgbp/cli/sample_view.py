@@ -1,4 +1,4 @@
-"""The views of a sample, and of answers beside one."""
+"""The view of a sample."""
 
 from __future__ import annotations
 
@@ -48,37 +48,6 @@ def show_sample(result: Result) -> None:
     )
     for note in result["notes"]:
         terminal.say(f"note: {note}")
-
-
-def show_comparison(result: Result) -> None:
-    """Print answers beside a second opinion, and whether they agree."""
-    terminal = Terminal()
-    for query, group in groupby(result["rows"], key=lambda row: row["query"]):
-        columns = [Column("atom", prose=True), Column("where", prose=True), Column("value")]
-        columns += [
-            Column(heading, right=True)
-            for heading in ("answer", "sample", "standard error", "difference")
-        ]
-        sheet = Sheet(f"{query}, beside {result['title']}", columns)
-        for row in group:
-            if row["assignment"] != ["false"]:
-                sheet.add(
-                    row["atom"],
-                    row["where"],
-                    ",".join(row["assignment"]),
-                    probability_text(row["answer"]),
-                    probability_text(row["second"]),
-                    _small(row["standard_error"]),
-                    f"{row['difference']:+.6f}",
-                )
-        terminal.show(sheet)
-    log_z = result["log_z"]
-    if log_z["second"] is not None and log_z["answer"] is not None:
-        terminal.say(
-            f"log Z {log_z['answer']:.10g}, by {result['title']} {log_z['second']:.10g} (standard "
-            f"error {_small(log_z['standard_error'])})"
-        )
-    terminal.say(result["sentence"], "green" if result["agrees"] else "bold red")
 
 
 def _first(row: Result) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -16,12 +15,11 @@ from liftgbp.errors import CapacityError
 from liftgbp.exact.exact_result import ExactResult, Limits
 from liftgbp.exact.junction_tree import JunctionTree
 from liftgbp.grounding import GroundNetwork
-from liftgbp.grounding.from_classes import class_members, ground_classes
+from liftgbp.grounding.from_classes import class_members, ground_classes, ground_factors
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, PreparedLifted
 from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
-from liftgbp.shatter.assignments import falling
-from liftgbp.shatter.normal import NormalModel, NormalParfactor, ObjAtom
+from liftgbp.shatter.normal import NormalModel, ObjAtom
 from liftgbp.signature import objects_of
 
 SAME_DIGITS = 12
@@ -36,7 +34,7 @@ def exact_source(prepared: PreparedLifted, limits: Limits) -> tuple[GroundSource
     normal = prepared.graph.normal
     _check_size(
         limits,
-        factors=sum(_ground_factors(own, normal.class_sizes) for own in normal.parfactors),
+        factors=ground_factors(normal),
         variables=sum(prepared.plan.atom_counts),
     )
     network = ground_classes(normal)
@@ -92,16 +90,6 @@ def _variables(network: GroundNetwork) -> dict[tuple[int, ...], int]:
 def _by_tree(tree: JunctionTree, log_offset: float = 0.0) -> ExactResult:
     method = f"exact (a junction tree with {tree.states} states)"
     return ExactResult(method, log_offset + tree.log_z)
-
-
-def _ground_factors(parfactor: NormalParfactor, sizes: Sequence[int]) -> int:
-    """The number of ground factors of a parfactor."""
-    objects = objects_of(parfactor.atoms)
-    ways = math.prod(
-        falling(sizes[cls], sum(1 for obj in objects if obj[0] == cls))
-        for cls in {cls for cls, _ in objects}
-    )
-    return ways // math.prod(math.factorial(len(group)) for group in parfactor.exchangeable)
 
 
 def _check_size(limits: Limits, factors: int, variables: int) -> None:

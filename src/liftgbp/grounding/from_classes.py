@@ -5,6 +5,8 @@ This needs no joins, so it works without a database.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations, permutations, product
 
@@ -12,6 +14,7 @@ import numpy as np
 
 from liftgbp.arrays import Ints
 from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, distinct_rows, merged
+from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj
 from liftgbp.signature import objects_of
 
@@ -54,6 +57,17 @@ def ground_classes(normal: NormalModel) -> GroundNetwork:
         [parfactor.log_table for parfactor in normal.parfactors],
         atoms=AtomTable(rows[:, 0], rows[:, 1:]),
     )
+
+
+def ground_factors(normal: NormalModel) -> int:
+    """How many ground factors a normal form has, before those over the same atoms are merged."""
+    return sum(_ground_factors(own, normal.class_sizes) for own in normal.parfactors)
+
+
+def _ground_factors(parfactor: NormalParfactor, sizes: Sequence[int]) -> int:
+    used = Counter(cls for cls, _ in objects_of(parfactor.atoms))
+    ways = math.prod(falling(sizes[cls], number) for cls, number in used.items())
+    return ways // math.prod(math.factorial(len(group)) for group in parfactor.exchangeable)
 
 
 def class_members(normal: NormalModel) -> dict[int, list[int]]:

@@ -21,11 +21,20 @@ from liftgbp.errors import (
 from liftgbp.model.model import Model
 from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.plan import Plan
-from liftgbp.query.answer import Answer, Change, every_row, largest_change, marginal_of, query_all
+from liftgbp.query.answer import (
+    Answer,
+    Change,
+    every_row,
+    largest_change,
+    marginal_of,
+    query_all,
+    read_row,
+)
 from liftgbp.query.block_table import BlockStructure
 from liftgbp.query.every_atom import write_every_atom
 from liftgbp.query.proven_bounds import Bounds
 from liftgbp.query.readers import Prepared, Reader, Via
+from liftgbp.query.rows import Row
 from liftgbp.regions import RegionGraph
 from liftgbp.solve import Kind, Point, Remedy, Solution, Status, Verdict, reason
 from liftgbp.solve.verdict import TOO_LARGE
@@ -376,9 +385,24 @@ class Answers:
         """What these answers say about the rows of other answers."""
         rows = [
             OpinionRow(row.query, row.atom, row.where, row.values)
-            for row in self._rows(tuple(queries))
+            for row in self._rows_of(answers, tuple(queries))
         ]
-        return Opinion("the other answers", rows, _finite(self.result.log_z), doubt=self.reason)
+        exact = self.verdict.kind is Kind.EXACT
+        title = "the exact answer" if exact else "the other answers"
+        return Opinion(title, rows, _finite(self.result.log_z), doubt=self.reason)
+
+    def _rows_of(self, answers: Answers, queries: tuple[str, ...]) -> Sequence[Answer]:
+        """These answers for the rows of other answers, as far as both know the same objects."""
+        if self.via != answers.via or self.sizes != answers.sizes:
+            return self._rows(queries)
+        # On the ground, answers may tell apart what others do not: rows are those of the others.
+        reader = answers.reader
+        texts: Iterable[tuple[str, Row]] = (
+            ((text, row) for text in queries for row in reader.rows(text))
+            if queries
+            else reader.rows_of_everything()
+        )
+        return [read_row(text, row, [self.reader])[0] for text, row in texts]
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""

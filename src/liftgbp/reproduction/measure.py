@@ -13,7 +13,7 @@ import numpy as np
 
 from liftgbp import reference
 from liftgbp.api import infer
-from liftgbp.checking import check
+from liftgbp.messages import check_messages
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers, marginal_of
@@ -182,7 +182,7 @@ def _ground(
     experiment: Experiment, model: Model, weight: float, people: int, settings: Settings
 ) -> Run:
     sizes = {PERSON: people}
-    report = check(model, sizes, damping=settings.damping, iterations=settings.compared)
+    report = check_messages(model, sizes, damping=settings.damping, iterations=settings.compared)
     graph, graph_seconds = _timed(lambda: reference.ground_regions(reference.ground(model, sizes)))
 
     def last_beliefs() -> reference.Beliefs:

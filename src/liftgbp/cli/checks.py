@@ -1,0 +1,142 @@
+"""The command that checks answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+import liftgbp
+from liftgbp.cli import options as declared
+from liftgbp.cli.arguments import (
+    check_block_sorts,
+    check_combination,
+    is_network,
+    network_options,
+    read_evidence,
+    read_model,
+    sums_asked_for,
+    take_solver,
+)
+from liftgbp.cli.help_pages import Command, option
+from liftgbp.cli.progress_bar import progress_bar
+
+DISAGREES = 1
+
+
+@click.command(
+    cls=Command,
+    short_help="Check the answers about MODEL.",
+    examples="""\
+liftgbp check models/friends-smokers.mln -n person=10
+liftgbp check models/transitive.mln -n person=1e6 --seconds 30
+liftgbp check models/friends-smokers.mln -n person=3 --messages
+""",
+)
+@declared.sizes_and_weights
+@declared.queries
+@declared.evidence
+@declared.via
+@declared.effort
+@declared.regions_or_auto
+@declared.sum_over
+@declared.solver
+@option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    group=declared.METHOD,
+    help="How long to sample where there is no exact answer.",
+)
+@option(
+    "--messages",
+    is_flag=True,
+    group=declared.METHOD,
+    help="Compare lifted with ground message passing instead, iteration by iteration.",
+)
+@declared.as_json
+def check(
+    model: str,
+    sizes: dict[str, int],
+    weights: dict[str, float],
+    queries: tuple[str, ...],
+    seconds: float,
+    messages: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Check the answers about MODEL: put them beside the exact ones, or beside a sample.
+
+    The options are those of query, and so are the answers. Where MODEL is too large for a second
+    opinion, answers over smaller domains are checked. The exit code is 1 if they disagree.
+
+    With --messages, every ground region is written out and compared, so domains must be small.
+    """
+    if messages:
+        return _check_messages(model, sizes, weights, queries, as_json, options)
+    solver = take_solver(options)
+    options["sum_over"] = sums_asked_for(options["sum_over"])
+    check_combination(options, solver)
+    with progress_bar() as progress:
+        asked: dict[str, Any]
+        if is_network(model):
+            options = network_options(sizes, weights, options)
+            network = liftgbp.load_network(model)
+            network.check_queries(queries)
+            asked = {"model": network}
+        else:
+            relational = read_model(model, weights)
+            evidence = read_evidence(relational, options)
+            check_block_sorts(options["blocks"], relational)
+            (relational if evidence is None else evidence.model).check_queries(queries)
+            asked = {"model": relational, "sizes": sizes, "evidence": evidence}
+        found = liftgbp.check(
+            **asked, queries=queries, seconds=seconds, solver=solver, progress=progress, **options
+        )
+    result = found.as_dict()
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        from liftgbp.cli.report_views import show_check
+
+        show_check(result)
+    return 0 if found.agrees else DISAGREES
+
+
+def _check_messages(
+    model: str,
+    sizes: dict[str, int],
+    weights: dict[str, float],
+    queries: tuple[str, ...],
+    as_json: bool,
+    options: dict[str, Any],
+) -> int:
+    """Compare lifted with ground message passing."""
+    relational = read_model(model, weights)
+    evidence = read_evidence(relational, options)
+    known = {"damping": options["damping"], "iterations": options["iterations"]}
+    stated = {key: value for key, value in known.items() if value is not None}
+    regions = options["regions"] or "intersections"
+    if queries or regions == "auto":
+        raise click.UsageError("-q and --regions auto do not apply to --messages")
+    with progress_bar() as progress:
+        report = liftgbp.check_messages(
+            relational,
+            sizes,
+            evidence=evidence,
+            via=options["via"],
+            regions=regions,
+            progress=progress,
+            **stated,
+        )
+    result = report.as_dict()
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+    else:
+        from liftgbp.cli.report_views import show_messages
+
+        show_messages(result)
+    return 0 if report.agrees else DISAGREES

@@ -1,0 +1,109 @@
+"""Answers beside a second opinion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import liftgbp
+from liftgbp import reference
+from liftgbp.formats import Network
+from liftgbp.grounding import FactorBlock
+from liftgbp.grounding.network import merged
+
+SMOKERS = liftgbp.load("models/friends-smokers.mln")
+TRANSITIVE = liftgbp.load("models/transitive.mln")
+
+
+def test_the_answer_of_query_is_checked() -> None:
+    found = liftgbp.check(SMOKERS, {"person": 10}, effort="quick")
+    truth = reference.exact(reference.ground(SMOKERS, {"person": 10}))
+    assert found.method == "exact"
+    assert found.agrees
+    assert found.comparison is not None
+    (row,) = [
+        r
+        for r in found.comparison.rows
+        if r.atom == "friends(x,y)" and r.where == "x != y" and r.assignment == ("true",)
+    ]
+    exact = float(truth.marginals[reference.GroundAtom("friends", (0, 1))][1])
+    assert row.second == pytest.approx(exact, abs=1e-12)
+    assert row.answer == found.answers.query("friends(x,y)")[1]["true"]
+    assert found.comparison.second_log_z == pytest.approx(truth.log_z, rel=1e-12)
+
+
+def test_an_answer_that_is_off_disagrees() -> None:
+    """Flooding goes to a saddle of the free energy of ten smokers."""
+    found = liftgbp.check(
+        SMOKERS, {"person": 10}, solver=liftgbp.Flooding(), queries="friends(x,y)"
+    )
+    assert not found.agrees
+    assert "disagrees with the exact answer by 0.05" in found.sentence
+    assert "in friends(x,y) [x != y]" in found.sentence
+
+
+def test_exact_answers_are_compared_with_other_code() -> None:
+    found = liftgbp.check(TRANSITIVE, {"person": 4})
+    assert found.answers.used.startswith("exact")
+    assert "independent exact inference" in found.sentence
+    assert found.agrees
+
+
+def test_large_domains_are_checked_at_a_smaller_size() -> None:
+    found = liftgbp.check(SMOKERS, {"person": 10**6})
+    assert found.is_smaller
+    assert found.sizes == {"person": 200}
+    assert found.answers.sizes == {"person": 10**6}
+    assert found.sentence.startswith("at person = 200 the answer agrees with the exact answer")
+    assert "asked for person = 1000000" in found.sentence
+    # What is exact at that size would say nothing about the other.
+    assert not found.compared.used.startswith("exact")
+
+
+def test_what_has_no_exact_answer_is_sampled() -> None:
+    found = liftgbp.check(TRANSITIVE, {"person": 8}, seconds=1.5)
+    assert found.method == "sample"
+    assert found.comparison is not None
+    assert all(row.error > 0 for row in found.comparison.rows if row.where == "x != y")
+    # Regions of three objects are too small for eight people: the true value is about 0.29.
+    assert not found.agrees
+    assert "disagrees with the sample" in found.sentence
+
+
+def test_with_evidence_by_classes_and_on_the_ground() -> None:
+    model = liftgbp.load("models/smoking-network.mln")
+    evidence = liftgbp.load_evidence(model, "models/smoking-network.db", closed=["friends"])
+    for via in ("lifted", "ground"):
+        found = liftgbp.check(model, evidence=evidence, via=via, exact=False)
+        assert found.method == "exact"
+        assert found.comparison is not None
+        assert not found.comparison.missing
+        assert found.comparison.log_z == found.answers.result.log_z
+
+
+def test_networks() -> None:
+    generator = np.random.default_rng(3)
+    ring = [[k, (k + 1) % 6] for k in range(6)]
+    tables = [generator.normal(size=(2, 2)) for _ in ring]
+    blocks = [FactorBlock(np.array([own]), np.array([k])) for k, own in enumerate(ring)]
+    network = Network("ring", merged(np.full(6, 2), blocks, tables))
+    found = liftgbp.check(network, exact=False)
+    assert found.method == "exact"
+    assert found.comparison is not None
+    assert len(found.comparison.rows) == 12
+
+
+def test_the_check_for_json_and_in_words() -> None:
+    found = liftgbp.check(SMOKERS, {"person": 5}, effort="quick", queries=["smokes(x)"])
+    result = found.as_dict()
+    assert result["method"] == "exact"
+    assert result["agrees"] is True
+    assert str(found).endswith(found.sentence)
+    assert str(found).count(found.sentence) == 1
+
+
+def test_bad_input() -> None:
+    with pytest.raises(liftgbp.InputError, match="seconds"):
+        liftgbp.check(TRANSITIVE, {"person": 8}, seconds=-1.0)
+    with pytest.raises(liftgbp.InputError):
+        liftgbp.check(SMOKERS, {"person": 5}, queries="hates(x)")
