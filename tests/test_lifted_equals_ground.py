@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
+import liftgbp
 from liftgbp import parse, reference
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
@@ -99,4 +100,4 @@ def test_contradictions_that_no_region_sees() -> None:
     """Three people cannot all differ from each other, and exact inference says so."""
     model = parse("t(person)\n!(t(x) <=> t(y)) | distinct.")
     with pytest.raises(ContradictionError):
-        check_messages(model, {"person": 3}, regions="clusters:1")
+        liftgbp.check(model, {"person": 3}, regions="clusters:1", blocks=1)
