@@ -52,7 +52,7 @@ def sweeps_per_second(people: int) -> float:
 
 
 def main() -> None:
-    console = Console()
+    console = Console(width=140)
     speed = sweeps_per_second(SPEED_AT)
     console.print(
         f"transitive, N = {SPEED_AT}: {speed:.0f} sweeps of 64 chains a second of one core"

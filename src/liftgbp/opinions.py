@@ -9,13 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 from typing import Any, Protocol, TypeAlias
 
 AGREES_WITHIN = 0.01
-"""Probabilities agree if they differ by no more than this and three standard errors."""
+"""Probabilities agree if they differ by no more than this and what may be chance: three standard
+errors for one probability, more for the largest of many differences."""
 
-STANDARD_ERRORS = 3.0
-"""How many standard errors a difference may have for no other reason than chance."""
+CHANCE = 0.0027
+"""How rarely chance alone may make the largest of all differences count: as rarely as one number is
+three standard errors off."""
 
 Values: TypeAlias = Mapping[tuple[str, ...], float]
 """A number for each assignment of values to the atoms of a row."""
@@ -91,10 +94,9 @@ class ComparedValue:
         """How much larger the answer is than the second opinion."""
         return self.answer - self.second
 
-    @property
-    def excess(self) -> float:
-        """What is left of the difference once three standard errors are taken off."""
-        return max(0.0, abs(self.difference) - STANDARD_ERRORS * self.error)
+    def excess(self, standard_errors: float) -> float:
+        """What is left of the difference once some standard errors are taken off."""
+        return max(0.0, abs(self.difference) - standard_errors * self.error)
 
     @property
     def text(self) -> str:
@@ -131,13 +133,21 @@ class Comparison:
     doubt: str
     missing: int
 
+    @classmethod
+    def impossible(cls, title: str, why: str) -> Comparison:
+        """The comparison with an opinion that cannot be had."""
+        return cls(title, (), None, None, 0.0, why, 0)
+
     @property
     def largest(self) -> ComparedValue | None:
         """The row with the largest difference beyond chance; of equal ones, the last."""
         # Those of true and false differ by rounding.
         return max(
             reversed(self.rows),
-            key=lambda row: (round(row.excess, 12), round(abs(row.difference), 12)),
+            key=lambda row: (
+                round(row.excess(self.standard_errors), 12),
+                round(abs(row.difference), 12),
+            ),
             default=None,
         )
 
@@ -155,12 +165,23 @@ class Comparison:
     def differs(self) -> bool:
         """Whether some probability differs by more than chance and 0.01."""
         largest = self.largest
-        return largest is not None and largest.excess > AGREES_WITHIN
+        return largest is not None and largest.excess(self.standard_errors) > AGREES_WITHIN
+
+    @property
+    def standard_errors(self) -> float:
+        """How many standard errors the largest difference may have by chance.
+
+        It is that many for as many independent numbers as there are rows.
+        """
+        rows = len({(row.query, row.atom, row.where) for row in self.rows})
+        return NormalDist().inv_cdf(1 - CHANCE / 2 / max(1, rows))
 
     @property
     def sentence(self) -> str:
         """The comparison in one sentence."""
         largest = self.largest
+        if largest is None and self.doubt:
+            return f"no second opinion: {self.doubt}"
         if largest is None:
             return f"{self.title} has no row in common with the answers"
         error = f" (standard error {_digits(largest.error)})" if largest.error else ""

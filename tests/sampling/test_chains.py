@@ -14,6 +14,8 @@ from liftgbp.evidence import Evidence
 from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network
 from liftgbp.sampling import terms
 from liftgbp.sampling.chains import Sweeper, Worlds
+from liftgbp.sampling.moves import Moves, Rhythm
+from liftgbp.sampling.starts import Variables
 from liftgbp.sampling.terms import WorldWeights, count_bits
 from liftgbp.sampling.tied import tie
 
@@ -57,6 +59,21 @@ def distribution(network: GroundNetwork) -> tuple[Ints, Floats]:
     return worlds, weights / weights.sum()
 
 
+def check_distribution(worlds: Worlds, every: Ints, chances: Floats) -> None:
+    """Whether worlds are distributed as they should, by a test of chi squared."""
+    key = {tuple(world): k for k, world in enumerate(every.tolist())}
+    seen = np.bincount([key[tuple(w)] for w in worlds.values.T.tolist()], minlength=len(every))
+    expected = chances * CHAINS
+    assert seen[expected == 0].sum() == 0
+    # Rare worlds are one cell of the test.
+    common = expected >= 5
+    cells = np.append(seen[common], seen[~common].sum())
+    wanted = np.append(expected[common], expected[~common].sum())
+    used = wanted > 0
+    statistic = ((cells - wanted)[used] ** 2 / wanted[used]).sum()
+    assert statistic < chi2.ppf(1 - 1e-6, used.sum() - 1)
+
+
 @pytest.mark.parametrize(("name", "network"), networks(), ids=lambda own: str(own)[:10])
 @pytest.mark.parametrize("lookup", [False, True])
 def test_a_sweep_leaves_the_distribution(
@@ -72,17 +89,7 @@ def test_a_sweep_leaves_the_distribution(
     first = np.searchsorted(np.cumsum(chances), place).clip(max=len(every) - 1)
     worlds = Worlds(tied.ranges, every[first].T.astype(np.uint8))
     Sweeper(tied).sweep(worlds, random)
-    key = {tuple(world): k for k, world in enumerate(every.tolist())}
-    seen = np.bincount([key[tuple(w)] for w in worlds.values.T.tolist()], minlength=len(every))
-    expected = chances * CHAINS
-    assert seen[expected == 0].sum() == 0
-    # Rare worlds are one cell of the test.
-    common = expected >= 5
-    cells = np.append(seen[common], seen[~common].sum())
-    wanted = np.append(expected[common], expected[~common].sum())
-    used = wanted > 0
-    statistic = ((cells - wanted)[used] ** 2 / wanted[used]).sum()
-    assert statistic < chi2.ppf(1 - 1e-6, used.sum() - 1)
+    check_distribution(worlds, every, chances)
     assert (every[first] != worlds.values.T).any(axis=1).mean() > 0.03
 
 
@@ -124,3 +131,37 @@ def test_counting_bits() -> None:
     words = random.integers(0, 2**63, (600, 3, 2)).astype(np.uint64)
     bits = np.unpackbits(words.view(np.uint8), axis=-1, bitorder="little")
     assert count_bits(words).tolist() == bits.sum(axis=0).tolist()
+
+
+# --- moves of many atoms
+
+
+@pytest.mark.parametrize("name", ["soft", "values", "hard", "tie", "wide"])
+@pytest.mark.parametrize("kind", ["objects", "exchanges", "mirrors"])
+def test_moves_leave_the_distribution(name: str, kind: str) -> None:
+    model = liftgbp.parse(MODELS[name])
+    size = {"soft": 2, "tie": 3}.get(name, 4)
+    network = ground_network(Evidence.of(model, None), {"thing": size})
+    tied = tie(network)
+    every, chances = distribution(tied.network)
+    random = np.random.default_rng(17)
+    place = (np.arange(CHAINS) + random.random()) / CHAINS
+    first = np.searchsorted(np.cumsum(chances), place).clip(max=len(every) - 1)
+    worlds = Worlds(tied.network.ranges, every[first].T.astype(np.uint8))
+    sweeper = Sweeper(tied.network)
+    assert network.atoms is not None
+    variables = Variables(network.atoms, network.ranges, tuple(model.predicates.values()))
+    weights = WorldWeights(sweeper.index)
+    moves = Moves(variables, {"thing": size}, tied, sweeper, weights)
+    moves.rhythms = {kind: Rhythm(1)}
+    for sweep in range(6):
+        moves.after_sweep(sweep, worlds, random)
+    check_distribution(worlds, every, chances)
+    # Bits and values are the same worlds, also where some chains went back.
+    again = Worlds(tied.network.ranges, worlds.values.copy())
+    assert (again.planes == worlds.planes).all()
+    if kind == "objects" and name in ("values", "wide"):
+        # Each object has one atom, which sweeps draw.
+        assert moves.rhythms[kind].tries == 0
+    else:
+        assert moves.rhythms[kind].accepted > 0

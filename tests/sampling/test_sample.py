@@ -15,7 +15,7 @@ from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model
 from liftgbp.sampling import Sample
-from liftgbp.sampling.reading import Cells
+from liftgbp.sampling.reading import Cells, traces
 from random_models import models_with_evidence
 
 MOST_ERRORS = 5.0
@@ -38,8 +38,8 @@ def distances(sample: Sample, truth: reference.Exact) -> list[float]:
         literals, factors = sample._literals.of(names.index(atom.predicate), objects)
         count = len(exact)
         places = np.arange(count)
-        cells = Cells(literals.T.reshape(-1, 1), places, np.full(count, factors[0]), places)
-        seen = sample._diagnosed(sample._traces(cells, [count]))
+        cells = Cells(literals.T.reshape(-1, 1), places, np.full(count, factors[0]), places, count)
+        seen = sample._diagnosed(traces(sample._planes(), cells))
         found += (np.abs(seen.mean - exact) / np.maximum(seen.error, SMALLEST_ERROR)).tolist()
     return found
 

@@ -213,5 +213,12 @@ def second_opinion(
     progress: Callable[[str, int, int], None],
     **sampled: Any,
 ) -> liftgbp.Comparison:
-    """Answers beside a sample that starts at their minima and blocks."""
-    return answers.compare(liftgbp.sample(**sampled, answers=answers, progress=progress), queries)
+    """Answers beside a sample that starts at their minima and blocks.
+
+    If there is none, as the model is too large, the comparison says so.
+    """
+    try:
+        found = liftgbp.sample(**sampled, answers=answers, progress=progress)
+    except liftgbp.CapacityError as error:
+        return liftgbp.Comparison.impossible("the sample", str(error))
+    return answers.compare(found, queries)

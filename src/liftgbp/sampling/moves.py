@@ -122,7 +122,7 @@ class Moves:
         for sort, size in self._sizes.items():
             about: list[tuple[Ints, Ints]] = []
             for number, predicate in enumerate(self._variables.predicates):
-                own = np.flatnonzero(atoms.predicate == number)
+                own, _ = self._variables.of(number)
                 about += [
                     (own, atoms.args[own, k])
                     for k, other in enumerate(predicate.sorts)
@@ -204,7 +204,7 @@ class Moves:
         atoms = self._variables.atoms
         args = atoms.args.copy()
         for own, column in places:
-            rows = np.flatnonzero(atoms.predicate == own)
+            rows, _ = self._variables.of(own)
             old = args[rows, column]
             args[rows, column] = np.where(old == one, other, np.where(old == other, one, old))
         return self._found(args), self._same_values
@@ -220,7 +220,7 @@ class Moves:
         args = atoms.args.copy()
         change = self._same_values.copy()
         for number, predicate in enumerate(self._variables.predicates):
-            rows = np.flatnonzero(atoms.predicate == number)
+            rows, _ = self._variables.of(number)
             values = int(self._variables.ranges[rows].min(initial=len(predicate.values)))
             if len(rows) and values > 1 and random.random() < 0.5:
                 one, other = random.choice(values, 2, replace=False).tolist()

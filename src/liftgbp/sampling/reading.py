@@ -203,6 +203,8 @@ class Cells:
     starts: Ints
     weights: Floats
     cell: Ints
+    number: int
+    """The number of cells."""
 
 
 class Literals:
@@ -284,6 +286,7 @@ class Literals:
             starts_of(np.array(sizes))[:-1],
             np.array(weights),
             np.array(cell),
+            int(np.prod(shape)),
         )
 
 
@@ -298,7 +301,42 @@ def _places(wanted: Ints, listed: Ints, sizes: Sequence[int]) -> Ints:
     return np.where(known[order[at]] == asked, order[at], -1)
 
 
-def traces(worlds: Iterator[Words], cells: Cells, number: int) -> Floats:
+def joined(every: Sequence[Cells]) -> Cells:
+    """The cells of several rows, one after the other."""
+    widest = max((own.literals.shape[1] for own in every), default=1)
+    firsts = np.cumsum([0, *(own.number for own in every)])
+    lengths = np.cumsum([0, *(len(own.literals) for own in every)])
+    # A literal that is repeated changes nothing.
+    wide = [
+        np.pad(own.literals, ((0, 0), (0, widest - own.literals.shape[1])), "edge") for own in every
+    ]
+    none = np.zeros(0, np.int64)
+    return Cells(
+        np.concatenate([np.zeros((0, widest), np.int64), *wide]),
+        np.concatenate([none, *(own.starts + n for own, n in zip(every, lengths, strict=False))]),
+        np.concatenate([np.zeros(0), *(own.weights for own in every)]),
+        np.concatenate([none, *(own.cell + n for own, n in zip(every, firsts, strict=False))]),
+        int(firsts[-1]),
+    )
+
+
+def batches(
+    rows: Sequence[tuple[GroundRow, Cells]], most: int
+) -> Iterator[list[tuple[GroundRow, Cells]]]:
+    """Rows in batches with at most this many cells, or of one row."""
+    batch: list[tuple[GroundRow, Cells]] = []
+    filled = 0
+    for row, cells in rows:
+        if batch and filled + cells.number > most:
+            yield batch
+            batch, filled = [], 0
+        batch.append((row, cells))
+        filled += cells.number
+    if batch:
+        yield batch
+
+
+def traces(worlds: Iterator[Words], cells: Cells) -> Floats:
     """What each cell has in each world and chain: (draws, C, number of cells)."""
     found = []
     bounds = [*cells.starts.tolist(), len(cells.literals)]
@@ -314,7 +352,7 @@ def traces(worlds: Iterator[Words], cells: Cells, number: int) -> Floats:
             bits = SPREAD[np.ascontiguousarray(words).view(np.uint8)].view(np.uint8)
             rows = bits.reshape(len(words), -1)
             sums = np.add.reduceat(rows, cells.starts, axis=0, dtype=np.int64)
-        total = np.zeros((number, planes.shape[1] * WORD))
+        total = np.zeros((cells.number, planes.shape[1] * WORD))
         np.add.at(total, cells.cell, sums * cells.weights[:, None])
         found.append(total.T)
     return np.array(found)

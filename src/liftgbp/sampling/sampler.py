@@ -9,11 +9,19 @@ from collections.abc import Mapping
 import numpy as np
 
 from liftgbp.arrays import Ints
-from liftgbp.errors import InternalError, check_function, checked_number, counted, wrong_type
+from liftgbp.errors import (
+    CapacityError,
+    InternalError,
+    check_function,
+    checked_number,
+    counted,
+    wrong_type,
+)
 from liftgbp.evidence import Evidence
 from liftgbp.formats import Network
 from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.model.model import Model, check_model
+from liftgbp.model.scopes import free_variables
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
 from liftgbp.sampling.annealing import anneal
@@ -37,6 +45,9 @@ FEWEST_STEPS = 50
 
 FOR_LOG_Z = 0.25
 """The part of the time that is for log Z."""
+
+MOST_GROUNDINGS = 2 * 10**7
+"""The most groundings of rules, or ground atoms under evidence, that are written out."""
 
 MOST_DRAWS = 2000
 """At most this many worlds of each chain are kept."""
@@ -233,7 +244,29 @@ def _grounded(
     if evidence is not None and not isinstance(evidence, Evidence):
         raise wrong_type("evidence", "Evidence", evidence)
     known = Evidence.of(model, evidence)
+    _check_size(known, known.domain_sizes(sizes))
     network = ground_network(known, sizes, progress=progress)
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
     return known, network, network.atoms
+
+
+def _check_size(known: Evidence, sizes: Mapping[str, int]) -> None:
+    """Refuse a model whose ground network would not fit into memory, before it is written out."""
+    model = known.model
+    if known:
+        # Evidence may leave few factors, but never more atoms than there are.
+        number, what = 0, "ground atoms"
+        for name, predicate in model.predicates.items():
+            if name not in known.closed:
+                number += math.prod(sizes[sort] for sort in predicate.sorts)
+    else:
+        number, what = 0, "groundings of rules"
+        for rule in model.rules:
+            sorts = model.variable_sorts(rule)
+            number += math.prod(sizes[sorts[variable]] for variable in free_variables(rule))
+    if number > MOST_GROUNDINGS:
+        raise CapacityError(
+            f"the model has {number:.2g} {what}, and sampling writes them out: at most "
+            f"{MOST_GROUNDINGS:.0e}; sample smaller domains"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -44,7 +45,7 @@ class Start:
     chances: Chances
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Variables:
     """The variables of a network before ties, and the predicates of its model."""
 
@@ -54,8 +55,16 @@ class Variables:
 
     def of(self, predicate: int) -> tuple[Ints, Ints]:
         """The variables of a predicate, and the objects of each."""
-        own = np.flatnonzero(self.atoms.predicate == predicate)
+        order, starts = self._by_predicate
+        own = order[starts[predicate] : starts[predicate + 1]]
         return own, self.atoms.args[own, : len(self.predicates[predicate].sorts)]
+
+    @cached_property
+    def _by_predicate(self) -> tuple[Ints, Ints]:
+        """All variables, predicate by predicate, and where each one starts."""
+        order = np.argsort(self.atoms.predicate, kind="stable")
+        numbers = np.arange(len(self.predicates) + 1)
+        return order, np.searchsorted(self.atoms.predicate[order], numbers)
 
 
 def starts_of(variables: Variables, answers: Answers | None) -> list[Start]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from liftgbp.query.lookup import repeat_axes
 from liftgbp.sampling.annealing import LogZ
 from liftgbp.sampling.diagnostics import Diagnosis
 from liftgbp.sampling.grouping import MOST_R_HAT, Grouping, grouped
-from liftgbp.sampling.reading import Cells, Grounder, GroundRow, Literals, traces
+from liftgbp.sampling.reading import Grounder, GroundRow, Literals, batches, joined, traces
 from liftgbp.sampling.starts import Start, Variables
 from liftgbp.sampling.terms import WORD, Planes, Words
 from liftgbp.sampling.tied import Tied
@@ -30,6 +30,12 @@ from liftgbp.sampling.tied import Tied
 FEWEST_EFFECTIVE = 400.0
 """Chains have mixed if they are worth at least this many independent draws, as Vehtari et al. 2021
 recommend."""
+
+MOST_ENTRIES = 2**23
+"""How many numbers are read off the worlds at once."""
+
+MOST_GROUPED = 200
+"""Chains are put into groups by at most this many rows."""
 
 WARM_UP = 1 / 3
 """The part of the draws that is left out at the beginning."""
@@ -199,13 +205,18 @@ class Sample:
         )
 
     def _answered(self, rows: Sequence[GroundRow]) -> Iterator[SampledAnswer]:
-        for row in rows:
-            yield self._read(row)
+        # Many rows are read off each world at once, as far as memory allows.
+        most = max(1, MOST_ENTRIES // max(1, self.draws * self.chains))
+        for batch in batches([(row, self._literals.cells(row)) for row in rows], most):
+            drawn = traces(self._planes(), joined([cells for _, cells in batch]))
+            bounds = np.cumsum([0, *(cells.number for _, cells in batch)]).tolist()
+            for (row, _), (start, end) in zip(batch, pairwise(bounds), strict=True):
+                yield self._read(row, drawn[:, :, start:end])
 
-    def _read(self, row: GroundRow) -> SampledAnswer:
+    def _read(self, row: GroundRow, flat: Floats) -> SampledAnswer:
         predicates = self.variables.predicates
         values = [predicates[number].values for number in row.predicates]
-        drawn = self._traces(self._literals.cells(row), [len(own) for own in values])
+        drawn = flat.reshape(*flat.shape[:2], *map(len, values))
         drawn = _over_atoms(drawn, row.places)
         given = len(row.row.given)
         mean, found = self._conditional(drawn, given) if given else (None, self._diagnosed(drawn))
@@ -247,11 +258,6 @@ class Sample:
     def _literals(self) -> Literals:
         return Literals(self.variables, self.tied, self.known, self.sizes)
 
-    def _traces(self, cells: Cells, shape: Sequence[int]) -> Floats:
-        number = int(np.prod(shape))
-        drawn = traces(self._planes(), cells, number)
-        return drawn.reshape(*drawn.shape[:2], *shape)
-
     def _planes(self) -> Iterator[Words]:
         """The bits of each draw: one row for each value, one that is zero and one that is not."""
         ranges = self.tied.network.ranges
@@ -272,8 +278,13 @@ class Sample:
     def _diagnosed(self, drawn: Floats) -> Diagnosis:
         """Means and errors over all chains, or over groups of them that stay apart."""
         flat = drawn.reshape(*drawn.shape[:2], -1)
-        found = self._grouping.diagnosed(flat)
         shape = drawn.shape[2:]
+        if shape == (2,):
+            # One probability says everything about the other.
+            one = self._grouping.diagnosed(flat[:, :, 1:])
+            others = (np.repeat(own, 2) for own in (one.error, one.effective, one.r_hat))
+            return Diagnosis(np.append(1 - one.mean, one.mean), *others)
+        found = self._grouping.diagnosed(flat)
         return Diagnosis(
             found.mean.reshape(shape),
             found.error.reshape(shape),
@@ -283,11 +294,11 @@ class Sample:
 
     @cached_property
     def _grouping(self) -> Grouping:
-        cells = [self._literals.cells(row) for row in self.grounder.every_row()]
-        drawn = [traces(self._planes(), own, int(own.cell.max()) + 1) for own in cells]
-        every = np.concatenate(drawn, axis=2) if drawn else np.zeros((self.draws, self.chains, 0))
         shares = [start.share for start in self.starts]
-        return grouped(every, self.start_of, shares)
+        if sum(share is not None for share in shares) < 2:
+            return Grouping(np.zeros(self.chains, np.int64))
+        cells = [self._literals.cells(row) for row in self.grounder.every_row()[:MOST_GROUPED]]
+        return grouped(traces(self._planes(), joined(cells)), self.start_of, shares)
 
     @property
     def _notes_on_groups(self) -> tuple[str, ...]:
