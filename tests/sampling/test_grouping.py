@@ -52,3 +52,18 @@ def test_groups_that_have_not_mixed_settle_nothing() -> None:
 def test_without_shares_nothing_is_weighed() -> None:
     means = [0.0] * 8 + [1.0] * 8
     assert not grouped(draws(means), np.zeros(16, np.int64), [None]).apart
+
+
+def test_slow_chains_are_no_groups() -> None:
+    # Means all over the place: cut into two, each half would be narrower.
+    means = np.linspace(0, 1, 16)[np.random.default_rng(0).permutation(16)].tolist()
+    every = draws(means)
+    found = grouped(every, START_OF, [None, 0.5, 0.5])
+    assert not found.apart
+    assert found.diagnosed(every).r_hat[0] > 1.5
+
+
+def test_chains_that_go_to_and_fro_are_no_groups() -> None:
+    # Two clear levels, but where a chain is has nothing to do with where it started.
+    means = [0.0, 1.0] * 8
+    assert not grouped(draws(means), START_OF, [None, 0.5, 0.5]).apart

@@ -273,3 +273,20 @@ def test_what_cannot_be_sampled_is_refused() -> None:
     for wrong in ({"chains": 0}, {"sweeps": 1}, {"seconds": -1}, {"seconds": "2"}, {"seed": -1}):
         with pytest.raises(liftgbp.InputError):
             liftgbp.sample(model, {"t": 3}, **wrong)  # type: ignore[arg-type]
+
+
+def test_chains_that_stay_apart_are_weighed_by_log_z() -> None:
+    # If all p hold, weights are large; if none holds, all r are free. Both weigh about the same,
+    # and no move leads from one to the other.
+    model = liftgbp.parse("p(t)\nr(t, t)\n8 p(x) <=> p(y) | x != y\n3 p(x) => r(x,y)\n6.547 p(x)")
+    answers = liftgbp.infer(model, {"t": 10}, effort="quick", exact=False)
+    exact = exactly(model, {"t": 10}).marginals[reference.GroundAtom("p", (0,))][1]
+    assert 0.6 < exact < 0.8
+    weighed = liftgbp.sample(model, {"t": 10}, sweeps=60, answers=answers, log_z=False)
+    assert weighed.mixed, weighed.doubt
+    assert weighed.marginal("p(x)") == pytest.approx(exact, abs=1e-3)
+    (note,) = weighed.as_dict()["notes"]  # type: ignore[misc]
+    assert note.startswith("chains from different starts stay apart; they are weighed by log Z")
+    # Without answers nobody knows the weights of the two groups.
+    alone = liftgbp.sample(model, {"t": 10}, sweeps=60, log_z=False)
+    assert alone.doubt.startswith("the sample has not mixed: R-hat is inf for p(x)")

@@ -236,7 +236,7 @@ second_opinion = option(
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
     group=OUTPUT,
-    help="Also sample worlds for so many seconds, and compare: see liftgbp sample.",
+    help="Also sample worlds for this long, and compare them with the answer: see liftgbp sample.",
 )
 bounds = option(
     "--bounds",

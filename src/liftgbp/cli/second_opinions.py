@@ -115,7 +115,7 @@ liftgbp sample models/moods.mln -n person=4 --sweeps 200 -o worlds.parquet
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
     group=declared.METHOD,
-    help="Sample for so long instead.",
+    help="Sample for this long instead.",
 )
 @option(
     "--chains",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import numpy as np
 
@@ -16,6 +17,13 @@ spans some ten autocorrelation times; the usual 1.01 is for four long chains."""
 
 ROUNDS = 5
 """How often each chain is put into the group that it is most like."""
+
+FAR_APART = 4.0
+"""Groups are apart if their means differ by this many times the spread of chains inside both. Where
+slow chains are cut into two groups at their median, it is 1.3 times."""
+
+MOST_MOVED = 0.25
+"""At most this part of the chains may have left the group that they started in."""
 
 FEWEST_CHAINS = 2
 """A group of fewer chains says nothing."""
@@ -69,6 +77,25 @@ def grouped(draws: Floats, start_of: Ints, shares: Sequence[float | None]) -> Gr
     numbers, counts = np.unique(group_of, return_counts=True)
     if len(numbers) < 2 or counts.min() < FEWEST_CHAINS:
         return together
+    if not _far_apart(means, group_of) or _moved(start_of, group_of, known) > MOST_MOVED:
+        return together
     total = sum(known[number] for number in numbers.tolist())
     found = Grouping(group_of, {n: known[n] / total for n in numbers.tolist()})
     return found if found.diagnosed(draws).r_hat.max() <= MOST_R_HAT else together
+
+
+def _far_apart(means: Floats, group_of: Ints) -> bool:
+    """Whether each two groups differ in something by far more than the chains of a group do."""
+    inside = [means[group_of == number] for number in np.unique(group_of).tolist()]
+    for one, other in combinations(inside, 2):
+        gap = np.abs(one.mean(axis=0) - other.mean(axis=0))
+        spread = one.std(axis=0, ddof=1) + other.std(axis=0, ddof=1)
+        if not (gap > FAR_APART * spread).any():
+            return False
+    return True
+
+
+def _moved(start_of: Ints, group_of: Ints, known: Mapping[int, float]) -> float:
+    """The part of the chains with a known start that are in another group."""
+    settled = np.isin(start_of, list(known))
+    return float((start_of != group_of)[settled].mean())

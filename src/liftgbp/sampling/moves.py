@@ -32,7 +32,7 @@ MOST_ATOMS = 400
 """Objects with more atoms than this are not moved as a whole."""
 
 COST = 4
-"""A move of a whole object may take about one part in so many of the time."""
+"""Moves of whole objects may take about one part in this many of the time."""
 
 TRIES = 20
 """After this many tries without success, a move is tried half as often."""
@@ -41,7 +41,7 @@ ACCEPTED = 1e-3
 """A move is a success if at least this part of the chains accept it."""
 
 RAREST = 64
-"""Moves are tried at least once in so many sweeps."""
+"""Every kind of move is tried at least once in this many sweeps."""
 
 
 @dataclass

@@ -57,7 +57,7 @@ MOST_BYTES = 2**26
 
 
 class _Kept:
-    """The worlds after every so many sweeps; where there are too many, every other one is left."""
+    """Worlds at equal distances; where there are too many, every other one is dropped."""
 
     def __init__(self, ranges: Ints, chains: int) -> None:
         self._rows = kept_rows(ranges)

@@ -104,7 +104,11 @@ class Counted:
     def add(self, planes: Words, heat: Heat, weights: Floats) -> None:
         """Add to the log weights of all units, (U, V - 1, C)."""
         counts = count_bits(self._holding(planes))
-        weights[self.units] += self.vectors.at(heat)[:, None] * counts[:, None, :]
+        added = self.vectors.at(heat)[:, None] * counts[:, None, :]
+        if len(self.units) == len(weights):
+            weights += added
+        else:
+            weights[self.units] += added
 
     def _holding(self, planes: Words) -> Words:
         words: Words = planes[self.literals[0]]

@@ -90,7 +90,7 @@ class Sample:
     sweeps: int
     """How many sweeps were made."""
     every: int
-    """A world is kept after each so many sweeps."""
+    """The number of sweeps from one world that is kept to the next."""
     seconds: float
     interrupted: bool = False
     annealed: LogZ | None = None
