@@ -89,6 +89,12 @@ class _Change:
 
 def maximise(program: Program) -> Maximum:
     """A bound of the maximum of a program."""
+    # Points that run away are not followed further.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        return _maximum(program)
+
+
+def _maximum(program: Program) -> Maximum:
     point = _start(program)
     best, value, stalled = math.inf, -math.inf, 0
     for _ in range(MOST_STEPS):
