@@ -41,6 +41,7 @@ ALLOWED = {
     "blocks": ENGINE | {"progress", "series", "counting"},
     "sampling": ENGINE | GROUND | {"progress", "files", "formats", "via", "opinions"},
     "parts": ENGINE,
+    "ground_parts": ENGINE | GROUND | {"parts"},
     "growth": {"errors", "query"},
     "effort": {"errors", "shatter", "solve", "query", "growth"},
     "exact": ENGINE | GROUND | {"progress"},
@@ -49,7 +50,8 @@ ALLOWED = {
     | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort"},
     "api": ENGINE
     | GROUND
-    | {"progress", "formats", "via", "exact", "growth", "effort", "lifted_runs", "bounding"},
+    | {"progress", "formats", "via", "exact", "parts", "ground_parts"}
+    | {"growth", "effort", "lifted_runs", "bounding"},
     "sweeps": ENGINE | {"progress", "files", "series", "parts", "growth", "effort", "lifted_runs"},
     "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},
     "checking": ENGINE

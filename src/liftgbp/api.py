@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
 
 from liftgbp.effort import (
@@ -35,6 +36,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted
 from liftgbp.model.model import Model, check_model
+from liftgbp.parts import may_miss_minima
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Prepared, UntrustedAnswerError
@@ -229,7 +231,7 @@ def _ground_answers(
 
     started = time.perf_counter()
     prepared = prepare()
-    quick = run.solved(lambda: prepared)
+    quick = _solved_apart(prepared, run.solved(lambda: prepared), run)
 
     def exact(states: int) -> Answers:
         return exact_on_ground(prepared, Limits.of(states), run.progress)
@@ -237,6 +239,24 @@ def _ground_answers(
     found = exact_answers(exact, effort, asked)
     answers = quick if found is None else replace(found, quick=quick)
     return replace(answers, effort=effort, seconds=time.perf_counter() - started)
+
+
+def _solved_apart(prepared: PreparedGround, answers: Answers, run: Run) -> Answers:
+    """The answers about a network, part by part if the whole may have more minima."""
+    from liftgbp.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
+
+    if not may_miss_minima(answers.result):
+        return answers
+    part_of, parts = ground_parts(prepared.graph.network)
+    if not 1 < len(parts) <= MOST_PARTS:
+        return answers
+
+    def prepare_part(part: GroundNetwork) -> PreparedGround:
+        graph = _quotient(part, str(prepared.graph.family), run.progress)
+        return replace(prepared, graph=graph, plan=compile_plan(graph))
+
+    every = [run.solved(partial(prepare_part, part)) for part in parts]
+    return multiplied_on_ground(prepared, part_of, every)
 
 
 def _wants_blocks(asked: Asked) -> bool:

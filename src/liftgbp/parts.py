@@ -170,16 +170,23 @@ def multiplied(
     """
     part_of = {atom: number for number, part in enumerate(parts) for atom in part.atoms}
     reader = PartsReader(prepared, tuple(own.reader for own in answers), part_of)
+    return product_of(reader, answers, offsets)
+
+
+def product_of(
+    reader: Reader, answers: Sequence[Answers], offsets: Sequence[float]
+) -> PartedAnswers:
+    """The product of the answers of parts; the reader reads the whole."""
     doubtful = next((own for own in answers if not own.trusted), None)
     results = [own.result for own in answers]
+    gains = (own.log_z - offset for own, offset in zip(results, offsets, strict=True))
     result = MixedResult(
         solver=results[0].solver,
-        status=next((r.status for r in results if r.flaw), Status.CONVERGED),
-        iterations=max(r.iterations for r in results),
-        residual=max(r.residual for r in results),
-        log_z=prepared.plan.log_offset
-        + math.fsum(r.log_z - offset for r, offset in zip(results, offsets, strict=True)),
-        verdict=_together([r.verdict for r in results]),
+        status=next((own.status for own in results if own.flaw), Status.CONVERGED),
+        iterations=max(own.iterations for own in results),
+        residual=max(own.residual for own in results),
+        log_z=reader.prepared.plan.log_offset + math.fsum(gains),
+        verdict=_together([own.verdict for own in results]),
         flaw="" if doubtful is None else doubtful.result.flaw,
         remedies=() if doubtful is None else doubtful.result.remedies,
     )

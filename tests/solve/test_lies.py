@@ -76,6 +76,12 @@ def test_what_is_possible_is_found(via: str) -> None:
     assert answers.log_z == pytest.approx(math.log(9), rel=1e-9)
 
 
+def test_a_single_region_has_one_minimum() -> None:
+    """Points at which some worlds have no chance were mixed with it, which doubled Z."""
+    answers = liftgbp.infer(liftgbp.parse(SYMMETRIC), {"thing": 3}, regions="objects:3")
+    assert answers.log_z == pytest.approx(math.log(9), rel=1e-9)
+
+
 @pytest.mark.parametrize("via", VIAS)
 @pytest.mark.parametrize("weight", [1.4, 20, 200])
 def test_mirror_worlds_have_equal_shares(weight: float, via: str) -> None:

@@ -315,11 +315,11 @@ def _checked(step: Step, near: bool, tolerances: Tolerances) -> tuple[Step | Non
 
 def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Kind, str]:
     """What a point is by its smallest curvature, or why that is not known."""
+    if own.unsettled:
+        return Kind.UNKNOWN, own.unsettled
     if not own.plan.layout.message_entries:
         # Regions that share nothing: beliefs are normalised potentials, and exact.
         return Kind.MINIMUM, ""
-    if own.unsettled:
-        return Kind.UNKNOWN, own.unsettled
     if own.step is None:
         return Kind.UNCHECKED, TOO_LARGE
     if own.step.lowest < -tolerances.zero_curvature:

@@ -1,0 +1,84 @@
+"""Independent parts of a ground network, solved apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from liftgbp.arrays import Bools, Floats, Ints
+from liftgbp.grounding import FactorBlock, GroundNetwork
+from liftgbp.parts import product_of
+from liftgbp.query import Answers
+from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
+
+MOST_PARTS = 32
+"""Networks of more parts are solved as a whole: each part takes about as long as a small network,
+and parts that are alike are solved once anyway."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroundPartsReader(GroundAtomReader):
+    """Reads each variable from the part that it belongs to; `prepared` is the whole network."""
+
+    prepared: PreparedGround
+    readers: tuple[GroundAtomReader, ...]
+    part_of: Ints
+
+    @property
+    def kinds(self) -> Ints:
+        """The kinds of the whole; alike parts have alike answers."""
+        return self.prepared.graph.alignment.atom_kind
+
+    def table(self, variables: Sequence[int]) -> Floats:
+        """The joint distribution of variables; those of different parts are independent."""
+        table = np.ones(())
+        order: list[int] = []
+        for number, reader in enumerate(self.readers):
+            own = [v for v in variables if self.part_of[v] == number]
+            table = np.multiply.outer(table, reader.table(own))
+            order += own
+        return np.asarray(table.transpose([order.index(v) for v in variables]))
+
+
+def ground_parts(network: GroundNetwork) -> tuple[Ints, list[GroundNetwork]]:
+    """The part of each variable, and the network of each part; variables keep their numbers.
+
+    Of a variable in no factor, the part is -1.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    size = len(network.ranges)
+    ends = [
+        (block.scopes[:, [0]].repeat(block.scopes.shape[1], axis=1).ravel(), block.scopes.ravel())
+        for block in network.blocks
+    ]
+    rows = np.concatenate([np.zeros(0, np.int64), *(own for own, _ in ends)])
+    columns = np.concatenate([np.zeros(0, np.int64), *(own for _, own in ends)])
+    links = coo_array((np.ones(len(rows)), (rows, columns)), shape=(size, size))
+    _, component = connected_components(links, directed=False)
+    inside = np.isin(np.arange(size), columns)
+    numbers, part_of = np.unique(component[inside], return_inverse=True)
+    every = np.full(size, -1)
+    every[inside] = part_of.ravel()
+    return every, [_restricted(network, every == k) for k in range(len(numbers))]
+
+
+def _restricted(network: GroundNetwork, members: Bools) -> GroundNetwork:
+    blocks = []
+    for block in network.blocks:
+        own = members[block.scopes[:, 0]]
+        blocks.append(FactorBlock(block.scopes[own], block.table_of[own]))
+    used = tuple(block for block in blocks if len(block.table_of))
+    return replace(network, blocks=used)
+
+
+def multiplied_on_ground(
+    prepared: PreparedGround, part_of: Ints, answers: Sequence[Answers]
+) -> Answers:
+    """The answers about a ground network from those of its parts."""
+    readers = [own.reader for own in answers if isinstance(own.reader, GroundAtomReader)]
+    reader = GroundPartsReader(prepared, tuple(readers), part_of)
+    return product_of(reader, answers, [own.plan.log_offset for own in answers])
