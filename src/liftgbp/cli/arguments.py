@@ -201,7 +201,8 @@ def read_model(path: str, weights: dict[str, float]) -> liftgbp.Model:
     """The model in a file, or on standard input."""
     if is_network(path):
         raise click.UsageError(
-            f"{path} is a ground network, not a model; only liftgbp query reads networks"
+            f"{path} is a ground network, not a model; only liftgbp query, check and sample read "
+            "networks"
         )
     if path != "-":
         return liftgbp.load(path).with_weights(weights)
@@ -216,6 +217,26 @@ def _standard_input() -> str:
         raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
     except AttributeError:
         raise liftgbp.InputError("cannot read <stdin>: it is closed") from None
+
+
+def read_question(
+    path: str,
+    sizes: dict[str, int],
+    weights: dict[str, float],
+    queries: tuple[str, ...],
+    options: dict[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is asked about, a model with evidence or a network, and the options that are left."""
+    if is_network(path):
+        options = network_options(sizes, weights, options)
+        network = liftgbp.load_network(path)
+        network.check_queries(queries)
+        return {"model": network, "evidence": options.pop("evidence")}, options
+    model = read_model(path, weights)
+    evidence = read_evidence(model, options)
+    check_block_sorts(options["blocks"], model)
+    (model if evidence is None else evidence.model).check_queries(queries)
+    return {"model": model, "sizes": sizes, "evidence": evidence}, options
 
 
 def network_options(

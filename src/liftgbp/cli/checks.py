@@ -10,12 +10,10 @@ import click
 import liftgbp
 from liftgbp.cli import options as declared
 from liftgbp.cli.arguments import (
-    check_block_sorts,
     check_combination,
-    is_network,
-    network_options,
     read_evidence,
     read_model,
+    read_question,
     sums_asked_for,
     take_solver,
 )
@@ -81,18 +79,7 @@ def check(
     options["sum_over"] = sums_asked_for(options["sum_over"])
     check_combination(options, solver)
     with progress_bar() as progress:
-        asked: dict[str, Any]
-        if is_network(model):
-            options = network_options(sizes, weights, options)
-            network = liftgbp.load_network(model)
-            network.check_queries(queries)
-            asked = {"model": network}
-        else:
-            relational = read_model(model, weights)
-            evidence = read_evidence(relational, options)
-            check_block_sorts(options["blocks"], relational)
-            (relational if evidence is None else evidence.model).check_queries(queries)
-            asked = {"model": relational, "sizes": sizes, "evidence": evidence}
+        asked, options = read_question(model, sizes, weights, queries, options)
         found = liftgbp.check(
             **asked, queries=queries, seconds=seconds, solver=solver, progress=progress, **options
         )

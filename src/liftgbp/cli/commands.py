@@ -26,11 +26,10 @@ from liftgbp.cli.arguments import (
     SWEEP_FILES,
     check_block_sorts,
     check_combination,
-    is_network,
-    network_options,
     output_file,
     read_evidence,
     read_model,
+    read_question,
     split_assignments,
     sums_asked_for,
     take_solver,
@@ -238,20 +237,8 @@ def _answered(
 ) -> tuple[liftgbp.Answers, liftgbp.Comparison | None]:
     """The answers about a model or a network, and what a sample says if one is asked for."""
     seconds = options.pop("second_opinion")
-    asked: dict[str, Any]
-    if is_network(model):
-        options = network_options(sizes, weights, options)
-        run["progress"]("reading", 0, 1)
-        network = liftgbp.load_network(model)
-        network.check_queries(queries)
-        asked = {"model": network, "evidence": options.pop("evidence")}
-    else:
-        relational = read_model(model, weights)
-        evidence = read_evidence(relational, options)
-        check_block_sorts(options["blocks"], relational)
-        known = relational if evidence is None else evidence.model
-        known.check_queries(queries)
-        asked = {"model": relational, "sizes": sizes, "evidence": evidence}
+    run["progress"]("reading", 0, 1)
+    asked, options = read_question(model, sizes, weights, queries, options)
     answers = liftgbp.infer(**asked, **run, **options)
     if seconds is None:
         return answers, None
