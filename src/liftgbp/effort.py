@@ -192,6 +192,8 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
     known: Judge | None = None
     if any(own > 1 for own in most.values()):
         work = math.inf if by_hand else level.work
+        if asked.blocks == "auto":
+            work = LEVELS["thorough"].work
         answers, known = runs.blocked(answers, most, work, mix=not whole)
     unchanged = asked.regions is None and answers.reader is quick.reader and not asked.sum_over
     if known is not None and unchanged and level.families:

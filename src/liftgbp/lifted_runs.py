@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from liftgbp.effort import FACTOR_SCOPES, Level
+from liftgbp.effort import FACTOR_SCOPES, LEVELS, Level
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.growth import AUTO, grow
 from liftgbp.parts import Part, independent_parts, may_miss_minima, multiplied
@@ -74,7 +74,7 @@ class LiftedRuns:
     def plain(self, regions: str, level: Level | None = None) -> Answers:
         """The answers with one block per class; regions too large for a level raise."""
         if regions == AUTO:
-            return grow(self.plain)
+            return grow(self._while_affordable(self.plain))
         normal = self._normal
         if level is not None and level.table < normal.table_cap:
             normal = replace(normal, table_cap=level.table)
@@ -120,16 +120,17 @@ class LiftedRuns:
         if AUTO in names and len(names) > 1:
             raise InputError("sum over auto alone, or over predicates that you name")
         if regions != AUTO:
-            summer = self._summer(regions)
-            return summer.auto() if AUTO in names else summer.on(names)
+            if AUTO not in names:
+                return self._summer(regions).on(names)
+            return self._summer(regions, LEVELS["thorough"].work, patient=True).auto()
         if AUTO not in names:
-            return grow(lambda family: self.summed(family, names))
+            return grow(self._while_affordable(lambda family, _: self.summed(family, names)))
         from liftgbp.counting import with_choice
 
         # What counts gain is found out once, over the scopes of factors.
-        first = self._summer(FACTOR_SCOPES).auto()
+        first = self._summer(FACTOR_SCOPES, LEVELS["thorough"].work, patient=True).auto()
         chosen = first.sum_over.predicates
-        answers = grow(lambda family: self.summed(family, chosen)) if chosen else self.plain(AUTO)
+        answers = self.summed(AUTO, chosen) if chosen else self.plain(AUTO)
         return with_choice(answers, first.choice)
 
     def summed_if_cheap(self, plain: Answers, regions: str, work: float) -> Answers:
@@ -161,11 +162,27 @@ class LiftedRuns:
 
         return judged_by_halves(answers, self._shattering, self._descent.tolerances, work)
 
-    def _summer(self, regions: str, most_work: float = math.inf) -> Summer:
+    def _while_affordable(
+        self, run: Callable[[str, Level | None], Answers]
+    ) -> Callable[[str], Answers]:
+        """A run whose regions over several objects take no more work than a thorough one."""
+        level = replace(LEVELS["thorough"], table=self._run.table_cap)
+
+        def limited(family: str) -> Answers:
+            several = family.startswith("objects")
+            return run(family, level if several else None)
+
+        return limited
+
+    def _summer(
+        self, regions: str, most_work: float = math.inf, *, patient: bool = False
+    ) -> Summer:
         from liftgbp.counting import Summer
 
         run = self._run
-        return Summer(self._shattering, regions, run.solver, run.progress, most_work)
+        return Summer(
+            self._shattering, regions, run.solver, run.progress, most_work, patient=patient
+        )
 
     @property
     def _descent(self) -> Descent:

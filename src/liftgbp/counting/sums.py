@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from decimal import Decimal
 
@@ -24,7 +25,7 @@ from liftgbp.errors import CapacityError, ContradictionError, InputError, checke
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
-from liftgbp.plan import compile_plan
+from liftgbp.plan import Layout, compile_plan
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, PreparedLifted
 from liftgbp.regions import build_regions
@@ -46,6 +47,8 @@ from liftgbp.solve import (
     SolverChoice,
     Status,
     as_solver,
+    solver_for,
+    work_of,
 )
 
 AUTO = "auto"
@@ -71,6 +74,12 @@ WORK_OF_BATCH, WORK_OF_ITERATION = 1e7, 2e6
 """What it takes to start a batch of points, and for an iteration of its descent, in the same units.
 In large domains counts are climbed in many small batches, and each takes many iterations: 2400 of
 them for `models/moods.mln` over 1e9 objects."""
+
+WORK_OF_FLOODING = 2e4
+"""What it takes to flood a point, for each belief entry: a thousand iterations from all starts."""
+
+FEW_PREDICATES = 4
+"""Up to this many predicates, work is limited for the sum over each; more of them share it."""
 
 MOST_ITERATIONS = 100
 """Where work is limited, descent ends after this many iterations. At counts near zero it may not
@@ -116,7 +125,10 @@ def sum_over_counts(
 
 
 class Summer:
-    """Sums over the counts of predicates, as long as that takes no more than some work."""
+    """Sums over the counts of predicates, as long as that takes no more than some work.
+
+    Unless it is `patient`, descent ends early then, so that no single count takes too long.
+    """
 
     def __init__(
         self,
@@ -125,11 +137,15 @@ class Summer:
         solver: Solver,
         progress: Progress = silent,
         most_work: float = math.inf,
+        *,
+        patient: bool = False,
     ) -> None:
         self._shattering = shattering
         self._most_work = most_work
         self._regions = regions
-        self._solver = solver if math.isinf(most_work) else _less_patient(solver)
+        self._solver = solver
+        if not math.isinf(most_work):
+            self._solver = _less_patient(solver, math.inf if patient else MOST_ITERATIONS)
         self._progress = progress
 
     def on(self, names: Sequence[str]) -> SummedAnswers:
@@ -169,22 +185,32 @@ class Summer:
     def _work_of_point(self, model: CountedModel) -> float:
         """What it takes to prepare a point; sums with too many points are refused.
 
-        Their number is a guess. What it takes to solve them is not known before.
+        Their number is a guess. How many iterations it takes to solve them is not known before.
         """
         if not math.isfinite(self._most_work):
             return 0.0
+        solving = 0.0
         try:
-            parfactors = len(model.at(model.space.middle).prepared.graph.normal.parfactors)
+            prepared = model.at(model.space.middle).prepared
+            parfactors = len(prepared.graph.normal.parfactors)
+            solving = self._work_of_solving(prepared.plan.layout)
         except ContradictionError:
             # Other counts may be possible, with as many parfactors as there are ways to split.
             cells = {own.cls: len(own.cells) for own in model.split.splits}
             parfactors = sum(_ways_to_split(p, cells) for p in self._shattering.normal().parfactors)
         dimensions = sum(own.cells - 1 for own in model.space.classes)
         points = min(model.space.number, POINTS * MORE_POINTS ** (dimensions - 1))
-        work = parfactors * WORK_OF_PARFACTOR
+        work = parfactors * WORK_OF_PARFACTOR + solving
         if points * work > self._most_work:
             raise _too_much_work()
         return work
+
+    def _work_of_solving(self, layout: Layout) -> float:
+        """What it takes to solve a point: by descent, or by flooding where that comes first."""
+        solver = solver_for(self._solver, layout)
+        if isinstance(solver, Descent):
+            return work_of(layout, solver)
+        return WORK_OF_FLOODING * layout.belief_entries
 
     def _check_unobserved(self, split: SplitShattering, name: str) -> None:
         number = list(self._shattering.model.predicates).index(name)
@@ -202,9 +228,13 @@ class Summer:
         plain = self._plain() if plain is None else plain
         changes: dict[str, float] = {}
         found: dict[str, SummedAnswers] = {}
-        for name in self._candidates():
+        candidates = self._candidates()
+        # What all of them take together is limited, too.
+        part = copy(self)
+        part._most_work *= min(1.0, FEW_PREDICATES / max(1, len(candidates)))
+        for name in candidates:
             try:
-                found[name] = self.on((name,))
+                found[name] = part.on((name,))
             except CapacityError:
                 continue
             changes[name] = found[name].result.log_z - plain.result.log_z
@@ -243,14 +273,20 @@ class Summer:
         return [normal.predicates[number].name for number in kept]
 
 
-def _less_patient(solver: Solver) -> Solver:
+def _less_patient(solver: Solver, most_iterations: float) -> Solver:
     match solver:
         case Auto():
-            return replace(solver, descent=replace(solver.descent, iterations=MOST_ITERATIONS))
+            # Counts at which flooding fails are not trusted: descent would take too long there.
+            descent = _shorter(solver.descent, most_iterations)
+            return replace(solver, descent=descent, most_patience=0.0)
         case Descent():
-            return replace(solver, iterations=min(solver.iterations, MOST_ITERATIONS))
+            return _shorter(solver, most_iterations)
         case Flooding():
             return solver
+
+
+def _shorter(descent: Descent, most_iterations: float) -> Descent:
+    return replace(descent, iterations=int(min(descent.iterations, most_iterations)))
 
 
 def _too_much_work() -> CapacityError:

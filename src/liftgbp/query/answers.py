@@ -46,6 +46,9 @@ UNCHECKED = (
 """What is noted about answers that are too large for a Hessian."""
 
 
+FEW_PREDICATES = 4
+"""In models with more unary predicates, sums over counts take too long to be recommended."""
+
 MOST_NAMED = 1000
 """In graphs with more regions none is named, since putting such a graph into words takes long."""
 
@@ -252,10 +255,10 @@ class Answers:
             case Remedy.BETHE:
                 return self.via == "ground" and str(self.graph.family) != "bethe"
             case Remedy.SUM_OVER:
+                # More effort sums over counts, too, as far as that takes little time.
                 predicates = self.model.predicates.values()
-                return self.via == "lifted" and any(
-                    len(one.sorts) == 1 and len(one.values) == 2 for one in predicates
-                )
+                unary = sum(len(one.sorts) == 1 and len(one.values) == 2 for one in predicates)
+                return self.via == "lifted" and 0 < unary <= FEW_PREDICATES
         return True
 
     @property

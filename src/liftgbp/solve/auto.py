@@ -14,7 +14,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.restarts import flooded_again
-from liftgbp.solve.solution import Solution
+from liftgbp.solve.solution import Remedy, Solution
 from liftgbp.solve.starts import number_of_starts
 from liftgbp.solve.verdict import is_small
 
@@ -57,7 +57,7 @@ class Auto:
             for plan, solution in zip(plans, self.flooding.solve_all(plans, progress), strict=True)
         ]
         if work_of(layout, self.descent) > self.most_patience:
-            return flooded
+            return [replace(own, remedies=(Remedy.DAMPING, Remedy.BETHE)) for own in flooded]
         return [
             solution if solution.trusted else self.descent(plan, progress)
             for plan, solution in zip(plans, flooded, strict=True)

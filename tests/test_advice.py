@@ -1,0 +1,87 @@
+"""What is recommended for answers that cannot be trusted applies, and finishes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import liftgbp
+from command_shell import Shell
+from liftgbp.solve import descent, flooding
+from liftgbp.solve.newton import newton_step
+from liftgbp.solve.problem import Energy
+
+MODELS = Path(__file__).parents[1] / "models"
+MOST_WORK = 3e12
+"""Multiplications of Newton steps and of flooding: some minutes of one core."""
+
+THIRTY = "\n".join(
+    [
+        *(f"p{k}(t)" for k in range(30)),
+        "r(t,t)",
+        "s(t,t)",
+        *(
+            f"{(-1) ** k * (1 + k % 3)} p{k}(x) ^ {'rs'[k % 2]}(x,y) => p{k + 1}(y) | x != y"
+            for k in range(26)
+        ),
+        # More than two things cannot all differ.
+        *(f"-2 p{k}(x) <=> p{k}(y) | x != y" for k in (3, 11, 19, 27)),
+    ]
+)
+"""A model with thirty formulas."""
+
+
+@pytest.fixture
+def limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Solvers that fail once they have taken more work than that."""
+    spent = 0.0
+
+    def spend(work: float) -> None:
+        nonlocal spent
+        spent += work
+        if spent > MOST_WORK:
+            pytest.fail("what was recommended takes too much work")
+
+    def counted_step(energy: Energy, b: Any) -> Any:
+        spend(len(b) * float(len(energy.consistent.matrix)) ** 3)
+        return newton_step(energy, b)
+
+    flood = flooding._Flood.step
+
+    def counted_flood(self: Any, *given: Any) -> Any:
+        spend(float(self.log_beliefs.size))
+        return flood(self, *given)
+
+    monkeypatch.setattr(descent, "newton_step", counted_step)
+    monkeypatch.setattr(flooding._Flood, "step", counted_flood)
+
+
+@pytest.mark.usefixtures("limited")
+def test_what_is_recommended_for_thirty_formulas_finishes() -> None:
+    model, sizes = liftgbp.parse(THIRTY), {"t": 5}
+    answers = liftgbp.infer(model, sizes, effort="quick")
+    assert not answers.trusted
+    waiting, tried = [*answers.remedies], set()
+    assert waiting
+    while waiting:
+        remedy = waiting.pop()
+        if remedy in tried:
+            continue
+        tried.add(remedy)
+        options = eval(f"dict({remedy.python})", {"liftgbp": liftgbp})
+        waiting += liftgbp.infer(model, sizes, **options).remedies
+
+
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+def test_the_exit_code_follows_the_verdict(shell: Shell, tmp_path: Path, effort: str) -> None:
+    """Given that Anna and Bob, and Bob and Carl are related, all were related to all others."""
+    facts = tmp_path / "chain.db"
+    facts.write_text("r(Anna,Bob)\nr(Bob,Carl)\n", encoding="utf-8")
+    path = str(MODELS / "transitive.mln")
+    options = ["-n", "person=1000", "-e", str(facts), "-q", "r(x,y)", "--effort", effort]
+    code, out, err = shell("query", path, *options)
+    assert code == 1
+    assert "below what independent atoms reach" in out + err
+    assert "try: liftgbp query" in out + err
