@@ -15,6 +15,7 @@ from liftgbp.blocks.search import find_blocks
 from liftgbp.bounding.cases import fixed
 from liftgbp.bounding.decomposition import Program, common_energy, operations, program_of
 from liftgbp.bounding.interval import Interval, log_worlds
+from liftgbp.bounding.labels import label_information
 from liftgbp.bounding.maximise import maximise
 from liftgbp.effort import FACTOR_SCOPES, LEVELS, most_blocks
 from liftgbp.errors import CapacityError, ContradictionError
@@ -45,8 +46,8 @@ FEW_OPERATIONS = 2e7
 """The same where one atom is fixed, as that is done for each of its values."""
 
 BLOCKS = {"quick": 1, "normal": 2, "thorough": 6}
-"""The most blocks of a class. What labels of objects tell is not in the bound, so that more than
-two hardly pay."""
+"""The most blocks of a class. More than two hardly pay, as the information about their labels is
+counted for two only."""
 
 MOST_CASES = 3
 """For how many unary predicates the lower bound is also found for each value of one atom."""
@@ -244,11 +245,15 @@ def _best_product(
     found = find_blocks(field, number, most_work=work, patient=True, hot=blocks > 1)
     if not found:
         found = find_blocks(field, [1] * len(number))
-    rests = [float(field.rests(own.products)[0]) for own in found]
+    told = [label_information(own.products, field) for own in found]
+    rests = [
+        float(field.rests(own.products)[0]) + more for own, more in zip(found, told, strict=True)
+    ]
     best = max(range(len(found)), key=rests.__getitem__)
     if not math.isfinite(rests[best]):
         return None, ""
     split = [own for own in found[best].sizes if len(own) > 1]
     if split:
         words += " over blocks of " + " and ".join(", ".join(map(str, own)) for own in split)
+        words += ", mixed in all ways," * (told[best] > 0)
     return known + Fraction(rests[best]), words
