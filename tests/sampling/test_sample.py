@@ -268,6 +268,22 @@ def test_json() -> None:
     assert all(value["standard_error"] > 0 for value in row["values"])
 
 
+def test_answers_about_something_else_are_refused() -> None:
+    model, other = liftgbp.parse("p(t)\n1 p(x)"), liftgbp.parse("p(t)\nq\n1 p(x) ^ q")
+    answers = liftgbp.infer(model, {"t": 3}, effort="quick")
+    for asked, size in ((model, 4), (other, 3)):
+        with pytest.raises(liftgbp.InputError, match="about another model or other domains"):
+            liftgbp.sample(asked, {"t": size}, sweeps=8, answers=answers)
+    with pytest.raises(liftgbp.InputError, match="answers must be the answers of infer, got"):
+        liftgbp.sample(model, {"t": 3}, sweeps=8, answers=3)  # type: ignore[arg-type]
+
+
+def test_models_that_are_too_large_are_refused() -> None:
+    model = liftgbp.load("models/transitive.mln")
+    with pytest.raises(liftgbp.CapacityError, match="groundings of rules, and sampling writes"):
+        liftgbp.sample(model, {"person": 10**6})
+
+
 def test_what_cannot_be_sampled_is_refused() -> None:
     model = liftgbp.parse("p(t)\n1 p(x)")
     for wrong in ({"chains": 0}, {"sweeps": 1}, {"seconds": -1}, {"seconds": "2"}, {"seed": -1}):

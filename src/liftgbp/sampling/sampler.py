@@ -11,6 +11,7 @@ import numpy as np
 from liftgbp.arrays import Ints
 from liftgbp.errors import (
     CapacityError,
+    InputError,
     InternalError,
     check_function,
     checked_number,
@@ -124,6 +125,7 @@ def sample(
     begun = time.perf_counter()
     known, network, atoms = _grounded(model, sizes, evidence, progress)
     domains = known.domain_sizes(sizes)
+    _check_answers(answers, known, domains)
     variables = Variables(atoms, network.ranges, tuple(known.model.predicates.values()))
     progress("preparing chains", 0, 1)
     tied = tie(network)
@@ -249,6 +251,16 @@ def _grounded(
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
     return known, network, network.atoms
+
+
+def _check_answers(answers: object, known: Evidence, sizes: Mapping[str, int]) -> None:
+    """Refuse answers about something else than what is sampled."""
+    if answers is None:
+        return
+    if not isinstance(answers, Answers):
+        raise wrong_type("answers", "the answers of infer", answers)
+    if dict(answers.sizes) != dict(sizes) or answers.model.predicates != known.model.predicates:
+        raise InputError("the answers are about another model or other domains than the sample")
 
 
 def _check_size(known: Evidence, sizes: Mapping[str, int]) -> None:
