@@ -13,9 +13,9 @@ from liftgbp.arrays import Floats, Ints
 from liftgbp.evidence import Evidence
 from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network
 from liftgbp.sampling import terms
+from liftgbp.sampling.chain_starts import Variables
 from liftgbp.sampling.chains import Sweeper, Worlds
 from liftgbp.sampling.moves import Moves, Rhythm
-from liftgbp.sampling.starts import Variables
 from liftgbp.sampling.terms import WorldWeights, count_bits
 from liftgbp.sampling.tied import tie
 

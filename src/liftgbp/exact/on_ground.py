@@ -39,7 +39,7 @@ def exact_source(prepared: PreparedLifted, limits: Limits) -> tuple[GroundSource
     )
     network = ground_classes(normal)
     tree = JunctionTree(network, limits.states)
-    return GroundSource(normal, network, tree), _by_tree(tree, prepared.plan.log_offset)
+    return GroundSource(normal, network, tree), _by_tree(tree)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +87,8 @@ def _variables(network: GroundNetwork) -> dict[tuple[int, ...], int]:
     }
 
 
-def _by_tree(tree: JunctionTree, log_offset: float = 0.0) -> ExactResult:
-    method = f"exact (a junction tree with {tree.states} states)"
-    return ExactResult(method, log_offset + tree.log_z)
+def _by_tree(tree: JunctionTree) -> ExactResult:
+    return ExactResult(f"exact (a junction tree with {tree.states} states)", tree.log_z)
 
 
 def _check_size(limits: Limits, factors: int, variables: int) -> None:

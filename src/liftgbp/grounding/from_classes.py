@@ -13,14 +13,14 @@ from itertools import combinations, permutations, product
 import numpy as np
 
 from liftgbp.arrays import Ints
-from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, distinct_rows, merged
+from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj
 from liftgbp.signature import objects_of
 
 
 def ground_classes(normal: NormalModel) -> GroundNetwork:
-    """The factors of a normal form over all its objects; constants and free atoms are left out.
+    """The ground network of a normal form, over all its objects.
 
     >>> from liftgbp.model.parser import parse
     >>> from liftgbp.shatter import shatter
@@ -42,8 +42,8 @@ def ground_classes(normal: NormalModel) -> GroundNetwork:
     every = np.concatenate(
         [np.zeros((0, width), np.int64), *(s.reshape(-1, width) for s in scopes)]
     )
-    first, variable = distinct_rows(every)
-    rows = every[first]
+    rows, variable = np.unique(every, axis=0, return_inverse=True)
+    variable = variable.ravel()
     blocks = []
     start = 0
     for number, atoms in enumerate(scopes):
@@ -55,8 +55,21 @@ def ground_classes(normal: NormalModel) -> GroundNetwork:
         np.array(normal.ranges, dtype=np.int64)[rows[:, 0]],
         [block for block in blocks if block.scopes.shape[1]],
         [parfactor.log_table for parfactor in normal.parfactors],
+        log_constant=normal.log_constant,
+        free=_free_atoms(normal, rows[:, 0]),
         atoms=AtomTable(rows[:, 0], rows[:, 1:]),
     )
+
+
+def _free_atoms(normal: NormalModel, predicates: Ints) -> dict[int, int]:
+    """How many atoms are neither observed nor variables, by their number of values."""
+    used = np.bincount(predicates, minlength=len(normal.predicates)).tolist()
+    free: Counter[int] = Counter()
+    for number, predicate in enumerate(normal.predicates):
+        every = math.prod(normal.sizes[sort] for sort in predicate.sorts)
+        left = every - normal.observations.counts.get(number, 0) - used[number]
+        free[len(predicate.values)] += left
+    return {size: count for size, count in free.items() if count}
 
 
 def ground_factors(normal: NormalModel) -> int:

@@ -19,8 +19,8 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints, row_keys
+from liftgbp.sampling.chain_starts import Variables
 from liftgbp.sampling.chains import Sweeper, UnitClass, Worlds, drawn, log_chances
-from liftgbp.sampling.starts import Variables
 from liftgbp.sampling.terms import FULL, WorldWeights
 from liftgbp.sampling.tied import Tied
 from liftgbp.sampling.units import coloured

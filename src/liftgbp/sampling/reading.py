@@ -17,7 +17,7 @@ from liftgbp.model.parser import parse_query
 from liftgbp.query.ground_reader import NOBODY, GroundAtomReader
 from liftgbp.query.readers import ClassReader, Reader, pattern_text
 from liftgbp.query.rows import Row, query_rows
-from liftgbp.sampling.starts import Variables
+from liftgbp.sampling.chain_starts import Variables
 from liftgbp.sampling.terms import SPREAD, WORD, Planes, Words, count_bits
 from liftgbp.sampling.tied import Tied
 from liftgbp.shatter import TABLE_CAP, NormalModel, Obj, object_classes

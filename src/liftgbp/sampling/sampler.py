@@ -21,19 +21,21 @@ from liftgbp.errors import (
 from liftgbp.evidence import Evidence
 from liftgbp.formats import Network
 from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
+from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.scopes import free_variables
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
 from liftgbp.sampling.annealing import anneal
+from liftgbp.sampling.chain_starts import Variables, allotted, first_values, mean_chances, starts_of
 from liftgbp.sampling.chains import Sweeper, Worlds
 from liftgbp.sampling.moves import Moves
 from liftgbp.sampling.possible import possible_worlds
 from liftgbp.sampling.reading import Grounder, sampled_objects
-from liftgbp.sampling.starts import Variables, allotted, first_values, mean_chances, starts_of
 from liftgbp.sampling.terms import WORD, Words, WorldWeights
 from liftgbp.sampling.tied import tie
 from liftgbp.sampling.world_sample import Sample, kept_rows
+from liftgbp.shatter import shatter
 
 SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""
@@ -247,7 +249,11 @@ def _grounded(
         raise wrong_type("evidence", "Evidence", evidence)
     known = Evidence.of(model, evidence)
     _check_size(known, known.domain_sizes(sizes))
-    network = ground_network(known, sizes, progress=progress)
+    if known:
+        network = ground_network(known, sizes, progress=progress)
+    else:
+        # Without evidence there is nothing to join, so that no database is needed.
+        network = ground_classes(shatter(known.model, sizes))
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
     return known, network, network.atoms

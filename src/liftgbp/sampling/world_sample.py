@@ -20,10 +20,10 @@ from liftgbp.opinions import Opinion, OpinionRow
 from liftgbp.query import Answer, Answers
 from liftgbp.query.lookup import repeat_axes
 from liftgbp.sampling.annealing import LogZ
+from liftgbp.sampling.chain_starts import Start, Variables
 from liftgbp.sampling.diagnostics import Diagnosis
 from liftgbp.sampling.grouping import MOST_R_HAT, Grouping, grouped
 from liftgbp.sampling.reading import Grounder, GroundRow, Literals, batches, joined, traces
-from liftgbp.sampling.starts import Start, Variables
 from liftgbp.sampling.terms import WORD, Planes, Words
 from liftgbp.sampling.tied import Tied
 
