@@ -55,7 +55,9 @@ MOST_ROUNDING = 1e-3
 """And where rounding changes log Z by no more than this."""
 
 SAME_ROLE = 0.05
-"""Blocks have the same role if exchanging them changes no probability by more than this."""
+"""Blocks have the same role if exchanging them changes no probability and no size by more than
+this, sizes in proportion. The two blocks of friends-knows over 28 objects differ by less than 0.3,
+and have roles of their own."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

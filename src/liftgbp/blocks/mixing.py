@@ -38,11 +38,14 @@ from liftgbp.solve import Descent, Remedy, Solution, exact_logs_z
 from liftgbp.solve.verdict import OVER_BLOCKS
 
 NEGLIGIBLE = 25.0
-"""Products whose worth falls short of the best by more than this, in nats, are not followed."""
+"""Products whose worth falls short of the best by more than this, in nats, are not followed. Where
+rounding hides minima, the worst of them may seem to be the best (friends-knows over 1e12)."""
 
-WORK_OF_REGION, STEPS = 3e6, 5
-"""What it takes to build a region over blocks with its edges, as `solve.work_of` counts work, and
-the Newton steps of descent."""
+WORK_OF_REGION = 3e6
+"""What it takes to build a region over blocks with its edges, as `solve.work_of` counts work."""
+
+NEWTON_STEPS = 5
+"""How many Newton steps descent is taken to need from a product; an estimate."""
 
 SMALLEST_SHARE = 1e-12
 """Points with a smaller share are left out of the mixture."""
@@ -153,7 +156,7 @@ class _Mixer:
     def _is_cheap(self, found: Found) -> bool:
         blocks = dict(enumerate(found.products.blocks))
         regions, step = size_of_parts(self._prepared, blocks)
-        return WORK_OF_REGION * regions + STEPS * step <= self._most_work
+        return WORK_OF_REGION * regions + NEWTON_STEPS * step <= self._most_work
 
     # --- classes and cells
 

@@ -20,10 +20,9 @@ from liftgbp.blocks.information import distances, information
 from liftgbp.blocks.products import ROUNDING, BlockProducts, MeanField
 
 ROUNDS = 25
-"""The rounds from a start: each halves the distance to the end."""
-
-CLIMBING_ROUNDS = 8
-"""The rounds after objects have moved to another block."""
+"""The rounds from a start: each halves the distance to the end. After objects have moved to another
+block they are as many: a product that is not at rest yet seems to be worth more than it is
+(transitive over 20 objects)."""
 
 HEAT = 2.0
 """The largest pull on an atom at first, where products start hot. In large domains pulls are so
@@ -38,13 +37,16 @@ far. Hard formulas need them: triangle-free graphs over 1000 objects."""
 
 NOISE, LEAST = 1.0, 1e-9
 """How far the logs of probabilities move at random where a block is halved, and the smallest
-probability before that: what is zero could not move."""
+probability before that: what is zero could not move. Less noise finds a lower point of
+friends-knows over 28 objects, by 0.05 nats."""
 
 KEPT = 2
-"""How many of the best products have their sizes improved, and are split further."""
+"""How many of the best products have their sizes improved, and are split further. With one, the
+best of friends-knows over 28 objects is missed; a third changes nothing on the paper's models."""
 
-STEPS = 4
-"""How many lengths of moves are tried together, each a quarter of the one before."""
+LENGTHS = 4
+"""How many lengths of moves are tried together, each a quarter of the one before. One at a time
+finds the same, and the search takes half as long again."""
 
 FIRST_STEP, LAST_STEP = 1 / 8, 1e-6
 """The longest and the shortest move between blocks, as a part of a class; at least one object."""
@@ -53,7 +55,8 @@ WORK = 600.0
 """The work of a level for each operation of a round."""
 
 GAIN = 1e-6
-"""What one more block must be worth, in nats, beyond rounding; or the search ends."""
+"""What one more block must be worth, in nats, beyond rounding; or the search ends. Without it, one
+random model in ten would be searched on for blocks that are alike, two or three times as long."""
 
 ALIKE = 1e-4
 """Two blocks are alike if what tells their objects apart is less than this, in nats. It allows for
@@ -232,11 +235,11 @@ class _Search:
             moved = self._moved(found.products, length)
             if moved is None:
                 break
-            best = self._best(self._field.improved(moved, CLIMBING_ROUNDS), 1)[0]
+            best = self._best(self._field.improved(moved, ROUNDS), 1)[0]
             if best.total > found.total:
                 found = best
             else:
-                length /= 4**STEPS
+                length /= 4**LENGTHS
         return found
 
     def _moved(self, products: BlockProducts, length: float) -> BlockProducts | None:
@@ -244,7 +247,7 @@ class _Search:
         moves: list[tuple[int, int, int, float]] = []
         for cls, (sizes,) in enumerate(products.sizes):
             longest = length * self._field.class_sizes[cls]
-            steps = {max(1.0, math.floor(longest / 4**k)) for k in range(STEPS)}
+            steps = {max(1.0, math.floor(longest / 4**k)) for k in range(LENGTHS)}
             for source, target in permutations(range(len(sizes)), 2):
                 moves += [(cls, source, target, s) for s in steps if sizes[source] > s]
         if not moves:
