@@ -11,7 +11,7 @@ import liftgbp
 import random_models
 from liftgbp.model.model import Model
 
-EXAMPLES = 40
+EXAMPLES = 200
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
