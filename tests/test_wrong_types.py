@@ -128,7 +128,7 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
         (lambda: ANY.Auto(flooding="fast"), "flooding must be a Flooding(...)"),
         (lambda: ANY.Auto(descent=ANY.Flooding()), "descent must be a Descent(...)"),
         (lambda: ANY.infer(MODEL, progress=True, effort="quick"), "progress must be a function"),
-        (lambda: ANY.check(MODEL, iterations="many"), "iterations must be a whole number"),
+        (lambda: ANY.check_messages(MODEL, iterations="many"), "iterations must be a whole number"),
         (lambda: MODEL.check_queries(ANY), "queries must be text"),
         (lambda: ANY.infer(MODEL, strict="yes", effort="quick"), "strict must be True or False"),
         (lambda: ANY.infer(MODEL, effort="quick").at(None), "point must be one of answers.minima"),
