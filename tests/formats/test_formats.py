@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
-from random_networks import log_weights, log_z, networks
 
 import liftgbp
 from liftgbp import reference
@@ -28,6 +27,7 @@ from liftgbp.formats import (
 from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network, merged
 from liftgbp.model.model import Model
 from random_models import models, models_with_evidence
+from random_networks import log_weights, log_z, networks
 
 BOTH = pytest.mark.parametrize("extension", ["uai", "fg"])
 ANY_TIME = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from random_networks import networks
 
 from liftgbp.errors import InputError
 from liftgbp.formats import fg, load_network, uai, write_network
 from liftgbp.formats.text_numbers import Numbers, StrangeTextError, Words, logarithms
 from liftgbp.grounding import GroundNetwork
 from liftgbp.grounding.network import distinct_rows
+from random_networks import networks
 
 ANY_TIME = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 BOTH = pytest.mark.parametrize("extension", ["uai", "fg"])
