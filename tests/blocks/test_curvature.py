@@ -87,7 +87,9 @@ def test_curvature_is_that_of_the_ground(text: str, size: int, regions: str) -> 
     answers, shattering = quick(model, sizes, regions)
     halves = halves_of(answers, shattering)
     ground = reference.ground_regions(reference.ground(model, sizes), regions)
-    for point in answers.minima:
+    settled = [own for own in answers.minima if own.verdict.kind is not liftgbp.Kind.UNKNOWN]
+    assert settled
+    for point in settled:
         hessian = GroundHessian(ground, halves.whole.reader(point.log_beliefs))
         assert hessian.steepest() < 1e-9
         (found,) = halves.curvatures(np.exp(point.log_beliefs)[None], OWN, math.inf)
