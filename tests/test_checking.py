@@ -102,7 +102,26 @@ def test_the_check_for_json_and_in_words() -> None:
     assert str(found).count(found.sentence) == 1
 
 
+def test_evidence_that_allows_no_smaller_domain() -> None:
+    model = liftgbp.load("models/town.mln")
+    evidence = liftgbp.load_evidence(model, known=["smokes(x)=3e5"])
+    found = liftgbp.check(model, {"person": 10**6}, evidence=evidence, effort="quick")
+    assert found.comparison is None
+    assert not found.agrees
+    assert "check with a part of it" in found.sentence
+
+
+def test_answers_over_other_domains_are_not_compared() -> None:
+    few, many = (liftgbp.infer(SMOKERS, {"person": n}, effort="quick") for n in (10, 11))
+    with pytest.raises(liftgbp.InputError, match="other sizes"):
+        few.compare(many)
+
+
 def test_bad_input() -> None:
+    with pytest.raises(liftgbp.InputError, match="seconds"):
+        liftgbp.check(SMOKERS, {"person": 4}, seconds=-1.0)
+    with pytest.raises(liftgbp.InputError, match="seed"):
+        liftgbp.check(SMOKERS, {"person": 4}, seed=-1)
     with pytest.raises(liftgbp.InputError, match="seconds"):
         liftgbp.check(TRANSITIVE, {"person": 8}, seconds=-1.0)
     with pytest.raises(liftgbp.InputError):

@@ -5,6 +5,7 @@ Where neither is possible, the answer of a smaller domain is checked instead, by
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,15 @@ from typing import Any
 
 from liftgbp import reference
 from liftgbp.api import infer
-from liftgbp.errors import CapacityError, InputError, SizeError, check_function, checked_texts
+from liftgbp.errors import (
+    CapacityError,
+    InputError,
+    SizeError,
+    check_function,
+    checked_number,
+    checked_texts,
+    wrong_type,
+)
 from liftgbp.evidence import Evidence
 from liftgbp.formats import Network
 from liftgbp.grounding.from_classes import ground_factors
@@ -166,6 +175,9 @@ def check(
     """
     asked = checked_texts("queries", queries)
     check_function("progress", progress)
+    checked_number("seed", seed, least=0)
+    if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
+        raise wrong_type("seconds", "a number above 0", seconds)
     checking = _Checking(model, evidence, asked, seconds, seed, progress, options)
     if isinstance(model, Network):
         return checking.as_asked(None)
@@ -216,6 +228,9 @@ class _Checking:
             if second is not None:
                 comparison = compared.compare(second, self.queries)
                 return Check(answers, compared, second, comparison, "")
+        if self.evidence is not None:
+            note += "; the evidence is about more objects than smaller domains have, so check with "
+            note += "a part of it"
         return Check(answers, answers, None, None, note)
 
     def _answers(self, sizes: Mapping[str, int] | None, options: Mapping[str, Any]) -> Answers:

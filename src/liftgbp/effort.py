@@ -47,7 +47,7 @@ class Level:
     sums      whether counts of unary predicates are summed over
     families  the regions that are tried beyond factor scopes, if objects fall into no blocks
     table     the most states of a region
-    work      what solving may cost, as `solve.work_of` counts it; 1e9 takes about a second
+    work      what solving may cost; 1e9 takes about a second, in units of `solve.work_of`
     """
 
     exact: int

@@ -213,6 +213,14 @@ def test_check(shell: Shell) -> None:
     assert result["method"] == "exact"
 
 
+def test_check_of_a_network(shell: Shell, tmp_path: Path) -> None:
+    network = tmp_path / "smokers.uai"
+    assert shell("export", SMOKERS, "-n", "person=3", "-o", str(network))[0] == 0
+    code, out, _ = shell("check", str(network), "--json")
+    assert code in (0, 1)
+    assert json.loads(out)["method"] is not None
+
+
 def test_check_of_messages(shell: Shell) -> None:
     code, out, _ = shell("check", CHAIN, "-n", "person=4", "--messages")
     assert code == 0

@@ -66,7 +66,9 @@ class BlockReader(ClassReader):
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms: the mean over all mixtures."""
-        return np.asarray(sum(share * reader.joint(atoms) for share, reader in self.parts))
+        mean = np.asarray(sum(share * reader.joint(atoms) for share, reader in self.parts))
+        # Beliefs at neighbouring sizes are extrapolated, so that sums are one to some digits only.
+        return np.asarray(mean / mean.sum())
 
 
 @dataclass(frozen=True, slots=True)

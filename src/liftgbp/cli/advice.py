@@ -12,17 +12,18 @@ SOLVER_OPTIONS = {"--solver", "--damping", "--iterations", "--tol", "--seed"}
 
 
 def next_command(arguments: Sequence[str], result: dict[str, Any]) -> str:
-    """The command with the first remedy that applies; empty if there is none.
+    """The command with the first remedy that was not tried; empty if there is none.
 
     >>> result = {"remedies": [{"options": "--solver descent"}]}
     >>> next_command(["m.mln", "-n", "a=9", "--damping", "0.1"], result)
     'liftgbp query m.mln -n a=9 --solver descent'
     """
-    if not result["remedies"]:
-        return ""
-    remedy = shlex.split(result["remedies"][0]["options"])
-    kept = _without(arguments, SOLVER_OPTIONS | {remedy[0]})
-    return shlex.join(["liftgbp", "query", *kept, *remedy])
+    for own in result["remedies"]:
+        remedy = shlex.split(own["options"])
+        kept = _without(arguments, SOLVER_OPTIONS | {remedy[0]})
+        if sorted([*kept, *remedy]) != sorted(arguments):
+            return shlex.join(["liftgbp", "query", *kept, *remedy])
+    return ""
 
 
 def distrust(reason: str, advice: str) -> list[str]:

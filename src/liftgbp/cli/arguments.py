@@ -245,7 +245,8 @@ def network_options(
     """The options that make sense for a Markov random field; others are refused."""
     sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
     via, table_cap = options.pop("via"), options.pop("table_cap")
-    blocks, bounds, sums = (options.pop(name) for name in ("blocks", "bounds", "sum_over"))
+    blocks, sums = (options.pop(name) for name in ("blocks", "sum_over"))
+    bounds = options.pop("bounds", False)
     if sizes or weights or closed or known or sums or bounds or blocks is not None:
         raise click.UsageError(
             "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known, "

@@ -271,7 +271,7 @@ class Answers:
 
         >>> import liftgbp
         >>> model = liftgbp.parse("s(thing)\\n1.5 s(x) <=> s(y) | x != y")
-        >>> answers = liftgbp.infer(model, sizes={"thing": 9})
+        >>> answers = liftgbp.infer(model, sizes={"thing": 9}, effort="quick")
         >>> sorted(round(answers.at(point).marginal("s(x)"), 3) for point in answers.minima)
         [0.0, 0.5, 1.0]
         """
@@ -286,7 +286,8 @@ class Answers:
             log_beliefs=point.log_beliefs,
             log_z=point.log_z,
             residual=point.verdict.residual,
-            judged=point.verdict,
+            # A bound of the whole says nothing about one of its parts.
+            judged=point.verdict.bounded_by(-math.inf, point.verdict.bound_by, slack=0.0),
         )
         reader = self.reader.prepared.reader(point.log_beliefs)
         return replace(self, reader=reader, result=solution, one_point=True)
@@ -382,6 +383,8 @@ class Answers:
         if not callable(getattr(second, "opinion_on", None)):
             raise wrong_type("second", "answers or a sample", second)
         asked = checked_texts("queries", queries)
+        if isinstance(second, Answers) and second.sizes != self.sizes:
+            raise InputError("the other answers are about domains of other sizes")
         return compared(self._rows(asked), second.opinion_on(self, asked), self.result.log_z)
 
     def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
