@@ -75,7 +75,9 @@ def test_answers_are_compared_with_answers() -> None:
     answers = liftgbp.infer(model, {"thing": 8}, effort="quick")
     itself = answers.compare(answers, "p(x)")
     assert [value.difference for value in itself.rows] == [0.0, 0.0]
-    other = liftgbp.infer(model.with_weights({}), {"thing": 2}, effort="quick")
+    other = liftgbp.infer(
+        liftgbp.parse("p(thing)\nq\n2 p(x) <=> p(y) | x != y\n5 p(x)"), {"thing": 8}, effort="quick"
+    )
     assert not answers.compare(other, ["p(x)"]).agrees
     with pytest.raises(liftgbp.InputError, match="second must be answers or a sample, got the int"):
         answers.compare(3)  # type: ignore[arg-type]
