@@ -79,5 +79,7 @@ def test_answers_are_compared_with_answers() -> None:
         liftgbp.parse("p(thing)\nq\n2 p(x) <=> p(y) | x != y\n5 p(x)"), {"thing": 8}, effort="quick"
     )
     assert not answers.compare(other, ["p(x)"]).agrees
-    with pytest.raises(liftgbp.InputError, match="second must be answers or a sample, got the int"):
+    with pytest.raises(
+        liftgbp.InputError, match="second must be answers, a sample or bounds, got the int"
+    ):
         answers.compare(3)  # type: ignore[arg-type]

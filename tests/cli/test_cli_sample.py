@@ -31,7 +31,7 @@ def as_json(*arguments: str) -> dict[str, Any]:
 def test_words() -> None:
     result = run("sample", SMOKERS, "-n", "person=4", "--sweeps", "600", "-q", "friends(x,y)")
     first, *others = result.stdout.splitlines()
-    assert first == "mixed: chains from different starts tell the same"
+    assert first == "mixed: chains from different starts agree"
     assert result.return_value == 0
     assert "standard error" in result.stdout
     assert others[-1].startswith("64 chains, 600 sweeps in ")
@@ -40,7 +40,7 @@ def test_words() -> None:
 
 def test_a_short_sample_has_not_mixed() -> None:
     result = run("sample", TRANSITIVE, "-n", "person=12", "--sweeps", "8")
-    assert result.stdout.startswith("HAS NOT MIXED: the sample has not mixed: ")
+    assert result.stdout.startswith("HAS NOT MIXED: R-hat is ")
     assert result.return_value == 1
 
 

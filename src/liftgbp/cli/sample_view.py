@@ -15,9 +15,12 @@ def show_sample(result: Result) -> None:
     """Print whether the chains have mixed, the answers with their errors, and log Z."""
     terminal = Terminal()
     if result["mixed"]:
-        terminal.say("mixed: chains from different starts tell the same", "green")
+        terminal.say("mixed: chains from different starts agree", "green")
     else:
-        terminal.say(f"HAS NOT MIXED: {result['doubt']}", "bold red")
+        terminal.say(
+            f"HAS NOT MIXED: {result['doubt'].removeprefix('the sample has not mixed: ')}",
+            "bold red",
+        )
     for query, group in groupby(result["answers"], key=lambda row: row["query"]):
         columns = [Column("atom", prose=True), Column("where", prose=True)]
         columns += [

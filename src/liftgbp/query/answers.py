@@ -381,7 +381,7 @@ class Answers:
         agrees with the other answers: the largest difference is 0.0014, in p(x)
         """
         if not callable(getattr(second, "opinion_on", None)):
-            raise wrong_type("second", "answers or a sample", second)
+            raise wrong_type("second", "answers, a sample or bounds", second)
         asked = checked_texts("queries", queries)
         if isinstance(second, Answers) and second.sizes != self.sizes:
             raise InputError("the other answers are about domains of other sizes")

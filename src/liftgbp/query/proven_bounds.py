@@ -162,7 +162,7 @@ class Bounds:
     def __str__(self) -> str:
         lines = [
             self.text,
-            f"{self.width_per_atom:.3g} for each of {self.atoms} ground atoms is not known",
+            f"{self.width_per_atom:.3g} apart for each of {self.atoms} ground atoms",
             *map(str, self.rows),
         ]
         return "\n".join(lines)

@@ -148,7 +148,7 @@ class Sample:
 
     @property
     def mixed(self) -> bool:
-        """Whether chains from different starts tell the same about every predicate."""
+        """Whether chains from different starts agree about every predicate."""
         return not self.doubt
 
     @cached_property
