@@ -67,7 +67,10 @@ def test_what_has_no_exact_answer_is_sampled() -> None:
     assert all(row.error > 0 for row in found.comparison.rows if row.where == "x != y")
     # Regions of three objects are too small for eight people: the true value is about 0.29.
     assert not found.agrees
-    assert "disagrees with the sample" in found.sentence
+    assert found.comparison.largest is not None
+    assert abs(found.comparison.largest.difference) > 0.03
+    # On a slow machine, 1.5 seconds may be too short for a verdict.
+    assert "disagrees with the sample" in found.sentence or "undecided" in found.sentence
 
 
 def test_with_evidence_by_classes_and_on_the_ground() -> None:

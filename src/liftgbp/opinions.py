@@ -186,14 +186,16 @@ class Comparison:
             return f"{self.title} has no row in common with the answers"
         error = f" (standard error {_digits(largest.error)})" if largest.error else ""
         size = _digits(abs(largest.difference))
-        if self.differs:
-            said = f"disagrees with {self.title} by {size}{error} in {largest.text}"
-        else:
-            said = (
-                f"agrees with {self.title}: the largest difference is {size}{error}, in "
-                f"{largest.text}"
+        if self.doubt:
+            return (
+                f"is undecided: {self.doubt}; the largest difference from {self.title} is "
+                f"{size}{error}, in {largest.text}"
             )
-        return f"{said}; but {self.doubt}" if self.doubt else said
+        if self.differs:
+            return f"disagrees with {self.title} by {size}{error} in {largest.text}"
+        return (
+            f"agrees with {self.title}: the largest difference is {size}{error}, in {largest.text}"
+        )
 
     def __str__(self) -> str:
         heading = ("atom", "where", "value", "answer", "second", "error", "difference")
