@@ -94,13 +94,14 @@ class Probabilities:
             for value, by_field in enumerate(self._by_field(atom, values))
         ]
         least = [self._least(by_value, value) for value in range(values)]
-        # What other values leave over.
-        rest = [1 - (sum(most) - own) for own in most]
+        # What other values leave over, at least and at most.
+        ceiling = sum(most)
+        least = [max(0.0, own, 1 - ceiling + high) for own, high in zip(least, most, strict=True)]
+        floor = sum(least)
+        most = [min(own, 1 - floor + low) for own, low in zip(most, least, strict=True)]
         return [
-            (0.0, 0.0)
-            if own is None
-            else (max(0.0, low - SLACK, left - SLACK), min(1.0, high + SLACK))
-            for own, low, left, high in zip(by_value, least, rest, most, strict=True)
+            (0.0, 0.0) if own is None else (max(0.0, low - SLACK), min(1.0, high + SLACK))
+            for own, low, high in zip(by_value, least, most, strict=True)
         ]
 
     # --- one atom fixed
