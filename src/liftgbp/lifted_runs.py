@@ -42,6 +42,10 @@ class Run:
     table_cap: int
     progress: Progress
 
+    def is_quick(self, prepared: Prepared) -> bool:
+        """Whether a model is solved by descent in a moment."""
+        return isinstance(self.solver, Auto) and self.solver.descends_first(prepared.plan.layout)
+
     def within(self, iterations: int) -> Run:
         """The same with a limit to the iterations of descent."""
         solver = self.solver

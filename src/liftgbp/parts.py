@@ -30,6 +30,7 @@ WORST_FIRST = (
     Kind.MINIMUM,
     Kind.EXACT,
 )
+"""Kinds of points, from those that no answer may rest on to those that nothing is wrong with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +125,9 @@ class PartedAnswers(Answers):
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
-        parts = [
-            {name: part.as_dict()[name] for name in ("log_z", "trusted", "verdict", "minima")}
-            for part in self.parts
-        ]
+        names = ("log_z", "trusted", "verdict", "minima")
+        every = [part.as_dict() for part in self.parts]
+        parts = [{name: own[name] for name in names} for own in every]
         return {**super().as_dict(queries), "parts": parts}
 
 

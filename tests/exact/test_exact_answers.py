@@ -16,7 +16,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.exact.cells import CellSum
 from liftgbp.exact.junction_tree import JunctionTree
 from liftgbp.formats import Network
-from liftgbp.grounding import GroundNetwork, ground_network
+from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network, merged
 from liftgbp.model.model import Model
 from liftgbp.shatter import shatter
 from random_models import models, models_with_evidence
@@ -154,6 +154,19 @@ def test_what_messages_cannot_tell_apart_has_rows_of_its_own() -> None:
     }
     assert len(wanted) == 2
     assert {round(row["true"], 9): row.count for row in answers.query("p(x)")} == wanted
+
+
+def test_what_takes_longer_than_the_exact_answer_does_not_stand_beside_it() -> None:
+    generator = np.random.default_rng(0)
+    spins = [(9 * i + j, 9 * i + j + 1) for i in range(9) for j in range(8)]
+    spins += [(9 * i + j, 9 * i + j + 9) for i in range(8) for j in range(9)]
+    blocks = [FactorBlock(np.array([pair]), np.array([k])) for k, pair in enumerate(spins)]
+    tables = [generator.normal() * np.array([[1.0, -1.0], [-1.0, 1.0]]) for _ in spins]
+    grid = Network("grid", merged(np.full(81, 2), blocks, tables))
+    answers = liftgbp.infer(grid)
+    assert answers.verdict.kind is liftgbp.Kind.EXACT
+    assert answers.quick is None
+    assert answers.marginal("x0", "1") == pytest.approx(0.5, abs=1e-12)
 
 
 # --- when answers are exact

@@ -27,7 +27,9 @@ def show_used(terminal: Terminal, result: dict[str, Any]) -> None:
         return
     quick = effort["quick"]
     if quick is None:
-        terminal.say(f"used: {effort['used']}, as with --effort quick")
+        exact = result["verdict"]["kind"] == liftgbp.Kind.EXACT.value
+        same = "" if exact else ", as with --effort quick"
+        terminal.say(f"used: {effort['used']}{same}")
         return
     terminal.say(f"used: {effort['used']}")
     change = quick["change"]

@@ -33,7 +33,7 @@ MOST_OBJECTS = 2**53
 
 ROUNDING = 1e-10
 """How far off a probability may be. The logarithms of weights grow with the number of pairs, and
-their last digit decides: friends-smokers may have some 600 people."""
+their last digit decides: friends-smokers may have some 450 people."""
 
 
 class CellSum:
