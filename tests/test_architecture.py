@@ -14,24 +14,25 @@ import liftgbp
 import processes
 
 SOURCE = Path(liftgbp.__file__).parent
-NORMAL = {"errors", "arrays", "model", "evidence", "shatter"}
+NORMAL = {"errors", "limits", "arrays", "model", "evidence", "shatter"}
 ENGINE = NORMAL | {"signature", "regions", "plan", "solve", "query"}
 GROUND = {"grounding", "compress"}
 ALLOWED = {
     "errors": set(),
+    "limits": {"errors"},
     "arrays": set(),
-    "progress": set(),
-    "files": {"errors"},
-    "model": {"errors"},
-    "evidence": {"errors", "arrays", "model"},
-    "shatter": {"errors", "arrays", "model", "evidence"},
+    "progress": {"limits"},
+    "files": {"errors", "limits"},
+    "model": {"errors", "limits"},
+    "evidence": {"errors", "limits", "arrays", "model"},
+    "shatter": {"errors", "limits", "arrays", "model", "evidence"},
     "grounding": NORMAL | {"arrays", "progress", "signature"},
-    "formats": {"errors", "arrays", "files", "model", "evidence", "grounding"},
-    "signature": {"errors"},
-    "regions": {"errors", "arrays", "model", "shatter", "signature"},
-    "compress": {"errors", "arrays", "progress", "grounding", "regions", "signature"},
+    "formats": {"errors", "limits", "arrays", "files", "model", "evidence", "grounding"},
+    "signature": {"errors", "limits"},
+    "regions": {"errors", "limits", "arrays", "model", "shatter", "signature"},
+    "compress": {"errors", "limits", "arrays", "progress", "grounding", "regions", "signature"},
     "plan": {"errors", "arrays", "model", "regions"},
-    "solve": {"errors", "arrays", "progress", "plan"},
+    "solve": {"errors", "limits", "arrays", "progress", "plan"},
     "opinions": set(),
     "query": ENGINE | GROUND | {"files", "opinions"},
     "reference": {"errors", "arrays", "model", "evidence"},
@@ -58,7 +59,7 @@ ALLOWED = {
     | GROUND
     | {"progress", "api", "reference", "messages", "formats", "opinions", "sampling"},
     "reproduction": ENGINE | {"progress", "api", "reference", "messages", "files"},
-    "cli": {"the public surface", "files"},
+    "cli": {"the public surface", "limits", "files"},
     "__main__": {"cli"},
 }
 
@@ -140,6 +141,8 @@ def test_public_surface() -> None:
         "InternalError",
         "Kind",
         "LiftedRegionGraph",
+        "LimitExceeded",
+        "Limits",
         "MessageCheck",
         "Model",
         "ModelBuilder",

@@ -27,12 +27,14 @@ _PUBLIC = {
         "EvidenceError",
         "InputError",
         "InternalError",
+        "LimitExceeded",
         "ModelError",
         "QueryError",
         "SizeError",
     ),
     "liftgbp.evidence": ("Evidence", "load_evidence", "parse_evidence"),
     "liftgbp.formats": ("Network", "load_network"),
+    "liftgbp.limits": ("Limits",),
     "liftgbp.messages": ("MessageCheck", "check_messages"),
     "liftgbp.model.builder": ("ModelBuilder",),
     "liftgbp.model.model": ("Model",),
@@ -99,6 +101,7 @@ if TYPE_CHECKING:
         EvidenceError as EvidenceError,
         InputError as InputError,
         InternalError as InternalError,
+        LimitExceeded as LimitExceeded,
         ModelError as ModelError,
         QueryError as QueryError,
         SizeError as SizeError,
@@ -111,6 +114,9 @@ if TYPE_CHECKING:
     from liftgbp.formats import (
         Network as Network,
         load_network as load_network,
+    )
+    from liftgbp.limits import (
+        Limits as Limits,
     )
     from liftgbp.messages import (
         MessageCheck as MessageCheck,

@@ -35,6 +35,7 @@ from liftgbp.errors import (
 from liftgbp.evidence import Evidence
 from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted
+from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.parts import may_miss_minima
 from liftgbp.plan import compile_plan
@@ -71,6 +72,7 @@ def infer(
     table_cap: int = TABLE_CAP,
     bounds: bool = False,
     strict: bool = False,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Answers: ...
 
@@ -86,10 +88,12 @@ def infer(
     exact: bool | None = None,
     solver: SolverChoice = "auto",
     strict: bool = False,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Answers: ...
 
 
+@limited("starting")
 def infer(
     model: Model | Network,
     sizes: Mapping[str, int] | None = None,
@@ -105,6 +109,7 @@ def infer(
     table_cap: int = TABLE_CAP,
     bounds: bool = False,
     strict: bool = False,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Answers:
     """Lifted generalized belief propagation on a model over domains of these sizes.
@@ -130,7 +135,8 @@ def infer(
     together), `ground` (the model is grounded and then compressed) or `auto`, the cheaper one. An
     answer that cannot be trusted warns when it is read; with `strict`, it raises
     `UntrustedAnswerError`. With `bounds`, the answers carry what log Z lies in for certain (see
-    `liftgbp.bounds`); an estimate outside is not trusted.
+    `liftgbp.bounds`); an estimate outside is not trusted. With `limits`, a run that takes more time
+    or memory raises `LimitExceeded`; see `Limits`.
 
     The model may also be a network of another tool, which `load_network` reads. Queries call
     variable 3 `x3`, and its values `0`, `1` and so on. Its evidence is a `.uai.evid` file, or a
@@ -230,14 +236,14 @@ def _ground_answers(
     Then those of the least effort stand beside them only where these are cheap: on a grid of 144
     spins, message passing fails, and descent takes ten times as long as the exact answer.
     """
-    from liftgbp.exact.exact_result import Limits
+    from liftgbp.exact.exact_result import ExactLimits
     from liftgbp.exact.on_ground import exact_on_ground
 
     started = time.perf_counter()
     prepared = prepare()
 
     def exact(states: int) -> Answers:
-        return exact_on_ground(prepared, Limits.of(states), run.progress)
+        return exact_on_ground(prepared, ExactLimits.of(states), run.progress)
 
     found = exact_answers(exact, effort, asked)
     if found is not None and not run.is_quick(prepared):
@@ -299,6 +305,7 @@ def prepare(
     via: ViaChoice = "auto",
     regions: str = "intersections",
     table_cap: int = TABLE_CAP,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Prepared: ...
 
@@ -310,10 +317,12 @@ def prepare(
     evidence: Observed | None = None,
     via: Literal["auto", "ground"] = "auto",
     regions: str = "intersections",
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Prepared: ...
 
 
+@limited("starting")
 def prepare(
     model: Model | Network,
     sizes: Mapping[str, int] | None = None,
@@ -322,6 +331,7 @@ def prepare(
     via: ViaChoice = "auto",
     regions: str = "intersections",
     table_cap: int = TABLE_CAP,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Prepared:
     """All stages before solving; the result holds the region graph and the plan, and prints them.
@@ -435,6 +445,7 @@ def _network(
     return PreparedGround(graph, compile_plan(graph), known, {}, atoms)
 
 
+@limited("starting")
 def export_network(
     model: Model,
     path: str | os.PathLike[str],
@@ -442,6 +453,7 @@ def export_network(
     *,
     evidence: Evidence | None = None,
     table_cap: int = TABLE_CAP,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> None:
     """Write the ground model for other tools, as a `.uai` or `.fg` file.

@@ -16,6 +16,7 @@ from liftgbp.api import infer
 from liftgbp.errors import (
     CapacityError,
     InputError,
+    LimitExceeded,
     SizeError,
     check_function,
     checked_number,
@@ -25,6 +26,7 @@ from liftgbp.errors import (
 from liftgbp.evidence import Evidence
 from liftgbp.formats import Network
 from liftgbp.grounding.from_classes import ground_factors
+from liftgbp.limits import Limits, limited
 from liftgbp.messages import ground_atom_of
 from liftgbp.model.model import Model, check_model
 from liftgbp.opinions import Comparison, Opinion, OpinionRow
@@ -149,6 +151,7 @@ class Check:
         }
 
 
+@limited("starting")
 def check(
     model: Model | Network,
     sizes: Mapping[str, int] | None = None,
@@ -157,6 +160,7 @@ def check(
     queries: str | Iterable[str] = (),
     seconds: float = SECONDS,
     seed: int = 0,
+    limits: Limits | None = None,
     progress: Progress = silent,
     **options: Any,
 ) -> Check:
@@ -220,6 +224,8 @@ class _Checking:
                     continue
                 compared = self._answers(sizes, options)
                 second, _ = self._second(sizes, compared)
+            except LimitExceeded:
+                raise
             except (SizeError, CapacityError):
                 continue
             except InputError:

@@ -97,6 +97,14 @@ class ContradictionError(InputError):
     """The hard formulas leave no possible world."""
 
 
+class LimitExceeded(InputError):  # noqa: N818
+    """A run took more time or memory than its limits allow; `stage` says what it was doing."""
+
+    def __init__(self, message: str, stage: str = "") -> None:
+        super().__init__(message)
+        self.stage = stage
+
+
 class InternalError(AssertionError):
     """An invariant of liftgbp itself does not hold. This is a bug, whatever the input was."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import InputError
+from liftgbp.limits import writing
 
 Schema: TypeAlias = Mapping[str, type[str] | type[float] | type[int] | type[bool]]
 """The columns of a table in their order, each with the type of its cells."""
@@ -33,8 +34,9 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     unfinished = path.with_name(f"{path.stem}.unfinished{path.suffix}")
     try:
-        yield unfinished
-        unfinished.replace(path)
+        with writing(unfinished.absolute()):
+            yield unfinished
+            unfinished.replace(path)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
     finally:

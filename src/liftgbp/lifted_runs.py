@@ -85,10 +85,10 @@ class LiftedRuns:
 
     def exact(self, states: int) -> Answers:
         """The exact answers; a model that takes more states raises a `CapacityError`."""
-        from liftgbp.exact.exact_result import Limits
+        from liftgbp.exact.exact_result import ExactLimits
         from liftgbp.exact.over_classes import exact_over_classes
 
-        return exact_over_classes(self._factor_scopes, Limits.of(states), self._run.progress)
+        return exact_over_classes(self._factor_scopes, ExactLimits.of(states), self._run.progress)
 
     def plain(self, regions: str, level: Level | None = None) -> Answers:
         """The answers with one block per class; regions too large for a level raise."""

@@ -17,6 +17,7 @@ from liftgbp.api import infer
 from liftgbp.arrays import Floats
 from liftgbp.errors import InternalError, checked_number
 from liftgbp.evidence import Evidence
+from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
@@ -82,6 +83,7 @@ class MessageCheck:
         }
 
 
+@limited("starting")
 def check_messages(
     model: Model,
     sizes: Mapping[str, int] | None = None,
@@ -91,6 +93,7 @@ def check_messages(
     regions: str = "intersections",
     damping: float = 0.5,
     iterations: int = 30,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> MessageCheck:
     """Run lifted and ground message passing side by side for some iterations.

@@ -19,6 +19,7 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.evidence import Evidence
+from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Bounds
@@ -32,6 +33,7 @@ TOO_MANY_CLASSES = (
 )
 
 
+@limited("starting")
 def bounds(
     model: Model,
     sizes: Mapping[str, int] | None = None,
@@ -41,6 +43,7 @@ def bounds(
     effort: EffortChoice = "normal",
     regions: str | None = None,
     table_cap: int = TABLE_CAP,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Bounds:
     """Proven bounds of log Z, and of the probabilities of single atoms.

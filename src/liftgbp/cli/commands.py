@@ -1,6 +1,7 @@
 """The commands.
 
-Exit codes: 0 when all went well, 1 when the answer is not trusted, 2 for bad input; the entry adds
+Exit codes: 0 when all went well, 1 when the answer is not trusted or a limit is exceeded, 2 for bad
+input; the entry adds
 130 for Ctrl-C. Views are imported by the commands that print something: they take longer to import
 than all of this.
 """
@@ -36,20 +37,21 @@ from liftgbp.cli.arguments import (
     write_blocks_plot,
 )
 from liftgbp.cli.checks import check
-from liftgbp.cli.help_pages import TYPED, CommandGroup, option
+from liftgbp.cli.help_pages import TYPED, CommandGroup, Setting, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
 from liftgbp.cli.second_opinions import bounds, sample, second_opinion
 
 NOT_TRUSTED = 1
+LIMIT_EXCEEDED = 1
 BAD_INPUT = 2
 
 
-def run() -> int:
+def run(*, apart: bool) -> int:
     """Run the command line; the number is its exit code."""
     _prepare_streams()
     try:
-        code = int(cli.main(prog_name="liftgbp", standalone_mode=False) or 0)
+        code = int(cli.main(prog_name="liftgbp", standalone_mode=False, obj=Setting(apart)) or 0)
         sys.stdout.flush()
         return code
     except click.ClickException as error:
@@ -68,6 +70,9 @@ def run() -> int:
     except MemoryError:
         click.echo("error: out of memory; use smaller formulas or smaller regions", err=True)
         return BAD_INPUT
+    except liftgbp.LimitExceeded as error:
+        click.echo(f"error: {error}", err=True)
+        return LIMIT_EXCEEDED
     except liftgbp.InputError as error:
         click.echo(f"error: {error}", err=True)
         return BAD_INPUT

@@ -8,13 +8,16 @@ import sys
 INTERRUPTED = 130
 
 
-def main() -> None:
-    """Run the command line and leave with its exit code."""
+def main(*, apart: bool = True) -> None:
+    """Run the command line and leave with its exit code.
+
+    Commands with a limit run in a process of their own, unless `apart` is false.
+    """
     try:
         # Imported here, since Ctrl-C may come while this takes its time.
         from liftgbp.cli.commands import run
 
-        code = run()
+        code = run(apart=apart)
     except BaseException as error:
         if not _is_interrupt(error):
             raise

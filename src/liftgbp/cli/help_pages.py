@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
+import liftgbp
+
 EXIT_CODES = """\
 0    the answer is trusted, or the work is done
 1    the answer is not trusted (sweep: no point is; check: lifted differs from ground; sample:
-     chains have not mixed)
+     chains have not mixed), or --timeout or --memory ended the run
 2    bad input: an option, a file, a model, a query
 130  interrupted
 """
@@ -34,17 +37,57 @@ def option(*names: str, group: str = "", **settings: Any) -> Callable[[Decorated
     return click.option(*names, cls=GroupedOption, group=group, **settings)
 
 
+@dataclass(frozen=True)
+class Setting:
+    """How the command line was started; `apart` allows processes of their own for commands."""
+
+    apart: bool
+
+
+def limit_options() -> list[click.Parameter]:
+    """The options of every command that say how much it may take."""
+    return [
+        GroupedOption(
+            ["--timeout"],
+            type=click.FloatRange(0, min_open=True),
+            metavar="SECONDS",
+            group="Limits",
+            help="End the run after this long; it says which stage it was in.",
+        ),
+        GroupedOption(
+            ["--memory"],
+            type=click.FloatRange(0, min_open=True),
+            metavar="GB",
+            group="Limits",
+            help="End the run if it holds more than this many gigabytes of memory.",
+        ),
+    ]
+
+
 class Command(click.Command):
     """A command with groups of options and examples on its help page."""
 
     def __init__(self, *arguments: Any, examples: str = "", **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self._examples = examples
+        self.params += limit_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as they were typed, for advice on what to run next."""
         ctx.meta[TYPED] = list(args)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command within the limits that it is given."""
+        limits = liftgbp.Limits(ctx.params.pop("timeout"), ctx.params.pop("memory"))
+        if limits == liftgbp.Limits():
+            return super().invoke(ctx)
+        from liftgbp.cli.supervision import run_within
+
+        call = super().invoke
+        return run_within(
+            limits, lambda: call(ctx), apart=ctx.find_object(Setting) == Setting(True)
+        )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group, in the order of declaration."""

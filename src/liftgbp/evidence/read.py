@@ -23,6 +23,7 @@ from liftgbp.evidence.sources import (
     Statements,
     unknown_predicate,
 )
+from liftgbp.limits import Limits, limited
 from liftgbp.model.ast import BOOLEAN, And, Atom, Formula, Is, Not, Predicate, Sort, Variable
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
@@ -31,6 +32,7 @@ from liftgbp.model.tree_reader import Reader, subtrees
 _NAMES_IN_NOTES = 3
 
 
+@limited("reading evidence")
 def parse_evidence(
     model: Model,
     text: str,
@@ -38,6 +40,7 @@ def parse_evidence(
     name: str = "<evidence>",
     closed: Iterable[str] = (),
     known: Iterable[str] = (),
+    limits: Limits | None = None,
 ) -> Evidence:
     """The evidence that a text states, one fact per line; `name` is for messages.
 
@@ -63,11 +66,13 @@ def parse_evidence(
     return _evidence(model, read_facts(model, clean_source(name, text)), closed, known)
 
 
+@limited("reading evidence")
 def load_evidence(
     model: Model,
     *sources: str | os.PathLike[str],
     closed: Iterable[str] = (),
     known: Iterable[str] = (),
+    limits: Limits | None = None,
 ) -> Evidence:
     """The evidence of several sources together.
 

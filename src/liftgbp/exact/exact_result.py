@@ -12,7 +12,7 @@ TERM, FACTOR, VARIABLE = 16, 50, 500
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ExactLimits:
     """How large a model may be for an exact answer.
 
     terms      the most counts of cells
@@ -27,7 +27,7 @@ class Limits:
     variables: int
 
     @classmethod
-    def of(cls, states: int) -> Limits:
+    def of(cls, states: int) -> ExactLimits:
         """The limits that take about as long as tables with this many states."""
         return cls(states // TERM, states, states // FACTOR, states // VARIABLE)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError
-from liftgbp.exact.exact_result import ExactResult, Limits
+from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.exact.junction_tree import JunctionTree
 from liftgbp.grounding import GroundNetwork
 from liftgbp.grounding.from_classes import class_members, ground_classes, ground_factors
@@ -29,7 +29,7 @@ SAME_DIGITS = 12
 # --- models in normal form
 
 
-def exact_source(prepared: PreparedLifted, limits: Limits) -> tuple[GroundSource, ExactResult]:
+def exact_source(prepared: PreparedLifted, limits: ExactLimits) -> tuple[GroundSource, ExactResult]:
     """The ground network of a model, solved; one that is too large raises a `CapacityError`."""
     normal = prepared.graph.normal
     _check_size(
@@ -91,7 +91,7 @@ def _by_tree(tree: JunctionTree) -> ExactResult:
     return ExactResult(f"exact (a junction tree with {tree.states} states)", tree.log_z)
 
 
-def _check_size(limits: Limits, factors: int, variables: int) -> None:
+def _check_size(limits: ExactLimits, factors: int, variables: int) -> None:
     for name, number, most in (
         ("factors", factors, limits.factors),
         ("atoms in factors", variables, limits.variables),
@@ -131,7 +131,7 @@ class ExactGroundReader(GroundAtomReader):
         return self.tree.joint(variables)
 
 
-def exact_on_ground(prepared: PreparedGround, limits: Limits, progress: Progress) -> Answers:
+def exact_on_ground(prepared: PreparedGround, limits: ExactLimits, progress: Progress) -> Answers:
     """The exact answers of a ground network; one that is too large raises a `CapacityError`."""
     started = time.perf_counter()
     progress("exact inference", 0, 1)

@@ -12,7 +12,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, counted
 from liftgbp.exact.cells import CellSum
-from liftgbp.exact.exact_result import ExactResult, Limits
+from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, ClassReader, PreparedLifted
 from liftgbp.query.lookup import alone, with_others
@@ -49,7 +49,9 @@ class ExactReader(ClassReader):
         return np.asarray(whole[0])
 
 
-def exact_over_classes(prepared: PreparedLifted, limits: Limits, progress: Progress) -> Answers:
+def exact_over_classes(
+    prepared: PreparedLifted, limits: ExactLimits, progress: Progress
+) -> Answers:
     """The exact answers of a model; one that is too large raises a `CapacityError`."""
     started = time.perf_counter()
     progress("exact inference", 0, 1)

@@ -21,6 +21,7 @@ from liftgbp.formats.simplify import check_observed, conditioned
 from liftgbp.formats.text_numbers import without_gz
 from liftgbp.formats.uai import read_uai, read_uai_evidence, write_uai
 from liftgbp.grounding import AtomTable, GroundNetwork
+from liftgbp.limits import Limits, limited
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 
@@ -120,7 +121,8 @@ def _sizes(counts: Sequence[tuple[int, int]], word: str, noun: str) -> str:
     return ", ".join(f"{n} {word} {counted(size, noun)}" for size, n in counts) or "none"
 
 
-def load_network(path: str | os.PathLike[str]) -> Network:
+@limited("reading the network")
+def load_network(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Network:
     """Read a Markov random field in the format that the extension of the file names."""
     path = checked_path("the network", path)
     return Network(str(path), READERS[_extension(path)](path))

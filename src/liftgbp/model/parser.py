@@ -15,6 +15,7 @@ from liftgbp.errors import (
     checked_path,
     wrong_type,
 )
+from liftgbp.limits import Limits, limited
 from liftgbp.model.assemble import assemble
 from liftgbp.model.ast import Atom, Query
 from liftgbp.model.model import Model
@@ -23,7 +24,8 @@ from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_sourc
 from liftgbp.model.tree_reader import Reader, subtrees
 
 
-def parse(text: str, name: str = "<text>") -> Model:
+@limited("reading the model")
+def parse(text: str, name: str = "<text>", *, limits: Limits | None = None) -> Model:
     """The model that a text describes; `name` is for messages, and locates included files.
 
     >>> model = parse('''
@@ -41,7 +43,8 @@ def parse(text: str, name: str = "<text>") -> Model:
     return assemble(text_statements(clean_source(name, text), path.parent), path.stem)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+@limited("reading the model")
+def load(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Model:
     """The model in a file; see `parse` for the language.
 
     >>> load("no such file.mln")

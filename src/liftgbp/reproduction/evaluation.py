@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from liftgbp.errors import InputError, check_function, checked_number, checked_path, wrong_type
+from liftgbp.limits import Limits, limited
 from liftgbp.model.model import finite_value
 from liftgbp.progress import Progress, silent
 from liftgbp.regions import LiftedRegionGraph, build_regions
@@ -44,6 +45,7 @@ class Reproduction:
     note: str = ""
 
 
+@limited("starting")
 def reproduce(
     directory: str | os.PathLike[str],
     *,
@@ -52,6 +54,7 @@ def reproduce(
     iterations: int = 500,
     damping: float = 0.5,
     compared: int = 30,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Reproduction:
     """Run the evaluation of the paper and write figures, a table and a report to a directory.

@@ -22,6 +22,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.formats import Network
 from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.grounding.from_classes import ground_classes
+from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.scopes import free_variables
 from liftgbp.progress import Progress, silent
@@ -87,6 +88,7 @@ class _Kept:
         return np.array(self._worlds, np.uint64).reshape(len(self), len(self._rows), self._width)
 
 
+@limited("starting")
 def sample(
     model: Model | Network,
     sizes: Mapping[str, int] | None = None,
@@ -98,6 +100,7 @@ def sample(
     seconds: float | None = None,
     seed: int = 0,
     log_z: bool = True,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Sample:
     """Draw worlds of a model by Markov chain Monte Carlo.

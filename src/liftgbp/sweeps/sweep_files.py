@@ -13,6 +13,7 @@ from typing import Any
 from liftgbp.errors import InputError, check_function, checked_path
 from liftgbp.evidence import Evidence
 from liftgbp.files import Schema, check_writable, need_module, whole_file, write_table
+from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model
 from liftgbp.model.writer import model_text
 from liftgbp.progress import Progress, silent
@@ -46,12 +47,14 @@ WIDE = 20
 """A range of positive numbers wider than this factor gets a logarithmic axis."""
 
 
+@limited("starting")
 def sweep_to_file(
     model: Model,
     output: str | os.PathLike[str],
     sizes: Mapping[str, int | Sequence[int]],
     *,
     weights: Mapping[str, float | Sequence[float]] | None = None,
+    limits: Limits | None = None,
     progress: Progress = silent,
     **options: Any,
 ) -> list[Record]:

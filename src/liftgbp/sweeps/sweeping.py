@@ -30,6 +30,7 @@ from liftgbp.errors import (
 from liftgbp.evidence import Evidence
 from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run
+from liftgbp.limits import Limits, each_limited, reporting
 from liftgbp.model.model import Model, check_model, finite_value
 from liftgbp.parts import independent_parts, may_miss_minima
 from liftgbp.progress import Progress, silent
@@ -155,6 +156,7 @@ def sweep(
     exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
+    limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Sweep:
     """Answer queries for all combinations of the given sizes and weights.
@@ -163,7 +165,7 @@ def sweep(
     points, and objects that it does not tell apart stay together. `effort`, `sum_over`,
     `blocks`, `regions` and `exact` are as for `infer`, at every point anew. With `effort="quick"`
     and no sum over counts, points share their work: hundreds of them take no longer than a few
-    others.
+    others. `limits` are about the time and memory that all points take together.
 
     >>> import liftgbp
     >>> model = liftgbp.parse("s(person)\\n$w = 1\\n$w/|person| s(x) <=> s(y) | x != y")
@@ -186,7 +188,8 @@ def sweep(
     )
     settings.check_names(points[0])
     check_function("progress", progress)
-    return Sweep(solved_batches(settings, points, progress))
+    batches = solved_batches(settings, points, reporting(progress))
+    return Sweep(each_limited(limits, batches))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -1,0 +1,224 @@
+"""Commands within limits: `--timeout` and `--memory`.
+
+The command runs in a process of its own, and the first process watches it. A command that exceeds
+a limit is told so by a signal, which raises `LimitExceeded` in it, so that it leaves as it does
+after any other error. A command that does not hear signals, as it is inside one long call into a
+compiled library, is ended a few seconds later. Where processes cannot fork, there is no such end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+import liftgbp
+from liftgbp.limits import Watch, exceeded, resident_memory
+
+LIMIT_EXCEEDED = 1
+
+GRACE = 3.0
+"""Seconds that a command has to leave by itself, once it is told to."""
+
+FAR_BEYOND = 1.25
+"""A command that holds this many times the memory that it may is ended at once."""
+
+LOOK_EVERY = 0.02
+"""Seconds between two looks at the command."""
+
+HEARD_BY_BOTH = 0.3
+"""Ctrl-C in a terminal reaches both processes; after these seconds, only the first has heard it."""
+
+REPEAT = 1.0
+"""Seconds until a command is told again; something may have caught the error."""
+
+
+def run_within(limits: liftgbp.Limits, work: Callable[[], Any], *, apart: bool) -> Any:
+    """The result of a command that keeps its limits; with `apart`, in a process of its own."""
+    if not (apart and hasattr(os, "fork")):
+        with Watch(limits).running():
+            return work()
+    board = _Board()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    worker = os.fork()
+    if worker:
+        return _Supervisor(worker, limits, board).exit_code()
+    with _hearing(limits, board):
+        return work()
+
+
+# --- what both processes see
+
+
+class _Board:
+    """Shared memory: which limit is exceeded, whether Ctrl-C was heard, the stage, the files."""
+
+    STAGE, FILES, SIZE = 16, 256, 8192
+    NONE, SECONDS, MEMORY = range(3)
+
+    def __init__(self) -> None:
+        self._bytes = mmap.mmap(-1, self.SIZE)
+
+    @property
+    def limit(self) -> int:
+        return self._bytes[0]
+
+    @limit.setter
+    def limit(self, limit: int) -> None:
+        self._bytes[0] = limit
+
+    @property
+    def interrupted(self) -> bool:
+        return bool(self._bytes[1])
+
+    @interrupted.setter
+    def interrupted(self, interrupted: bool) -> None:
+        self._bytes[1] = interrupted
+
+    @property
+    def stage(self) -> str:
+        return self._text(self.STAGE, self.FILES) or "starting"
+
+    @stage.setter
+    def stage(self, stage: str) -> None:
+        self._write(stage, self.STAGE, self.FILES)
+
+    @property
+    def files(self) -> list[str]:
+        """The paths of files that are being written."""
+        return self._text(self.FILES, self.SIZE).split("\n")[:-1]
+
+    @files.setter
+    def files(self, files: list[str]) -> None:
+        self._write("".join(f"{file}\n" for file in files), self.FILES, self.SIZE)
+
+    def _text(self, start: int, stop: int) -> str:
+        return self._bytes[start:stop].partition(b"\0")[0].decode("utf-8", "surrogateescape")
+
+    def _write(self, text: str, start: int, stop: int) -> None:
+        encoded = text.encode("utf-8", "surrogateescape")[: stop - start - 1]
+        self._bytes[start:stop] = encoded.ljust(stop - start, b"\0")
+
+
+# --- the command
+
+
+@contextlib.contextmanager
+def _hearing(limits: liftgbp.Limits, board: _Board) -> Iterator[None]:
+    """Tell the supervisor what is done, and stop when a signal says so."""
+    stopped: list[liftgbp.LimitExceeded] = []
+
+    def tell(watch: Watch) -> None:
+        board.stage, board.files = watch.stage, watch.files
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        error = watch.exceeded("memory" if board.limit == _Board.MEMORY else "seconds")
+        stopped.append(error)
+        raise error
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        board.interrupted = True
+        raise KeyboardInterrupt
+
+    watch = Watch(limits, told=tell)
+    signal.signal(signal.SIGALRM, stop)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+    try:
+        with watch.running():
+            signal.setitimer(signal.ITIMER_REAL, limits.seconds or 0, REPEAT)
+            yield
+    except Exception as error:
+        # A library may have made something else of it.
+        if stopped and not isinstance(error, liftgbp.LimitExceeded):
+            raise stopped[0] from error
+        raise
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+
+
+# --- the supervisor
+
+
+class _Supervisor:
+    def __init__(self, worker: int, limits: liftgbp.Limits, board: _Board) -> None:
+        self._worker = worker
+        self._limits = limits
+        self._board = board
+        self._started = time.monotonic()
+        self._told: float | None = None
+        self._interrupted: float | None = None
+
+    def exit_code(self) -> int:
+        """Wait for the command; its exit code, or that of a command that had to be ended."""
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+            signal.signal(signal.SIGINT, self._hear_interrupt)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._pass_on)
+        while True:
+            ended, status = os.waitpid(self._worker, os.WNOHANG)
+            if ended:
+                return self._code(os.waitstatus_to_exitcode(status))
+            name = self._look()
+            if name is not None:
+                return self._end(name)
+            time.sleep(LOOK_EVERY)
+
+    def _look(self) -> str | None:
+        """Tell the command if it exceeds a limit; the limit for which it has to be ended now."""
+        now = time.monotonic()
+        if self._interrupted is not None and now > self._interrupted + HEARD_BY_BOTH:
+            self._interrupted = None
+            if not self._board.interrupted:
+                self._pass_on(signal.SIGINT)
+        memory, seconds = self._limits.memory, self._limits.seconds
+        held = resident_memory(self._worker) / 1e9 if memory is not None else 0.0
+        if memory is not None and held > memory * FAR_BEYOND:
+            return "memory"
+        if memory is not None and held > memory and self._told is None:
+            self._told = now
+            self._board.limit = _Board.MEMORY
+            self._pass_on(signal.SIGALRM)
+        if self._told is not None and now > self._told + GRACE:
+            return "memory"
+        if seconds is not None and now > self._started + seconds + GRACE:
+            return "seconds"
+        return None
+
+    def _end(self, name: str) -> int:
+        stage, files = self._board.stage, self._board.files
+        self._pass_on(signal.SIGKILL)
+        os.waitpid(self._worker, 0)
+        for file in files:
+            with contextlib.suppress(OSError):
+                Path(file).unlink(missing_ok=True)
+        click.echo(f"error: {exceeded(self._limits, name, stage)}", err=True)
+        return LIMIT_EXCEEDED
+
+    def _hear_interrupt(self, _number: int, _frame: FrameType | None) -> None:
+        self._interrupted = time.monotonic()
+
+    def _pass_on(self, number: int, _frame: FrameType | None = None) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._worker, number)
+
+    def _code(self, code: int) -> int:
+        """The exit code of the command; if a signal ended it, that ends this process too."""
+        if code < 0:
+            with contextlib.suppress(OSError, ValueError):
+                signal.signal(-code, signal.SIG_DFL)
+            os.kill(os.getpid(), -code)
+        return code

@@ -1,0 +1,269 @@
+"""How long a run may take and how much memory it may use, and where it is when it has to stop.
+
+A run within limits has a `Watch`. Work says which stage it enters, and looks at the watch wherever
+it reports progress and inside its loops; beyond a limit, that raises `LimitExceeded`. Nothing else
+stops it: one long call into a compiled library ends before the next look. The command line watches
+from another process, and ends such a call as well.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ParamSpec, TypeVar, cast
+
+from liftgbp.errors import LimitExceeded, wrong_type
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+GIGABYTE = 10**9
+
+MEMORY_EVERY = 0.05
+"""Seconds between two looks at the memory, which take longer than looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a run may take; `None` stands for no limit.
+
+    seconds  time
+    memory   gigabytes (10^9 bytes) of memory that the whole process holds
+
+    >>> Limits(seconds=-1)
+    Traceback (most recent call last):
+    liftgbp.errors.InputError: the limit of seconds must be a number above 0, got the int -1
+    """
+
+    seconds: float | None = None
+    memory: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "memory"):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            number = isinstance(given, Real) and not isinstance(given, bool)
+            if not number or not 0 < given < math.inf:
+                raise wrong_type(f"the limit of {name}", "a number above 0", given)
+
+    @classmethod
+    def for_strangers(cls) -> Limits:
+        """Limits for models that somebody else wrote: ten seconds, two gigabytes.
+
+        The models in the documentation take a tenth of that.
+        """
+        return cls(seconds=10.0, memory=2.0)
+
+
+class Watch:
+    """Knows the limits of a run, how much is left of them, and which stage the run is in."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        outer: Watch | None = None,
+        told: Callable[[Watch], None] | None = None,
+    ) -> None:
+        self.limits = limits
+        self.stage = "starting"
+        self.files: list[str] = []
+        self._outer = outer
+        self._told = told
+        self._left = math.inf if limits.seconds is None else float(limits.seconds)
+        self._deadline = math.inf
+        self._most = math.inf if limits.memory is None else limits.memory * GIGABYTE
+        self._look_again = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[Watch]:
+        """Watch what runs inside; time between two such blocks does not count."""
+        self._deadline = time.monotonic() + self._left
+        token = _CURRENT.set(self)
+        try:
+            yield self
+        finally:
+            _CURRENT.reset(token)
+            self._left = self._deadline - time.monotonic()
+
+    def enter(self, stage: str) -> None:
+        """Go on to a stage, unless a limit is exceeded."""
+        if stage != self.stage:
+            self.stage = stage
+            self.tell()
+            if self._outer is not None:
+                self._outer.enter(stage)
+        self.check()
+
+    @contextmanager
+    def writing(self, path: str) -> Iterator[None]:
+        """Say that a file is unfinished, for whoever ends this process in the meantime."""
+        outer = nullcontext() if self._outer is None else self._outer.writing(path)
+        with outer:
+            self.files.append(path)
+            self.tell()
+            try:
+                yield
+            finally:
+                self.files.remove(path)
+                self.tell()
+
+    def tell(self) -> None:
+        """Tell who wants to know about the stage and the files."""
+        if self._told is not None:
+            self._told(self)
+
+    def check(self) -> None:
+        """Raise `LimitExceeded` if the run has taken more than it may."""
+        now = time.monotonic()
+        if now > self._deadline:
+            raise self.exceeded("seconds")
+        if now >= self._look_again and self._most < math.inf:
+            if resident_memory() > self._most:
+                raise self.exceeded("memory")
+            self._look_again = now + MEMORY_EVERY
+        if self._outer is not None:
+            self._outer.check()
+
+    def exceeded(self, name: str) -> LimitExceeded:
+        """The error that says which limit the run has exceeded, and in which stage."""
+        return exceeded(self.limits, name, self.stage)
+
+
+def exceeded(limits: Limits, name: str, stage: str) -> LimitExceeded:
+    """The error for a run that exceeded a limit in a stage.
+
+    >>> print(exceeded(Limits(seconds=5), "seconds", "descending"))
+    stopped in stage 'descending': it took longer than 5 s; --timeout (limits=Limits(seconds=...) \
+in Python) allows more
+    """
+    if name == "seconds":
+        reason = f"it took longer than {limits.seconds:g} s; --timeout"
+    else:
+        reason = f"it took more than {limits.memory:g} GB of memory; --memory"
+    return LimitExceeded(
+        f"stopped in stage '{stage}': {reason} (limits=Limits({name}=...) in Python) allows more",
+        stage,
+    )
+
+
+_CURRENT: ContextVar[Watch | None] = ContextVar("liftgbp.watch", default=None)
+
+
+def checkpoint() -> None:
+    """Look whether a limit is exceeded; for loops that may take long."""
+    watch = _CURRENT.get()
+    if watch is not None:
+        watch.check()
+
+
+def enter(stage: str) -> None:
+    """Tell the watch, if there is one, what is being done."""
+    watch = _CURRENT.get()
+    if watch is not None:
+        watch.enter(stage)
+
+
+def writing(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
+    """Tell the watch, if there is one, that a file is unfinished."""
+    watch = _CURRENT.get()
+    return nullcontext() if watch is None else watch.writing(os.fspath(path))
+
+
+def watch_for(limits: Limits | None) -> Watch | None:
+    """A watch over limits, and over those of the run that this is a part of."""
+    current = _CURRENT.get()
+    if limits is None:
+        return current
+    if not isinstance(limits, Limits):
+        raise wrong_type("limits", "liftgbp.Limits(...)", limits)
+    return Watch(limits, current)
+
+
+def limited(
+    stage: str,
+) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Keep a function within its keyword argument `limits`; it starts with this stage.
+
+    What the function reports to its argument `progress` names the stages after that.
+    """
+
+    def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        @functools.wraps(function)
+        def run(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+            watch = watch_for(cast("Limits | None", keywords.get("limits")))
+            if watch is None:
+                return function(*args, **keywords)
+            given: Any = keywords.get("progress")
+            if callable(given):
+                keywords["progress"] = reporting(given)
+            if watch is _CURRENT.get():
+                watch.enter(stage)
+                return function(*args, **keywords)
+            with watch.running():
+                watch.enter(stage)
+                return function(*args, **keywords)
+
+        return run
+
+    return decorate
+
+
+def reporting(progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
+    """Progress that the watch hears about, too."""
+
+    def report(stage: str, done: int, total: int) -> None:
+        enter(stage)
+        progress(stage, done, total)
+
+    return report
+
+
+def each_limited(limits: Limits | None, items: Iterator[Result]) -> Iterator[Result]:
+    """The items, with limits on the time and memory that finding them takes all together."""
+    watch = watch_for(limits)
+    if watch is None or watch is _CURRENT.get():
+        yield from items
+        return
+    while True:
+        # Not around the `yield`: what the caller does between two items is no part of the run.
+        with watch.running():
+            found = list(_first(items))
+        if not found:
+            return
+        yield found[0]
+
+
+def _first(items: Iterator[Result]) -> Iterator[Result]:
+    for item in items:
+        yield item
+        return
+
+
+# --- memory
+
+
+def resident_memory(process: int | str = "self") -> float:
+    """The bytes of memory that a process holds; without /proc, the most that this one ever held."""
+    try:
+        with open(f"/proc/{process}/statm", "rb") as file:  # noqa: PTH123  # half the time
+            return float(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
+    except OSError:
+        return _peak_memory() if process == "self" else 0.0
+
+
+def _peak_memory() -> float:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0.0
+    unit = 1 if sys.platform == "darwin" else 1024
+    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)

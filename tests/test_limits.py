@@ -1,0 +1,255 @@
+"""Limits on time and memory: what exceeds them ends cleanly, and says in which stage it was."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import liftgbp
+import processes
+from liftgbp import LimitExceeded, Limits, limits as room
+from liftgbp.cli.commands import cli
+
+MODELS = Path(__file__).parent.parent / "models"
+SMOKERS = str(MODELS / "friends-smokers.mln")
+LIFTGBP = [sys.executable, "-m", "liftgbp"]
+
+
+class Clock:
+    """A clock that stands still unless it is put forward."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    own = Clock()
+    monkeypatch.setattr(room, "time", own)
+    return own
+
+
+@pytest.fixture
+def model() -> liftgbp.Model:
+    return liftgbp.load(SMOKERS)
+
+
+class Late:
+    """Progress that takes an hour in one stage."""
+
+    def __init__(self, clock: Clock, stage: str) -> None:
+        self._clock = clock
+        self._stage = stage
+
+    def __call__(self, stage: str, _done: int, _total: int) -> None:
+        if stage == self._stage:
+            self._clock.now += 3600
+
+
+# --- in Python
+
+
+CALLS = {
+    "infer": lambda model, **known: liftgbp.infer(model, {"person": 9}, exact=False, **known),
+    "prepare": lambda model, **known: liftgbp.prepare(model, {"person": 9}, **known),
+    "bounds": lambda model, **known: liftgbp.bounds(model, {"person": 9}, **known),
+    "check": lambda model, **known: liftgbp.check(model, {"person": 9}, **known),
+    "sweep": lambda model, **known: list(liftgbp.sweep(model, {"person": [5, 9]}, **known)),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_an_hour_is_longer_than_a_minute(call: object, model: liftgbp.Model, clock: Clock) -> None:
+    assert callable(call)
+    seen: list[str] = []
+    call(model, progress=lambda stage, done, total: seen.append(stage))
+    late = Late(clock, seen[0])
+    with pytest.raises(LimitExceeded, match="longer than 60 s; --timeout"):
+        call(model, progress=late, limits=Limits(seconds=60))
+    call(model, progress=late, limits=Limits(seconds=1e9))
+
+
+def test_the_stage_is_named(model: liftgbp.Model, clock: Clock) -> None:
+    with pytest.raises(LimitExceeded, match="in stage 'descending'"):
+        liftgbp.infer(
+            model,
+            {"person": 9},
+            effort="quick",
+            progress=Late(clock, "descending"),
+            limits=Limits(seconds=60),
+        )
+
+
+def test_memory(model: liftgbp.Model) -> None:
+    with pytest.raises(LimitExceeded, match=r"more than 0\.001 GB of memory; --memory"):
+        liftgbp.infer(model, {"person": 9}, limits=Limits(memory=0.001))
+    assert liftgbp.infer(model, {"person": 9}, limits=Limits(memory=1e3)).trusted
+
+
+def test_memory_is_what_the_system_says() -> None:
+    before = room.resident_memory()
+    block = bytearray(10**8)
+    assert room.resident_memory() - before > 0.9 * len(block)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda limits: liftgbp.load(SMOKERS, limits=limits),
+        lambda limits: liftgbp.parse("p(t)", limits=limits),
+        lambda limits: liftgbp.parse_evidence(liftgbp.load(SMOKERS), "smokes(A)", limits=limits),
+    ],
+)
+def test_reading(read: object) -> None:
+    assert callable(read)
+    with pytest.raises(LimitExceeded, match="in stage 'reading"):
+        read(Limits(memory=1e-6))
+
+
+def test_what_happens_between_the_points_of_a_sweep_does_not_count(
+    model: liftgbp.Model, clock: Clock
+) -> None:
+    rows = iter(liftgbp.sweep(model, {"person": [5, 6, 7]}, limits=Limits(seconds=60)))
+    sizes = set()
+    for row in rows:
+        sizes.add(row.point.sizes)
+        clock.now += 3600
+        # Nor is anything else held to the limits of the sweep.
+        liftgbp.infer(model, {"person": 5}, progress=Late(clock, "shattering"))
+    assert len(sizes) == 3
+
+
+def test_all_points_of_a_sweep_count_together(model: liftgbp.Model, clock: Clock) -> None:
+    def slow(_stage: str, _done: int, _total: int) -> None:
+        clock.now += 25
+
+    found = liftgbp.sweep(model, {"person": [5, 6, 7, 8]}, progress=slow, limits=Limits(seconds=60))
+    with pytest.raises(LimitExceeded):
+        list(found)
+
+
+def test_inner_limits_do_not_lift_outer_ones(clock: Clock) -> None:
+    with room.Watch(Limits(seconds=60)).running(), room.Watch(Limits(seconds=1e6)).running():
+        clock.now += 3600
+        room.checkpoint()
+    outer = room.Watch(Limits(seconds=60))
+    with outer.running():
+        inner = room.watch_for(Limits(seconds=1e6))
+        assert inner is not None
+        with inner.running():
+            clock.now += 3600
+            with pytest.raises(LimitExceeded, match="60 s"):
+                room.checkpoint()
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("nan"), float("inf"), "5", True])
+def test_wrong_limits(wrong: object) -> None:
+    for name in ("seconds", "memory"):
+        with pytest.raises(liftgbp.InputError, match="a number above 0"):
+            Limits(**{name: wrong})
+
+
+def test_limits_of_the_wrong_type(model: liftgbp.Model) -> None:
+    with pytest.raises(liftgbp.InputError, match="limits must be"):
+        liftgbp.infer(model, {"person": 3}, limits=5)
+
+
+# --- on the command line
+
+
+def test_every_command_has_limits() -> None:
+    for name, command in cli.commands.items():
+        names = {one for parameter in command.params for one in parameter.opts}
+        assert {"--timeout", "--memory"} <= names, name
+
+
+def test_enough_time_and_memory_change_nothing() -> None:
+    command = [*LIFTGBP, "query", SMOKERS, "-n", "person=9"]
+    free = processes.run(command)
+    limited = processes.run([*command, "--timeout", "100", "--memory", "50"])
+    assert (limited.returncode, limited.stdout, limited.stderr) == (0, free.stdout, "")
+
+
+ENDLESS = [*LIFTGBP, "sample", SMOKERS, "-n", "person=5", "--sweeps", "1000000000"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [(("--timeout", "1.5"), "longer than 1.5 s"), (("--memory", "0.04"), "more than 0.04 GB")],
+)
+def test_a_run_that_exceeds_a_limit(tmp_path: Path, limit: tuple[str, str], words: str) -> None:
+    ended = processes.run([*ENDLESS, "-o", str(tmp_path / "worlds.csv"), *limit])
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("error: stopped in stage '")
+    assert words in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+BLOCKED = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])"
+DEAF = """
+import signal, sys, time
+from pathlib import Path
+from liftgbp import Limits
+from liftgbp.cli import supervision
+from liftgbp.files import whole_file
+from liftgbp.limits import enter
+
+supervision.GRACE = 0.3
+
+def work():
+    with whole_file(Path(sys.argv[1])) as unfinished:
+        unfinished.write_text("half of it")
+        enter("multiplying")
+        {deaf}
+
+sys.exit(supervision.run_within({limits}, work, apart=True))
+"""
+
+
+@pytest.mark.parametrize(
+    ("deaf", "limits"),
+    [
+        (f"{BLOCKED}; time.sleep(1000)", "Limits(seconds=0.5)"),
+        (f"{BLOCKED}; block = bytearray(3 * 10**8); time.sleep(1000)", "Limits(memory=0.25)"),
+    ],
+)
+def test_a_call_that_hears_no_signals_is_ended(tmp_path: Path, deaf: str, limits: str) -> None:
+    output = tmp_path / "answer.csv"
+    script = DEAF.format(deaf=deaf, limits=limits)
+    ended = processes.run([sys.executable, "-c", script, str(output)])
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: stopped in stage 'multiplying': it took")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("group", [False, True])
+def test_signals_end_both_processes(number: signal.Signals, group: bool) -> None:
+    command = processes.hearing_interrupts(*ENDLESS, "--timeout", "60")
+    with processes.started(command) as process:
+        worker = next(children_of(process.pid))
+        (os.killpg if group else os.kill)(process.pid, number)
+        _, err = process.communicate(timeout=processes.TIMEOUT)
+        assert "Traceback" not in err
+        assert process.returncode == (130 if number is signal.SIGINT else -number)
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
+
+
+def children_of(process: int) -> Iterator[int]:
+    listed = Path(f"/proc/{process}/task/{process}/children")
+    until = time.monotonic() + processes.TIMEOUT
+    while time.monotonic() < until:
+        yield from map(int, listed.read_text().split())
+        time.sleep(0.05)
