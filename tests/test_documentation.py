@@ -67,6 +67,7 @@ def without_times(text: str) -> list[str]:
     """The lines without what differs between machines: times, and how rounding ended a run."""
     text = re.sub(r"\d+\.\d+ s\b", "0 s", text)
     text = re.sub(r"after \d+ iterations", "after some iterations", text)
+    text = re.sub(r"difference is (0|\d\.\de-1[5-9])\b", "difference is rounding", text)
     text = re.sub(r"residual \d\.\de[+-]\d+", "residual small", text)
     lines = (re.sub(r"[ ━─]+", " ", line).rstrip() for line in text.splitlines())
     return [line for line in lines if line]
