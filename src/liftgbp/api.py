@@ -27,6 +27,7 @@ from liftgbp.errors import (
     CapacityError,
     InputError,
     InternalError,
+    check_flag,
     check_function,
     checked_number,
     checked_path,
@@ -156,8 +157,7 @@ def infer(
     0.441985
     """
     for name, flag in (("strict", strict), ("bounds", bounds)):
-        if not isinstance(flag, bool):
-            raise wrong_type(name, "True or False", flag)
+        check_flag(name, flag)
     run = Run(as_solver(solver), table_cap, progress)
     asked = asked_for(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = checked_effort(effort, run.solver, blocks)

@@ -164,6 +164,12 @@ def checked_number(what: str, given: object, *, least: int) -> int:
     return int(given)
 
 
+def check_flag(what: str, given: object) -> None:
+    """Refuse an argument that is neither True nor False."""
+    if not isinstance(given, bool):
+        raise wrong_type(what, "True or False", given)
+
+
 def check_function(what: str, given: object) -> None:
     """Refuse an argument that cannot be called."""
     if not callable(given):

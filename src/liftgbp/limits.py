@@ -193,13 +193,16 @@ def limited(
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Keep a function within its keyword argument `limits`; it starts with this stage.
 
-    What the function reports to its argument `progress` names the stages after that.
+    What the function reports to its argument `progress` names the stages after that. What is done
+    for strangers, as the argument `untrusted` or the model says, has limits in any case.
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         @functools.wraps(function)
         def run(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
-            watch = watch_for(cast("Limits | None", keywords.get("limits")))
+            limits = cast("Limits | None", keywords.get("limits"))
+            model = args[0] if args else keywords.get("model")
+            watch = watch_for(_or_for_strangers(limits, keywords.get("untrusted"), model))
             if watch is None:
                 return function(*args, **keywords)
             given: Any = keywords.get("progress")
@@ -215,6 +218,18 @@ def limited(
         return run
 
     return decorate
+
+
+def limits_about(model: object, limits: Limits | None) -> Limits | None:
+    """The limits that are given or, if there are none, those for the model of a stranger."""
+    return _or_for_strangers(limits, False, model)
+
+
+def _or_for_strangers(limits: Limits | None, untrusted: object, model: object) -> Limits | None:
+    if limits is not None or _CURRENT.get() is not None:
+        return limits
+    strange = untrusted is True or getattr(model, "untrusted", False) is True
+    return Limits.for_strangers() if strange else None
 
 
 def reporting(progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:

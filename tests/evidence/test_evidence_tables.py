@@ -237,3 +237,176 @@ def test_tables_without_a_predicate_and_files_without_tables(tmp_path: Path) -> 
             load_evidence(MODEL, source)
     with pytest.raises(EvidenceError, match=r"write a table as friends=friends\.csv"):
         load_evidence(MODEL, f"smokes={path}:people")
+
+
+# --- names of files are literal
+
+
+LITERAL = ["a[1].csv", "b*.csv", "c?.csv", "**.csv", "{d,e}.csv", "f\\g.csv", "[!x].csv"]
+NEIGHBOURS = ["a1.csv", "b2.csv", "c3.csv", "d.csv", "y.csv"]
+
+
+def fill(folder: Path, name: str, person: str) -> Path:
+    path = folder / name
+    if path.suffix == ".parquet":
+        other = folder / "written.parquet"
+        duckdb.sql(f"SELECT '{person}' AS person").write_parquet(str(other))
+        other.rename(path)
+    else:
+        path.write_text(f"person\n{person}\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("name", LITERAL)
+def test_names_are_literal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, ending: str
+) -> None:
+    for neighbour in NEIGHBOURS:
+        fill(tmp_path, neighbour.replace(".csv", ending), "Neighbour")
+    name = name.replace(".csv", ending)
+    with pytest.raises(EvidenceError, match="there is no such file"):
+        load_evidence(MODEL, f"smokes={tmp_path / name}")
+    fill(tmp_path, name, "Anna")
+    monkeypatch.chdir(tmp_path)
+    for place in (name, f"./{name}", tmp_path / name):
+        assert facts(load_evidence(MODEL, f"smokes={place}"), "smokes") == {("Anna",): 1}
+
+
+def test_folders_are_literal_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("year=3", "~", "d[1]", "s3:"):
+        (tmp_path / folder).mkdir()
+        monkeypatch.chdir(tmp_path)
+        for name in ("a.csv", "a.parquet"):
+            fill(tmp_path / folder, name, "Anna")
+            evidence = load_evidence(MODEL, f"smokes={folder}/{name}")
+            assert facts(evidence, "smokes") == {("Anna",): 1}
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_globs_are_asked_for(tmp_path: Path, ending: str) -> None:
+    for name in ("b1", "b2", "c1"):
+        fill(tmp_path, name + ending, name.upper())
+    (tmp_path / "b3.txt").write_text("no table")
+    evidence = load_evidence(MODEL, f"smokes=glob:{tmp_path}/b*")
+    assert facts(evidence, "smokes") == {("B1",): 1, ("B2",): 1}
+    with pytest.raises(EvidenceError, match=r"no \.csv or \.parquet file matches .*/d\*"):
+        load_evidence(MODEL, f"smokes=glob:{tmp_path}/d*")
+
+
+# --- nothing is dropped
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("length", [2**20 + 2**19, 33 * 10**6])
+def test_lines_that_are_too_long_are_refused(tmp_path: Path, length: int, end: str) -> None:
+    """DuckDB drops a last line of more than 32 MB without a word."""
+    with pytest.raises(EvidenceError, match=r"table\.csv: line 3 has more than 1048576 bytes"):
+        load_csv(tmp_path, "smokes", f"person\nAnna\n{'y' * length}{end}")
+
+
+def test_long_lines_are_read(tmp_path: Path) -> None:
+    name = "y" * (2**20 - 1)
+    evidence = load_csv(tmp_path, "smokes", f"person\nAnna\n{name}\nBob")
+    assert facts(evidence, "smokes") == {("Anna",): 1, (name,): 1, ("Bob",): 1}
+
+
+def test_messages_quote_little_of_a_long_line(tmp_path: Path) -> None:
+    with pytest.raises(EvidenceError) as caught:
+        load_csv(tmp_path, "smokes", f"person\n{'y' * 10**5},z\n")
+    assert len(str(caught.value)) < 2000
+
+
+# --- databases and packed files of strangers
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Path:
+    """A database with a table, a view of it, and views that read files or never end."""
+    (tmp_path / "secret.csv").write_text("person\nhunter2\n")
+    path = tmp_path / "data.duckdb"
+    secret = str(tmp_path / "secret.csv")
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("CREATE TABLE people AS SELECT 'Anna' AS person")
+        for name, query in {
+            "own": "FROM people",
+            "csv": f"FROM read_csv('{secret}')",
+            "bare": f"FROM '{secret}'",
+            "text": f"SELECT content AS person FROM read_text('{secret}')",
+            "names": f"SELECT file AS person FROM glob('{tmp_path}/*')",
+            "endless": "SELECT 'x' AS person FROM range(1000000000000000)",
+        }.items():
+            connection.execute(f"CREATE VIEW {name} AS {query}")
+    return path
+
+
+@pytest.mark.parametrize("view", ["csv", "bare", "text", "names"])
+def test_views_read_no_files(database: Path, view: str) -> None:
+    with pytest.raises(EvidenceError, match="file system operations are disabled") as caught:
+        load_evidence(MODEL, f"smokes={database}:{view}")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_views_of_strangers_are_refused(database: Path) -> None:
+    for untrusted in (False, True):
+        evidence = load_evidence(MODEL, f"smokes={database}:people", untrusted=untrusted)
+        assert facts(evidence, "smokes") == {("Anna",): 1}
+    assert facts(load_evidence(MODEL, f"smokes={database}:own"), "smokes") == {("Anna",): 1}
+    for view in ("own", "csv", "endless", "main.OWN"):
+        with pytest.raises(EvidenceError, match="it is a view"):
+            load_evidence(MODEL, f"smokes={database}:{view}", untrusted=True)
+
+
+def test_tables_are_no_variables_of_ours(database: Path) -> None:
+    people2 = [("Bob",)]  # DuckDB would look for it here
+    with pytest.raises(EvidenceError, match="does not exist"):
+        load_evidence(MODEL, f"smokes={database}:people2")
+    assert people2
+
+
+def test_endless_tables_are_refused(database: Path) -> None:
+    with pytest.raises(EvidenceError, match="more than 1024 MB of text"):
+        load_evidence(MODEL, f"smokes={database}:endless")
+
+
+@pytest.mark.parametrize("cells", ["'x' AS person FROM range({})", "repeat('x', {}) AS person"])
+def test_what_a_stranger_packed_is_not_unpacked(tmp_path: Path, cells: str) -> None:
+    for rows, fits in ((10**4, True), (2**24, False)):
+        path = tmp_path / f"{rows}.parquet"
+        duckdb.sql(f"SELECT {cells.format(rows)}").write_parquet(str(path))
+        if fits:
+            load_evidence(MODEL, f"smokes={path}", untrusted=True)
+        else:
+            with pytest.raises(EvidenceError, match="more than 16 MB of text"):
+                load_evidence(MODEL, f"smokes={path}", untrusted=True)
+
+
+def test_packed_csv_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "bomb.csv.gz"
+    blanks = b" " * 2**19 + b"x\n"
+    path.write_bytes(gzip.compress(b"person\n" + blanks * 40))
+    assert facts(load_evidence(MODEL, f"smokes={path}"), "smokes") == {("x",): 1}
+    with pytest.raises(EvidenceError, match=r"more than 16 MB unpacked$"):
+        load_evidence(MODEL, f"smokes={path}", untrusted=True)
+    monkeypatch.setattr("liftgbp.evidence.fact_tables.LARGEST_TABLE", 2**23)
+    with pytest.raises(EvidenceError, match="more than 8 MB unpacked; unpack it first"):
+        load_evidence(MODEL, f"smokes={path}")
+    path.write_bytes(path.read_bytes()[:-9])
+    monkeypatch.undo()
+    with pytest.raises(EvidenceError, match="it is not a complete gzip file"):
+        load_evidence(MODEL, f"smokes={path}")
+
+
+def test_two_packed_parts_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "parts.csv.gz"
+    path.write_bytes(gzip.compress(b"person\nAnna\n") + gzip.compress(b"Bob\n"))
+    evidence = load_evidence(MODEL, f"smokes={path}")
+    assert facts(evidence, "smokes") == {("Anna",): 1, ("Bob",): 1}
+
+
+def test_facts_of_strangers_have_a_largest_size(tmp_path: Path) -> None:
+    path = tmp_path / "facts.db"
+    path.write_text("smokes(Anna)\n// " + "." * 2**24)
+    assert facts(load_evidence(MODEL, path), "smokes") == {("Anna",): 1}
+    with pytest.raises(EvidenceError, match="more than 16 MB"):
+        load_evidence(MODEL, path, untrusted=True)

@@ -558,3 +558,35 @@ def test_evidence_about_a_network_is_checked(tmp_path: Path) -> None:
     assert network.observed({1: 0}) == {1: 0}
     with pytest.raises(QueryError, match="there is no variable 7"):
         network.observed({7: 0})
+
+
+@pytest.mark.parametrize("name", ["net.uai.gz", "net.fg.gz"])
+def test_packed_networks_are_unpacked_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("liftgbp.input_files.LARGEST_UNPACKED", 2**25)
+    text = {"net.uai.gz": TWO_VARIABLES, "net.fg.gz": "0\n"}[name]
+    for blanks, default, strangers in ((2**23, True, True), (2**24, True, False), (2**25, 0, 0)):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode() + b" " * blanks))
+        for untrusted, fits in ((False, default), (True, strangers)):
+            if fits:
+                load_network(path, untrusted=untrusted)
+                continue
+            most = "16 MB unpacked$" if untrusted else "32 MB unpacked; unpack it first$"
+            with pytest.raises(InputError, match=f"more than {most}"):
+                load_network(path, untrusted=untrusted)
+
+
+def test_strangers_networks_are_read_up_to_a_limit(tmp_path: Path) -> None:
+    path = written(tmp_path / "net.uai", TWO_VARIABLES + " " * 2**24)
+    assert load_network(path).variables == 2
+    with pytest.raises(InputError, match=r"cannot read .*net\.uai: it has more than 16 MB$"):
+        load_network(path, untrusted=True)
+
+
+def test_devices_are_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("liftgbp.input_files.LARGEST_UNPACKED", 2**22)
+    (tmp_path / "zero.uai").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="it has more than 4 MB"):
+        load_network(tmp_path / "zero.uai")

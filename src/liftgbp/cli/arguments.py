@@ -21,6 +21,9 @@ ANSWER_FILES = (".csv", ".json", ".parquet")
 PICTURE_FILES = (".png", ".svg")
 SWEEP_FILES = (*ANSWER_FILES, *PICTURE_FILES)
 
+LARGEST_UNTRUSTED_INPUT = 2**20 + 1
+"""Bytes that are read from a stranger on standard input: enough to see that they are too many."""
+
 MOST_DIGITS = 18
 """No number of blocks has more digits."""
 
@@ -163,12 +166,41 @@ def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
         need_module("matplotlib", "plot", f"writing {Path(path).suffix}")
 
 
-def read_evidence(model: liftgbp.Model, options: dict[str, Any]) -> liftgbp.Evidence | None:
-    """The evidence that options state, taken out of them; `None` if they state none."""
+def read_model_and_evidence(
+    path: str, weights: dict[str, float], options: dict[str, Any]
+) -> tuple[liftgbp.Model, liftgbp.Evidence | None]:
+    """The model in a file or on standard input, and the evidence that options state.
+
+    What says how to read them is taken out of the options.
+    """
+    if is_network(path):
+        raise click.UsageError(
+            f"{path} is a ground network, not a model; only liftgbp query, check and sample read "
+            "networks"
+        )
+    access = {name: options.pop(name) for name in ("include_anywhere", "untrusted")}
+    if all(access.values()):
+        raise click.UsageError("--untrusted models cannot include files; drop --include-anywhere")
     sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
+    if path == "-":
+        most = LARGEST_UNTRUSTED_INPUT if access["untrusted"] else -1
+        model = liftgbp.parse(_standard_input(most), name="<stdin>", **access)
+    else:
+        model = liftgbp.load(path, **access)
+    model = model.with_weights(weights)
     if not (sources or closed or known):
-        return None
-    return liftgbp.load_evidence(model, *sources, closed=closed, known=known)
+        return model, None
+    untrusted = access["untrusted"]
+    return model, liftgbp.load_evidence(
+        model, *sources, closed=closed, known=known, untrusted=untrusted
+    )
+
+
+def read_network(path: str, options: dict[str, Any]) -> liftgbp.Network:
+    """The network in a file; what says how to read it is taken out of the options."""
+    if options.pop("include_anywhere"):
+        raise click.UsageError("a .uai or .fg file includes no others: drop --include-anywhere")
+    return liftgbp.load_network(path, untrusted=options.pop("untrusted"))
 
 
 def take_solver(options: dict[str, Any]) -> liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding:
@@ -197,22 +229,10 @@ def is_network(path: str) -> bool:
     return path.lower().removesuffix(".gz").endswith((".uai", ".fg"))
 
 
-def read_model(path: str, weights: dict[str, float]) -> liftgbp.Model:
-    """The model in a file, or on standard input."""
-    if is_network(path):
-        raise click.UsageError(
-            f"{path} is a ground network, not a model; only liftgbp query, check and sample read "
-            "networks"
-        )
-    if path != "-":
-        return liftgbp.load(path).with_weights(weights)
-    return liftgbp.parse(_standard_input(), name="<stdin>").with_weights(weights)
-
-
-def _standard_input() -> str:
+def _standard_input(most: int) -> str:
     try:
         # Bytes, since the locale may let undecodable ones pass.
-        return sys.stdin.buffer.read().decode("utf-8")
+        return sys.stdin.buffer.read(most).decode("utf-8")
     except UnicodeDecodeError:
         raise liftgbp.InputError("cannot read <stdin>: it is not UTF-8 text") from None
     except AttributeError:
@@ -229,11 +249,10 @@ def read_question(
     """What is asked about, a model with evidence or a network, and the options that are left."""
     if is_network(path):
         options = network_options(sizes, weights, options)
-        network = liftgbp.load_network(path)
+        network = read_network(path, options)
         network.check_queries(queries)
         return {"model": network, "evidence": options.pop("evidence")}, options
-    model = read_model(path, weights)
-    evidence = read_evidence(model, options)
+    model, evidence = read_model_and_evidence(path, weights, options)
     check_block_sorts(options["blocks"], model)
     (model if evidence is None else evidence.model).check_queries(queries)
     return {"model": model, "sizes": sizes, "evidence": evidence}, options

@@ -11,8 +11,7 @@ import liftgbp
 from liftgbp.cli import options as declared
 from liftgbp.cli.arguments import (
     check_combination,
-    read_evidence,
-    read_model,
+    read_model_and_evidence,
     read_question,
     sums_asked_for,
     take_solver,
@@ -102,8 +101,7 @@ def _check_messages(
     options: dict[str, Any],
 ) -> int:
     """Compare lifted with ground message passing."""
-    relational = read_model(model, weights)
-    evidence = read_evidence(relational, options)
+    relational, evidence = read_model_and_evidence(model, weights, options)
     known = {"damping": options["damping"], "iterations": options["iterations"]}
     stated = {key: value for key, value in known.items() if value is not None}
     regions = options["regions"] or "intersections"

@@ -28,8 +28,7 @@ from liftgbp.cli.arguments import (
     check_block_sorts,
     check_combination,
     output_file,
-    read_evidence,
-    read_model,
+    read_model_and_evidence,
     read_question,
     split_assignments,
     sums_asked_for,
@@ -277,8 +276,7 @@ def graph(
     **options: Any,
 ) -> None:
     """Show the lifted region graph of MODEL: its canonical regions and lifted edges."""
-    relational = read_model(model, weights)
-    evidence = read_evidence(relational, options)
+    relational, evidence = read_model_and_evidence(model, weights, options)
     with progress_bar() as progress:
         prepared = liftgbp.prepare(
             relational, sizes, evidence=evidence, progress=progress, **options
@@ -328,8 +326,7 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
         "sizes": {name: size_range(name, text, points) for name, text in sizes.items()},
         "weights": {name: weight_range(name, text, points) for name, text in weights.items()},
     }
-    relational = read_model(model, {})
-    known = read_evidence(relational, options)
+    relational, known = read_model_and_evidence(model, {}, options)
     options["sum_over"] = sums_asked_for(options["sum_over"])
     check_combination(options, solver)
     check_block_sorts(options["blocks"], relational)
@@ -374,8 +371,7 @@ def export(
 
     A file .atoms.csv beside it says which variable is which ground atom.
     """
-    relational = read_model(model, weights)
-    evidence = read_evidence(relational, options)
+    relational, evidence = read_model_and_evidence(model, weights, options)
     with progress_bar() as progress:
         liftgbp.export_network(
             relational, output, sizes, evidence=evidence, progress=progress, **options

@@ -79,7 +79,11 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command within the limits that it is given."""
-        limits = liftgbp.Limits(ctx.params.pop("timeout"), ctx.params.pop("memory"))
+        seconds, memory = ctx.params.pop("timeout"), ctx.params.pop("memory")
+        if ctx.params.get("untrusted"):
+            strangers = liftgbp.Limits.for_strangers()
+            seconds, memory = seconds or strangers.seconds, memory or strangers.memory
+        limits = liftgbp.Limits(seconds, memory)
         if limits == liftgbp.Limits():
             return super().invoke(ctx)
         from liftgbp.cli.supervision import run_within

@@ -26,6 +26,21 @@ def all_of(*options: Callable[[Command], Command]) -> Callable[[Command], Comman
     return decorate
 
 
+strangers = all_of(
+    option(
+        "--untrusted",
+        is_flag=True,
+        group=MODEL,
+        help="MODEL is by a stranger: it includes no files, files may have 16 MB, and the run is "
+        "within --timeout 10 --memory 2 unless these say otherwise.",
+    ),
+    option(
+        "--include-anywhere",
+        is_flag=True,
+        group=MODEL,
+        help="MODEL may include files that lie outside its folder.",
+    ),
+)
 sizes_and_weights = all_of(
     click.argument("model"),
     option(
@@ -48,6 +63,7 @@ sizes_and_weights = all_of(
         group=MODEL,
         help="The value of a named weight: alpha=0.5 sets $alpha. May be repeated.",
     ),
+    strangers,
 )
 size_and_weight_ranges = all_of(
     click.argument("model"),
@@ -78,6 +94,7 @@ size_and_weight_ranges = all_of(
         group=MODEL,
         help="The number of points in a range.",
     ),
+    strangers,
 )
 queries = option(
     "-q",

@@ -11,7 +11,7 @@ import click
 
 import liftgbp
 from liftgbp.cli import options as declared
-from liftgbp.cli.arguments import is_network, output_file, read_evidence, read_model
+from liftgbp.cli.arguments import is_network, output_file, read_model_and_evidence, read_network
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 
@@ -73,8 +73,7 @@ def bounds(
         raise click.UsageError(
             "bounds are about models over classes of objects; a .uai or .fg file has none"
         )
-    relational = read_model(model, weights)
-    evidence = read_evidence(relational, options)
+    relational, evidence = read_model_and_evidence(model, weights, options)
     with progress_bar() as progress:
         found = liftgbp.bounds(
             relational, sizes, evidence=evidence, queries=queries, progress=progress, **options
@@ -177,12 +176,11 @@ def sample(
                     "a .uai or .fg file has neither sorts nor predicates: only one .uai.evid file "
                     "may be given, with -e"
                 )
-            network = liftgbp.load_network(model)
+            network = read_network(model, options)
             network.check_queries(queries)
             sampled = {"model": network, "evidence": sources[0][0] if sources[0] else None}
         else:
-            relational = read_model(model, weights)
-            evidence = read_evidence(relational, options)
+            relational, evidence = read_model_and_evidence(model, weights, options)
             (relational if evidence is None else evidence.model).check_queries(queries)
             sampled = {"model": relational, "sizes": sizes, "evidence": evidence}
         answers = None

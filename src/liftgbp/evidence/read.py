@@ -10,10 +10,10 @@ from typing import cast
 
 import numpy as np
 
-from liftgbp.errors import EvidenceError, Span, checked_path, checked_texts, wrong_type
+from liftgbp.errors import EvidenceError, Span, check_flag, checked_path, checked_texts, wrong_type
 from liftgbp.evidence.evidence import Evidence, Known, Relation, SoftRelation, closed_in
 from liftgbp.evidence.fact_lines import read_facts
-from liftgbp.evidence.fact_tables import is_table_file, read_table, table_source
+from liftgbp.evidence.fact_tables import is_table_file, matching_places, read_table, table_source
 from liftgbp.evidence.numbering import MergedStatements, merge_statements, number_names
 from liftgbp.evidence.sources import (
     ListedObjects,
@@ -23,6 +23,7 @@ from liftgbp.evidence.sources import (
     Statements,
     unknown_predicate,
 )
+from liftgbp.input_files import LARGEST_UNTRUSTED
 from liftgbp.limits import Limits, limited
 from liftgbp.model.ast import BOOLEAN, And, Atom, Formula, Is, Not, Predicate, Sort, Variable
 from liftgbp.model.model import Model, check_model
@@ -72,6 +73,7 @@ def load_evidence(
     *sources: str | os.PathLike[str],
     closed: Iterable[str] = (),
     known: Iterable[str] = (),
+    untrusted: bool = False,
     limits: Limits | None = None,
 ) -> Evidence:
     """The evidence of several sources together.
@@ -79,24 +81,32 @@ def load_evidence(
     A source is the path of a file of facts (`.db`, see `parse_evidence`), or a table for one
     predicate: `friends=friends.csv`, `friends=friends.parquet` or `friends=data.duckdb:table`.
     Its columns are the arguments in order; a last column may hold the truth value or the value.
+
+    The name of a file is taken literally. `friends=glob:*.csv` stands for all files that match.
+    Of strangers' files (`untrusted`), at most 16 MB are read each, and no views of databases.
     """
     check_model(model)
-    parts = [part for source in sources for part in _read(model, source)]
+    check_flag("untrusted", untrusted)
+    parts = [part for source in sources for part in _read(model, source, untrusted)]
     return _evidence(model, parts, closed, known)
 
 
-def _read(model: Model, source: str | os.PathLike[str]) -> list[Statements | ListedObjects]:
+def _read(
+    model: Model, source: str | os.PathLike[str], untrusted: bool
+) -> list[Statements | ListedObjects]:
     path = checked_path("evidence", source)
     table = table_source(source) if isinstance(source, str) else None
     # A file may have an equals sign in its name.
     if table is not None and not _is_file(path):
-        return [read_table(model, *table)]
+        predicate, place = table
+        return [read_table(model, predicate, one, untrusted) for one in matching_places(place)]
     if is_table_file(str(path)) and _is_file(path):
         predicate = next(iter(model.predicates), "friends")
         raise EvidenceError(
             f"{source} is a table; say which predicate it is about, as in -e {predicate}={source}"
         )
-    return read_facts(model, read_source(path, error=EvidenceError))
+    most = LARGEST_UNTRUSTED if untrusted else None
+    return read_facts(model, read_source(path, error=EvidenceError, most=most))
 
 
 def _is_file(path: Path) -> bool:

@@ -38,12 +38,12 @@ MAX_ENTRIES = 2**24
 # --- reading
 
 
-def read_fg(path: str | Path) -> GroundNetwork:
-    """Read a network; the labels are the numbers of the variables.
+def read_fg(path: str | Path, most: int | None = None) -> GroundNetwork:
+    """Read a network from a file of at most this many bytes; labels are the numbers of variables.
 
     A number that is not a label, but smaller than one, becomes a variable with a single value.
     """
-    words = Words.of_file(path, COMMENTS)
+    words = Words.of_file(path, COMMENTS, most)
     try:
         return _read_at_once(Numbers.of(words.text))
     except StrangeTextError:

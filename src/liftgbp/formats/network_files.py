@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from liftgbp.errors import InputError, checked_path, counted
+from liftgbp.errors import InputError, check_flag, checked_path, counted
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.files import check_place
 from liftgbp.formats.fg import read_fg, write_fg
@@ -21,6 +21,7 @@ from liftgbp.formats.simplify import check_observed, conditioned
 from liftgbp.formats.text_numbers import without_gz
 from liftgbp.formats.uai import read_uai, read_uai_evidence, write_uai
 from liftgbp.grounding import AtomTable, GroundNetwork
+from liftgbp.input_files import LARGEST_UNTRUSTED
 from liftgbp.limits import Limits, limited
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
@@ -35,7 +36,8 @@ class Network:
 
     Variables are numbered from 0 as in the file. Queries call variable 3 `x3`, and its values `0`,
     `1` and so on. Factors without variables, and variables on which a factor does not depend, have
-    been removed; factors over the same variables have been multiplied.
+    been removed; factors over the same variables have been multiplied. What is done with an
+    `untrusted` network is within `Limits.for_strangers()`, unless other limits are given.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -50,6 +52,7 @@ class Network:
 
     name: str
     ground: GroundNetwork
+    untrusted: bool = False
 
     @property
     def variables(self) -> int:
@@ -122,10 +125,17 @@ def _sizes(counts: Sequence[tuple[int, int]], word: str, noun: str) -> str:
 
 
 @limited("reading the network")
-def load_network(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Network:
-    """Read a Markov random field in the format that the extension of the file names."""
+def load_network(
+    path: str | os.PathLike[str], *, untrusted: bool = False, limits: Limits | None = None
+) -> Network:
+    """Read a Markov random field in the format that the extension of the file names.
+
+    Packed files are read up to 256 MB unpacked, and those of strangers (`untrusted`) up to 16 MB.
+    """
     path = checked_path("the network", path)
-    return Network(str(path), READERS[_extension(path)](path))
+    check_flag("untrusted", untrusted)
+    most = LARGEST_UNTRUSTED if untrusted else None
+    return Network(str(path), READERS[_extension(path)](path, most), untrusted)
 
 
 def write_network(

@@ -6,12 +6,10 @@ Arrays are fast; words know their place, so that an error can point at one.
 from __future__ import annotations
 
 import gzip
-import io
 import itertools
 import math
 import re
 import warnings
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +22,8 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError, ModelError, Source, Span
 from liftgbp.grounding.network import distinct_rows
+from liftgbp.input_files import is_gzipped, read_text
+from liftgbp.model.syntax import clean_source
 
 # --- words
 
@@ -58,9 +58,9 @@ class Words:
         return self.text.split()
 
     @classmethod
-    def of_file(cls, path: str | Path, comments: re.Pattern[str]) -> Words:
-        """The words of a file, or an error that says why it cannot be read."""
-        return cls(Source(str(path), read_text(Path(path))), comments)
+    def of_file(cls, path: str | Path, comments: re.Pattern[str], most: int | None = None) -> Words:
+        """The words of a file of at most this many bytes."""
+        return cls(clean_source(str(path), read_text(Path(path), most=most)), comments)
 
     @property
     def position(self) -> int:
@@ -138,11 +138,6 @@ class Words:
 COMPRESSION_LEVEL = 6
 
 
-def is_gzipped(path: Path) -> bool:
-    """Whether the extension of a file says that it is gzipped."""
-    return path.suffix.lower() == ".gz"
-
-
 def without_gz(path: Path) -> Path:
     """The path without the extension `.gz`.
 
@@ -150,22 +145,6 @@ def without_gz(path: Path) -> Path:
     ('net.uai', 'net.uai')
     """
     return path.with_suffix("") if is_gzipped(path) else path
-
-
-def read_text(path: Path) -> str:
-    """The text of a file, or an error that says why it cannot be read."""
-    try:
-        raw = path.read_bytes()
-        raw = gzip.decompress(raw) if is_gzipped(path) else raw
-        return io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8").read()
-    except UnicodeDecodeError:
-        raise InputError(f"cannot read {path}: it is not UTF-8 text") from None
-    except (gzip.BadGzipFile, zlib.error, EOFError):
-        raise InputError(f"cannot read {path}: it is not a complete gzip file") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:  # a character that no path can have
-        raise InputError(f"cannot read {str(path)!r}: {error}") from None
 
 
 def in_bytes(path: Path, text: str) -> bytes:

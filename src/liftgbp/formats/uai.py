@@ -33,9 +33,12 @@ KINDS = ("MARKOV", "BAYES")
 # --- reading
 
 
-def read_uai(path: str | Path) -> GroundNetwork:
-    """Read a network; `MARKOV` and `BAYES` mean the same, since both multiply their tables."""
-    words = Words.of_file(path, COMMENTS)
+def read_uai(path: str | Path, most: int | None = None) -> GroundNetwork:
+    """Read a network from a file of at most this many bytes.
+
+    `MARKOV` and `BAYES` mean the same, since both multiply their tables.
+    """
+    words = Words.of_file(path, COMMENTS, most)
     try:
         return _read_at_once(words.text)
     except StrangeTextError:

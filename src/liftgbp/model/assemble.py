@@ -38,7 +38,7 @@ from liftgbp.model.statements import (
 )
 
 
-def assemble(statements: Iterable[Statement], name: str) -> Model:
+def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = False) -> Model:
     """The model that the statements describe; names may be used before they are declared."""
     weights: dict[str, WeightDeclaration] = {}
     sorts: dict[str, Sort] = {}
@@ -63,7 +63,7 @@ def assemble(statements: Iterable[Statement], name: str) -> Model:
     propositions = frozenset(p.name for p in predicates.values() if not p.sorts)
     final_rules = tuple(_final(rule, propositions) for rule in rules)
     values = {weight.name: weight.value for weight in weights.values()}
-    return Model(sorts, predicates, final_rules, name, values)
+    return Model(sorts, predicates, final_rules, name, values, untrusted)
 
 
 # --- declarations

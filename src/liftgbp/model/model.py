@@ -50,7 +50,9 @@ class Model:
     """A relational model; immutable, and checked when it is constructed.
 
     Read one with `liftgbp.load` or `liftgbp.parse`, or build it with `liftgbp.ModelBuilder`.
-    `weights` are the values of the named weights, which rules refer to as `$name`.
+    `weights` are the values of the named weights, which rules refer to as `$name`. A model that is
+    `untrusted` is by a stranger: what is done with it is within `Limits.for_strangers()`, unless
+    other limits are given.
     """
 
     sorts: Mapping[str, Sort]
@@ -58,6 +60,7 @@ class Model:
     rules: tuple[Rule, ...] = ()
     name: str = field(default="model", compare=False)
     weights: Mapping[str, float] = field(default_factory=dict)
+    untrusted: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         values = {name: finite_value(name, value) for name, value in self.weights.items()}

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
 from liftgbp.errors import (
+    InputError,
     ModelError,
     QueryError,
     Source,
+    Span,
+    check_flag,
     checked_path,
     wrong_type,
 )
@@ -25,8 +29,20 @@ from liftgbp.model.tree_reader import Reader, subtrees
 
 
 @limited("reading the model")
-def parse(text: str, name: str = "<text>", *, limits: Limits | None = None) -> Model:
+def parse(
+    text: str,
+    name: str = "<text>",
+    *,
+    include_anywhere: bool = False,
+    untrusted: bool = False,
+    limits: Limits | None = None,
+) -> Model:
     """The model that a text describes; `name` is for messages, and locates included files.
+
+    Included files lie in the folder of the model or below it, unless they may lie anywhere
+    (`include_anywhere`). The text of a stranger (`untrusted`) has at most 1 MB and cannot include
+    files, and what is done with the model is within `Limits.for_strangers()`, unless other limits
+    are given.
 
     >>> model = parse('''
     ...     person = 1000
@@ -40,19 +56,33 @@ def parse(text: str, name: str = "<text>", *, limits: Limits | None = None) -> M
     if not isinstance(name, str):
         raise wrong_type("name", "text", name)
     path = Path(name)
-    return assemble(text_statements(clean_source(name, text), path.parent), path.stem)
+    includes = _includes(path.parent, include_anywhere, untrusted)
+    source = clean_source(name, text)
+    if untrusted and len(source.text) > LARGEST_UNTRUSTED_MODEL:
+        raise ModelError(f"{name} has more than {LARGEST_UNTRUSTED_MODEL // 2**20} MB")
+    statements = _statements(source, path.parent, includes, (), set())
+    return assemble(statements, path.stem, untrusted=untrusted)
 
 
 @limited("reading the model")
-def load(path: str | os.PathLike[str], *, limits: Limits | None = None) -> Model:
-    """The model in a file; see `parse` for the language.
+def load(
+    path: str | os.PathLike[str],
+    *,
+    include_anywhere: bool = False,
+    untrusted: bool = False,
+    limits: Limits | None = None,
+) -> Model:
+    """The model in a file; see `parse` for the language and the options.
 
     >>> load("no such file.mln")
     Traceback (most recent call last):
     liftgbp.errors.ModelError: cannot read no such file.mln: No such file or directory
     """
     file = checked_path("the model", path)
-    return assemble(file_statements(file), file.stem)
+    includes = _includes(file.parent, include_anywhere, untrusted)
+    source = read_source(file, most=LARGEST_UNTRUSTED_MODEL if untrusted else None)
+    statements = _statements(source, file.parent, includes, (_resolved(file),), set())
+    return assemble(statements, file.stem, untrusted=untrusted)
 
 
 def parse_query(text: str) -> Query:
@@ -107,19 +137,46 @@ def _atom(reader: Reader, part: ParseTree) -> Atom:
 
 MAX_LEVELS = 100
 
-
-def text_statements(source: Source, folder: Path) -> Iterator[Statement]:
-    """All statements of a text whose includes are relative to a folder."""
-    return _statements(source, folder, (), set())
+LARGEST_UNTRUSTED_MODEL = 2**20
+"""Bytes of a model by a stranger: a text that takes seconds to parse."""
 
 
-def file_statements(path: Path) -> Iterator[Statement]:
-    """All statements of a file and its includes."""
-    return _statements(read_source(path), path.parent, (path.resolve(),), set())
+@dataclass(frozen=True, slots=True)
+class Includes:
+    """Which files a model may include: all of them, those below a folder, or none."""
+
+    allowed: bool
+    folder: Path | None
+
+    def file(self, path: Path, span: Span) -> Path:
+        """The file that a path leads to, if it may be included."""
+        if not self.allowed:
+            raise ModelError("an untrusted model cannot include files", span)
+        file = _resolved(path, span)
+        # Whether there is a file outside is not told.
+        if self.folder is not None and not file.is_relative_to(self.folder):
+            raise ModelError(
+                f"{path} is not in the folder of the model; to include files from anywhere, say "
+                "--include-anywhere or include_anywhere=True",
+                span,
+            )
+        return file
+
+
+def _includes(folder: Path, include_anywhere: object, untrusted: object) -> Includes:
+    check_flag("include_anywhere", include_anywhere)
+    check_flag("untrusted", untrusted)
+    if include_anywhere and untrusted:
+        raise InputError("an untrusted model cannot include files; drop include_anywhere")
+    return Includes(not untrusted, None if include_anywhere else _resolved(folder))
 
 
 def _statements(
-    source: Source, folder: Path, trail: tuple[Path, ...], finished: set[Path]
+    source: Source,
+    folder: Path,
+    includes: Includes,
+    trail: tuple[Path, ...],
+    finished: set[Path],
 ) -> Iterator[Statement]:
     """Statements across files; `trail` leads from the first file to this one.
 
@@ -131,8 +188,7 @@ def _statements(
             yield statement
             continue
         path = folder / statement.path
-        included = read_source(path, statement.span)
-        file = path.resolve()
+        file = includes.file(path, statement.span)
         if file in trail:
             cycle = [*trail[trail.index(file) :], file]
             names = " -> ".join(member.name for member in cycle)
@@ -142,5 +198,15 @@ def _statements(
                 f"files include each other more than {MAX_LEVELS} levels deep", statement.span
             )
         if file not in finished:
-            yield from _statements(included, path.parent, (*trail, file), finished)
+            included = read_source(path, statement.span, regular=True)
+            yield from _statements(included, path.parent, includes, (*trail, file), finished)
             finished.add(file)
+
+
+def _resolved(path: Path, span: Span | None = None) -> Path:
+    """The path without symbolic links."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError, ValueError) as failure:  # links in a circle, or a null character
+        reason = getattr(failure, "strerror", None) or failure
+        raise ModelError(f"cannot read {path}: {reason}", span) from None

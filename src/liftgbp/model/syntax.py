@@ -19,6 +19,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 from lark.lexer import PatternStr
 
 from liftgbp.errors import InputError, ModelError, QueryError, Source, Span, wrong_type
+from liftgbp.input_files import read_text
 from liftgbp.model.ast import is_reserved, reserved_message
 
 _STRING = r'"(?:\\.|[^"\\\n])*"'
@@ -46,22 +47,18 @@ def clean_source(name: str, text: str) -> Source:
 
 
 def read_source(
-    path: Path, span: Span | None = None, error: type[InputError] = ModelError
+    path: Path,
+    span: Span | None = None,
+    error: type[InputError] = ModelError,
+    *,
+    regular: bool = False,
+    most: int | None = None,
 ) -> Source:
-    """The text of a file; `span` is where the user named it."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        reason = "it is not UTF-8 text"
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-    except ValueError as problem:  # a null character in the path
-        reason = str(problem)
-    else:
-        if "\0" not in text:
-            return clean_source(str(path), text)
-        reason = "it is a binary file"
-    raise error(f"cannot read {path}: {reason}", span)
+    """The text of a file; `span` is where the user named it, and `pieces` has the other options."""
+    text = read_text(path, regular=regular, most=most, error=error, span=span)
+    if "\0" in text:
+        raise error(f"cannot read {path}: it is a binary file", span)
+    return clean_source(str(path), text)
 
 
 def lay_out(source: Source, error: type[InputError] = ModelError) -> str:

@@ -30,7 +30,7 @@ from liftgbp.errors import (
 from liftgbp.evidence import Evidence
 from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run
-from liftgbp.limits import Limits, each_limited, reporting
+from liftgbp.limits import Limits, each_limited, limits_about, reporting
 from liftgbp.model.model import Model, check_model, finite_value
 from liftgbp.parts import independent_parts, may_miss_minima
 from liftgbp.progress import Progress, silent
@@ -189,7 +189,7 @@ def sweep(
     settings.check_names(points[0])
     check_function("progress", progress)
     batches = solved_batches(settings, points, reporting(progress))
-    return Sweep(each_limited(limits, batches))
+    return Sweep(each_limited(limits_about(model, limits), batches))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
