@@ -126,7 +126,11 @@ class Evidence:
         return given
 
     def domain_sizes(self, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
-        """The size of every sort, checked to be large enough for all named and known objects."""
+        """The size of every sort, checked to be large enough for all named and known objects.
+
+        Every run starts here, so that this also refuses a model that lacks weights.
+        """
+        self.model.check_weights()
         result = self.model.domain_sizes(sizes)
         unnamed = Counter[str]()
         for known in self.known:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
+from typing import cast
 
 from liftgbp.errors import ModelError, Span
 from liftgbp.model.ast import (
@@ -16,7 +18,9 @@ from liftgbp.model.ast import (
     Formula,
     Implies,
     Is,
+    NamedWeight,
     Not,
+    OpenWeight,
     Predicate,
     Rule,
     Sort,
@@ -26,6 +30,7 @@ from liftgbp.model.ast import (
     is_reserved,
     map_formula,
     reserved_message,
+    weight_parts,
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
@@ -44,6 +49,9 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
     sorts: dict[str, Sort] = {}
     predicates: dict[str, Predicate] = {}
     rules: list[Rule] = []
+    statements = tuple(statements)
+    listed_sorts = {statement.name for statement in statements if isinstance(statement, Sort)}
+    usual = set(_usually_declared(statements))
     for statement in statements:
         if isinstance(statement, WeightDeclaration):
             _name_weight(weights, statement)
@@ -57,11 +65,16 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
             _declare_unless_known(predicates, statement.predicate)
             rules.append(_uniqueness(statement))
         elif isinstance(statement, BareAtom):
-            raise _neither_rule_nor_declaration(statement, predicates)
+            if _declares(statement, predicates, listed_sorts, usual):
+                new = cast(Predicate, statement.declared)
+                _check_names((new.name, *new.sorts), new.span)
+                _declare(predicates, new)
+            else:
+                rules.append(statement.formula)
         else:
             rules.append(statement)
     propositions = frozenset(p.name for p in predicates.values() if not p.sorts)
-    final_rules = tuple(_final(rule, propositions) for rule in rules)
+    final_rules = tuple(_final(rule, propositions) for rule in _with_named_weights(rules))
     values = {weight.name: weight.value for weight in weights.values()}
     return Model(sorts, predicates, final_rules, name, values, untrusted)
 
@@ -113,13 +126,32 @@ def _declare_unless_known(predicates: dict[str, Predicate], marked: Predicate) -
         predicates[marked.name] = replace(known, closed=True)
 
 
-def _neither_rule_nor_declaration(
-    atom: BareAtom, predicates: Mapping[str, Predicate]
-) -> ModelError:
-    hint = ""
-    if atom.capitalised and atom.predicate not in predicates:
-        hint = "; in a declaration, sorts start with a lower-case letter"
-    return ModelError(NEEDS_WEIGHT + hint, atom.span)
+def _usually_declared(statements: Iterable[Statement]) -> Iterator[str]:
+    """The predicates that some statement declares, other than an atom with capital letters."""
+    for statement in statements:
+        if isinstance(statement, Predicate):
+            yield statement.name
+        elif isinstance(statement, ExactlyOne):
+            yield statement.predicate.name
+        elif isinstance(statement, BareAtom) and statement.declared and statement.lower:
+            yield statement.declared.name
+
+
+def _declares(
+    statement: BareAtom, predicates: Mapping[str, Predicate], sorts: set[str], usual: set[str]
+) -> bool:
+    """Whether an atom on its own declares a predicate; otherwise it is a formula.
+
+    It does so where nothing else declares the predicate, or if it names the sorts of others.
+    """
+    new = statement.declared
+    if new is None:
+        return False
+    known = predicates.get(new.name)
+    if known is None:
+        return statement.lower or new.name not in usual
+    all_sorts = sorts.union(*(predicate.sorts for predicate in predicates.values()))
+    return len(known.sorts) != len(new.sorts) or not all_sorts.isdisjoint(new.sorts)
 
 
 def _at(known: WeightDeclaration | Sort | Predicate) -> str:
@@ -127,6 +159,23 @@ def _at(known: WeightDeclaration | Sort | Predicate) -> str:
 
 
 # --- rules
+
+
+def _with_named_weights(rules: Sequence[Rule]) -> Iterator[Rule]:
+    """The rules, in which weights that were left out have the names w1, w2 and so on."""
+    taken = {
+        part.name
+        for rule in rules
+        if isinstance(rule, WeightedFormula) and rule.weight is not None
+        for part in weight_parts(rule.weight)
+        if isinstance(part, NamedWeight)
+    }
+    names = (name for k in count(1) if (name := f"w{k}") not in taken)
+    for rule in rules:
+        if isinstance(rule, WeightedFormula) and isinstance(rule.weight, OpenWeight):
+            yield replace(rule, weight=OpenWeight(next(names)))
+        else:
+            yield rule
 
 
 def _uniqueness(statement: ExactlyOne) -> WeightedFormula:

@@ -256,7 +256,14 @@ class Logarithm:
     argument: Weight
 
 
-Weight: TypeAlias = Number | SizeOf | NamedWeight | Arithmetic | Logarithm
+@dataclass(frozen=True, slots=True)
+class OpenWeight:
+    """The weight of a formula that states none; `$name` can give it a value."""
+
+    name: str
+
+
+Weight: TypeAlias = Number | SizeOf | NamedWeight | OpenWeight | Arithmetic | Logarithm
 
 _NO_NAMES: Mapping[str, float] = MappingProxyType({})
 
@@ -276,7 +283,7 @@ def evaluate_weight(
             return value
         case SizeOf(sort):
             return float(sizes[sort])
-        case NamedWeight(name):
+        case NamedWeight(name) | OpenWeight(name):
             return named[name]
         case Arithmetic(operator, left, right):
             a, b = (evaluate_weight(part, sizes, named) for part in (left, right))

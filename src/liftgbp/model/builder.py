@@ -63,7 +63,7 @@ class ModelBuilder:
         """Declares a sort, with its size, the names of objects, both or neither."""
         checked_size = None if size is None else _sort_size(name, size)
         named = checked_names(constants, "constants")
-        return self._with(Sort(_sort_name(name), named, checked_size))
+        return self._with(Sort(_checked_name(name), named, checked_size))
 
     def predicate(
         self,
@@ -76,14 +76,14 @@ class ModelBuilder:
 
         Atoms of a `closed` predicate are false unless evidence says otherwise.
         """
-        checked_sorts = tuple(map(_sort_name, sorts))
+        checked_sorts = tuple(map(_checked_name, sorts))
         checked_values = checked_names(values, "values")
-        checked_name = _predicate_name(name)
+        checked_name = _checked_name(name)
         return self._with(Predicate(checked_name, checked_sorts, checked_values, bool(closed)))
 
     def weight(self, name: str, value: SupportsFloat) -> ModelBuilder:
         """Declares a named weight, which formulas and tables refer to as `$name`."""
-        checked_name = _predicate_name(name)
+        checked_name = _checked_name(name)
         return self._with(WeightDeclaration(checked_name, finite_value(checked_name, value)))
 
     def formula(
@@ -177,17 +177,10 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 # --- checking names and sizes
 
 
-def _predicate_name(given: str) -> str:
+def _checked_name(given: str) -> str:
     """A name made of letters, digits and underscores."""
     if not isinstance(given, str) or not _IDENTIFIER.fullmatch(given):
         raise ModelError(f"a name consists of letters, digits and underscores, got {given!r}")
-    return given
-
-
-def _sort_name(given: str) -> str:
-    """A name that starts with a lower-case letter."""
-    if _predicate_name(given)[0].isupper():
-        raise ModelError(f"the name of a sort starts with a lower-case letter, got {given}")
     return given
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral, Real
@@ -24,6 +24,7 @@ from liftgbp.model.ast import (
     Is,
     NamedWeight,
     Number,
+    OpenWeight,
     Predicate,
     Rule,
     SizeOf,
@@ -68,6 +69,7 @@ class Model:
         object.__setattr__(self, "sorts", self._with_implied_sorts())
         for predicate in self.predicates.values():
             _check_values(predicate)
+        self._check_all_declared()
         for rule in self.rules:
             for atom in rule_atoms(rule):
                 self.check_atom(atom)
@@ -211,14 +213,38 @@ class Model:
         """
         if not isinstance(values, Mapping):
             raise wrong_type("weights", 'a mapping such as {"alpha": 0.5}', values)
+        open_names = {weight.name for weight, _ in self._left_out()}
         for name in values:
-            self._check_weight_name(name)
+            if name not in open_names:
+                self._check_weight_name(name)
         return replace(self, weights={**self.weights, **values})
 
     def _check_weight_name(self, name: str, span: Span | None = None) -> None:
         if name not in self.weights:
             declared = comma_list(f"${known}" for known in self.weights)
             raise ModelError(f"unknown weight ${name}; the model declares {declared}", span)
+
+    def _left_out(self) -> Iterator[tuple[OpenWeight, WeightedFormula]]:
+        for rule in self.rules:
+            if isinstance(rule, WeightedFormula) and isinstance(rule.weight, OpenWeight):
+                yield rule.weight, rule
+
+    @cached_property
+    def without_weight(self) -> Mapping[str, WeightedFormula]:
+        """The formulas that have no weight yet, by the names that `with_weights` takes.
+
+        >>> from liftgbp.model.parser import parse
+        >>> model = parse("smokes(person)\\nfriends(person,person)\\nfriends(x,y) => smokes(x)")
+        >>> list(model.without_weight), list(model.with_weights({"w1": 0.7}).without_weight)
+        (['w1'], [])
+        """
+        return {w.name: rule for w, rule in self._left_out() if w.name not in self.weights}
+
+    def check_weights(self) -> None:
+        """Refuse formulas without a weight, once numbers are needed."""
+        missing = self.without_weight
+        if missing:
+            raise _missing_weights(missing)
 
     # --- domain sizes
 
@@ -267,6 +293,20 @@ class Model:
         for query in checked_texts("queries", queries):
             checked_query(parse_query(query), self)
 
+    def _check_all_declared(self) -> None:
+        """Names all unknown predicates at once, if there are several."""
+        atoms = [atom for rule in self.rules for atom in rule_atoms(rule)]
+        unknown = dict[str, Span | None]()
+        for atom in atoms:
+            if atom.predicate not in self.predicates:
+                unknown.setdefault(atom.predicate, atom.span)
+        if len(unknown) > 1:
+            raise ModelError(
+                f"unknown predicates {', '.join(unknown)}; the model declares "
+                f"{comma_list(self.predicates)}",
+                next(iter(unknown.values())),
+            )
+
     def check_atom(self, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
         """The predicate of an atom, or an error that points at the atom."""
         predicate = self.predicates.get(atom.predicate)
@@ -310,17 +350,9 @@ class Model:
 
     def _check_expanded(self, rule: WeightedFormula) -> None:
         free = free_variables(rule)
-        sorts = self.variable_sorts(rule)
         for variable in sorted(rule.expanded):
             if variable not in free:
                 raise ModelError(f"+{variable} is bound by a quantifier; drop the +", rule.span)
-            sort = sorts[variable]
-            if not self.sorts[sort].constants:
-                raise ModelError(
-                    f"+{variable} expands over the constants of {sort}, which declares none; "
-                    f"drop the + or declare {sort} = {{A, B, ...}}",
-                    rule.span,
-                )
 
     def _check_table(self, table: TableParfactor) -> None:
         ranges = [len(self.predicates[atom.predicate].values) for atom in table.atoms]
@@ -414,6 +446,27 @@ def _missing_sizes(sorts: Sequence[Sort]) -> SizeError:
     return SizeError(
         f"{what} with {options} (sizes={{{mapping}}} in Python) or declare {declared}",
         sorts[0].span,
+    )
+
+
+_MOST_LISTED = 10
+
+
+def _missing_weights(missing: Mapping[str, WeightedFormula]) -> ModelError:
+    from liftgbp.model.writer import rule_text  # the writer itself needs this module
+
+    lines = []
+    for name, rule in list(missing.items())[:_MOST_LISTED]:
+        place = f" ({rule.span.source.name}, line {rule.span.line})" if rule.span else ""
+        lines.append(f"  ${name} for {rule_text(rule)}{place}")
+    if len(missing) > _MOST_LISTED:
+        lines.append(f"  and {len(missing) - _MOST_LISTED} more")
+    first = next(iter(missing))
+    what = "1 formula has" if len(missing) == 1 else f"{len(missing)} formulas have"
+    return ModelError(
+        f"{what} no weight:\n" + "\n".join(lines) + "\nwrite one in front, or give it with "
+        f'-w {first}=0.5 (model.with_weights({{"{first}": 0.5}}) in Python); '
+        "a formula that must hold ends in a period"
     )
 
 

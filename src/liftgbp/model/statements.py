@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import product
 from typing import TypeAlias, cast
 
 from lark import Token, Tree
@@ -12,12 +14,17 @@ from lark import Token, Tree
 from liftgbp.errors import Source, Span
 from liftgbp.model.ast import (
     BOOLEAN,
+    Atom,
+    Is,
     NamedWeight,
+    Not,
+    OpenWeight,
     Predicate,
     Rule,
     SizeOf,
     Sort,
     TableParfactor,
+    Variable,
     WeightedFormula,
     evaluate_weight,
     weight_parts,
@@ -28,7 +35,7 @@ from liftgbp.model.tree_reader import (
     call_arguments,
     first_token,
     has_parentheses,
-    is_variable,
+    is_lower,
     plain_name,
     subtrees,
     tokens,
@@ -37,7 +44,11 @@ from liftgbp.model.tree_reader import (
 
 MAX_NAMED = 1_000_000
 MAX_SIZE = 1e100
+MAX_STARRED = 6
+"""A formula with more starred atoms than this would stand for over a hundred formulas."""
+
 NEEDS_WEIGHT = "a formula needs a weight in front or a period at its end"
+NO_WEIGHT = OpenWeight("")  # named when the model is put together
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +70,14 @@ class WeightDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class BareAtom:
-    """An atom on its own, without the weight of a rule or the sorts of a declaration."""
+    """An atom on its own: a declaration with sorts, or a formula without a weight.
 
-    predicate: str
-    capitalised: bool  # whether some argument starts with a capital letter
-    span: Span
+    Other statements decide. `declared` is `None` if the arguments are not the names of sorts.
+    """
+
+    formula: WeightedFormula
+    declared: Predicate | None
+    lower: bool  # whether all arguments start with lower-case letters, as sorts mostly do
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,21 +96,38 @@ Statement: TypeAlias = WeightDeclaration | Sort | Predicate | Rule | BareAtom | 
 
 def read_statements(source: Source) -> Iterator[Statement | Include]:
     """The statements of one source, in its order."""
-    reader = Reader(source)
-    for tree in subtrees(cast(ParseTree, parse_tree(source, "model"))):
+    model = cast(ParseTree, parse_tree(source, "model"))
+    reader = Reader(source, marked="?" in source.text and _has_marks(model))
+    for tree in subtrees(model):
         reader.check_nesting(tree)
-        statement = _statement(reader, tree)
-        marks = list(tree.find_data("unique"))
-        if marks and isinstance(statement, Predicate):
-            yield _exactly_one(reader, tree, statement, marks)
-        else:
-            yield statement
+        if tree.data == "predicate_weights":
+            yield from _predicate_weights(reader, tree)
+            continue
+        for version in _signs_written_out(reader, tree):
+            statement = _statement(reader, version)
+            marks = list(tree.find_data("unique"))
+            declared = statement.declared if isinstance(statement, BareAtom) else statement
+            if marks and isinstance(declared, Predicate):
+                yield _exactly_one(reader, tree, declared, marks)
+            else:
+                yield statement
+
+
+def _has_marks(model: ParseTree) -> bool:
+    """Whether some variable is written `?x`."""
+    return any(
+        isinstance(child, Token) and child.type == "VARIABLE"
+        for tree in model.iter_subtrees()
+        for child in tree.children
+    )
 
 
 def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
     match tree.data:
         case "include":
             return Include(plain_name(tokens(tree)[0]), reader.span(tree))
+        case "directive" | "definition" | "utility":
+            raise _refusal(reader, tree)
         case "named_weight":
             return _weight_declaration(reader, tree)
         case "sort":
@@ -111,6 +142,33 @@ def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
         case "table":
             return _table(reader, tree)
     return _rule_or_declaration(reader, tree)
+
+
+# --- statements of other tools
+
+_DIRECTIVES = {
+    "fuzzy": "atoms are true or false, not true to a degree",
+    "unique": "write out the formulas that the template stands for",
+}
+
+
+def _refusal(reader: Reader, tree: ParseTree) -> Exception:
+    if tree.data == "utility":
+        return reader.problem(
+            "a weight with a utility (weight:utility) is not supported: decisions are not computed "
+            "here; drop the utility to keep the formula",
+            tree,
+        )
+    if tree.data == "definition":
+        return reader.problem(
+            "definitions with := are not supported: list the atoms that the definition would "
+            "compute as evidence about a closed predicate",
+            tree,
+        )
+    written = tokens(tree)[0]
+    name = cast("re.Match[str]", re.match(r"#(\w+)", written))[1]
+    reason = _DIRECTIVES.get(name.lower(), "drop the line if the model does not depend on it")
+    return reader.problem(f"#{name} is not supported: {reason}", written)
 
 
 # --- named weights
@@ -135,7 +193,7 @@ def _weight_declaration(reader: Reader, tree: ParseTree) -> WeightDeclaration:
 def _sort_of_constants(reader: Reader, tree: ParseTree) -> Sort:
     operand, members = tree.children
     for token in tokens(cast(ParseTree, members)):
-        if is_variable(token):
+        if reader.is_variable(token):
             capital = token[0].upper() + token[1:]
             raise reader.problem(
                 f'formulas would read {token} as a variable; write {capital} or "{token}"', token
@@ -157,10 +215,8 @@ def _sort_of_size(reader: Reader, tree: ParseTree, operand: Node, size: Node) ->
 
 def _sort_name(reader: Reader, operand: Node) -> str:
     name = first_token(operand)
-    if not is_variable(name) or has_parentheses(operand):
-        raise reader.problem(
-            "a sort has a plain name that starts with a lower-case letter", operand
-        )
+    if name.type != "NAME" or has_parentheses(operand):
+        raise reader.problem("a sort has a plain name", operand)
     return str(name)
 
 
@@ -223,8 +279,8 @@ def _whole_number(token: Token) -> int | None:
 
 
 def _declared_predicate(reader: Reader, tree: ParseTree) -> Predicate:
-    if tree.data == "call":
-        return _predicate(reader, tree, tree, BOOLEAN)
+    if tree.data in ("call", "starred"):
+        return _predicate(reader, tree, next(tree.find_data("call")), BOOLEAN)
     call, members = subtrees(tree)
     return _predicate(reader, tree, call, tuple(_members(reader, members)))
 
@@ -233,9 +289,7 @@ def _predicate(
     reader: Reader, tree: ParseTree, call: ParseTree, values: tuple[str, ...]
 ) -> Predicate:
     if not _could_be_declared(call):
-        raise reader.problem(
-            "a predicate is declared with sorts, which start with a lower-case letter", call
-        )
+        raise reader.problem("a predicate is declared with the names of sorts", call)
     sorts = tuple(str(tokens(argument)[0]) for argument in call_arguments(call))
     return Predicate(str(call.children[0]), sorts, values, span=reader.span(tree))
 
@@ -255,8 +309,24 @@ def _exactly_one(
 
 
 def _could_be_declared(call: ParseTree) -> bool:
-    # The first token of an argument `+x` is not a variable.
-    return all(is_variable(tokens(argument)[0]) for argument in call_arguments(call))
+    # The first token of an argument `+x` is not a name.
+    return all(tokens(argument)[0].type == "NAME" for argument in call_arguments(call))
+
+
+def _predicate_weights(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
+    """The declaration of a predicate with the potentials of true and of false behind it."""
+    call, true, false = tree.children
+    predicate = _predicate(reader, tree, cast(ParseTree, call), BOOLEAN)
+    atom = Atom(
+        predicate.name,
+        tuple(Variable(f"x{k + 1}") for k in range(len(predicate.sorts))),
+        reader.span(call),
+    )
+    if isinstance(false, Tree):
+        raise reader.problem("a potential cannot be negative", false)
+    potentials = (reader.potential(false), reader.potential(true))
+    yield predicate
+    yield TableParfactor((atom,), potentials, span=reader.span(tree))
 
 
 # --- rules
@@ -280,19 +350,23 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
     period = next((node for node in rest if isinstance(node, Token)), None)
     restriction = next((node for node in rest if isinstance(node, Tree)), None)
     if weight is None and not rest:
-        return _declaration(reader, tree, cast(ParseTree, formula))
-    if weight is None and period is None:
-        raise reader.problem(NEEDS_WEIGHT, tree)
+        declaration = _declaration(reader, tree, cast(ParseTree, formula))
+        if declaration is not None:
+            return declaration
     if weight is not None and period is not None:
         raise reader.problem(
             "a formula with a weight is not hard; drop its weight or this period", period
         )
-    restrictions, distinct = reader.restrictions(restriction)
+    found = reader.formula(cast(ParseTree, formula))
+    never = weight is not None and reader.rules_out(weight)
+    if never or period is not None:
+        stated = None
+    else:
+        stated = NO_WEIGHT if weight is None else reader.weight(weight)
     return WeightedFormula(
-        reader.formula(cast(ParseTree, formula)),
-        None if weight is None else reader.weight(weight),
-        restrictions,
-        distinct,
+        Not(found) if never else found,
+        stated,
+        *reader.restrictions(restriction),
         reader.expanded(tree),
         reader.span(tree),
     )
@@ -300,18 +374,62 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
 
 def _declaration(
     reader: Reader, tree: ParseTree, formula: ParseTree
-) -> Sort | Predicate | BareAtom:
+) -> Sort | Predicate | BareAtom | None:
+    """What a formula without weight, period and restriction declares, or may declare."""
     match formula.data, formula.children:
-        case "truth", [Tree() as call] if _could_be_declared(call):
-            return _predicate(reader, tree, call, BOOLEAN)
         case "truth", [Tree() as call]:
-            return _bare_atom(reader, call)
-        case "comparison", [operand, Token("EQUAL"), Token("NUMBER") as size]:
+            return _bare_atom(reader, tree, call)
+        case "starred", [*_, Tree() as call] if _could_be_declared(call):
+            return replace(_declared_predicate(reader, formula), closed=True)
+        case "comparison", [operand, Token("EQUAL"), Token("NUMBER") as size] if (
+            not has_parentheses(operand)
+        ):
             return _sort_of_size(reader, tree, operand, size)
-    raise reader.problem(NEEDS_WEIGHT, tree)
+    return None
 
 
-def _bare_atom(reader: Reader, call: ParseTree) -> BareAtom:
-    terms = (tokens(argument)[-1] for argument in call_arguments(call))
-    capitalised = any(term.type == "NAME" and term[0].isupper() for term in terms)
-    return BareAtom(str(call.children[0]), capitalised, reader.span(call))
+def _bare_atom(reader: Reader, tree: ParseTree, call: ParseTree) -> Predicate | BareAtom:
+    names = [tokens(argument)[0] for argument in call_arguments(call)]
+    declared = None
+    if _could_be_declared(call):
+        declared = _predicate(reader, tree, call, BOOLEAN)
+        if not names or list(call.find_data("unique")):
+            return declared
+    return BareAtom(
+        WeightedFormula(
+            Is(reader.atom(call), span=reader.span(call)),
+            NO_WEIGHT,
+            expanded=reader.expanded(tree),
+            span=reader.span(tree),
+        ),
+        declared,
+        all(map(is_lower, names)),
+    )
+
+
+def _signs_written_out(reader: Reader, tree: ParseTree) -> Iterator[ParseTree]:
+    """One tree for each choice of signs for the starred atoms of a formula without a weight."""
+    formula = tree.children[1] if tree.data == "rule" else None
+    starred = list(tree.find_data("starred"))
+    if not isinstance(formula, Tree) or not starred or formula.data == "starred":
+        yield tree
+        return
+    if tree.children[0] is not None or len(tree.children) > 2:
+        raise reader.problem(
+            "stars stand for both signs of atoms, in formulas without a weight", starred[0]
+        )
+    if len(starred) > MAX_STARRED:
+        raise reader.problem(f"a formula can have at most {MAX_STARRED} starred atoms", tree)
+    for signs in product((True, False), repeat=len(starred)):
+        chosen = {id(atom): sign for atom, sign in zip(starred, signs, strict=True)}
+        yield _with_signs(tree, chosen)
+
+
+def _with_signs(node: ParseTree, signs: dict[int, bool]) -> ParseTree:
+    if id(node) in signs:
+        atom: ParseTree = Tree("truth", [*subtrees(node)], node.meta)
+        return atom if signs[id(node)] else Tree("negation", [atom], node.meta)
+    children = [
+        _with_signs(child, signs) if isinstance(child, Tree) else child for child in node.children
+    ]
+    return Tree(node.data, children, node.meta)

@@ -29,13 +29,13 @@ _NOT_BREAKS = re.compile(r"[^\n]")
 
 # `v` at the end of a line is an operator unless it is an operand, as in `x != v`; at the beginning
 # of a line it is an operator unless it is compared, as in `v != x`.
-_CONTINUES_BELOW = re.compile(r'(?:[\^,|:=>+\-*/]|(?:^|[\w)"])\s*(?<!\w)v)$')
+_CONTINUES_BELOW = re.compile(r'(?:[\^&∧∨,|:=>+\-*/]|(?:^|[\w)"])\s*(?<!\w)(?:v|AND|OR))$')
 
 # `-` and `+` are missing, since a statement may begin with a negative weight; so may a statement
 # with a domain size, which is why a bar counts only when no second one closes it. A star before
 # a name marks a closed predicate, for no weight is a bare name.
 _CONTINUES_ABOVE = re.compile(
-    r"\s*(?:[\^=,:/]|\*(?!\s*[^\W\d])|!=|<=>|v(?!\w|\s*!?=)|\|(?!\s*\w+\s*\|))"
+    r"\s*(?:[\^&∧∨=,/]|:(?!\s*-?\d)|(?:AND|OR)\s|\*(?!\s*[^\W\d])|!=|<=>|v(?!\w|\s*!?=)|\|(?!\s*\w+\s*\|))"
 )
 
 
@@ -106,6 +106,21 @@ def without_comments(
     return _STRING_OR_COMMENT.sub(blank, source.text)
 
 
+# A bar between two atoms can only mean "or", as restrictions compare variables and constants.
+_BAR = re.compile(
+    r"(?:(?<=\))|(?<=\)\s))\|(?=[\s!~¬(]*[^\W\d][\w']*\s*\([^()]*\)(?!\s*(?:!=|=(?!>))))"
+)
+
+
+def _bars_between_atoms(text: str) -> str:
+    """The text with the sign for "or" instead of a bar between two atoms.
+
+    >>> _bars_between_atoms("0.5 p(x) | !q(x)"), _bars_between_atoms("0.5/|s| p(x) | x != y")
+    ('0.5 p(x) ∨ !q(x)', '0.5/|s| p(x) | x != y')
+    """
+    return _BAR.sub("∨", text)
+
+
 # --- parse trees
 
 
@@ -142,6 +157,8 @@ def parse_tree(source: Source, start: str, error: type[InputError] = ModelError)
     text = lay_out(source, error)
     if start != "model":
         text = text.replace("\n", " ")
+    if start != "query":
+        text = _bars_between_atoms(text)
     try:
         return _grammar().parse(text, start=start)
     except UnexpectedInput as unexpected:
@@ -149,8 +166,8 @@ def parse_tree(source: Source, start: str, error: type[InputError] = ModelError)
 
 
 def _literals() -> dict[str, str]:
-    """The text of each terminal that has only one spelling."""
-    return {
+    """The text of each terminal that has only one spelling, or one that is ours."""
+    return {"_AND": "^"} | {
         terminal.name: terminal.pattern.value
         for terminal in _grammar().terminals
         if isinstance(terminal.pattern, PatternStr)
@@ -160,19 +177,26 @@ def _literals() -> dict[str, str]:
 # --- syntax errors
 
 
-_OPERATORS = {"AND", "_OR", "IMPLIES", "IFF"}
+_OPERATORS = {"_AND", "_OR", "IMPLIES", "IFF"}
 _COMPARISONS = {"EQUAL", "UNEQUAL"}
-_TERMS = {"NAME", "NUMBER", "STRING"}
-_NUMBERS = {"NUMBER", "NOT_FINITE", "WEIGHT_NAME", "MINUS", "BAR", "LPAR"}
+_TERMS = {"NAME", "NUMBER", "STRING", "VARIABLE"}
+_NUMBERS = {
+    *("NUMBER", "NOT_FINITE", "WEIGHT_NAME", "MINUS", "BAR", "LPAR"),
+    *("LOG", "DOMAIN_SIZE", "_FLOAT"),
+}
 _ENDS = {"$END": "the end of the text", "_NEWLINE": "the end of the line"}
-_FORMULAS = _TERMS | {"NOT", "LPAR", "EXIST", "FORALL"}
-_NOT_IN_QUERIES = _OPERATORS - {"AND"} | _FORMULAS - {"NAME", "LPAR"} | _COMPARISONS
+_FORMULAS = _TERMS | {"NOT", "_TILDE", "LPAR", "LSQB", "TIMES", "EXIST", "FORALL"}
+_NOT_IN_QUERIES = _OPERATORS - {"_AND"} | _FORMULAS - {"NAME", "LPAR"} | _COMPARISONS
 
 # Where all terminals of the first set are possible, the words describe them and those of the second
 # set. General words come first, so that specific ones describe only what is left.
 _WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
-    ({"PARFACTOR"}, _FORMULAS | _NUMBERS | {"INCLUDE", "TIMES", "$END"}, ("a statement",)),
-    ({"NOT"}, _FORMULAS | _COMPARISONS, ("a formula",)),
+    (
+        {"PARFACTOR"},
+        _FORMULAS | _NUMBERS | {"INCLUDE", "_FIXED", "DIRECTIVE", "COLON", "$END"},
+        ("a statement",),
+    ),
+    ({"NOT"}, _FORMULAS | _COMPARISONS | {"COLON"}, ("a formula",)),
     (
         {"IFF"},
         _OPERATORS | _COMPARISONS | {"PERIOD", "COLON", "COMMA", "BAR", "LPAR"},
@@ -193,9 +217,9 @@ _WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
 _HINTS = tuple(
     (re.compile(pattern), hint)
     for pattern, hint in (
-        (r"&|∧|/\\|and\b", "'and' is written ^"),
-        (r"(?<=\|)\||∨|\\/|or\b|V\b(?!\()", "'or' is written v"),
-        (r"~|¬|(?<=\bnot )", "'not' is written !"),
+        (r"/\\|and\b", "'and' is written ^"),
+        (r"(?<=\|)\||\\/|or\b|V\b(?!\()", "'or' is written v"),
+        (r"(?<=\bnot )", "'not' is written !"),
         (r"->|→|⇒", "'implies' is written =>"),
         (r"<->|↔|⇔", "equivalence is written <=>"),
         (r"(?<==)=", "equality is written ="),
@@ -229,6 +253,10 @@ def pointed_error(
 
     `literals` holds the text of each terminal that has only one spelling.
     """
+    unsupported = _unsupported(text, cast(int, unexpected.pos_in_stream))
+    if unsupported is not None:
+        message, start, end = unsupported
+        return error(message, Span(source, start, end))
     reserved = _reserved_name(source, text, cast(int, unexpected.pos_in_stream))
     if reserved is not None:
         return error(reserved_message(reserved.text), reserved)
@@ -238,7 +266,7 @@ def pointed_error(
     if kind == "_NEWLINE":
         offset = len(text[:offset].rstrip())
     length = 1 if token is None or kind in _ENDS else len(token)
-    found = _ENDS.get(kind or "") or _quoted(text[offset : offset + length])
+    found = _ENDS.get(kind or "") or _quoted(source.text[offset : offset + length])
     # Lark attaches its interactive parser to every error that leaves the LALR parser.
     accepted: set[str] = cast(Any, unexpected).interactive_parser.accepts()
     if error is QueryError:
@@ -283,6 +311,39 @@ def _still_open(source: Source, text: str, offset: int) -> str:
     if bracket.line == Span(source, offset, offset).line:
         return ""
     return f"; the '{bracket.text}' of line {bracket.line} is still open"
+
+
+# Statements of other tools that have no place here, as patterns for a whole statement.
+_UNSUPPORTED = tuple(
+    (re.compile(pattern), message)
+    for pattern, message in (
+        (
+            r"\s*count\s*\(.*\)\s*=",
+            "constraints on counts are not supported; a declaration such as p(x, y!) says that "
+            "there is exactly one",
+        ),
+        (
+            r".*\)\s*(?:\*\s*[-(]|\^\s*\d)",
+            "numeric terms of hybrid models are not supported: an atom has one of finitely many "
+            "values",
+        ),
+        (
+            r".*[(,]\s*\[",
+            "arithmetic in brackets is not supported; only steps such as t+1 are computed",
+        ),
+    )
+)
+
+
+def _unsupported(text: str, offset: int) -> tuple[str, int, int] | None:
+    """What a statement that did not parse is in another tool, and where it begins and ends."""
+    start = text.rfind("\n", 0, offset) + 1
+    statement = text[start:].split("\n", 1)[0]
+    begin = start + len(statement) - len(statement.lstrip())
+    for pattern, message in _UNSUPPORTED:
+        if pattern.match(statement):
+            return message, begin, start + len(statement.rstrip())
+    return None
 
 
 def _reserved_name(source: Source, text: str, offset: int) -> Span | None:

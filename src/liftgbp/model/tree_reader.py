@@ -45,6 +45,8 @@ class Reader:
 
     source: Source
     error: type[InputError] = ModelError
+    marked: bool = False
+    """Whether variables are written `?x`, so that other names are constants."""
 
     def span(self, node: Node) -> Span:
         """The stretch of text that a node was parsed from."""
@@ -68,17 +70,20 @@ class Reader:
 
     def term(self, token: Token) -> Term:
         """A variable or a constant."""
-        if is_variable(token):
-            return Variable(str(token), self.span(token))
+        if self.is_variable(token):
+            return Variable(plain_name(token), self.span(token))
         return Constant(plain_name(token), self.span(token))
+
+    def is_variable(self, token: Token) -> bool:
+        """Whether a term is a variable."""
+        return token.type == "VARIABLE" or (is_lower(token) and not self.marked)
 
     def variable(self, token: Token) -> Variable:
         """The variable of a quantifier."""
-        if not is_variable(token):
-            raise self.problem(
-                f"{token} is a constant; variables start with a lower-case letter", token
-            )
-        return Variable(str(token), self.span(token))
+        if not self.is_variable(token):
+            how = "are written ?x" if self.marked else "start with a lower-case letter"
+            raise self.problem(f"{token} is a constant; variables {how}", token)
+        return Variable(plain_name(token), self.span(token))
 
     def atom(self, call: ParseTree) -> Atom:
         """A predicate applied to terms."""
@@ -93,9 +98,9 @@ class Reader:
         for argument in tree.find_data("argument"):
             if len(argument.children) == 2:
                 token = tokens(argument)[1]
-                if not is_variable(token):
+                if not self.is_variable(token):
                     raise self.problem(f"{token} is a constant; + expands variables", argument)
-                names.add(str(token))
+                names.add(plain_name(token))
         return frozenset(names)
 
     def refuse_expanded(self, tree: ParseTree) -> None:
@@ -111,6 +116,12 @@ class Reader:
         match tree.data:
             case "truth":
                 return Is(self.atom(subtrees(tree)[0]), span=self.span(tree))
+            case "starred":
+                raise self.problem(
+                    "a star before an atom stands for both signs of it, in a formula without a "
+                    "weight; before a predicate with its sorts, it declares a closed one",
+                    tree,
+                )
             case "comparison":
                 return self._comparison(tree)
             case "quantified":
@@ -177,6 +188,13 @@ class Reader:
             raise self.problem(f"{self.span(node).text} is not a finite number", node)
         return weight
 
+    def rules_out(self, node: Node) -> bool:
+        """Whether a weight is the logarithm of zero, so that its formula never holds."""
+        weight = self._arithmetic(node)
+        if not isinstance(weight, Logarithm):
+            return False
+        return self._literal_value(weight.argument, node) == 0
+
     def potential(self, node: Node) -> Weight:
         """An entry of a table: a weight that is not negative, as far as literal numbers show."""
         weight = self.weight(node)
@@ -198,7 +216,7 @@ class Reader:
         if isinstance(node, Token):
             return self._number_or_name(node)
         if node.data == "size":
-            return SizeOf(str(node.children[0]), self.span(node))
+            return SizeOf(str(node.children[-1]), self.span(node))
         if node.data == "minus":
             operand = self._arithmetic(node.children[1])
             if isinstance(operand, Number):
@@ -251,8 +269,8 @@ def call_arguments(call: ParseTree) -> list[ParseTree]:
     return [argument for arguments in subtrees(call) for argument in subtrees(arguments)]
 
 
-def is_variable(token: Token) -> bool:
-    """Whether a term is a variable."""
+def is_lower(token: Token) -> bool:
+    """Whether a term is a name that starts with a lower-case letter."""
     return token.type == "NAME" and not token[0].isupper()
 
 
@@ -262,5 +280,7 @@ def weight_name(token: Token) -> str:
 
 
 def plain_name(token: Token) -> str:
-    """The name in a token, without quotes."""
+    """The name in a token, without quotes or the mark of a variable."""
+    if token.type == "VARIABLE":
+        return str(token[1:])
     return re.sub(r"\\(.)", r"\1", token[1:-1]) if token.type == "STRING" else str(token)

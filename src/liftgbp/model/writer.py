@@ -21,6 +21,7 @@ from liftgbp.model.ast import (
     NamedWeight,
     Not,
     Number,
+    OpenWeight,
     Or,
     Predicate,
     Rule,
@@ -83,6 +84,8 @@ def rule_text(rule: Rule) -> str:
     formula = formula_text(Not(Not(rule.formula)) if inner else rule.formula, rule.expanded)
     if rule.weight is None:
         return f"{formula}{restriction}."
+    if isinstance(rule.weight, OpenWeight):
+        return f"{formula}{restriction}"
     return f"{weight_text(rule.weight)} {formula}{restriction}"
 
 
@@ -261,7 +264,7 @@ def _weight_operand(weight: Weight, place: int) -> str:
             binding = _SUM if value < 0 else _FACTOR
         case SizeOf(sort):
             return f"|{sort}|"
-        case NamedWeight(name):
+        case NamedWeight(name) | OpenWeight(name):
             return f"${name}"
         case Logarithm(argument):
             return f"log({_weight_operand(argument, _SUM)})"

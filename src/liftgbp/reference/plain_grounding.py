@@ -104,6 +104,7 @@ def ground(
     """
     evidence = Evidence.of(model, evidence)
     model = evidence.model
+    model.check_weights()
     domain_sizes = model.domain_sizes(sizes)
     ranges = _all_atoms(model, domain_sizes)
     observed = observed_values(evidence, domain_sizes)
