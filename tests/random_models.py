@@ -32,6 +32,7 @@ from liftgbp.model.ast import (
     Term,
     Variable,
     WeightedFormula,
+    map_formula,
 )
 from liftgbp.model.model import Model
 
@@ -145,6 +146,28 @@ def rules() -> st.SearchStrategy[Rule]:
 def models(draw: st.DrawFn, max_rules: int = 3) -> Model:
     some = tuple(draw(st.lists(rules(), min_size=1, max_size=max_rules)))
     return Model(SORTS, PREDICATES, some)
+
+
+def mirrored(model: Model) -> Model:
+    """The model with a copy of each rule about the opposite values: turning all values changes
+    nothing then."""
+    return replace(model, rules=tuple(own for rule in model.rules for own in (rule, _turned(rule))))
+
+
+def _turned(rule: Rule) -> Rule:
+    """The rule about opposite values: true and false, high and low."""
+    if isinstance(rule, WeightedFormula):
+        return replace(rule, formula=_turned_formula(rule.formula))
+    shape = [len(PREDICATES[atom.predicate].values) for atom in rule.atoms]
+    table = np.array([own.value for own in rule.potentials]).reshape(shape)
+    return replace(rule, potentials=tuple(map(Number, np.flip(table).ravel().tolist())))
+
+
+def _turned_formula(formula: Formula) -> Formula:
+    if not isinstance(formula, Is):
+        return map_formula(_turned_formula, formula)
+    values = PREDICATES[formula.atom.predicate].values
+    return replace(formula, value=values[-1 - values.index(formula.value)])
 
 
 @st.composite

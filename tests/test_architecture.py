@@ -33,7 +33,7 @@ ALLOWED = {
     "signature": {"errors", "limits"},
     "regions": {"errors", "limits", "arrays", "model", "shatter", "signature"},
     "compress": {"errors", "limits", "arrays", "progress", "grounding", "regions", "signature"},
-    "plan": {"errors", "arrays", "model", "regions"},
+    "plan": {"errors", "arrays", "model", "regions", "signature"},
     "solve": {"errors", "limits", "arrays", "progress", "plan"},
     "opinions": set(),
     "query": ENGINE | GROUND | {"files", "opinions"},

@@ -190,6 +190,8 @@ def test_an_answer_without_a_rival_of_the_same_weight_is_none(
         starts: list[list[Floats]],
         bounds: list[float],
         tolerances: Tolerances,
+        *,
+        images: bool,
     ) -> list[Solution]:
         most = max(end.outer[-1] for end in ends[0])
         same = [abs(end.outer[-1] - most) < 1e-6 for end in ends[0]]
@@ -197,12 +199,17 @@ def test_an_answer_without_a_rival_of_the_same_weight_is_none(
             replace(end, settled=False, step=replace(end.step, residual=5.0)) if all_smoke else end
             for end, all_smoke in zip(ends[0], same, strict=True)
         ]
-        return solutions_of(plans, [doubted], starts, bounds, tolerances)
+        return solutions_of(plans, [doubted], starts, bounds, tolerances, images=images)
 
-    plan = plan_of(FRIENDS_SMOKERS, 10)
-    assert Descent()(plan).status is Status.CONVERGED
+    symmetric = plan_of(FRIENDS_SMOKERS, 10)
+    skewed = plan_of(f"{FRIENDS_SMOKERS}\n0.001 smokes(x)", 10)
+    found = Descent()(symmetric)
+    assert Descent()(skewed).status is Status.CONVERGED
     monkeypatch.setattr("liftgbp.solve.descent.solutions_of", unsettled)
-    assert Descent()(plan).status is Status.NO_MINIMUM
+    assert Descent()(skewed).status is Status.NO_MINIMUM
+    # Where the world in which all smoke is the image of the other one, that says what it is.
+    assert Descent()(symmetric).status is Status.CONVERGED
+    assert Descent()(symmetric).log_z == pytest.approx(found.log_z, rel=1e-12)
 
 
 def test_one_column_per_start() -> None:

@@ -3,8 +3,9 @@
 Knows index arrays, log tables and exponents; knows nothing of predicates and objects.
 """
 
+from liftgbp.plan.automorphisms import symmetries
 from liftgbp.plan.compile import compile_plan, refill
 from liftgbp.plan.plan import Layout, Plan
 from liftgbp.regions.ground_pairs import GroundPairs
 
-__all__ = ["GroundPairs", "Layout", "Plan", "compile_plan", "refill"]
+__all__ = ["GroundPairs", "Layout", "Plan", "compile_plan", "refill", "symmetries"]

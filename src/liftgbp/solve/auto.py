@@ -23,7 +23,8 @@ from liftgbp.solve.verdict import is_small
 class Auto:
     """Descent where it is affordable; elsewhere flooding, and descent only if that fails.
 
-    Flooding starts again from tilted atoms and from the mirror image of what it has found.
+    Flooding starts again from tilted atoms and from the mirror image of what it has found. What
+    either finds is completed by its images under the symmetries of the plan.
 
     Descent factorises dense matrices: its work is the number of starts times the cube of the number
     of equations. Beyond `most_work`, which takes a second or two, flooding comes first; beyond

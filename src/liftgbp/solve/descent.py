@@ -106,7 +106,8 @@ class Descent:
     ) -> list[Solution]:
         """The solutions of plans with one layout, each from some beliefs of all regions.
 
-        `bounds` are what log Z is at least.
+        `bounds` are what log Z is at least. Only what the starts lead to is part of a solution, not
+        its images under the symmetries of the plan.
         """
         consistent, own = polytope(plans[0].layout), self.tolerances
         with few_threads(len(consistent.matrix)):
@@ -115,7 +116,7 @@ class Descent:
                 rows = np.array(beliefs)[:, consistent.outer]
                 rows, error = nearest_consistent(consistent, rows, own)
                 usable.append(list(rows[error < own.nearly_consistent]))
-            return self._solve(plans, usable, bounds, silent)
+            return self._solve(plans, usable, bounds, silent, images=False)
 
     def _worth_following(self, solutions: Sequence[Solution]) -> list[Point]:
         """The points of solutions without those that went astray; all points if all did."""
@@ -129,6 +130,8 @@ class Descent:
         starts: Sequence[Sequence[Floats]],
         bounds: Sequence[float],
         progress: Progress,
+        *,
+        images: bool = True,
     ) -> list[Solution]:
         consistent = polytope(plans[0].layout)
         ends: list[list[End]] = [[] for _ in plans]
@@ -142,7 +145,7 @@ class Descent:
             run.descend(self.iterations, self.tol, progress)
             for (number, _), end in zip(part, run.ends(), strict=True):
                 ends[number].append(end)
-        return solutions_of(plans, ends, starts, bounds, self.tolerances)
+        return solutions_of(plans, ends, starts, bounds, self.tolerances, images=images)
 
 
 def independent(

@@ -82,7 +82,8 @@ class Flooding:
     ) -> list[FloodEnd]:
         """Where runs on plans with one layout end; messages start at zero unless they are given.
 
-        Runs that come near to the log beliefs of a known stable point go on to it, and end there.
+        Runs that come near to a known stable point go on to it, and end there; each row of `known`
+        has the log beliefs of one.
         """
         own = self.tolerances
         with np.errstate(over="ignore", invalid="ignore"):
@@ -98,7 +99,8 @@ class Flooding:
                 ready = updates >= warmup
                 done = ready & flood.settled(self.tol) | ~np.isfinite(flood.residual)
                 if known is not None and updates % own.looked_around == 0:
-                    done |= flood.near(known)
+                    for log_beliefs in known:
+                        done |= flood.near(log_beliefs)
                 if updates == self.iterations:
                     done[:] = True
                 if done.any():

@@ -12,6 +12,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
+from liftgbp.solve.images import completed
 from liftgbp.solve.newton import Step, newton_step
 from liftgbp.solve.precision import Polished, is_comparable, needs_digits, polish
 from liftgbp.solve.problem import Energy
@@ -66,10 +67,13 @@ def solutions_of(
     starts: Sequence[Sequence[Floats]],
     lower_bounds: Sequence[float],
     tolerances: Tolerances,
+    *,
+    images: bool = True,
 ) -> list[Solution]:
     """For each plan, the mixture of the minima among the ends of all its starts.
 
-    An answer below a lower bound of log Z is not trusted.
+    With `images`, those under the symmetries of the plan are part of it. An answer below a lower
+    bound of log Z is not trusted.
     """
     if not all(ends):
         raise InputError("no consistent beliefs were found to start from; try solver=Flooding()")
@@ -79,6 +83,8 @@ def solutions_of(
     ]
     polished = _polish(plans, found, tolerances)
     points = _points(plans, found, polished, lower_bounds, tolerances)
+    if images:
+        points = [completed(plan, own, tolerances) for plan, own in zip(plans, points, strict=True)]
     return [
         _solution(own, *_weighted(plan, own, judged, tolerances))
         for plan, own, judged in zip(plans, ends, points, strict=True)
@@ -297,7 +303,8 @@ def _located(
 
 
 def mixed(solution: Solution, plan: Plan, points: list[Point], tolerances: Tolerances) -> Solution:
-    """The end of a run with the mixture of several points instead of the one that it reached."""
+    """The end of a run with several points and their images instead of the one that it reached."""
+    points = completed(plan, points, tolerances)
     points, doubt = _weighted(plan, [], points, tolerances)
     good = [point for point in points if point.weight > 0]
     if len(good) > 1 and not all(point.precise for point in good):

@@ -2,7 +2,8 @@
 
 Stable points of message passing are minima of the free energy, but which one is reached depends on
 where messages start: in a model of friends who smoke alike, all smoke or nobody does. So messages
-start again from tilted atoms, and from the mirror image of what was found.
+start again from tilted atoms, and from the mirror image of what was found. Where that mirror is a
+symmetry of the model, the image needs no messages; where evidence breaks the symmetry, it does.
 
 Reference: T. Heskes, *Stable fixed points of loopy belief propagation are local minima of the Bethe
 free energy*, NIPS 2002.
@@ -18,6 +19,7 @@ from liftgbp.arrays import Floats
 from liftgbp.plan import Layout, Plan
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.flooding import FloodedBatch, FloodEnd, Flooding
+from liftgbp.solve.images import images_of
 from liftgbp.solve.mean_field import AtomValues
 from liftgbp.solve.mixture import mixed
 from liftgbp.solve.precision import is_comparable
@@ -29,17 +31,21 @@ from liftgbp.solve.tolerances import Tolerances
 def flooded_again(
     flooding: Flooding, plan: Plan, first: Solution, progress: Progress = silent
 ) -> Solution:
-    """What flooding has found, mixed with what it finds from other starts."""
+    """What flooding has found, mixed with its images and with what it finds from other starts."""
     tolerances = flooding.tolerances
     if not plan.layout.message_entries:
         return first
     messages = _starting_messages(plan.layout, first, tolerances)
-    ends = flooding.ends([plan] * len(messages), progress, messages, known=first.log_beliefs)
-    others = _distinct(first, ends, tolerances)
-    if not others:
+    images = images_of(plan, first.log_beliefs, tolerances)
+    known = np.array([first.log_beliefs, *images])
+    ends = flooding.ends([plan] * len(messages), progress, messages, known)
+    others = _distinct(known, ends, tolerances)
+    if not others and not images:
         return first
-    batch = FloodedBatch(others, tolerances)
-    found = [first, *(batch.solution(k) for k in range(len(others)))]
+    found = [first]
+    if others:
+        batch = FloodedBatch(others, tolerances)
+        found += [batch.solution(k) for k in range(len(others))]
     return mixed(first, plan, [_point(plan, own, tolerances) for own in found], tolerances)
 
 
@@ -56,10 +62,10 @@ def _starting_messages(layout: Layout, first: Solution, tolerances: Tolerances) 
     return values.log_beliefs(np.array(logs))[:, layout.children]
 
 
-def _distinct(first: Solution, ends: list[FloodEnd], tolerances: Tolerances) -> list[FloodEnd]:
-    """The ends that converged to points which differ from the first one and from each other."""
+def _distinct(known: Floats, ends: list[FloodEnd], tolerances: Tolerances) -> list[FloodEnd]:
+    """The ends that converged to points which differ from known ones and from each other."""
     kept: list[FloodEnd] = []
-    beliefs = [np.exp(first.log_beliefs)]
+    beliefs = list(np.exp(known))
     for end in ends:
         if end.status is not Status.CONVERGED:
             continue

@@ -117,6 +117,11 @@ class Tolerances:
     """A point that has not settled is known no better than this many of its last steps (married
     at 1e6 people)."""
 
+    most_images: int = 128
+    """A point with more images under the symmetries of its plan is left alone: with so many minima
+    the shares of all others do not matter, and each of them is a row of beliefs. A Potts model has
+    one image per order of its five values at most."""
+
     inwards: float = 1e-9
     """How far inside the boundary its slope is measured, as a part of the way to another point. If
     F still falls there, beliefs are zero that should exceed this. Beliefs of CH at 1e6 people are
