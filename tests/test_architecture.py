@@ -53,7 +53,7 @@ ALLOWED = {
     | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort"},
     "api": ENGINE
     | GROUND
-    | {"progress", "formats", "via", "exact", "parts", "ground_parts"}
+    | {"progress", "files", "formats", "via", "exact", "parts", "ground_parts"}
     | {"growth", "effort", "lifted_runs", "bounding"},
     "sweeps": ENGINE | {"progress", "files", "series", "parts", "growth", "effort", "lifted_runs"},
     "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},
@@ -131,6 +131,7 @@ def test_public_surface() -> None:
         "BlockStructure",
         "BlockedAtom",
         "Bounds",
+        "BusyError",
         "CapacityError",
         "Check",
         "Comparison",

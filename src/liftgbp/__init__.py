@@ -22,6 +22,7 @@ _PUBLIC = {
     "liftgbp.checking": ("Check", "check"),
     "liftgbp.counting": ("SummedAnswers",),
     "liftgbp.errors": (
+        "BusyError",
         "CapacityError",
         "ContradictionError",
         "EvidenceError",
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
         SummedAnswers as SummedAnswers,
     )
     from liftgbp.errors import (
+        BusyError as BusyError,
         CapacityError as CapacityError,
         ContradictionError as ContradictionError,
         EvidenceError as EvidenceError,

@@ -461,19 +461,22 @@ def export_network(
     Beside it, a file `.atoms.csv` tells which variable is which ground atom. Observed atoms, and
     atoms that no formula touches, are no variables there; they count in the constant factor.
     """
+    from liftgbp.files import held
     from liftgbp.formats import check_target, write_network
     from liftgbp.grounding import atom_names, ground_network
 
     known = _checked(model, evidence, table_cap=table_cap, progress=progress)
     file = checked_path("path", path)
     check_target(file)
-    network = ground_network(
-        known,
-        sizes,
-        table_cap=table_cap,
-        progress=progress,
-    )
-    progress("writing", 0, 1)
-    if network.atoms is None:
-        raise InternalError("a ground model without a table of its atoms")
-    write_network(network, file, atom_names(network.atoms, known.model))
+    # Two files are written, which must belong together.
+    with held(file):
+        network = ground_network(
+            known,
+            sizes,
+            table_cap=table_cap,
+            progress=progress,
+        )
+        progress("writing", 0, 1)
+        if network.atoms is None:
+            raise InternalError("a ground model without a table of its atoms")
+        write_network(network, file, atom_names(network.atoms, known.model))

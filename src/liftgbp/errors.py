@@ -105,6 +105,10 @@ class LimitExceeded(InputError):  # noqa: N818
         self.stage = stage
 
 
+class BusyError(InputError):
+    """Another process writes to the same file."""
+
+
 class InternalError(AssertionError):
     """An invariant of liftgbp itself does not hold. This is a bug, whatever the input was."""
 

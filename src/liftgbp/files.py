@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import csv
 import importlib.util
+import os
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.errors import InputError
+from liftgbp.errors import BusyError, InputError
 from liftgbp.limits import writing
 
 Schema: TypeAlias = Mapping[str, type[str] | type[float] | type[int] | type[bool]]
@@ -32,16 +34,122 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     A file that existed before stays intact until then.
     """
-    unfinished = path.with_name(f"{path.stem}.unfinished{path.suffix}")
-    try:
-        with writing(unfinished.absolute()):
+    with whole_files([path]) as (unfinished,):
+        yield unfinished
+
+
+@contextlib.contextmanager
+def whole_files(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Temporary paths to write to, which replace the files once all of them are written.
+
+    Each of them is a new file with a name of its own, so that no file of somebody else is
+    overwritten, and two processes can write to one path: the later one wins.
+    """
+    path = paths[0]
+    with contextlib.ExitStack() as stack:
+        try:
+            unfinished: list[Path] = []
+            for path in paths:
+                own = _new_file(path)
+                stack.callback(_remove, own)
+                stack.enter_context(writing(own.absolute()))
+                unfinished.append(own)
             yield unfinished
-            unfinished.replace(path)
+            for path, own in zip(paths, unfinished, strict=True):
+                own.replace(path)
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from None
+
+
+LONGEST_STEM = 40
+"""Characters that the name of a temporary file repeats; names have 255 bytes at most."""
+
+
+def _new_file(path: Path) -> Path:
+    """An empty file beside a path that was not there before, with the permissions of that path."""
+    number = 0
+    while True:
+        number += 1
+        name = f"{path.stem[:LONGEST_STEM]}.unfinished-{os.getpid()}-{number}{path.suffix}"
+        with contextlib.suppress(FileExistsError):
+            new = path.with_name(name)
+            new.open("x").close()
+            with contextlib.suppress(OSError):
+                shutil.copymode(path, new)
+            return new
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+# --- one writer at a time
+
+
+LOCK_TEXT = "liftgbp writes here: process "
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep other processes from the same output; `BusyError` if one of them holds it.
+
+    A lock file beside the output names the process. The system itself knows whether that process
+    still lives: a lock file that a killed one left behind holds nobody up.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        yield
+        return
+    lock = path.with_name(f"{path.name}.lock")
+    try:
+        file = _locked(lock, path, fcntl)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+    with file, writing(lock.absolute()):
+        try:
+            yield
+        finally:
+            _remove(lock)
+
+
+def _locked(lock: Path, path: Path, fcntl: Any) -> IO[str]:
+    while True:
+        file = lock.open("a+", encoding="utf-8", errors="replace")
+        try:
+            file.seek(0)
+            holder = file.readline()
+            if holder and not holder.startswith(LOCK_TEXT):
+                raise InputError(f"{lock} is in the way, and no lock of liftgbp; rename it")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                name = holder.removeprefix(LOCK_TEXT).strip() or "another one"
+                raise BusyError(
+                    f"{path} is being written by process {name}; wait for it, or choose another "
+                    "output"
+                ) from None
+            # Whoever held it may have removed the file in the meantime.
+            if _is_still(file, lock):
+                file.truncate(0)
+                file.write(f"{LOCK_TEXT}{os.getpid()}\n")
+                file.flush()
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def _is_still(file: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+# --- checks before the work
 
 
 def check_writable(path: Path, extensions: Iterable[str]) -> None:
@@ -59,6 +167,8 @@ def check_place(path: Path) -> None:
     """Refuse a path at which no file can be created."""
     try:
         reason = "it is a directory" if path.is_dir() else ""
+        if not reason and path.exists() and not path.is_file():
+            reason = "it is no regular file"
         if not path.parent.is_dir():
             reason = f"there is no directory {path.parent}"
     except OSError as error:  # such as a name that is too long
@@ -71,6 +181,9 @@ def need_module(module: str, extra: str, what: str) -> None:
     """Refuse what needs a package that is not installed."""
     if importlib.util.find_spec(module) is None:
         raise InputError(f"{what} needs {module}; install it with pip install 'liftgbp[{extra}]'")
+
+
+# --- tables
 
 
 def write_table(path: Path, schema: Schema, rows: Iterable[Sequence[object]]) -> None:
@@ -126,7 +239,7 @@ def _write_parquet(path: Path, schema: Schema, rows: Iterable[Sequence[object]])
             connection.register("chunk", arrays)
             connection.execute("INSERT INTO written SELECT * FROM chunk")
             connection.unregister("chunk")
-        connection.table("written").write_parquet(str(path))
+        connection.table("written").write_parquet(str(path.absolute()))
 
 
 def _quoted(name: str) -> str:

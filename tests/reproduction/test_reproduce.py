@@ -265,6 +265,6 @@ def test_bad_directories_and_settings_are_refused_at_once(tmp_path: Path) -> Non
 
 def test_a_file_that_cannot_be_replaced_is_named(tmp_path: Path) -> None:
     (tmp_path / "results.csv").mkdir()
-    with pytest.raises(liftgbp.InputError, match="cannot write to"):
+    with pytest.raises(liftgbp.InputError, match=r"cannot write .*results\.csv: "):
         liftgbp.reproduce(tmp_path, weights=(0.5,), sizes=(7,), iterations=5, compared=1)
-    assert not list(tmp_path.glob("*.unfinished"))
+    assert not list(tmp_path.glob("*.unfinished*"))

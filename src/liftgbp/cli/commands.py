@@ -13,6 +13,8 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,7 @@ from liftgbp.cli.ranges import size_range, weight_range
 from liftgbp.cli.second_opinions import bounds, sample, second_opinion
 
 NOT_TRUSTED = 1
-LIMIT_EXCEEDED = 1
+NOT_DONE = 1
 BAD_INPUT = 2
 
 
@@ -69,9 +71,9 @@ def run(*, apart: bool) -> int:
     except MemoryError:
         click.echo("error: out of memory; use smaller formulas or smaller regions", err=True)
         return BAD_INPUT
-    except liftgbp.LimitExceeded as error:
+    except (liftgbp.BusyError, liftgbp.LimitExceeded) as error:
         click.echo(f"error: {error}", err=True)
-        return LIMIT_EXCEEDED
+        return NOT_DONE
     except liftgbp.InputError as error:
         click.echo(f"error: {error}", err=True)
         return BAD_INPUT
@@ -335,13 +337,15 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
         if output == "-":
             records = liftgbp.sweep(relational, **options).records()
         else:
-            records = liftgbp.sweep_to_file(relational, output, **options)
+            with _warnings_as_notes():
+                records = liftgbp.sweep_to_file(relational, output, **options)
     if output == "-":
         from liftgbp.cli.selection import print_records
 
         print_records(records)
-    names = [*sizes, *(f"${name}" for name in weights)]
-    trusted = {tuple(record[name] for name in names): record["trusted"] for record in records}
+    # The swept sizes and weights come first.
+    columns = len(sizes) + len(weights)
+    trusted = {tuple(record.values())[:columns]: record["trusted"] for record in records}
     doubtful = len(trusted) - sum(map(bool, trusted.values()))
     if output != "-":
         click.echo(f"{len(trusted)} points, {len(records)} rows, written to {output}", err=True)
@@ -350,6 +354,19 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
             f"NOT TRUSTED: {doubtful} of {len(trusted)} points; see the column reason", err=True
         )
     return NOT_TRUSTED if doubtful == len(trusted) else 0
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Say what warnings say, without the place in the code that they come from."""
+
+    def note(message: Warning | str, *_place: Any, **_rest: Any) -> None:
+        click.echo(f"note: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = note
+        yield
 
 
 @cli.command(examples="liftgbp export models/friends-smokers.mln -n person=20 -o smokers.uai\n")

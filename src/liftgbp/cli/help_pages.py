@@ -13,7 +13,8 @@ import liftgbp
 EXIT_CODES = """\
 0    the answer is trusted, or the work is done
 1    the answer is not trusted (sweep: no point is; check: lifted differs from ground; sample:
-     chains have not mixed), or --timeout or --memory ended the run
+     chains have not mixed), --timeout or --memory ended the run, or another process writes to the
+     same file
 2    bad input: an option, a file, a model, a query
 130  interrupted
 """

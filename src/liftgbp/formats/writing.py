@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import math
@@ -13,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import InputError
+from liftgbp.files import whole_files
 from liftgbp.formats.text_numbers import in_bytes, without_gz
 from liftgbp.grounding import GroundNetwork
 
@@ -88,16 +87,6 @@ def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:
 
 def replace_files(texts: Mapping[Path, str]) -> None:
     """Write files; existing ones are replaced once all new ones are complete."""
-    unfinished = {path: path.with_name(f"{path.stem}.unfinished{path.suffix}") for path in texts}
-    path = next(iter(texts))
-    try:
-        for path, text in texts.items():
-            unfinished[path].write_bytes(in_bytes(path, text))
-        for path in texts:
-            unfinished[path].replace(path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
-    finally:
-        for remains in unfinished.values():
-            with contextlib.suppress(OSError):
-                remains.unlink()
+    with whole_files(list(texts)) as unfinished:
+        for own, (path, text) in zip(unfinished, texts.items(), strict=True):
+            own.write_bytes(in_bytes(path, text))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from liftgbp.errors import InputError, check_function, checked_number, checked_path, wrong_type
+from liftgbp.files import whole_files
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import finite_value
 from liftgbp.progress import Progress, silent
@@ -130,16 +131,12 @@ def _check_writable(directory: Path) -> None:
 
 def _written(directory: Path, contents: dict[str, bytes]) -> tuple[Path, ...]:
     """Write all files under temporary names first, so that none is ever half-written."""
-    unfinished = {directory / f"{name}.unfinished": directory / name for name in contents}
+    paths = [directory / name for name in contents]
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        for path, content in zip(unfinished, contents.values(), strict=True):
-            path.write_bytes(content)
-        for path, final in unfinished.items():
-            path.replace(final)
     except OSError as error:
         raise InputError(f"cannot write to {directory}: {error.strerror}") from None
-    finally:
-        for path in unfinished:
-            path.unlink(missing_ok=True)
-    return tuple(unfinished.values())
+    with whole_files(paths) as unfinished:
+        for own, content in zip(unfinished, contents.values(), strict=True):
+            own.write_bytes(content)
+    return tuple(paths)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import itertools
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +15,7 @@ from typing import Any
 
 from liftgbp.errors import InputError, check_function, checked_path
 from liftgbp.evidence import Evidence
-from liftgbp.files import Schema, check_writable, need_module, whole_file, write_table
+from liftgbp.files import Schema, check_writable, held, need_module, whole_file, write_table
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model
 from liftgbp.model.writer import model_text
@@ -61,7 +64,9 @@ def sweep_to_file(
     """Sweep and write the table to a file; the options are those of `sweep`.
 
     Finished points are kept in a file beside the output until that is complete. Called again after
-    an interrupt, the sweep continues where it stopped.
+    an interrupt, the sweep continues where it stopped. If that file is damaged, it is renamed with
+    a warning, and the sweep starts over. While another process sweeps to the same output, this
+    raises `BusyError`.
     """
     path = checked_path("output", output)
     check_output(path)
@@ -69,7 +74,7 @@ def sweep_to_file(
     points = sweep_points(sizes, weights)
     settings.check_names(points[0])
     check_function("progress", progress)
-    with _Journal(path, _fingerprint(settings)) as journal:
+    with held(path), _Journal(path, _fingerprint(settings)) as journal:
         left = [point for point in points if point not in journal.points]
         for rows in solved_batches(settings, left, progress):
             journal.save(rows)
@@ -100,42 +105,75 @@ def _evidence_parts(known: Evidence) -> Iterator[bytes]:
         yield from (name.encode(), soft.args.tobytes(), soft.log_potentials.tobytes())
 
 
+class DamagedJournal(UserWarning):
+    """The journal of an interrupted sweep is damaged, and was put aside."""
+
+
+class _DamagedError(Exception):
+    """A journal holds what no sweep writes."""
+
+
 class _Journal:
     """An append-only file of finished points.
 
-    A line that an interrupt cut short is left out, and its point is solved again.
+    A line that an interrupt cut short is left out, and its point is solved again. A file that is
+    damaged in another way is kept under another name.
     """
 
     def __init__(self, output: Path, mark: str) -> None:
         self.path = output.with_name(output.name + ".partial")
+        self._output = output
         self._finished: dict[SweepPoint, list[Record]] = {}
-        try:
-            known = self.path.exists()
-            if known:
-                self._read(mark)
-            self._file = self.path.open("a", encoding="utf-8")
-            if not known:
-                self._write({"sweep": mark})
-        except OSError as error:
-            raise InputError(f"cannot write {output}: {error.strerror}") from None
+        with self._reported():
+            header = json.dumps({"sweep": mark}) + "\n"
+            written = self._read(header.encode()) if self.path.exists() else b""
+            self._file = self.path.open("r+b" if written else "wb")
+            # What an interrupt left of a line is overwritten.
+            self._file.truncate(len(written))
+            self._file.seek(len(written))
+            if not written:
+                self._append(header)
 
-    def _read(self, mark: str) -> None:
-        text = self.path.read_text(encoding="utf-8")
-        complete = text[: text.rfind("\n") + 1]
-        lines = [json.loads(line) for line in complete.splitlines()]
-        if not lines or lines[0].get("sweep") != mark:
+    @contextlib.contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Say which output cannot be written."""
+        try:
+            yield
+        except OSError as error:
+            raise InputError(f"cannot write {self._output}: {error.strerror}") from None
+
+    def _read(self, header: bytes) -> bytes:
+        """The complete lines of the file, whose points are finished."""
+        raw = self.path.read_bytes()
+        if header.startswith(raw):
+            return b""  # stopped before the first line was complete
+        complete = raw[: raw.rfind(b"\n") + 1]
+        try:
+            first, *lines = map(_line, complete.splitlines(keepends=True))
+            mark = first.get("sweep")
+            if not isinstance(mark, str) or set(first) != {"sweep"}:
+                raise _DamagedError
+            finished = dict(map(_finished, lines))
+        except (_DamagedError, ValueError, RecursionError):
+            self._keep_aside()
+            return b""
+        if not complete.startswith(header):
             raise InputError(
                 f"{self.path} belongs to an interrupted sweep of another model or with other "
                 "options; finish that one, remove the file, or choose another output"
             )
-        if complete != text:
-            self.path.write_text(complete, encoding="utf-8")
-        for line in lines[1:]:
-            point = SweepPoint(
-                tuple((name, size) for name, size in line["sizes"]),
-                tuple((name, weight) for name, weight in line["weights"]),
-            )
-            self._finished[point] = line["records"]
+        self._finished = finished
+        return complete
+
+    def _keep_aside(self) -> None:
+        names = (f"{self.path.name}.damaged-{k}" for k in itertools.count(1))
+        aside = next(path for name in names if not (path := self.path.with_name(name)).exists())
+        self.path.rename(aside)
+        warnings.warn(
+            f"{self.path} is damaged; it is kept as {aside.name}, and the sweep starts over",
+            DamagedJournal,
+            stacklevel=2,
+        )
 
     @property
     def points(self) -> frozenset[SweepPoint]:
@@ -149,11 +187,12 @@ class _Journal:
             by_point.setdefault(row.point, []).extend(row.records())
         for point, records in by_point.items():
             line: Record = {"sizes": point.sizes, "weights": point.weights, "records": records}
-            self._write(line)
+            with self._reported():
+                self._append(json.dumps(line) + "\n")
             self._finished[point] = records
 
-    def _write(self, line: Record) -> None:
-        self._file.write(json.dumps(line) + "\n")
+    def _append(self, line: str) -> None:
+        self._file.write(line.encode())
         self._file.flush()
 
     def records(self, points: Sequence[SweepPoint]) -> list[Record]:
@@ -178,6 +217,30 @@ class _Journal:
         if not self._finished:
             # Nothing is lost, and the file would be in the way of a sweep with other options.
             self.path.unlink(missing_ok=True)
+
+
+def _line(raw: bytes) -> dict[str, Any]:
+    """A complete line of a journal."""
+    found = json.loads(raw.decode("utf-8"))
+    if not isinstance(found, dict):
+        raise _DamagedError
+    return found
+
+
+def _finished(line: Mapping[str, Any]) -> tuple[SweepPoint, list[Record]]:
+    """A point, and the records about it."""
+    try:
+        sizes, weights = (
+            tuple((name, value) for name, value in line[key]) for key in ("sizes", "weights")
+        )
+        records = line["records"]
+        point = SweepPoint(sizes, weights)
+        named = {*point.as_dict(), *ANSWER_TYPES}
+        if all(set(record) == named for record in records):
+            return point, list(records)
+    except (KeyError, TypeError, AttributeError):
+        pass
+    raise _DamagedError
 
 
 # --- tables

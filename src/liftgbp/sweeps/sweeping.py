@@ -46,6 +46,31 @@ Number = TypeVar("Number", int, float)
 Record = dict[str, object]
 
 
+ANSWER_COLUMNS = frozenset(
+    [
+        "query",
+        "atom",
+        "where",
+        "value",
+        "probability",
+        "log_z",
+        "trusted",
+        "status",
+        "minima",
+        "reason",
+    ]
+)
+
+
+def size_column(sort: str) -> str:
+    """The name of the column that holds the size of a sort.
+
+    >>> size_column("person"), size_column("value")
+    ('person', '|value|')
+    """
+    return f"|{sort}|" if sort in ANSWER_COLUMNS else sort
+
+
 @dataclass(frozen=True, slots=True)
 class SweepPoint:
     """One setting of the swept sizes and weights."""
@@ -54,8 +79,12 @@ class SweepPoint:
     weights: tuple[tuple[str, float], ...]
 
     def as_dict(self) -> dict[str, float]:
-        """The setting by name; named weights carry their dollar sign."""
-        return {**dict(self.sizes), **{f"${name}": value for name, value in self.weights}}
+        """The setting by name; named weights carry their dollar sign.
+
+        Sizes of sorts that are called like a column of answers stand between bars, as in models.
+        """
+        sizes = {size_column(name): size for name, size in self.sizes}
+        return {**sizes, **{f"${name}": value for name, value in self.weights}}
 
 
 @dataclass(frozen=True, slots=True)
