@@ -50,7 +50,7 @@ ALLOWED = {
     "exact": ENGINE | GROUND | {"progress"},
     "bounding": ENGINE | {"progress", "blocks", "effort", "via", "opinions"},
     "lifted_runs": ENGINE
-    | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort"},
+    | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort", "bounding"},
     "api": ENGINE
     | GROUND
     | {"progress", "files", "formats", "via", "exact", "parts", "ground_parts"}

@@ -120,6 +120,9 @@ class Runs(Protocol):
     def judged_by_halves(self, answers: Answers, work: float) -> Answers:
         """Answers that are not trusted if the halves of classes would rather differ."""
 
+    def proven_judge(self, effort: str) -> Judge:
+        """What judges answers by proven bounds of log Z."""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -196,10 +199,15 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
             work = LEVELS["thorough"].work
         answers, known = runs.blocked(answers, most, work, mix=not whole)
     unchanged = asked.regions is None and answers.reader is quick.reader and not asked.sum_over
+    judged = bool(level.work) and not asked.method
+    last = _LastLook(runs, level, runs.proven_judge(effort) if judged else None)
     if known is not None and unchanged and level.families:
-        answers = _grown(runs, level, answers, known)
+        answers = _grown(runs, level, answers, known, last)
     elif level.work:
-        answers = runs.judged_by_halves(answers, level.work)
+        answers = last.judge(answers)
+        if known is not None and not asked.method and _is_outside(answers):
+            grown = _grown(runs, level, known.judge(quick), known, last)
+            answers = grown if grown.trusted else answers
     if answers.reader is quick.reader:
         return replace(answers, effort=effort)
     return replace(answers, effort=effort, quick=quick)
@@ -220,16 +228,34 @@ def exact_answers(run: Callable[[int], Answers], effort: str, asked: Asked) -> A
         return None
 
 
-def _grown(runs: Runs, level: Level, first: Answers, known: Judge) -> Answers:
+@dataclass(frozen=True, slots=True)
+class _LastLook:
+    """What judges answers that would be the best; `proven` is missing if a method was asked for.
+
+    Whoever names regions wants their answer, and may ask for bounds beside it.
+    """
+
+    runs: Runs
+    level: Level
+    proven: Judge | None
+
+    def judge(self, answers: Answers) -> Answers:
+        judged = self.runs.judged_by_halves(answers, self.level.work)
+        return judged if self.proven is None else self.proven.judge(judged)
+
+
+def _is_outside(answers: Answers) -> bool:
+    """Whether log Z is proven to be wrong."""
+    return bool(answers.result.verdict.outside_text(answers.result.log_z))
+
+
+def _grown(runs: Runs, level: Level, first: Answers, known: Judge, last: Judge) -> Answers:
     """The answers of the largest regions of a level that can be trusted."""
 
     def run(family: str) -> Answers:
         return first if family == FACTOR_SCOPES else known.judge(runs.plain(family, level))
 
-    def judge(answers: Answers) -> Answers:
-        return runs.judged_by_halves(answers, level.work)
-
-    return grow(run, (FACTOR_SCOPES, *level.families), judge)
+    return grow(run, (FACTOR_SCOPES, *level.families), last.judge)
 
 
 def checked_effort(

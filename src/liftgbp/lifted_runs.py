@@ -1,7 +1,7 @@
 """The runs over classes of objects that an effort is made of.
 
 What not every run needs is imported where it is used, as a small model is solved in less time: sums
-over counts, and blocks.
+over counts, blocks, and bounds.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from liftgbp.solve import Auto, Descent, Flooding, Solver, work_of
 
 if TYPE_CHECKING:
     from liftgbp.blocks import Bound
+    from liftgbp.bounding import ProvenJudge
     from liftgbp.counting import Summer
 
 
@@ -185,6 +186,12 @@ class LiftedRuns:
         from liftgbp.blocks import judged_by_halves
 
         return judged_by_halves(answers, self._shattering, self._descent.tolerances, work)
+
+    def proven_judge(self, effort: str) -> ProvenJudge:
+        """What judges answers by proven bounds of log Z."""
+        from liftgbp.bounding import ProvenJudge
+
+        return ProvenJudge(effort, self._shattering, self._run.progress)
 
     def _while_affordable(
         self, run: Callable[[str, Level | None], Answers]

@@ -19,6 +19,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.blocks.information import information
+from liftgbp.blocks.labels import label_information
 from liftgbp.blocks.products import BlockProducts, MeanField
 from liftgbp.blocks.search import Found, alike
 from liftgbp.counting.mixed_reader import MixedReader, Part
@@ -31,7 +32,7 @@ from liftgbp.series import SharedPlans
 from liftgbp.shatter import SplitShattering
 from liftgbp.shatter.splitting import Cell
 from liftgbp.solve import Descent, Kind, Point, Solution, exact_logs_z, with_tolerances
-from liftgbp.solve.descent import independent, stepped
+from liftgbp.solve.descent import HIDDEN, independent, stepped
 from liftgbp.solve.problem import scale_of
 
 RAISED = 1e-2
@@ -53,6 +54,9 @@ probabilities by less than one in as many."""
 
 MOST_ROUNDING = 1e-3
 """And where rounding changes log Z by no more than this."""
+
+BEST = "no minimum is worth as much as these independent atoms over blocks"
+"""Why a product is an answer."""
 
 SAME_ROLE = 0.05
 """Blocks have the same role if exchanging them changes no probability and no size by more than
@@ -103,7 +107,7 @@ class Branches:
     def of(self, found: Found, bound: float) -> Branch | None:
         """The branch of a product; none if no minimum with different blocks is near.
 
-        `bound` is what log Z is at least.
+        `bound` is what log Z is at least for one way to put objects into blocks.
         """
         peak = self._counts(found)
         base = self._at(peak)
@@ -117,9 +121,7 @@ class Branches:
         if not broken and all(p.verdict.kind is Kind.UNKNOWN for p in solution.points):
             # Rounding hides the minimum beside the product, which is as good then (friends-knows
             # over 1e12 objects).
-            entropy = float(self._field.entropies(found.products)[0])
-            log_z = plan.log_offset + float(self._field.bounds(found.products)[0])
-            solution = independent(plan, starts[0], log_z, entropy, self._descent.tolerances)
+            solution = self._independent(found, plan, starts[0])
             return self._summed(found, peak, base, reading, solution)
         product = plan.log_offset + self._field.offset + found.total
         if max(broken, default=-math.inf) < product:
@@ -131,6 +133,30 @@ class Branches:
             return None
         best = solution.only(broken[max(broken)])
         return self._summed(found, peak, base, reading, best)
+
+    def product(self, found: Found) -> Branch | None:
+        """The product itself as a branch; none if hard formulas rule it out."""
+        peak = self._counts(found)
+        base = self._at(peak)
+        if base is None:
+            return None
+        reading = _Reading(base, self._field, self._places)
+        beliefs = reading.beliefs(found.products, _unchanged)
+        solution = self._independent(found, base.prepared.plan, beliefs, BEST)
+        part = Part(base, (peak,), np.ones(1), beliefs[None])
+        reader = MixedReader(base.prepared, self._split, (part,))
+        roles = symmetries(found.products, self._field)
+        told = label_information(found.products, self._field)
+        told = max(told, found.information - math.log(roles))
+        weight = self._exact(base, solution) + Decimal(told)
+        return Branch(reader, solution, found.products, told, weight)
+
+    def _independent(
+        self, found: Found, plan: Plan, beliefs: Floats, why: str = HIDDEN
+    ) -> Solution:
+        entropy = float(self._field.entropies(found.products)[0])
+        log_z = plan.log_offset + float(self._field.bounds(found.products)[0])
+        return independent(plan, beliefs, log_z, entropy, self._descent.tolerances, why)
 
     def _counts(self, found: Found) -> Counts:
         cells = ((own.cls, k) for own in self._split.splits for k in range(len(own.cells)))

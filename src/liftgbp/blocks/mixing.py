@@ -14,6 +14,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.blocks.branches import Branch, Branches
 from liftgbp.blocks.curvature import judged_by_halves, size_of_parts
+from liftgbp.blocks.labels import blocks_in_words, label_information
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import Found, find_blocks
 from liftgbp.counting.mixed_reader import CountSum, MixedReader
@@ -35,7 +36,6 @@ from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
 from liftgbp.solve import Descent, Remedy, Solution, exact_logs_z
-from liftgbp.solve.verdict import OVER_BLOCKS
 
 NEGLIGIBLE = 25.0
 """Products whose worth falls short of the best by more than this, in nats, are not followed. Where
@@ -150,10 +150,25 @@ class _Mixer:
             branch
             for own in followed
             if own.total > least
-            if (branch := self._branch(own, bound.log_z)) is not None
+            if (branch := self._branches(own).of(own, self._reached(found))) is not None
         ]
-        answers = self._mixed(branches) if branches else self._answers
-        return bound.judge(answers), bound
+        answers = bound.judge(self._mixed(branches) if branches else self._answers)
+        if mix and answers.result.verdict.shortfall(answers.result.log_z):
+            # The mean field is not worse than anything else (the chain over 10 objects).
+            answers = self._of_product(found, bound) or answers
+        return answers, bound
+
+    def _of_product(self, found: Sequence[Found], bound: Bound) -> Answers | None:
+        """The answers of the best product over blocks; none if it reaches less than the bound."""
+        differ = [own for own in found[1:] if not own.alike and self._is_cheap(own)]
+        if not differ:
+            return None
+        best = max(differ, key=lambda own: own.total)
+        branch = self._branches(best).product(best)
+        if branch is None:
+            return None
+        answers = bound.judge(self._mixed([branch], alone=True))
+        return answers if answers.trusted else None
 
     def _is_cheap(self, found: Found) -> bool:
         blocks = dict(enumerate(found.products.blocks))
@@ -181,7 +196,7 @@ class _Mixer:
             return {}
         return {own.cls: own for own in self._reader.split.splits}
 
-    def _branch(self, found: Found, bound: float) -> Branch | None:
+    def _branches(self, found: Found) -> Branches:
         splits: list[Split] = []
         places: dict[Cell, tuple[int, int]] = {}
         number = {cell: cls for cls, cell in self._cell_of.items()}
@@ -199,27 +214,33 @@ class _Mixer:
                 splits.append(Split(cls, own.size, tuple(cells)))
         split = SplitShattering(self._shattering, splits)
         regions = str(self._prepared.graph.family)
-        branches = Branches(split, self._field, places, regions, self._descent)
-        return branches.of(found, bound)
+        return Branches(split, self._field, places, regions, self._descent)
 
     # --- the answers
 
-    def _bound(self, found: Sequence[Found]) -> Bound:
-        """The best of what products reach."""
+    def _reached(self, found: Sequence[Found]) -> float:
+        """What the best product reaches alone, as a branch does."""
         values = [float(self._field.bounds(own.products)[0]) for own in found]
+        return self._prepared.plan.log_offset + max(values)
+
+    def _bound(self, found: Sequence[Found]) -> Bound:
+        """The best of what products reach, mixed in all ways to put objects into blocks."""
+        told = [label_information(own.products, self._field) for own in found]
+        values = [
+            float(self._field.bounds(own.products)[0]) + more
+            for own, more in zip(found, told, strict=True)
+        ]
         best = max(range(len(found)), key=values.__getitem__)
         log_z = self._prepared.plan.log_offset + values[best]
-        blocks = [own for own in found[best].sizes if len(own) > 1]
-        words = "independent atoms"
-        if blocks:
-            words = f"{OVER_BLOCKS} of " + " and ".join(", ".join(map(str, own)) for own in blocks)
+        words = blocks_in_words(found[best].sizes, mixed=told[best] > 0)
         own = self._descent.tolerances
         return Bound(log_z, own.bound_slack * abs(log_z) + own.level, words)
 
-    def _mixed(self, branches: list[Branch]) -> Answers:
+    def _mixed(self, branches: list[Branch], *, alone: bool = False) -> Answers:
+        """The branches mixed with the answers of one block, unless they stand alone."""
         base = self._answers
         parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
-        if self._is_minimum():
+        if not alone and self._is_minimum():
             parts.append((self._base_weight(), self._reader))
         shares, total = _shares([weight for weight, _ in parts])
         kept = [

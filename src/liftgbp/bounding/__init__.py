@@ -4,6 +4,7 @@ Knows normal forms, plans, products over blocks and consistent beliefs; knows no
 are found.
 """
 
-from liftgbp.bounding.log_z import TOO_MANY_CLASSES, bounds, bounds_over, judged_by
+from liftgbp.bounding.judging import ProvenJudge, judged_by
+from liftgbp.bounding.log_z import TOO_MANY_CLASSES, bounds, bounds_over
 
-__all__ = ["TOO_MANY_CLASSES", "bounds", "bounds_over", "judged_by"]
+__all__ = ["TOO_MANY_CLASSES", "ProvenJudge", "bounds", "bounds_over", "judged_by"]

@@ -32,7 +32,7 @@ class Interval:
     def narrowed(self, other: Interval) -> Interval:
         """What both intervals say together."""
         lower, lower_by = max(
-            (self.lower, self.lower_by), (other.lower, other.lower_by), key=_known_first
+            (self.lower, self.lower_by), (other.lower, other.lower_by), key=known_first
         )
         upper, upper_by = min(
             (self.upper, self.upper_by), (other.upper, other.upper_by), key=lambda end: end[0]
@@ -40,7 +40,8 @@ class Interval:
         return Interval(lower, upper, lower_by, upper_by)
 
 
-def _known_first(end: tuple[Fraction | None, str]) -> tuple[bool, Fraction]:
+def known_first(end: tuple[Fraction | None, str]) -> tuple[bool, Fraction]:
+    """The order of lower bounds, some of which are missing."""
     return end[0] is not None, end[0] or Fraction(0)
 
 

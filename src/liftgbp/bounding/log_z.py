@@ -1,11 +1,10 @@
-"""The bounds of a model over its domains, and answers judged by them."""
+"""The bounds of a model over its domains."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from liftgbp.bounding.interval import rounded_down, rounded_up
 from liftgbp.bounding.proving import Prover
@@ -22,10 +21,9 @@ from liftgbp.evidence import Evidence
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, Bounds
+from liftgbp.query import Bounds
 from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering
 from liftgbp.solve import Auto
-from liftgbp.solve.tolerances import Tolerances
 from liftgbp.via import choose_via
 
 TOO_MANY_CLASSES = (
@@ -114,18 +112,3 @@ def bounds_over(
         rows=tuple(rows),
         seconds=time.perf_counter() - started,
     )
-
-
-def judged_by(answers: Answers, found: Bounds) -> Answers:
-    """Answers with bounds; they are not trusted if their log Z lies outside."""
-
-    tolerances = Tolerances()
-
-    def slack(bound: float) -> float:
-        return tolerances.bound_slack * abs(bound) + tolerances.level
-
-    verdict = answers.result.verdict
-    if found.lower > verdict.log_z_bound:
-        verdict = verdict.bounded_by(found.lower, found.lower_by, slack(found.lower))
-    verdict = verdict.capped_by(found.upper, slack(found.upper))
-    return replace(answers, result=answers.result.with_verdict(verdict), bounds=found)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 from liftgbp.arrays import Floats
+from liftgbp.blocks.labels import blocks_in_words, label_information
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import find_blocks
 from liftgbp.bounding.cases import fixed
 from liftgbp.bounding.decomposition import Program, common_energy, operations, program_of
-from liftgbp.bounding.interval import Interval, log_worlds
-from liftgbp.bounding.labels import label_information
+from liftgbp.bounding.interval import Interval, known_first, log_worlds
 from liftgbp.bounding.maximise import maximise
 from liftgbp.effort import FACTOR_SCOPES, LEVELS, most_blocks
 from liftgbp.errors import CapacityError, ContradictionError
@@ -117,6 +117,7 @@ class Proof:
         self._prover = prover
         self._normal = normal
         self._shattering = shattering
+        self._proven: dict[str, tuple[Ceiling, Fraction] | None] = {}
 
     @cached_property
     def interval(self) -> Interval:
@@ -160,10 +161,18 @@ class Proof:
         field = MeanField(self._normal)
         free, effort = self._scopes.free_atoms, self._prover.effort
         found = [_best_product(self._normal, field, free, effort, BLOCKS[effort])]
-        if effort != "quick" and self._shattering is not None:
-            unary = [kind for kind in field.kinds if len(set(kind[1])) == 1]
-            found += [self._case_by_case(self._shattering, own) for own in unary[:MOST_CASES]]
-        return max(found, key=lambda end: (end[0] is not None, end[0] or Fraction(0)))
+        if effort != "quick":
+            found += self.cases
+        return max(found, key=known_first)
+
+    @cached_property
+    def cases(self) -> list[tuple[Fraction | None, str]]:
+        """What independent atoms reach for each value of one atom of some unary predicates."""
+        if self._shattering is None:
+            return []
+        kinds = MeanField(self._normal).kinds
+        unary = [kind for kind in kinds if len(set(kind[1])) == 1]
+        return [self._case_by_case(self._shattering, own) for own in unary[:MOST_CASES]]
 
     def _case_by_case(self, shattering: Shattering, atom: ObjAtom) -> tuple[Fraction | None, str]:
         """What independent atoms reach for each value of one atom: minima may differ in it."""
@@ -192,11 +201,20 @@ class Proof:
         """What log Z would be if every world had the largest energy."""
         return common_energy(self._scopes) + log_worlds(self._atoms)
 
-    @cached_property
+    @property
     def _ceilings(self) -> list[tuple[str, Ceiling, Fraction]]:
         """What each family of regions proves."""
-        with few_threads(0):
-            return [(family, own, own.proven(own.program)[0]) for family, own in self._prepared()]
+        found = [(family, self.ceiling(family)) for family in self._prover.families]
+        return [(family, *own) for family, own in found if own is not None]
+
+    def ceiling(self, family: str) -> tuple[Ceiling, Fraction] | None:
+        """What a family of regions proves; nothing if it is too expensive."""
+        if family not in self._proven:
+            ready = self._prepared(family)
+            with few_threads(0):
+                own = None if ready is None else (ready, ready.proven(ready.program)[0])
+            self._proven[family] = own
+        return self._proven[family]
 
     @property
     def best(self) -> tuple[Ceiling, Fraction] | None:
@@ -204,23 +222,23 @@ class Proof:
         found = [(own, upper) for _, own, upper in self._ceilings]
         return min(found, key=lambda own: own[1], default=None)
 
-    def _prepared(self) -> Iterator[tuple[str, Ceiling]]:
-        """The families of regions that are not too expensive, ready to be solved."""
+    def _prepared(self, family: str) -> Ceiling | None:
+        """A family of regions, ready to be solved, unless it is too expensive."""
         by_hand, classes = self._prover.by_hand, len(self._normal.classes)
-        for family in self._prover.families:
-            objects = int(family.partition(":")[2]) if not by_hand and ":" in family else 0
-            if objects and math.comb(classes + objects - 1, objects) > MOST_COMBINATIONS:
-                break
-            try:
-                graph = self._graph(family)
-            except CapacityError:
-                if by_hand or family == FACTOR_SCOPES:
-                    raise
-                continue
-            plan = compile_plan(graph)
-            atoms = sum(plan.order_counts)
-            if atoms and operations(plan.layout) <= self._prover.most_operations:
-                yield family, Ceiling(graph, plan, program_of(graph, plan), atoms)
+        objects = int(family.partition(":")[2]) if not by_hand and ":" in family else 0
+        if objects and math.comb(classes + objects - 1, objects) > MOST_COMBINATIONS:
+            return None
+        try:
+            graph = self._graph(family)
+        except CapacityError:
+            if by_hand or family == FACTOR_SCOPES:
+                raise
+            return None
+        plan = compile_plan(graph)
+        atoms = sum(plan.order_counts)
+        if not atoms or operations(plan.layout) > self._prover.most_operations:
+            return None
+        return Ceiling(graph, plan, program_of(graph, plan), atoms)
 
     def _graph(self, family: str) -> LiftedRegionGraph:
         if family == FACTOR_SCOPES:
@@ -236,9 +254,8 @@ def _best_product(
 ) -> tuple[Fraction | None, str]:
     """The most that independent atoms over blocks reach, and over which blocks."""
     known = normal.exact_constant + log_worlds(free_atoms) + field.exact_offset
-    words = "independent atoms"
     if not field.kinds:
-        return known, words
+        return known, blocks_in_words([], mixed=False)
     most = most_blocks(blocks, normal.classes, by_hand=False)
     number = [most[cls] for cls in range(len(normal.classes))]
     work = LEVELS[effort].work
@@ -252,8 +269,5 @@ def _best_product(
     best = max(range(len(found)), key=rests.__getitem__)
     if not math.isfinite(rests[best]):
         return None, ""
-    split = [own for own in found[best].sizes if len(own) > 1]
-    if split:
-        words += " over blocks of " + " and ".join(", ".join(map(str, own)) for own in split)
-        words += ", mixed in all ways," * (told[best] > 0)
+    words = blocks_in_words(found[best].sizes, mixed=told[best] > 0)
     return known + Fraction(rests[best]), words

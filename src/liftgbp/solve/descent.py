@@ -149,9 +149,17 @@ class Descent:
 
 
 def independent(
-    plan: Plan, beliefs: Floats, log_z: float, entropy: float, tolerances: Tolerances
+    plan: Plan,
+    beliefs: Floats,
+    log_z: float,
+    entropy: float,
+    tolerances: Tolerances,
+    why: str = HIDDEN,
 ) -> Solution:
-    """Beliefs of independent atoms as a solution; what they reach is a lower bound of log Z."""
+    """Beliefs of independent atoms as a solution; what they reach is a lower bound of log Z.
+
+    `why` says in words why there is no minimum to take instead.
+    """
     candidate = Candidate(plan, beliefs, log_z, residual=0.0, step=None, entropy=entropy)
     with np.errstate(divide="ignore"):
         logs = np.log(beliefs)
@@ -163,7 +171,7 @@ def independent(
         log_beliefs=logs,
         log_z=log_z,
         trace=np.zeros(0),
-        judged=replace(classify([candidate], tolerances)[0], unknown=HIDDEN),
+        judged=replace(classify([candidate], tolerances)[0], unknown=why),
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import liftgbp
+from liftgbp.blocks.labels import label_information
 from liftgbp.blocks.products import BlockProducts, MeanField
-from liftgbp.bounding.labels import label_information
 from liftgbp.shatter import shatter
 
 MODEL = liftgbp.parse("r(thing, thing)\np(thing)\n1 r(x,y) ^ p(x) => p(y) | x != y")

@@ -14,12 +14,14 @@ product over ground atoms that depends on how many objects change from which blo
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.blocks.flat import ways
 from liftgbp.blocks.products import BlockProducts, MeanField
+from liftgbp.solve.verdict import OVER_BLOCKS
 
 MOST_OBJECTS = 20_000
 """In larger classes nothing is said: there the information is a tiny part of log Z."""
@@ -49,6 +51,19 @@ def label_information(products: BlockProducts, field: MeanField) -> float:
     total = top + math.log(math.fsum(np.exp(logs - top)))
     slack = ROUNDING * (1 + math.lgamma(first + second + 1) + abs(total))
     return max(0.0, -total - slack)
+
+
+def blocks_in_words(sizes: Sequence[Sequence[int]], *, mixed: bool) -> str:
+    """What reaches a bound: independent atoms, over the blocks of each class.
+
+    >>> blocks_in_words([(5, 5), (7,)], mixed=True)
+    'independent atoms over blocks of 5, 5, mixed in all ways,'
+    """
+    split = [own for own in sizes if len(own) > 1]
+    if not split:
+        return "independent atoms"
+    words = f"{OVER_BLOCKS} of " + " and ".join(", ".join(map(str, own)) for own in split)
+    return words + ", mixed in all ways," * mixed
 
 
 def _log_shares(first: int, second: int, changes: Floats) -> Floats:

@@ -1,0 +1,94 @@
+"""Answers judged by proven bounds of log Z: an estimate outside is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+
+from liftgbp.bounding.interval import known_first, rounded_down, rounded_up
+from liftgbp.bounding.proving import FAMILIES, Proof, Prover
+from liftgbp.progress import Progress
+from liftgbp.query import Answers, Bounds
+from liftgbp.shatter import Shattering
+from liftgbp.solve import Solution
+from liftgbp.solve.tolerances import Tolerances
+
+CHEAP_OPERATIONS = {"normal": 5e7, "thorough": 1e10}
+"""The most operations of a step of the solver where bounds only judge: regions of two people with
+all facts of smoking-network.mln take 4e8, and more time than the answer."""
+
+
+def judged_by(answers: Answers, found: Bounds) -> Answers:
+    """Answers with bounds; they are not trusted if their log Z lies outside."""
+    above = _above(answers, found.lower, found.lower_by)
+    return replace(_below(above, found.upper), bounds=found)
+
+
+class ProvenJudge:
+    """Judges the answers of one model by what is proven about its log Z, as far as that is cheap.
+
+    What blocks reach is known by other means (`blocks.Bound`).
+    """
+
+    def __init__(self, effort: str, shattering: Shattering, progress: Progress) -> None:
+        most = CHEAP_OPERATIONS[effort]
+        self._prover = Prover(effort, FAMILIES[effort], most, by_hand=False, progress=progress)
+        self._shattering = shattering
+
+    def judge(self, answers: Answers) -> Answers:
+        """Answers that are not trusted if their log Z is proven to be wrong."""
+        if not answers.trusted:
+            return answers
+        lower, words = self._lower
+        answers = _above(answers, rounded_down(lower), words)
+        for family in self._families(answers):
+            if not answers.trusted:
+                break
+            proven = self._proof.ceiling(family)
+            if proven is not None:
+                answers = _below(answers, rounded_up(proven[1]))
+        return answers
+
+    @cached_property
+    def _proof(self) -> Proof:
+        self._prover.progress("bounding log Z", 0, 1)
+        return self._prover.proof(self._shattering)
+
+    @cached_property
+    def _lower(self) -> tuple[Fraction | None, str]:
+        return max(self._proof.cases, key=known_first, default=(None, ""))
+
+    def _families(self, answers: Answers) -> Iterator[str]:
+        """The regions that may refute answers, the smallest first.
+
+        Those of the answers cannot, nor smaller ones: the entropy at a plausible minimum is at most
+        the sum of conditional entropies there, of which the bound is the maximum.
+        """
+        families = self._prover.families
+        own = str(answers.graph.family)
+        plain = isinstance(answers.result, Solution) and own in families
+        yield from families[families.index(own) + 1 :] if plain else families
+
+
+def _above(answers: Answers, lower: float, words: str) -> Answers:
+    """Answers judged by what log Z is at least."""
+    verdict = answers.result.verdict
+    if lower > verdict.log_z_bound:
+        verdict = verdict.bounded_by(lower, words, _slack(lower))
+    return replace(answers, result=answers.result.with_verdict(verdict))
+
+
+def _below(answers: Answers, upper: float) -> Answers:
+    """Answers judged by what log Z is at most."""
+    verdict = answers.result.verdict
+    if upper < verdict.log_z_ceiling:
+        verdict = verdict.capped_by(upper, _slack(upper))
+    return replace(answers, result=answers.result.with_verdict(verdict))
+
+
+def _slack(bound: float) -> float:
+    """How far rounding may take a log Z beyond a bound."""
+    tolerances = Tolerances()
+    return tolerances.bound_slack * abs(bound) + tolerances.level

@@ -1,0 +1,94 @@
+"""Answers whose log Z is proven to be wrong are not trusted, and right ones stay so."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+import liftgbp
+from liftgbp import reference
+from liftgbp.bounding import ProvenJudge
+from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.evidence import Evidence
+from liftgbp.model.model import Model
+from liftgbp.progress import silent
+from liftgbp.shatter import Shattering
+from liftgbp.solve import Solution
+from liftgbp.via import choose_via
+from random_models import models, sizes
+
+MODELS = Path(__file__).parents[2] / "models"
+
+
+def judge_of(model: Model, domain: dict[str, int]) -> ProvenJudge:
+    objects = choose_via("lifted", Evidence.of(model, None), domain, "intersections")
+    assert objects is not None
+    return ProvenJudge("normal", Shattering(objects), silent)
+
+
+def quick(model: Model, domain: dict[str, int]) -> liftgbp.Answers:
+    return liftgbp.infer(model, domain, effort="quick")
+
+
+def claiming(answers: liftgbp.Answers, log_z: float) -> liftgbp.Answers:
+    """The same answers with another log Z."""
+    assert isinstance(answers.result, Solution)
+    return replace(answers, result=replace(answers.result, log_z=log_z))
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(model=models(), domain=sizes(most=3))
+def test_what_is_right_stays_trusted(model: Model, domain: dict[str, int]) -> None:
+    try:
+        exact = reference.exact(reference.ground(model, domain), cap=2**14)
+        found = quick(model, domain)
+    except (CapacityError, ContradictionError):
+        assume(False)
+    # The answers of independent parts are judged part by part.
+    assume(isinstance(found.result, Solution))
+    answers = claiming(found, exact.log_z)
+    assume(answers.trusted)
+    assert judge_of(model, domain).judge(answers).trusted
+
+
+@pytest.mark.parametrize("name", ["friends-smokers", "transitive", "chain"])
+@pytest.mark.parametrize("people", [8, 30])
+def test_what_lies_above_the_bounds_is_refused(name: str, people: int) -> None:
+    model, domain = liftgbp.load(MODELS / f"{name}.mln"), {"person": people}
+    answers = quick(model, domain)
+    upper = liftgbp.bounds(model, domain, regions="objects:3").upper
+    judge = judge_of(model, domain)
+    assert judge.judge(answers).trusted == answers.trusted
+    if answers.trusted:
+        too_high = judge.judge(claiming(answers, upper + 0.01))
+        assert "0.01 above what is proven to be possible" in too_high.reason
+
+
+def test_one_of_two_mirror_worlds_is_refused() -> None:
+    """Everybody smokes or nobody does: one of them alone has half of the weight."""
+    model, domain = liftgbp.load(MODELS / "friends-smokers.mln"), {"person": 40}
+    answers = quick(model, domain)
+    judge = judge_of(model, domain)
+    assert judge.judge(answers).trusted
+    half = answers.at(answers.minima[0])
+    assert half.trusted
+    assert half.result.log_z == pytest.approx(answers.log_z - math.log(2), abs=1e-6)
+    assert "for each value of one smokes reach" in judge.judge(half).reason
+
+
+@pytest.mark.parametrize(("people", "sampled"), [(10, 0.1401), (12, 0.1364), (14, 0.1342)])
+def test_where_minima_are_refused_independent_atoms_are_the_answer(
+    people: int, sampled: float
+) -> None:
+    """All minima of the chain are below what two halves reach; `liftgbp sample` has the truth."""
+    model = liftgbp.load(MODELS / "chain.mln")
+    answers = liftgbp.infer(model, {"person": people})
+    assert answers.trusted
+    assert answers.marginal("r(x,y)") == pytest.approx(sampled, abs=0.002)
+    assert any("independent atoms" in note for note in answers.notes)
+    assert answers.quick is not None
+    assert abs(answers.quick.marginal("r(x,y)") - sampled) > 0.015
