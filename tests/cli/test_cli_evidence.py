@@ -224,3 +224,10 @@ def test_evidence_that_violates_a_hard_formula(tmp_path: Path) -> None:
         assert f"smokes(Anna) is true ({facts}:1:1)" in " ".join(message.split())
         assert f"cancer(Anna) is false ({facts}:2:1)" in " ".join(message.split())
         assert f"{path}:3:1" in message
+
+
+def test_all_closes_what_no_query_is_about(model: Path, facts: Path) -> None:
+    found = run("query", model, "-e", facts, "--closed", "all", "-q", "smokes(x)")
+    named = run("query", model, "-e", facts, "--closed", "friends", "-q", "smokes(x)")
+    assert found["evidence"] == named["evidence"]
+    assert found["answers"] == named["answers"]

@@ -182,7 +182,7 @@ def test_notes_on_sorts_that_grow(declaration: str, notes: tuple[str, ...]) -> N
 
 def test_long_notes_are_cut() -> None:
     text = "\n".join(f"p(P{k})" for k in range(100))
-    (note,) = parse_evidence(parse("p(person)\nperson = 7"), text).notes
+    (note,) = parse_evidence(parse("*p(person)\nperson = 7"), text).notes
     assert note == "evidence names P0, P1, P2 and 97 more, so person grows from 7 to 100 objects"
 
 
@@ -233,7 +233,10 @@ ERRORS = [
     ("Smokes(Anna) ^ Smokes(Bob)", 14, "^", "a line states one fact"),
     ("Friends(Anna,)", 14, ")", "expected a constant, got ')'"),
     ("Friends(,Anna)", 9, ",", "expected a constant, got ','"),
-    ("Smokes(C-3PO)", 9, "-", "characters than letters and digits in quotes"),
+    ("Smokes(C:3PO)", 9, ":", "characters than letters and digits in quotes"),
+    ("---\nSmokes(B)", 1, "---", "put each into a file of its own"),
+    ("0.7 Smokes(A) 0.7", 15, "0.7", "this fact has two probabilities"),
+    ("Smokes(A) 1.7", 11, "1.7", "1.7 is not a probability"),
     ("Smokes('Anna')", 8, "'", 'names are quoted with "'),
     ('Smokes("Anna)', 8, '"Anna)', "the closing quote is missing"),
     ('Smokes("")', 8, '""', "a name in quotes cannot be empty"),
@@ -402,3 +405,56 @@ def test_evidence_about_another_model_is_refused_at_the_door(other: str) -> None
     evidence = parse_evidence(parse("q(thing)"), "q(A)")
     with pytest.raises(EvidenceError, match="read for another model"):
         Evidence.of(parse(other), evidence)
+
+
+# --- what other tools write
+
+
+@pytest.mark.parametrize(
+    "name", ["C-3PO", "Mary-Ann-Lee", "Kellogg's", "no.1", "2004-05-01", "-0.3"]
+)
+def test_names_that_need_no_quotes(name: str) -> None:
+    evidence = parse_evidence(MODEL, f"Smokes({name})")
+    assert hard_facts(evidence) == {("Smokes", (name,), "true")}
+
+
+def test_a_probability_may_stand_behind_an_atom() -> None:
+    before, after = (parse_evidence(MODEL, text) for text in ("0.7 Smokes(A)", "Smokes(A) 0.7"))
+    assert np.array_equal(before.soft["Smokes"].log_potentials, after.soft["Smokes"].log_potentials)
+
+
+def test_a_line_that_separates_nothing_is_ignored() -> None:
+    assert hard_facts(parse_evidence(MODEL, "---\nrain\n---\n")) == {("rain", (), "true")}
+
+
+# --- closing all predicates with facts
+
+
+FACTS = "Friends(A,B)\n0.7 Smokes(A)\nat(A,Home,1)\nmood(A) = low\n"
+
+
+def test_all_predicates_with_certain_facts_can_be_closed(tmp_path: Path) -> None:
+    (tmp_path / "facts.db").write_text(FACTS)
+    evidence = load_evidence(MODEL, tmp_path / "facts.db", closed="all")
+    assert evidence.closed == {"Friends", "at"}
+    queries = ["at(x,y,t) | rain"]
+    evidence = load_evidence(MODEL, tmp_path / "facts.db", closed=["all"], queries=queries)
+    assert evidence.closed == {"Friends"}
+
+
+def test_a_predicate_named_all_is_one_predicate() -> None:
+    model = parse("all(person)\nsmokes(person)")
+    assert parse_evidence(model, "smokes(A)", closed=["all"]).closed == {"all"}
+
+
+def test_many_true_facts_about_an_open_predicate_are_worth_a_note(tmp_path: Path) -> None:
+    lines = [f"Friends(A,P{k})" for k in range(20)]
+    (tmp_path / "facts.db").write_text("\n".join(lines))
+    path = tmp_path / "facts.db"
+    (note,) = load_evidence(MODEL, path).notes
+    assert "all 20 facts about Friends are true" in note
+    assert "--closed Friends" in note
+    assert not load_evidence(MODEL, path, closed="all").notes
+    assert not load_evidence(MODEL, path, queries="Friends(x,y)").notes
+    assert not parse_evidence(MODEL, "\n".join([*lines, "!Friends(P1,A)"])).notes
+    assert not parse_evidence(MODEL, "\n".join(lines[1:])).notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -167,11 +168,12 @@ def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
 
 
 def read_model_and_evidence(
-    path: str, weights: dict[str, float], options: dict[str, Any]
+    path: str, weights: dict[str, float], options: dict[str, Any], queries: Sequence[str] = ()
 ) -> tuple[liftgbp.Model, liftgbp.Evidence | None]:
     """The model in a file or on standard input, and the evidence that options state.
 
-    What says how to read them is taken out of the options.
+    What says how to read them is taken out of the options. What queries are about stays open where
+    all other predicates are closed.
     """
     if is_network(path):
         raise click.UsageError(
@@ -192,7 +194,7 @@ def read_model_and_evidence(
         return model, None
     untrusted = access["untrusted"]
     return model, liftgbp.load_evidence(
-        model, *sources, closed=closed, known=known, untrusted=untrusted
+        model, *sources, closed=closed, known=known, queries=queries, untrusted=untrusted
     )
 
 
@@ -252,7 +254,7 @@ def read_question(
         network = read_network(path, options)
         network.check_queries(queries)
         return {"model": network, "evidence": options.pop("evidence")}, options
-    model, evidence = read_model_and_evidence(path, weights, options)
+    model, evidence = read_model_and_evidence(path, weights, options, queries)
     check_block_sorts(options["blocks"], model)
     (model if evidence is None else evidence.model).check_queries(queries)
     return {"model": model, "sizes": sizes, "evidence": evidence}, options

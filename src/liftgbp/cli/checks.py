@@ -101,7 +101,7 @@ def _check_messages(
     options: dict[str, Any],
 ) -> int:
     """Compare lifted with ground message passing."""
-    relational, evidence = read_model_and_evidence(model, weights, options)
+    relational, evidence = read_model_and_evidence(model, weights, options, queries)
     known = {"damping": options["damping"], "iterations": options["iterations"]}
     stated = {key: value for key, value in known.items() if value is not None}
     regions = options["regions"] or "intersections"

@@ -328,7 +328,7 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
         "sizes": {name: size_range(name, text, points) for name, text in sizes.items()},
         "weights": {name: weight_range(name, text, points) for name, text in weights.items()},
     }
-    relational, known = read_model_and_evidence(model, {}, options)
+    relational, known = read_model_and_evidence(model, {}, options, options["queries"])
     options["sum_over"] = sums_asked_for(options["sum_over"])
     check_combination(options, solver)
     check_block_sorts(options["blocks"], relational)

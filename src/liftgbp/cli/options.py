@@ -123,7 +123,8 @@ evidence = all_of(
         multiple=True,
         metavar="PREDICATE",
         group=EVIDENCE,
-        help="Atoms of this predicate that the evidence does not list are false. May be repeated.",
+        help="Atoms of this predicate that the evidence does not list are false. May be repeated; "
+        "'all' means every predicate with facts that no query is about.",
     ),
     option(
         "--known",

@@ -31,8 +31,9 @@ from liftgbp.model.syntax import without_comments
 # such names that ends in a mistake would match in very many ways. Frequent kinds come first.
 _NUMBER = r"[+-]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?"
 _PLAIN, _QUOTED = r"[^\W\d]\w*+", r'"(?:\\.|[^"\\])++"'
-_NUMBER_NAME = r"(?:\d++(?:\.\d++)?|\.\d++)(?:[eE][+-]?\d++)?(?!\w)"
-_NAME = rf"(?>{_PLAIN}|{_QUOTED}|{_NUMBER_NAME}|\w++)"
+_INSIDE = r"(?:[-.']++\w++)*+"  # what names may have inside without quotes, as in Mary-Ann
+_NUMBER_NAME = r"-?(?:\d++(?:\.\d++)?|\.\d++)(?:[eE][+-]?\d++)?(?![\w'-])(?!\.\w)"
+_NAME = rf"(?>{_PLAIN}{_INSIDE}|{_QUOTED}|{_NUMBER_NAME}|\w++{_INSIDE})"
 
 NAMES = re.compile(_NAME)
 FACT = re.compile(
@@ -41,7 +42,9 @@ FACT = re.compile(
     rf"(?P<atom>(?P<predicate>{_PLAIN})"
     rf"(?:\s*+\(\s*+(?P<arguments>{_NAME}(?>\s*+,\s*+{_NAME})*+)?\s*+\))?)\s*+"
     rf"(?:=\s*+(?P<value>{_NAME})\s*+)?"
+    rf"(?:(?<=[\s)])(?P<after>{_NUMBER})\s*+)?"  # a probability may stand behind the atom, too
 )
+_SEPARATOR = re.compile(r"\s*-{3,}\s*")
 
 # A line that lists objects of a sort, as some tools write it above the facts.
 OBJECTS = re.compile(
@@ -53,6 +56,7 @@ _BEGINNING = re.compile(rf"\s*(?:{_NUMBER}\s+)?(?:!\s*)?")
 _PREDICATE = re.compile(r"[^\W\d]\w*\s*")
 _OPENING, _COMMA, _CLOSING, _EQUALS = (re.compile(rf"{c}\s*") for c in (r"\(", ",", r"\)", "="))
 _ONE_NAME = re.compile(rf"{_NAME}\s*")
+_CHANCE = re.compile(rf"{_NUMBER}\s*")
 
 _FOUND = re.compile(r'"[^"]*"?|\d+\.\d+|\w+|\S')
 _HINTS = tuple(
@@ -63,7 +67,7 @@ _HINTS = tuple(
         (r'"(?![^"]*")', "the closing quote is missing"),
         (r"'", 'names are quoted with "'),
         (r"\{", "objects of a sort are listed like person = {Anna, Bob}"),
-        (r"\?", "leave out atoms about which nothing is known"),
+        (r"\?", "leave out atoms about which nothing is known, and do not close their predicate"),
         (r"(?<==)>", "a fact is a single atom; formulas belong in the model"),
         (r"!=", "state the value that the atom has"),
         (r"[,;^&]|\w", "a line states one fact"),
@@ -108,6 +112,8 @@ def _where_it_ends(line: str) -> tuple[int, str]:
         if not pieces.take(_CLOSING):
             return pieces.column, "',' or ')'"
         expected = "'=' or the end of the line"
+    if pieces.take(_CHANCE):
+        return pieces.column, "the end of the line"
     if not pieces.take(_EQUALS):
         return pieces.column, expected
     if not pieces.take(_ONE_NAME):
@@ -144,7 +150,9 @@ def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]
     for row, line in enumerate(file.lines):
         found = FACT.fullmatch(line)
         if found is None:
-            if line and not line.isspace():
+            if _SEPARATOR.fullmatch(line):
+                _check_separator(file, row)
+            elif line and not line.isspace():
                 listed.append(_listed_objects(model, file, row))
             continue
         name = found["predicate"]
@@ -155,8 +163,18 @@ def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]
             batch = batches[name] = _Batch(model.predicates[name], file)
         batch.rows.append(row)
         batch.arguments.append(found["arguments"] or "")
-        batch.claims.append((found["chance"], found["negation"], found["value"]))
+        if found["chance"] and found["after"]:
+            raise _problem(file, row, "this fact has two probabilities; drop one", "after")
+        chance = found["chance"] or found["after"]
+        batch.claims.append((chance, found["negation"], found["value"]))
     return [*listed, *(batch.statements() for batch in batches.values())]
+
+
+def _check_separator(file: FactFile, row: int) -> None:
+    """Refuses a line `---` between facts: those before and after it are about different worlds."""
+    if any(map(str.strip, file.lines[:row])) and any(map(str.strip, file.lines[row + 1 :])):
+        message = "--- separates databases about different worlds; put each into a file of its own"
+        raise file.problem(row, message)
 
 
 def _listed_objects(model: Model, file: FactFile, row: int) -> ListedObjects:
@@ -249,7 +267,8 @@ def _meaning(predicate: Predicate, file: FactFile, row: int, claim: _Claim) -> t
     probability = 1.0 if chance is None else float(chance)
     if not 0 <= probability <= 1:
         message = f"{chance} is not a probability; it must be between 0 and 1"
-        raise _problem(file, row, message, "chance")
+        found = FACT.fullmatch(file.lines[row])
+        raise _problem(file, row, message, "chance" if found and found["chance"] else "after")
     number = predicate.values.index(name)
     if negation:
         number = 1 - number

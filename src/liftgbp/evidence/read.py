@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import cast
@@ -27,6 +27,7 @@ from liftgbp.input_files import LARGEST_UNTRUSTED
 from liftgbp.limits import Limits, limited
 from liftgbp.model.ast import BOOLEAN, And, Atom, Formula, Is, Not, Predicate, Sort, Variable
 from liftgbp.model.model import Model, check_model
+from liftgbp.model.parser import parse_query
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
 from liftgbp.model.tree_reader import Reader, subtrees
 
@@ -39,7 +40,7 @@ def parse_evidence(
     text: str,
     *,
     name: str = "<evidence>",
-    closed: Iterable[str] = (),
+    closed: str | Iterable[str] = (),
     known: Iterable[str] = (),
     limits: Limits | None = None,
 ) -> Evidence:
@@ -71,8 +72,9 @@ def parse_evidence(
 def load_evidence(
     model: Model,
     *sources: str | os.PathLike[str],
-    closed: Iterable[str] = (),
+    closed: str | Iterable[str] = (),
     known: Iterable[str] = (),
+    queries: str | Iterable[str] = (),
     untrusted: bool = False,
     limits: Limits | None = None,
 ) -> Evidence:
@@ -82,13 +84,15 @@ def load_evidence(
     predicate: `friends=friends.csv`, `friends=friends.parquet` or `friends=data.duckdb:table`.
     Its columns are the arguments in order; a last column may hold the truth value or the value.
 
+    `closed="all"` closes every predicate with facts, except those that `queries` ask about.
+
     The name of a file is taken literally. `friends=glob:*.csv` stands for all files that match.
     Of strangers' files (`untrusted`), at most 16 MB are read each, and no views of databases.
     """
     check_model(model)
     check_flag("untrusted", untrusted)
     parts = [part for source in sources for part in _read(model, source, untrusted)]
-    return _evidence(model, parts, closed, known)
+    return _evidence(model, parts, closed, known, queries)
 
 
 def _read(
@@ -119,16 +123,18 @@ def _is_file(path: Path) -> bool:
 def _evidence(
     model: Model,
     parts: Sequence[Statements | ListedObjects],
-    closed: Iterable[str],
+    closed: str | Iterable[str],
     known: Iterable[str],
+    queries: str | Iterable[str] = (),
 ) -> Evidence:
     statements = [part for part in parts if isinstance(part, Statements)]
     listed = [part for part in parts if isinstance(part, ListedObjects)]
-    all_closed = closed_in(model) | _checked_closed(model, closed)
+    asked = _asked_about(queries)
     args, new_names = number_names(model, statements, listed)
     enlarged = model.with_constants(new_names) if any(new_names.values()) else model
     merged = merge_statements(enlarged, statements, args)
     origins = [part.origin for part in statements]
+    all_closed = closed_in(model) | _checked_closed(model, closed, _closable(merged) - asked)
     for name in sorted(all_closed & merged.keys()):
         _check_certain(merged[name], origins)
     return Evidence(
@@ -137,7 +143,7 @@ def _evidence(
         soft={name: _soft(part) for name, part in merged.items() if not part.certain.all()},
         closed=all_closed,
         known=tuple(parse_known(model, text) for text in checked_texts("known", known)),
-        notes=tuple(_notes(model, enlarged)),
+        notes=(*_notes(model, enlarged), *_left_open(merged, all_closed | asked)),
         places=Places(
             origins,
             {name: PlacedRows(part.args, part.origins, part.rows) for name, part in merged.items()},
@@ -162,9 +168,46 @@ def _soft(part: MergedStatements) -> SoftRelation:
 # --- closed predicates
 
 
-def _checked_closed(model: Model, names: Iterable[str]) -> frozenset[str]:
-    listed = checked_texts("closed", names)
-    for name in listed:
+EVERY = "all"
+"""Instead of a predicate: all that have facts and are not asked about."""
+
+MANY_FACTS = 20
+"""Whoever states this many facts about a predicate, all of them true, may have meant all there are.
+A dozen is what people write by hand about some objects among others."""
+
+
+def _asked_about(queries: str | Iterable[str]) -> frozenset[str]:
+    parsed = map(parse_query, checked_texts("queries", queries))
+    return frozenset(atom.predicate for q in parsed for atom in (*q.atoms, *q.given))
+
+
+def _closable(merged: Mapping[str, MergedStatements]) -> frozenset[str]:
+    """The predicates with facts, none of them uncertain."""
+    return frozenset(
+        name
+        for name, part in merged.items()
+        if part.certain.all() and part.predicate.values == BOOLEAN
+    )
+
+
+def _left_open(merged: Mapping[str, MergedStatements], settled: frozenset[str]) -> Iterator[str]:
+    for name in sorted(_closable(merged) - settled):
+        facts = merged[name].values
+        if len(facts) >= MANY_FACTS and facts.all():
+            yield (
+                f"all {len(facts)} facts about {name} are true, and its other atoms are unknown; "
+                f"if they are false, close it (--closed {name}, or --closed {EVERY} for every "
+                "predicate with facts that is not asked about)"
+            )
+
+
+def _checked_closed(
+    model: Model, names: str | Iterable[str], every: frozenset[str]
+) -> frozenset[str]:
+    listed = set(checked_texts("closed", names))
+    if EVERY in listed and EVERY not in model.predicates:
+        listed = listed - {EVERY} | every
+    for name in sorted(listed):
         if name not in model.predicates:
             raise EvidenceError(f"cannot close {name}: {unknown_predicate(model, name)}")
         values = model.predicates[name].values
