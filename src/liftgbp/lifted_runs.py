@@ -71,6 +71,7 @@ class LiftedRuns:
     def __init__(self, objects: ObjectClasses, run: Run) -> None:
         self._run = run
         self._objects = objects
+        self._hopeless: CapacityError | None = None
         run.progress("shattering", 0, 1)
         self._shattering = Shattering(objects, table_cap=run.table_cap)
 
@@ -95,6 +96,8 @@ class LiftedRuns:
         """The answers with one block per class; regions too large for a level raise."""
         if regions == AUTO:
             return grow(self._while_affordable(self.plain))
+        if regions == FACTOR_SCOPES and self._hopeless is not None:
+            raise self._hopeless
         normal = self._normal
         if level is not None and level.table < normal.table_cap:
             normal = replace(normal, table_cap=level.table)
@@ -137,7 +140,12 @@ class LiftedRuns:
 
     @cached_property
     def _factor_scopes(self) -> PreparedLifted:
-        return prepare_lifted(self._normal, FACTOR_SCOPES, self._run.progress)
+        try:
+            return prepare_lifted(self._normal, FACTOR_SCOPES, self._run.progress)
+        except CapacityError as error:
+            # Every other way to an answer would fail in the same search.
+            self._hopeless = error
+            raise
 
     def summed(self, regions: str, predicates: Sequence[str]) -> Answers:
         """The answers summed over the counts of some predicates."""

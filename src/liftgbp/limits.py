@@ -20,12 +20,19 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ParamSpec, TypeVar, cast
 
-from liftgbp.errors import LimitExceeded, wrong_type
+from liftgbp.errors import CapacityError, LimitExceeded, checked_number, wrong_type
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 GIGABYTE = 10**9
+
+MOST_WORK = 200_000
+"""The most steps of one search, unless limits say otherwise: some seconds. Of the models in this
+repository, none takes a tenth of that."""
+
+STEPS_AT_ONCE = 1000
+"""A search looks at its limits after this many steps."""
 
 MEMORY_EVERY = 0.05
 """Seconds between two looks at the memory, which take longer than looks at the clock."""
@@ -37,6 +44,7 @@ class Limits:
 
     seconds  time
     memory   gigabytes (10^9 bytes) of memory that the whole process holds
+    work     steps of one search, such as for the regions that overlap; counted, not timed
 
     >>> Limits(seconds=-1)
     Traceback (most recent call last):
@@ -45,8 +53,10 @@ class Limits:
 
     seconds: float | None = None
     memory: float | None = None
+    work: int = MOST_WORK
 
     def __post_init__(self) -> None:
+        checked_number("the limit of work", self.work, least=1)
         for name in ("seconds", "memory"):
             given = getattr(self, name)
             if given is None:
@@ -132,6 +142,15 @@ class Watch:
             self._look_again = now + MEMORY_EVERY
         if self._outer is not None:
             self._outer.check()
+
+    @property
+    def most_work(self) -> int:
+        """The most steps of one search."""
+        outer = self._outer
+        # Without a word about work, what is around decides.
+        if outer is None or self.limits.work != MOST_WORK:
+            return self.limits.work
+        return outer.most_work
 
     def exceeded(self, name: str) -> LimitExceeded:
         """The error that says which limit the run has exceeded, and in which stage."""
@@ -261,6 +280,68 @@ def _first(items: Iterator[Result]) -> Iterator[Result]:
     for item in items:
         yield item
         return
+
+
+# --- work
+
+
+class Search:
+    """Counts the steps of a search, and refuses to take more than limits allow."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        self._what = what
+        self._remedy = remedy
+        self.steps = 0
+        self._look_at = STEPS_AT_ONCE
+
+    def take(self, steps: int) -> None:
+        """Take some more steps."""
+        self.steps += steps
+        if self.steps >= self._look_at:
+            self._look_at = self.steps + STEPS_AT_ONCE
+            checkpoint()
+            check_work(self._what, self.steps, self._remedy, at_least=True)
+
+
+_SEARCH: ContextVar[Search | None] = ContextVar("liftgbp.search", default=None)
+
+
+@contextmanager
+def searching(what: str, remedy: str) -> Iterator[Search]:
+    """Count the steps that are taken inside, for the sake of what."""
+    search = Search(what, remedy)
+    token = _SEARCH.set(search)
+    try:
+        yield search
+    finally:
+        _SEARCH.reset(token)
+
+
+def take_steps(steps: int = 1) -> None:
+    """Count steps of the search that this is a part of, if there is one."""
+    search = _SEARCH.get()
+    if search is not None:
+        search.take(steps)
+
+
+def check_work(what: str, steps: int, remedy: str, *, at_least: bool = False) -> None:
+    """Refuse what takes more steps than limits allow.
+
+    >>> check_work("grounding", 10**7, "use smaller domains")
+    Traceback (most recent call last):
+    liftgbp.errors.CapacityError: grounding takes 10000000 steps, above the limit of 200000; use \
+smaller domains, or allow more by --work (limits=Limits(work=...) in Python)
+    """
+    watch = _CURRENT.get()
+    most = MOST_WORK if watch is None else watch.most_work
+    if steps > most:
+        number = (
+            f"more than {most} steps" if at_least else f"{steps} steps, above the limit of {most}"
+        )
+        raise CapacityError(
+            f"{what} takes {number}; {remedy}, or allow more by --work (limits=Limits(work=...) in "
+            "Python)"
+        )
 
 
 # --- memory

@@ -62,6 +62,16 @@ def limit_options() -> list[click.Parameter]:
             group="Limits",
             help="End the run if it holds more than this many gigabytes of memory.",
         ),
+        GroupedOption(
+            ["--work"],
+            type=click.IntRange(min=1),
+            default=200_000,
+            show_default=True,
+            metavar="STEPS",
+            group="Limits",
+            help="The most steps of one search, as for regions that overlap; what takes more is "
+            "refused.",
+        ),
     ]
 
 
@@ -84,7 +94,7 @@ class Command(click.Command):
         if ctx.params.get("untrusted"):
             strangers = liftgbp.Limits.for_strangers()
             seconds, memory = seconds or strangers.seconds, memory or strangers.memory
-        limits = liftgbp.Limits(seconds, memory)
+        limits = liftgbp.Limits(seconds, memory, ctx.params.pop("work"))
         if limits == liftgbp.Limits():
             return super().invoke(ctx)
         from liftgbp.cli.supervision import run_within

@@ -44,7 +44,8 @@ REPEAT = 1.0
 
 def run_within(limits: liftgbp.Limits, work: Callable[[], Any], *, apart: bool) -> Any:
     """The result of a command that keeps its limits; with `apart`, in a process of its own."""
-    if not (apart and hasattr(os, "fork")):
+    endless = limits.seconds is None and limits.memory is None
+    if endless or not (apart and hasattr(os, "fork")):
         with Watch(limits).running():
             return work()
     board = _Board()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations, permutations, product
+from itertools import combinations, product
 
 import numpy as np
 
@@ -108,13 +108,15 @@ def _ways(
     placeholders: Sequence[Obj], members: Sequence[int], groups: Sequence[set[Obj]]
 ) -> list[tuple[int, ...]]:
     """The ways inside one class; those of an exchangeable group are in ascending order."""
-    pairs = [
-        (j, k)
-        for (j, one), (k, other) in combinations(enumerate(placeholders), 2)
-        if any({one, other} <= group for group in groups)
-    ]
-    return [
-        own
-        for own in permutations(members, len(placeholders))
-        if all(own[j] < own[k] for j, k in pairs)
-    ]
+    # A group takes its objects together, so that no choice has to be given up again.
+    shared = [[k for k, own in enumerate(placeholders) if own in group] for group in groups]
+    grouped = {k for places in shared for k in places}
+    units = [*shared, *([k] for k in range(len(placeholders)) if k not in grouped)]
+    found: list[dict[int, int]] = [{}]
+    for unit in units:
+        found = [
+            {**taken, **dict(zip(unit, chosen, strict=True))}
+            for taken in found
+            for chosen in combinations([m for m in members if m not in taken.values()], len(unit))
+        ]
+    return sorted(tuple(own[k] for k in range(len(placeholders))) for own in found)

@@ -28,7 +28,8 @@ MOST_REGIONS, MOST_PLACEMENTS = 24, 6
 """How many regions are tried for each atom, and how many placements of each."""
 
 MOST_CASES = 10_000
-"""Atoms of many arguments have more cases than this; they are conditioned on nothing."""
+"""The most cases of all kinds of atoms together. Atoms of many arguments have more; those that come
+when the cases are used up are conditioned on nothing."""
 
 MOST_IMAGES = 120
 """How many images of a choice under the symmetries of a region are compared."""
@@ -112,9 +113,11 @@ class _Order:
 
     def steps(self, kinds: Iterable[Atom]) -> tuple[OrderStep, ...]:
         counts: dict[tuple[Choice, ...], list[Count]] = {}
-        for kind in kinds:
+        left = MOST_CASES
+        for kind in sorted(kinds, key=lambda own: len(objects_of([own]))):
             places = self._places(kind)
-            if math.prod(map(len, places)) > MOST_CASES:
+            left -= math.prod(map(len, places))
+            if left < 0:
                 every = choose(objects_of([kind]), (), 1)
                 counts.setdefault((self._alone(kind),), []).append(every)
                 continue

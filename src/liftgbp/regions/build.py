@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from liftgbp.errors import wrong_type
+from liftgbp.limits import searching
 from liftgbp.regions.clusters import ByKind, kinds
 from liftgbp.regions.counts import choose
 from liftgbp.regions.families import Family, outer_clusters, parse_family
@@ -84,7 +85,9 @@ def build_regions(
     family = regions if isinstance(regions, Family) else parse_family(regions)
     if not isinstance(normal, NormalModel):
         raise wrong_type("normal", "a NormalModel (shatter makes it)", normal)
-    return _Builder(normal, family, coarser).graph()
+    remedy = "use formulas with fewer variables"
+    with searching(f"building the regions ({family})", remedy):
+        return _Builder(normal, family, coarser).graph()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from liftgbp.limits import take_steps
 from liftgbp.signature.canonical import Atom, Cluster, Obj, objects_of
 
 
@@ -49,6 +50,7 @@ def _extend(
     exchangeable: Sequence[Sequence[Obj]],
     allowed: dict[Obj, frozenset[Obj]],
 ) -> Iterator[dict[Obj, Obj]]:
+    take_steps()
     if position == len(pattern):
         yield dict(placed)
         return

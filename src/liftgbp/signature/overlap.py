@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 
+from liftgbp.limits import take_steps
 from liftgbp.signature.canonical import Atom, Cluster, Obj, objects_of, rename
 
 
@@ -47,9 +49,10 @@ def _numbered(cluster: Cluster, number: Mapping[int, int]) -> Cluster:
 class _Placements:
     """A search over the placements, object by object.
 
-    Two rules keep it short. Twins (objects that may be swapped without a change) take their images
-    in increasing order, fresh ones last. And where fresh objects abound, an object goes onto the
-    cluster only for the sake of an atom that both share.
+    Three rules keep it short. Twins (objects that may be swapped without a change) take their
+    images in increasing order, fresh ones last. A twin leaves room for those after it. And where
+    fresh objects abound, an object goes onto the cluster only for the sake of an atom that both
+    share.
     """
 
     def __init__(self, cluster: Cluster, other: Cluster, fresh: Sequence[int]) -> None:
@@ -57,7 +60,11 @@ class _Placements:
         self._bit = {atom: 1 << k for k, atom in enumerate(cluster)}
         self._places = objects_of(cluster)
         self._order = _search_order(other)
-        self._previous_twin = dict(_previous_twins(other))
+        twins = twin_groups(other)
+        self._previous_twin = {own: last for group in twins for last, own in pairwise(group)}
+        self._twins_after = {
+            own: len(group) - k for group in twins for k, own in enumerate(group, start=1)
+        }
         self._atoms_at: dict[Obj, list[Atom]] = {obj: [] for obj in self._order}
         for atom in other:
             for obj in set(atom[1]):
@@ -72,6 +79,7 @@ class _Placements:
 
     def _search(self, position: int, image: dict[Obj, Obj | None], mask: int) -> None:
         """Place the objects from `position` on; `None` is the image of one that went fresh."""
+        take_steps()
         if position == len(self._order):
             if mask:
                 self.masks.add(mask)
@@ -93,11 +101,13 @@ class _Placements:
         least = image[twin] if twin is not None else (cls, -1)
         if least is not None:
             used = set(image.values())
-            yield from (
+            free = [
                 place
                 for place in self._places
                 if place[0] == cls and place > least and place not in used
-            )
+            ]
+            room = len(free) + self._fresh[cls] - self._twins_after.get(obj, 0)
+            yield from free[: max(0, room)]
         if self._fresh[cls] > 0:
             yield None
 
@@ -136,11 +146,6 @@ def _search_order(cluster: Cluster) -> tuple[Obj, ...]:
     for group in twin_groups(cluster):
         rank |= zip(group, sorted(rank[obj] for obj in group), strict=True)
     return tuple(sorted(rank, key=rank.__getitem__))
-
-
-def _previous_twins(cluster: Cluster) -> Iterator[tuple[Obj, Obj]]:
-    for group in twin_groups(cluster):
-        yield from zip(group[1:], group, strict=False)
 
 
 def twin_groups(cluster: Cluster) -> list[tuple[Obj, ...]]:

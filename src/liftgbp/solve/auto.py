@@ -149,4 +149,6 @@ def work_of(layout: Layout, descent: Descent) -> float:
     """What descent costs: each start factorises matrices over and over."""
     if not is_small(layout, descent.tolerances):
         return math.inf
-    return (1 + number_of_starts(layout, descent.random)) * float(layout.message_entries) ** 3
+    # Regions that share nothing have an equation each, though they send no message.
+    equations = float(max(layout.message_entries, len(layout.shapes)))
+    return (1 + number_of_starts(layout, descent.random)) * equations**3

@@ -1,0 +1,114 @@
+"""Small inputs that once took minutes or gigabytes: solved by better ways, or refused."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import liftgbp
+from liftgbp import Limits
+from liftgbp.grounding.from_classes import ground_classes
+from liftgbp.limits import MOST_WORK, searching
+from liftgbp.shatter import shatter
+from liftgbp.signature import objects_of, overlaps
+from liftgbp.signature.canonical import Cluster
+
+EIGHT = "abcdefgh"
+
+
+def surjections(variables: int, objects: int) -> int:
+    """How many maps of variables reach all of these objects, by inclusion and exclusion."""
+    return sum(
+        (-1) ** k * math.comb(objects, k) * (objects - k) ** variables for k in range(objects + 1)
+    )
+
+
+# --- many variables
+
+
+def test_ways_that_lead_to_the_same_atoms_are_one_parfactor() -> None:
+    """Eight variables coincide in 4140 ways; eight sets of atoms come of it."""
+    formula = " ^ ".join(f"p({v})" for v in EIGHT)
+    normal = shatter(liftgbp.parse(f"p(t)\n1 {formula}"), {"t": 20})
+    entries = {len(p.atoms): float(p.log_table.ravel()[-1]) for p in normal.parfactors}
+    assert len(normal.parfactors) == 8
+    # A factor counts once for each set of objects.
+    assert entries == {k: surjections(8, k) for k in range(1, 9)}
+
+
+def test_five_variables_of_one_atom_each() -> None:
+    formula = " ^ ".join(f"p({v})" for v in EIGHT[:5])
+    model = liftgbp.parse(f"p(t)\n1e-5 {formula}")
+    found = liftgbp.infer(model, {"t": 20}, sum_over="p")
+    exponents = [math.log(math.comb(20, k)) + 1e-5 * k**5 for k in range(21)]
+    assert found.log_z == pytest.approx(logsumexp(exponents), rel=1e-12)
+
+
+def test_an_atom_of_eight_arguments() -> None:
+    model = liftgbp.parse(f"p({','.join('t' * 8)})\n1 p({','.join(EIGHT)})")
+    found = liftgbp.infer(model, {"t": 20}, effort="quick")
+    assert found.log_z == pytest.approx(20**8 * math.log1p(math.e), rel=1e-12)
+    row = found.query("p(a,a,b,b,c,c,d,e)")[-1]
+    assert row["true"] == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-12)
+
+
+@pytest.mark.parametrize("work", [None, 5000])
+def test_regions_that_overlap_in_too_many_ways(work: int | None) -> None:
+    formula = " v ".join(f"r({a},{b})" for a, b in zip("abcdef", "bcdefg", strict=True))
+    model = liftgbp.parse(f"r(t,t)\n1 {formula}")
+    limits = None if work is None else Limits(work=work)
+    named = MOST_WORK if work is None else work
+    with pytest.raises(liftgbp.CapacityError, match=f"more than {named} steps.*--work"):
+        liftgbp.infer(model, {"t": 20}, limits=limits)
+
+
+# --- quantifiers over all objects
+
+
+def star(objects: int) -> Cluster:
+    """What a quantifier over all objects leads to: r(0,0), r(0,1), ..."""
+    return tuple((0, ((0, 0), (0, k))) for k in range(objects))
+
+
+def placed(cluster: Cluster, size: int) -> set[int]:
+    """The overlaps of a cluster with itself, from all placements on some objects."""
+    objects = objects_of(cluster)
+    bit = {atom: 1 << k for k, atom in enumerate(cluster)}
+    found = set()
+    for images in permutations(range(size), len(objects)):
+        image = {obj: (0, k) for obj, k in zip(objects, images, strict=True)}
+        moved = ((p, tuple(image[obj] for obj in args)) for p, args in cluster)
+        found.add(sum(bit.get(atom, 0) for atom in moved))
+    return found - {0}
+
+
+@pytest.mark.parametrize("size", [5, 6, 7])
+def test_overlaps_leave_room_for_twins(size: int) -> None:
+    assert overlaps(star(5), star(5), [size]) == placed(star(5), size)
+
+
+def test_overlaps_over_all_objects_take_few_steps() -> None:
+    with searching("overlaps", "") as search:
+        assert overlaps(star(30), star(30), [30]) == {2**30 - 1}
+    assert search.steps < 2 * 30**2
+
+
+def test_somebody_for_everybody() -> None:
+    model = liftgbp.parse("r(t,t)\nEXIST y r(x,y).")
+    found = liftgbp.infer(model, {"t": 16}, effort="quick")
+    assert found.log_z == pytest.approx(16 * math.log(2**16 - 1), rel=1e-12)
+
+
+def test_exchangeable_objects_are_chosen_together() -> None:
+    """Each of 13 objects with all the others; there are 13! orders of them."""
+    model = liftgbp.parse("m(t,t)\nEXIST y m(x,y).\n!m(x,y) v !m(x,z) | y != z.")
+    normal = shatter(model, {"t": 13})
+    blocks = ground_classes(normal).blocks
+    rows = sorted(len(set(scope)) for block in blocks for scope in block.scopes.tolist())
+    pairs = sum(1 for _ in combinations(range(13), 2)) * 13
+    assert rows == [2] * pairs + [13] * 13
+    assert all(np.unique(block.scopes).size for block in blocks)
