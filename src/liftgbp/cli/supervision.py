@@ -26,6 +26,9 @@ from liftgbp.limits import Watch, exceeded, resident_memory
 
 LIMIT_EXCEEDED = 1
 
+ENDS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+"""The signals by which others end a run."""
+
 GRACE = 3.0
 """Seconds that a command has to leave by itself, once it is told to."""
 
@@ -52,10 +55,15 @@ def run_within(limits: liftgbp.Limits, work: Callable[[], Any], *, apart: bool) 
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
+    # What ends a run waits until both processes know what to do about it.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
     worker = os.fork()
     if worker:
-        return _Supervisor(worker, limits, board).exit_code()
+        supervisor = _Supervisor(worker, limits, board)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return supervisor.exit_code()
     with _hearing(limits, board):
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return work()
 
 
@@ -161,14 +169,13 @@ class _Supervisor:
         self._started = time.monotonic()
         self._told: float | None = None
         self._interrupted: float | None = None
+        for number in ENDS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                hear = self._hear_interrupt if number == signal.SIGINT else self._pass_on
+                signal.signal(number, hear)
 
     def exit_code(self) -> int:
         """Wait for the command; its exit code, or that of a command that had to be ended."""
-        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
-            signal.signal(signal.SIGINT, self._hear_interrupt)
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._pass_on)
         while True:
             ended, status = os.waitpid(self._worker, os.WNOHANG)
             if ended:
