@@ -7,6 +7,7 @@ import math
 import pytest
 
 import liftgbp
+from liftgbp import reference
 
 TRANSITIVE = "r(person,person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct"
 CHAIN = "r(person,person)\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct"
@@ -181,6 +182,33 @@ def test_log_z_is_the_sum_over_all_ways_to_form_blocks() -> None:
     bipartite = top + math.log(sum(math.exp(own - top) for own in halves)) - math.log(2)
     # Edges e(x,x) are free.
     assert answers.log_z == pytest.approx(bipartite + size * math.log(2), abs=0.05)
+
+
+TURNED = (
+    "r(thing,thing)\n"
+    "1.83 r(x,z) ^ !r(x,y) ^ !r(z,y) | distinct\n"
+    "1.83 !r(x,z) ^ r(x,y) ^ r(z,y) | distinct"
+)
+"""All relate to the things of one block, and to no others; turning all values changes nothing."""
+
+
+def test_the_mirror_image_of_blocks_counts_as_much() -> None:
+    """Of five things two or three are in the block; without the latter, log 2 would be missing."""
+    exact = reference.exact(reference.ground(liftgbp.parse(TURNED), {"thing": 5}))
+    answers = blocked(TURNED, 5, effort="normal", exact=False)
+    assert [own.share for own in answers.blocks] == pytest.approx([0.5, 0.5])
+    assert answers.log_z == pytest.approx(exact.log_z, abs=0.05)
+    for size in (5, 9, 14):
+        answers = blocked(TURNED, size, effort="normal", exact=False)
+        assert answers.trusted
+        assert answers.blocks
+        assert answers.marginal("r(x,y)") == pytest.approx(0.5, abs=1e-9)
+
+
+def test_an_exchange_of_blocks_is_no_mirror_image() -> None:
+    """Half of the things are in the block, or the other half: turned, that is the same worlds."""
+    (structure,) = blocked(TURNED, 8, effort="normal", exact=False).blocks
+    assert structure.share == 1.0
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,9 @@ Each way to put objects into blocks of given sizes is a stationary point of the 
 A branch holds all of them, for all sizes around those with the largest weight. Where one block has
 a few objects more or less, log Z and beliefs are known from one Newton step, so that a few steps
 around the best sizes are enough to sum over hundreds of sizes.
+
+The search finds one product of several that are images of each other, so the images of a minimum
+under the symmetries of the split model are branches, too, unless they only exchange blocks.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, permutations, product
 
 import numpy as np
@@ -33,6 +36,7 @@ from liftgbp.shatter import SplitShattering
 from liftgbp.shatter.splitting import Cell
 from liftgbp.solve import Descent, Kind, Point, Solution, exact_logs_z, with_tolerances
 from liftgbp.solve.descent import HIDDEN, independent, stepped
+from liftgbp.solve.images import images_of
 from liftgbp.solve.problem import scale_of
 
 RAISED = 1e-2
@@ -63,6 +67,10 @@ SAME_ROLE = 0.05
 this, sizes in proportion. The two blocks of friends-knows over 28 objects differ by less than 0.3,
 and have roles of their own."""
 
+COVERED = 0.01
+"""A branch has an image already if the sum over its sizes reaches the sizes of the image with at
+least this part of its largest weight: two halves of unequal size that change places."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Branch:
@@ -85,9 +93,18 @@ class Branch:
         """The most likely number of objects in each block of each class."""
         return tuple(tuple(round(size) for size in own[0]) for own in self.products.sizes)
 
+    @property
+    def leaves_open(self) -> float:
+        """What a world does not tell about the blocks of its objects, of the log of all ways."""
+        ways = (
+            math.lgamma(sum(own) + 1) - sum(math.lgamma(size + 1) for size in own)
+            for own in self.sizes
+        )
+        return sum(ways) - self.information
+
 
 class Branches:
-    """Finds the branch that a product leads to."""
+    """Finds the branches that a product leads to."""
 
     def __init__(
         self,
@@ -104,15 +121,15 @@ class Branches:
         self._descent = with_tolerances(settled, **PATIENCE, compared=True)
         self._plans = SharedPlans(regions)
 
-    def of(self, found: Found, bound: float) -> Branch | None:
-        """The branch of a product; none if no minimum with different blocks is near.
+    def of(self, found: Found, bound: float) -> list[Branch]:
+        """The branch of a product and its images; none if no minimum with different blocks is near.
 
         `bound` is what log Z is at least for one way to put objects into blocks.
         """
         peak = self._counts(found)
         base = self._at(peak)
         if base is None:
-            return None
+            return []
         reading = _Reading(base, self._field, self._places)
         plan = base.prepared.plan
         starts = [reading.beliefs(found.products, soften) for soften in (_unchanged, _raised)]
@@ -122,7 +139,8 @@ class Branches:
             # Rounding hides the minimum beside the product, which is as good then (friends-knows
             # over 1e12 objects).
             solution = self._independent(found, plan, starts[0])
-            return self._summed(found, peak, base, reading, solution)
+            summed = partial(self._summed, found, peak, base, reading)
+            return self._with_images(found, base, reading, solution, summed)
         product = plan.log_offset + self._field.offset + found.total
         if max(broken, default=-math.inf) < product:
             # A start that arrives at blocks that are nearly alike has made the other one give up
@@ -130,26 +148,32 @@ class Branches:
             alone = self._descent.from_beliefs([plan], [starts[:1]], [bound])[0]
             broken |= self._broken(reading, found, alone)
         if not broken:
-            return None
+            return []
         best = solution.only(broken[max(broken)])
-        return self._summed(found, peak, base, reading, best)
+        summed = partial(self._summed, found, peak, base, reading)
+        return self._with_images(found, base, reading, best, summed)
 
-    def product(self, found: Found) -> Branch | None:
-        """The product itself as a branch; none if hard formulas rule it out."""
+    def product(self, found: Found) -> list[Branch]:
+        """The product itself as a branch, and its images; none if hard formulas rule it out."""
         peak = self._counts(found)
         base = self._at(peak)
         if base is None:
-            return None
+            return []
         reading = _Reading(base, self._field, self._places)
         beliefs = reading.beliefs(found.products, _unchanged)
         solution = self._independent(found, base.prepared.plan, beliefs, BEST)
-        part = Part(base, (peak,), np.ones(1), beliefs[None])
-        reader = MixedReader(base.prepared, self._split, (part,))
         roles = symmetries(found.products, self._field)
         told = label_information(found.products, self._field)
         told = max(told, found.information - math.log(roles))
         weight = self._exact(base, solution) + Decimal(told)
-        return Branch(reader, solution, found.products, told, weight)
+
+        def branch(own: Solution) -> Branch:
+            row = np.exp(own.log_beliefs)
+            part = Part(base, (peak,), np.ones(1), row[None])
+            reader = MixedReader(base.prepared, self._split, (part,))
+            return Branch(reader, own, reading.products(row, found.products), told, weight)
+
+        return self._with_images(found, base, reading, solution, branch)
 
     def _independent(
         self, found: Found, plan: Plan, beliefs: Floats, why: str = HIDDEN
@@ -159,10 +183,13 @@ class Branches:
         return independent(plan, beliefs, log_z, entropy, self._descent.tolerances, why)
 
     def _counts(self, found: Found) -> Counts:
+        return self._of_cells(found.sizes)
+
+    def _of_cells(self, sizes: Sequence[Sequence[int]]) -> Counts:
         cells = ((own.cls, k) for own in self._split.splits for k in range(len(own.cells)))
         # Cells that are empty at the most likely counts have no place.
         places = (self._places.get(cell) for cell in cells)
-        return tuple(0 if own is None else found.sizes[own[0]][own[1]] for own in places)
+        return tuple(0 if own is None else sizes[own[0]][own[1]] for own in places)
 
     def _at(self, counts: Counts) -> Base | None:
         try:
@@ -179,6 +206,48 @@ class Branches:
             if point.verdict.sound and not alike(products, self._field):
                 broken[point.log_z + float(information(products, self._field)[0])] = point
         return broken
+
+    # --- images
+
+    def _with_images(
+        self,
+        found: Found,
+        base: Base,
+        reading: _Reading,
+        solution: Solution,
+        branch_of: Callable[[Solution], Branch],
+    ) -> list[Branch]:
+        """The branch of a minimum, and those of its images that are not among its own points."""
+        branches = [branch_of(solution)]
+        own = self._descent.tolerances
+        for image in images_of(base.prepared.plan, solution.log_beliefs, own):
+            products = reading.products(np.exp(image), found.products)
+            if not any(self._covers(branch, products) for branch in branches):
+                moved = replace(
+                    solution,
+                    log_beliefs=image,
+                    points=tuple(replace(own, log_beliefs=image) for own in solution.points),
+                )
+                branches.append(branch_of(moved))
+        return branches
+
+    def _covers(self, branch: Branch, products: BlockProducts) -> bool:
+        """Whether products are those of a branch with exchanged blocks, at sizes that it has.
+
+        Where worlds leave open which block an object is in, sizes that differ little stand for the
+        same worlds (transitive over 11 objects).
+        """
+        (part,) = branch.reader.parts
+        shares = dict(zip(part.counts, part.shares.tolist(), strict=True))
+        least = COVERED * max(shares.values())
+        for orders in _exchanges(products):
+            if _same_chances(branch.products, products, self._field, orders):
+                sizes = [own[0][list(o)] for own, o in zip(products.sizes, orders, strict=True)]
+                counts = self._of_cells([tuple(map(round, own.tolist())) for own in sizes])
+                near = branch.leaves_open > math.log(2) and _same_sizes(branch.products, sizes)
+                if near or shares.get(counts, 0.0) >= least:
+                    return True
+        return False
 
     # --- the sum over sizes
 
@@ -365,20 +434,40 @@ class _Around:
 
 def symmetries(products: BlockProducts, field: MeanField) -> int:
     """In how many ways blocks can be exchanged so that all probabilities stay as they are."""
-    orders = product(*(permutations(range(blocks)) for blocks in products.blocks))
-    return sum(_is_kept(products, field, own) for own in orders)
+    return sum(
+        _same_sizes(
+            products, [own[0][list(o)] for own, o in zip(products.sizes, orders, strict=True)]
+        )
+        and _same_chances(products, products, field, orders)
+        for orders in _exchanges(products)
+    )
 
 
-def _is_kept(products: BlockProducts, field: MeanField, orders: Sequence[tuple[int, ...]]) -> bool:
-    for sizes, order in zip(products.sizes, orders, strict=True):
-        change = np.abs(sizes[0][list(order)] - sizes[0])
-        if (change > np.maximum(1.0, SAME_ROLE * sizes[0])).any():
-            return False
-    for chances, classes in zip(products.chances, field.classes_of_kind, strict=True):
-        turned = chances
+def _exchanges(products: BlockProducts) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """All orders of the blocks of each class."""
+    return product(*(permutations(range(blocks)) for blocks in products.blocks))
+
+
+def _same_sizes(products: BlockProducts, others: Sequence[Floats]) -> bool:
+    """Whether blocks have the same sizes, in proportion or up to one object."""
+    return all(
+        (np.abs(other - own[0]) <= np.maximum(1.0, SAME_ROLE * own[0])).all()
+        for own, other in zip(products.sizes, others, strict=True)
+    )
+
+
+def _same_chances(
+    products: BlockProducts,
+    others: BlockProducts,
+    field: MeanField,
+    orders: Sequence[tuple[int, ...]],
+) -> bool:
+    """Whether all probabilities are the same once the blocks of the others are exchanged."""
+    chances = zip(products.chances, others.chances, field.classes_of_kind, strict=True)
+    for own, turned, classes in chances:
         for place, cls in enumerate(classes):
-            turned = np.take(turned, orders[cls], axis=1 + place)
-        if np.abs(turned - chances).max(initial=0.0) > SAME_ROLE:
+            turned = np.take(turned, orders[cls], axis=1 + place)  # noqa: PLW2901
+        if np.abs(turned - own).max(initial=0.0) > SAME_ROLE:
             return False
     return True
 

@@ -150,7 +150,7 @@ class _Mixer:
             branch
             for own in followed
             if own.total > least
-            if (branch := self._branches(own).of(own, self._reached(found))) is not None
+            for branch in self._branches(own).of(own, self._reached(found))
         ]
         answers = bound.judge(self._mixed(branches) if branches else self._answers)
         if mix and answers.result.verdict.shortfall(answers.result.log_z):
@@ -164,10 +164,10 @@ class _Mixer:
         if not differ:
             return None
         best = max(differ, key=lambda own: own.total)
-        branch = self._branches(best).product(best)
-        if branch is None:
+        branches = self._branches(best).product(best)
+        if not branches:
             return None
-        answers = bound.judge(self._mixed([branch], alone=True))
+        answers = bound.judge(self._mixed(branches, alone=True))
         return answers if answers.trusted else None
 
     def _is_cheap(self, found: Found) -> bool:
