@@ -19,6 +19,7 @@ ENGINE = NORMAL | {"signature", "regions", "plan", "solve", "query"}
 GROUND = {"grounding", "compress"}
 ALLOWED = {
     "errors": set(),
+    "texts": set(),
     "limits": {"errors"},
     "arrays": set(),
     "progress": {"limits"},
@@ -36,7 +37,7 @@ ALLOWED = {
     "plan": {"errors", "arrays", "model", "regions", "signature"},
     "solve": {"errors", "limits", "arrays", "progress", "plan"},
     "opinions": set(),
-    "query": ENGINE | GROUND | {"files", "opinions"},
+    "query": ENGINE | GROUND | {"files", "texts", "opinions"},
     "reference": {"errors", "arrays", "model", "evidence"},
     "via": NORMAL,
     "series": ENGINE,
@@ -55,13 +56,14 @@ ALLOWED = {
     | GROUND
     | {"progress", "files", "formats", "via", "exact", "parts", "ground_parts"}
     | {"growth", "effort", "lifted_runs", "bounding"},
-    "sweeps": ENGINE | {"progress", "files", "series", "parts", "growth", "effort", "lifted_runs"},
+    "sweeps": ENGINE
+    | {"progress", "files", "texts", "series", "parts", "growth", "effort", "lifted_runs"},
     "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},
     "checking": ENGINE
     | GROUND
     | {"progress", "api", "reference", "messages", "formats", "opinions", "sampling"},
     "reproduction": ENGINE | {"progress", "api", "reference", "messages", "files"},
-    "cli": {"the public surface", "limits", "files"},
+    "cli": {"the public surface", "limits", "files", "texts"},
     "__main__": {"cli"},
 }
 

@@ -7,6 +7,7 @@ import csv
 import importlib.util
 import os
 import shutil
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -82,6 +83,19 @@ def _new_file(path: Path) -> Path:
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def plain_texts() -> Iterator[None]:
+    """Draw with matplotlib without taking what users wrote for formulas.
+
+    Letters that its font lacks are drawn as boxes, without a warning for each.
+    """
+    from matplotlib import rc_context
+
+    with rc_context({"text.parse_math": False}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)
+        yield
 
 
 # --- one writer at a time

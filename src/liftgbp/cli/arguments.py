@@ -11,6 +11,7 @@ import click
 
 import liftgbp
 from liftgbp.cli.ranges import size_range, weight_range
+from liftgbp.texts import visible
 
 VIA, TABLE_CAP = "auto", 2**20
 """The defaults of options."""
@@ -109,7 +110,7 @@ def write_blocks_plot(answers: liftgbp.Answers, path: str) -> None:
     if answers.blocks:
         answers.blocks[0].write_picture(path)
     else:
-        click.echo(f"no blocks were found, so {path} is not written", err=True)
+        click.echo(f"no blocks were found, so {visible(path)} is not written", err=True)
 
 
 def sums_asked_for(given: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -42,10 +42,14 @@ from liftgbp.cli.help_pages import TYPED, CommandGroup, Setting, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
 from liftgbp.cli.second_opinions import bounds, sample, second_opinion
+from liftgbp.texts import visible
 
 NOT_TRUSTED = 1
 NOT_DONE = 1
 BAD_INPUT = 2
+
+BREAKS = "\n\t"
+"""Messages have lines, and tabs under which a caret stands."""
 
 
 def run(*, apart: bool) -> int:
@@ -56,7 +60,9 @@ def run(*, apart: bool) -> int:
         sys.stdout.flush()
         return code
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(visible(shown.getvalue(), BREAKS), err=True, nl=False)
         return BAD_INPUT
     except click.Abort:
         raise KeyboardInterrupt from None
@@ -72,10 +78,10 @@ def run(*, apart: bool) -> int:
         click.echo("error: out of memory; use smaller formulas or smaller regions", err=True)
         return BAD_INPUT
     except (liftgbp.BusyError, liftgbp.LimitExceeded) as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"error: {visible(str(error), BREAKS)}", err=True)
         return NOT_DONE
     except liftgbp.InputError as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(f"error: {visible(str(error), BREAKS)}", err=True)
         return BAD_INPUT
 
 
@@ -212,7 +218,7 @@ def query(
         click.echo(json.dumps(result, indent=2))
     elif output == "-":
         if not result["trusted"]:
-            click.echo("\n".join(distrust(result["reason"], advice)), err=True)
+            click.echo(visible("\n".join(distrust(result["reason"], advice)), BREAKS), err=True)
     else:
         from liftgbp.cli.answer_view import show_answers
 
@@ -348,7 +354,8 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
     trusted = {tuple(record.values())[:columns]: record["trusted"] for record in records}
     doubtful = len(trusted) - sum(map(bool, trusted.values()))
     if output != "-":
-        click.echo(f"{len(trusted)} points, {len(records)} rows, written to {output}", err=True)
+        shown = visible(output)
+        click.echo(f"{len(trusted)} points, {len(records)} rows, written to {shown}", err=True)
     if doubtful:
         click.echo(
             f"NOT TRUSTED: {doubtful} of {len(trusted)} points; see the column reason", err=True
@@ -361,7 +368,7 @@ def _warnings_as_notes() -> Iterator[None]:
     """Say what warnings say, without the place in the code that they come from."""
 
     def note(message: Warning | str, *_place: Any, **_rest: Any) -> None:
-        click.echo(f"note: {message}", err=True)
+        click.echo(f"note: {visible(str(message), BREAKS)}", err=True)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always")

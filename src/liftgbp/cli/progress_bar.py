@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
+from liftgbp.texts import visible
+
 PATIENCE = 1.0
 
 Report = Callable[[str, int, int], None]
@@ -33,11 +35,11 @@ def _terminal_bar() -> Iterator[Report]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         TextColumn("{task.completed:.0f}/{task.total:.0f}"),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=Console(stderr=True, emoji=False),
         transient=True,
     )
     task = bar.add_task("starting", total=1)
@@ -46,7 +48,7 @@ def _terminal_bar() -> Iterator[Report]:
     timer.start()
 
     def report(stage: str, done: int, total: int) -> None:
-        bar.update(task, description=stage, completed=done, total=total)
+        bar.update(task, description=visible(stage), completed=done, total=total)
 
     try:
         yield report

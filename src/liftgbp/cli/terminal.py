@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from textwrap import wrap
 
@@ -13,6 +13,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from liftgbp.texts import visible
 
 PIPE_WIDTH = 200
 """The width of tables that do not go to a terminal, where nothing needs to be folded."""
@@ -57,6 +59,10 @@ class Sheet:
     entries: list[Entry] = field(default_factory=list)
     sections: set[int] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        self.title = visible(self.title)
+        self.columns = [replace(one, heading=visible(one.heading)) for one in self.columns]
+
     def add(self, *cells: str) -> None:
         """Add a row."""
         headings = [column.heading for column in self.columns[1:]]
@@ -68,8 +74,9 @@ class Sheet:
 
     def add_block(self, rows: list[list[str]], entry: Entry) -> None:
         """Add rows that belong together and are one entry as lines."""
-        self.rows += rows
-        self.entries.append(entry)
+        self.rows += [list(map(visible, row)) for row in rows]
+        fields = [(visible(name), visible(text)) for name, text in entry.fields]
+        self.entries.append(Entry(visible(entry.title), fields))
         if len(rows) > 1:
             self.sections.add(len(self.rows) - 1)
 
@@ -137,7 +144,7 @@ class Terminal:
 
     def say(self, text: str, style: str = "") -> None:
         """Print text; only a terminal has it wrapped."""
-        self._console.print(Text(text, style=style), soft_wrap=not self._wraps)
+        self._console.print(Text(visible(text, "\n"), style=style), soft_wrap=not self._wraps)
 
     def show(self, *forms: Sheet) -> None:
         """Print the first form of a table that fits, or the lines of the last where none does."""

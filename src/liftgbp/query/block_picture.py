@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.files import check_writable, need_module, whole_file
+from liftgbp.files import check_writable, need_module, plain_texts, whole_file
 from liftgbp.query.block_table import MOST_BLOCKS, BlockStructure, cell_text, size_text
+from liftgbp.texts import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,7 +73,7 @@ def write_figure(structure: BlockStructure, path: Path) -> None:
     # Texts that stay texts make small files; without dates and random names, they are repeatable.
     settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "liftgbp"}
     metadata = {"Date": None} if path.suffix == ".svg" else None
-    with rc_context(settings), whole_file(path) as unfinished:
+    with rc_context(settings), plain_texts(), whole_file(path) as unfinished:
         figure_of(structure).savefig(unfinished, dpi=150, metadata=metadata)
 
 
@@ -82,6 +83,11 @@ def figure_of(structure: BlockStructure) -> Figure:
     Everything has its place in inches, so that cells are of one size and rows at one height.
     """
     need_module("matplotlib", "plot", "drawing")
+    with plain_texts():
+        return _figure(structure)
+
+
+def _figure(structure: BlockStructure) -> Figure:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
@@ -119,7 +125,7 @@ def figure_of(structure: BlockStructure) -> Figure:
 def _maps(structure: BlockStructure) -> list[_Map]:
     maps = [
         _Map(
-            panel.title,
+            visible(panel.title),
             f"{panel.row_variable} in block",
             panel.rows,
             f"{panel.column_variable} in block",
@@ -133,7 +139,7 @@ def _maps(structure: BlockStructure) -> list[_Map]:
         beside = (own.rows for own in maps if set(numbers).intersection(own.rows))
         blocks = next(beside, tuple(numbers)[:MOST_BLOCKS])
         cells = np.array([[numbers.get(block, np.nan)] for block in blocks])
-        maps.append(_Map(text, "x in block", blocks, "", (), cells))
+        maps.append(_Map(visible(text), "x in block", blocks, "", (), cells))
     return maps
 
 
@@ -143,7 +149,7 @@ def _labels(structure: BlockStructure) -> dict[int, str]:
     return {
         own.number: f"{own.number}\n({size_text(own.size)})"
         if own.size > 1 or own.objects in split
-        else f"{own.number}\n({own.objects})"
+        else f"{own.number}\n({visible(own.objects)})"
         for own in structure.blocks
     }
 

@@ -15,7 +15,15 @@ from typing import Any
 
 from liftgbp.errors import InputError, check_function, checked_path
 from liftgbp.evidence import Evidence
-from liftgbp.files import Schema, check_writable, held, need_module, whole_file, write_table
+from liftgbp.files import (
+    Schema,
+    check_writable,
+    held,
+    need_module,
+    plain_texts,
+    whole_file,
+    write_table,
+)
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model
 from liftgbp.model.writer import model_text
@@ -29,6 +37,7 @@ from liftgbp.sweeps.sweeping import (
     solved_batches,
     sweep_points,
 )
+from liftgbp.texts import visible
 
 ANSWER_TYPES: Schema = {
     "query": str,
@@ -286,21 +295,24 @@ def draw(records: Sequence[Record], path: Path) -> None:
     """Draw probabilities over the quantity that varies, one line per row and value but `false`."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.subplots()
-    along = _varying(records)
-    for name, own in _lines(records, along).items():
-        x, y = zip(*own, strict=True)
-        axes.plot(x, y, marker="." if len(x) < 50 else "", label=name)
-    values = [float(str(record[along])) for record in records]
-    if min(values) > 0 and max(values) > WIDE * min(values):
-        axes.set_xscale("log")
-    axes.set_xlabel(along)
-    axes.set_ylabel("probability")
-    axes.set_ylim(-0.02, 1.02)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    figure.savefig(path, dpi=150)
+    with plain_texts():
+        figure = Figure(figsize=(8, 5), layout="constrained")
+        axes = figure.subplots()
+        along = _varying(records)
+        for name, own in _lines(records, along).items():
+            x, y = zip(*own, strict=True)
+            # A legend leaves out names that start with an underscore.
+            label = visible(f" {name}" if name.startswith("_") else name)
+            axes.plot(x, y, marker="." if len(x) < 50 else "", label=label)
+        values = [float(str(record[along])) for record in records]
+        if min(values) > 0 and max(values) > WIDE * min(values):
+            axes.set_xscale("log")
+        axes.set_xlabel(along)
+        axes.set_ylabel("probability")
+        axes.set_ylim(-0.02, 1.02)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+        figure.savefig(path, dpi=150)
 
 
 def _varying(records: Sequence[Record]) -> str:
