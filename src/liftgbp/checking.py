@@ -29,6 +29,7 @@ from liftgbp.grounding.from_classes import ground_factors
 from liftgbp.limits import Limits, limited
 from liftgbp.messages import ground_atom_of
 from liftgbp.model.model import Model, check_model
+from liftgbp.model.parser import parse_query
 from liftgbp.opinions import Comparison, Opinion, OpinionRow
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, ClassReader
@@ -274,8 +275,7 @@ class _Checking:
         """Exact inference by other code than that of the answers, for single atoms."""
         if isinstance(self.model, Network) or _factors(answers) > FEW_FACTORS:
             return None
-        rows = [row for text in self.queries for row in answers.query(text)]
-        if any(len(row.atoms) > 1 or row.given for row in rows):
+        if not all(parse_query(text).single for text in self.queries):
             return None
         known = Evidence.of(self.model, self.evidence)
         try:

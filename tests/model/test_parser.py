@@ -646,6 +646,23 @@ def test_named_weights_come_from_included_files(tmp_path: Path) -> None:
             Query("", (atom("p", X), atom("p", Y)), (), (), True),
         ),
         ("p(x)\n| rain", Query("", (atom("p", X),), (Atom("rain"),))),
+        ("(p(x)) ^ (p(y))", Query("", (atom("p", X), atom("p", Y)))),
+        ("!p(x)", Query("", (), formula=Not(Is(atom("p", X))))),
+        ("p(x) ^ !p(y)", Query("", (), formula=And((Is(atom("p", X)), Not(Is(atom("p", Y))))))),
+        ("p(x), !p(y)", Query("", (), formula=And((Is(atom("p", X)), Not(Is(atom("p", Y))))))),
+        ("EXIST y p(y)", Query("", (), formula=Exists(Y, Is(atom("p", Y))))),
+        ("FORALL y p(y)", Query("", (), formula=Forall(Y, Is(atom("p", Y))))),
+        ("mood(x) = high", Query("", (), formula=Is(atom("mood", X), "high"))),
+        (
+            "p(x) | !p(y), rain, x != y, mood(y) = low",
+            Query(
+                "",
+                (atom("p", X),),
+                (Atom("rain"),),
+                (Not(Equal(X, Y)),),
+                condition=And((Not(Is(atom("p", Y))), Is(atom("mood", Y), "low"))),
+            ),
+        ),
     ],
 )
 def test_query(text: str, expected: Query) -> None:

@@ -59,9 +59,9 @@ class Probabilities:
     def of(self, query: str) -> list[ProbabilityBounds]:
         """The intervals of all rows of a query for a single atom."""
         parsed = parse_query(query)
-        rows = query_rows(parsed, self._normal)
-        if len(parsed.atoms) != 1 or parsed.given:
+        if not parsed.single:
             raise QueryError(f"bounds are about single atoms, such as smokes(x), not {query}")
+        rows = query_rows(parsed, self._normal)
         if not rows:
             raise QueryError(f"no objects satisfy the restrictions of {query}")
         return [self._row(query, row) for row in rows]

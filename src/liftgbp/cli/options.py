@@ -104,8 +104,9 @@ queries = option(
     metavar="QUERY",
     group=MODEL,
     help="An atom 'friends(x,y)' or 'friends(Anna,y)', a conjunction 'friends(x,y) ^ smokes(x)', "
-    "or a conditional 'smokes(y) | friends(x,y), smokes(x)'. May be repeated; without any, every "
-    "predicate is answered.",
+    "a formula '!smokes(x)' or 'EXIST x smokes(x)', or a conditional "
+    "'smokes(y) | friends(x,y), smokes(x)'. May be repeated; without any, every predicate is "
+    "answered.",
 )
 evidence = all_of(
     option(

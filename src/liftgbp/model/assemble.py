@@ -202,7 +202,7 @@ def _final(rule: Rule, propositions: frozenset[str]) -> Rule:
     _check_restrictions(rule, propositions)
     if isinstance(rule, TableParfactor):
         return rule
-    resolved = replace(rule, formula=_resolved(rule.formula, propositions))
+    resolved = replace(rule, formula=resolved_formula(rule.formula, propositions))
     return _without_leading_foralls(resolved)
 
 
@@ -217,13 +217,13 @@ def _check_restrictions(rule: Rule, propositions: frozenset[str]) -> None:
                     )
 
 
-def _resolved(formula: Formula, propositions: frozenset[str]) -> Formula:
+def resolved_formula(formula: Formula, propositions: frozenset[str]) -> Formula:
     """The formula in which `weather = sunny` tests a value if weather is a predicate."""
 
     match formula:
         case Equal(left, right, span) if left.name in propositions:
             return Is(Atom(left.name, span=left.span), right.name, span)
-    return map_formula(lambda part: _resolved(part, propositions), formula)
+    return map_formula(lambda part: resolved_formula(part, propositions), formula)
 
 
 def _without_leading_foralls(rule: WeightedFormula) -> WeightedFormula:

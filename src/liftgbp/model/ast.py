@@ -371,9 +371,11 @@ def rule_equalities(rule: Rule) -> Iterator[Equal]:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The joint distribution of some atoms, possibly given others.
+    """The joint distribution of some atoms, or the probability of a formula, possibly given others.
 
-    The text takes no part in comparisons: the same question in other words is an equal query.
+    Of an atom after the bar (`given`), all values are asked for; a formula there (`condition`)
+    holds. The text takes no part in comparisons: the same question in other words is an equal
+    query.
     """
 
     text: str = field(compare=False)
@@ -381,6 +383,29 @@ class Query:
     given: tuple[Atom, ...] = ()
     restrictions: tuple[Equal | Not, ...] = ()
     distinct: bool = False
+    formula: Formula | None = None
+    """What is asked for in place of atoms."""
+    condition: Formula | None = None
+
+    @property
+    def single(self) -> bool:
+        """Whether the query is for one atom, and there is no condition."""
+        return len(self.atoms) == 1 and not self.given and self.condition is None
+
+    @property
+    def all_true(self) -> tuple[str, ...]:
+        """The values at which all atoms hold, and the formula."""
+        asked = len(self.atoms) if self.formula is None else 1
+        return ("true",) * (asked + len(self.given))
+
+    @property
+    def rule(self) -> WeightedFormula:
+        """A rule with the atoms, variables and constants of the query, in their order."""
+        parts: list[Formula] = [Is(atom) for atom in self.atoms]
+        parts += [] if self.formula is None else [self.formula]
+        parts += [Is(atom) for atom in self.given]
+        parts += [] if self.condition is None else [self.condition]
+        return WeightedFormula(And(tuple(parts)), None, self.restrictions, self.distinct)
 
     def __str__(self) -> str:
         return self.text

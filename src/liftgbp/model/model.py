@@ -332,12 +332,13 @@ class Model:
             return
         for part in subformulas(rule.formula):
             if isinstance(part, Is):
-                self._check_value(part)
+                self.check_value(part)
         if rule.weight is not None:
             self._check_weight(rule.weight, rule)
         self._check_expanded(rule)
 
-    def _check_value(self, part: Is) -> None:
+    def check_value(self, part: Is) -> None:
+        """Refuse a value that the predicate does not take."""
         predicate = self.predicates[part.atom.predicate]
         if part.value not in predicate.values:
             values = comma_list(predicate.values)

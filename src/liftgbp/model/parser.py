@@ -21,11 +21,11 @@ from liftgbp.errors import (
 )
 from liftgbp.limits import Limits, limited
 from liftgbp.model.assemble import assemble
-from liftgbp.model.ast import Atom, Query
+from liftgbp.model.ast import And, Atom, Formula, Query
 from liftgbp.model.model import Model
 from liftgbp.model.statements import Include, Statement, read_statements
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
-from liftgbp.model.tree_reader import Reader, subtrees
+from liftgbp.model.tree_reader import Reader, compares_atom, subtrees
 
 
 @limited("reading the model")
@@ -86,13 +86,17 @@ def load(
 
 
 def parse_query(text: str) -> Query:
-    """The atoms that a query asks for, those it is given, and the restrictions of their variables.
+    """What a query asks for, what it is given, and the restrictions of its variables.
+
+    Atoms between commas or `^` are asked for with all their values; anything else is a formula.
 
     >>> query = parse_query("smokes(y) | friends(x,y), smokes(x), x != y")
     >>> [str(atom) for atom in query.atoms], [str(atom) for atom in query.given]
     (['smokes(y)'], ['friends(x,y)', 'smokes(x)'])
     >>> len(query.restrictions), query.distinct
     (1, False)
+    >>> parse_query("smokes(x) => smokes(y)").atoms
+    ()
     """
     return _parse_query(clean_source("<query>", text))
 
@@ -103,17 +107,22 @@ def _parse_query(source: Source) -> Query:
     tree = cast(ParseTree, parse_tree(source, "query", QueryError))
     reader.check_nesting(tree)
     reader.refuse_expanded(tree)
-    queried, *after_bar = ([*_conjuncts(formulas)] for formulas in subtrees(tree))
-    known = [part for parts in after_bar for part in parts]
+    queried, *after_bar = subtrees(tree)
+    asked = list(_conjuncts(queried))
+    plain = all(part.data == "truth" for part in asked)
+    known = [part for formulas in after_bar for part in _conjuncts(formulas)]
     facts = [part for part in known if reader.span(part).text != "distinct"]
-    comparisons = [part for part in facts if part.data == "comparison"]
-    given = [part for part in facts if part.data != "comparison"]
+    comparisons = [part for part in facts if _compares_terms(part)]
+    atoms = [part for part in facts if part.data == "truth"]
+    formulas = [part for part in facts if part.data != "truth" and not _compares_terms(part)]
     return Query(
         source.text.strip(),
-        tuple(_atom(reader, part) for part in queried),
-        tuple(_atom(reader, part) for part in given),
+        tuple(_atom(reader, part) for part in asked) if plain else (),
+        tuple(_atom(reader, part) for part in atoms),
         tuple(map(reader.restriction, comparisons)),
         distinct=len(facts) < len(known),
+        formula=None if plain else _all_of(reader, subtrees(queried)),
+        condition=_all_of(reader, formulas) if formulas else None,
     )
 
 
@@ -126,10 +135,17 @@ def _conjuncts(tree: ParseTree) -> Iterator[ParseTree]:
             yield part
 
 
+def _compares_terms(part: ParseTree) -> bool:
+    return part.data == "comparison" and not compares_atom(part)
+
+
 def _atom(reader: Reader, part: ParseTree) -> Atom:
-    if part.data != "truth":
-        raise reader.problem("a query lists atoms; the answer covers all their values", part)
     return reader.atom(subtrees(part)[0])
+
+
+def _all_of(reader: Reader, parts: list[ParseTree]) -> Formula:
+    formulas = tuple(map(reader.formula, parts))
+    return formulas[0] if len(formulas) == 1 else And(formulas)
 
 
 # --- files and the files that they include

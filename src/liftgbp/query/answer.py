@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from liftgbp.errors import InternalError, QueryError, wrong_type
+from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.parser import parse_query
 from liftgbp.query.lookup import conditional_table
 from liftgbp.query.readers import LiftedReader, Reader, joints
@@ -24,8 +25,9 @@ from liftgbp.signature import objects_of
 class Answer:
     """One row of an answer.
 
-    `atoms` are the atoms that were asked for, `given` those of the condition; `atom` is the text of
-    both together. `values` gives a probability for each assignment: a tuple with one value for each
+    `atoms` are the atoms that were asked for, or the formula, which is `true` or `false`; `given`
+    are the atoms of the condition, and `conditions` the formulas that hold. `atom` is the text of
+    all together. `values` gives a probability for each assignment: a tuple with one value for each
     of `atoms`, then one for each of `given`. Under an impossible condition a probability is NaN.
     `count` is how many ground atoms (or groundings) the row stands for; `example` is one of them.
 
@@ -42,6 +44,7 @@ class Answer:
     count: int
     values: dict[tuple[str, ...], float]
     example: str = ""
+    conditions: tuple[str, ...] = ()
 
     def __getitem__(self, assignment: str | tuple[str, ...]) -> float:
         """The probability of an assignment; for a single atom, its value will do."""
@@ -78,6 +81,7 @@ class Answer:
             "atom": self.atom,
             "atoms": list(self.atoms),
             "given": list(self.given),
+            "conditions": list(self.conditions),
             "where": self.where,
             "count": self.count,
             "example": self.example,
@@ -146,7 +150,7 @@ def query_all(text: str, readers: Sequence[Reader]) -> list[tuple[Answer, ...]]:
         group = [readers[k] for k in members]
         rows = group[0].rows(text)
         # The row with most objects comes first: the regions that its error asks for hold them all.
-        widest_first = sorted(rows, key=lambda row: -len(objects_of((*row.atoms, *row.given))))
+        widest_first = sorted(rows, key=lambda row: -len(objects_of(row.every)))
         by_row = {row: read_row(text, row, group) for row in widest_first}
         found |= zip(members, zip(*(by_row[row] for row in rows), strict=True), strict=True)
     return [found[k] for k in range(len(readers))]
@@ -181,21 +185,28 @@ def marginal_of(reader: Reader, atom: str, value: str | tuple[str, ...] = "true"
     return read_row(atom, rows[0], [reader])[0][value]
 
 
+def asked_values(row: Row, values: Callable[[ObjAtom], tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The values of what a row asks for, and of the atoms that it is given."""
+    formula = row.event is not None and row.event.formula is not None
+    return [*([BOOLEAN] if formula else []), *map(values, (*row.atoms, *row.given))]
+
+
 def read_row(text: str, row: Row, readers: Sequence[Reader]) -> list[Answer]:
     """One row of a query, which all readers have in common, read off the beliefs of each."""
-    atoms = (*row.atoms, *row.given)
     try:
         if len(readers) == 1:
-            tables, counts = readers[0].joint(atoms)[None], [row.count]
+            tables, counts = readers[0].joint(row.every)[None], [row.count]
         else:
-            tables = joints(_lifted(readers), atoms)
+            tables = joints(_lifted(readers), row.every)
             counts = [row.counted.at(r.normal.class_sizes) for r in _lifted(readers)]
     except QueryError as error:
         where = f" where {row.where}" if row.where else ""
         raise QueryError(f"no region holds {row.text}{where}: {error.message}") from None
-    if row.given:
+    if row.event is not None:
+        tables = row.event.folded(tables, len(row.given))
+    if row.conditional:
         tables = conditional_table(tables, len(row.given))
-    keys = list(product(*map(readers[0].values, atoms)))
+    keys = list(product(*asked_values(row, readers[0].values)))
     # Rounding makes some probabilities larger than one.
     probabilities = np.minimum(tables.reshape(len(readers), -1), 1.0).tolist()
     return [
@@ -208,6 +219,7 @@ def read_row(text: str, row: Row, readers: Sequence[Reader]) -> list[Answer]:
             count,
             dict(zip(keys, own, strict=True)),
             row.example,
+            row.conditions,
         )
         for count, own in zip(counts, probabilities, strict=True)
     ]

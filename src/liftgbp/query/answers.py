@@ -19,6 +19,7 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.model.model import Model
+from liftgbp.model.parser import parse_query
 from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.plan import Plan
 from liftgbp.query.answer import (
@@ -317,6 +318,25 @@ class Answers:
         0.731059
         """
         found = marginal_of(self.reader, atom, value)
+        self._warn()
+        return found
+
+    def probability(self, formula: str) -> float:
+        """The probability that a formula holds, for different objects without names.
+
+        Atoms after the bar hold, too.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("smokes(person)\\n1.0 smokes(x) ^ smokes(y) | x != y")
+        >>> answers = liftgbp.infer(model, sizes={"person": 3})
+        >>> round(answers.probability("smokes(x) => smokes(y)"), 6)
+        0.980472
+        >>> round(answers.probability("smokes(x) | !smokes(y)"), 6)
+        0.807490
+        >>> round(answers.probability("EXIST x smokes(x)"), 6)
+        0.997672
+        """
+        found = marginal_of(self.reader, formula, parse_query(formula).all_true)
         self._warn()
         return found
 

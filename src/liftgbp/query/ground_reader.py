@@ -21,8 +21,9 @@ from liftgbp.plan import Plan
 from liftgbp.query.lookup import with_others
 from liftgbp.query.readers import Prepared, Reader, Via, pattern_text
 from liftgbp.query.rows import Row, query_rows
-from liftgbp.shatter import NormalModel, shatter
+from liftgbp.shatter import NormalModel, Obj, shatter
 from liftgbp.shatter.normal import ObjAtom
+from liftgbp.signature import objects_of
 
 NOBODY = -1
 """Stands for an object that no fact and no factor is about."""
@@ -105,9 +106,13 @@ class GroundAtomReader(Reader):
         patterns = query_rows(parse_query(query), self._plain)
         if not patterns:
             raise QueryError(f"no objects satisfy the restrictions of {query}")
-        if len(patterns[0].atoms) == 1 and not patterns[0].given:
-            return [row for pattern in patterns for row in self._split(pattern)]
-        return [self._named_row(pattern) for pattern in patterns]
+        return [
+            row
+            for pattern in patterns
+            for row in (
+                self._split(pattern) if len(pattern.every) == 1 else [self._named_row(pattern)]
+            )
+        ]
 
     def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
         """The rows of a query for each predicate, with its text."""
@@ -121,7 +126,7 @@ class GroundAtomReader(Reader):
         return shatter(self.model.without_rules(), self.sizes)
 
     def _named_row(self, pattern: Row) -> Row:
-        number = dict(pattern.constants)
+        number = self._numbers(pattern)
 
         def ground(atom: ObjAtom) -> ObjAtom:
             if any(obj not in number for obj in atom[1]):
@@ -131,11 +136,24 @@ class GroundAtomReader(Reader):
                 )
             return self._with_sorts(atom[0], [number[obj] for obj in atom[1]])
 
+        event = pattern.event
         return replace(
             pattern,
             atoms=tuple(map(ground, pattern.atoms)),
             given=tuple(map(ground, pattern.given)),
+            event=event and replace(event, atoms=tuple(map(ground, event.atoms))),
         )
+
+    def _numbers(self, pattern: Row) -> dict[Obj, int]:
+        """The objects of the constants of a row, and those that only quantifiers range over."""
+        number = dict(pattern.constants)
+        if any(obj not in number for obj in objects_of(pattern.every) if obj not in pattern.bound):
+            return number
+        for cls in {cls for cls, _ in pattern.bound}:
+            taken = {own for obj, own in number.items() if obj[0] == cls}
+            others = (own for own in range(self._plain.class_sizes[cls]) if own not in taken)
+            number |= zip((obj for obj in pattern.bound if obj[0] == cls), others, strict=True)
+        return number
 
     def _with_sorts(self, predicate: int, objects: Sequence[int]) -> ObjAtom:
         sorts = self._plain.predicates[predicate].sorts
@@ -144,7 +162,7 @@ class GroundAtomReader(Reader):
 
     def _split(self, pattern: Row) -> Iterator[Row]:
         """The rows of the atoms that match a pattern: in factors, observed, and all others."""
-        predicate = pattern.atoms[0][0]
+        predicate = pattern.every[0][0]
         left = pattern.count
         for description, args, group in self._listed(predicate):
             matching = np.flatnonzero(_matches(pattern, args))
@@ -156,7 +174,7 @@ class GroundAtomReader(Reader):
                     pattern, args[example].tolist(), count, "" if single else description
                 )
         if left:
-            nobody = [NOBODY] * len(pattern.atoms[0][1])
+            nobody = [NOBODY] * len(pattern.every[0][1])
             closed = self._plain.predicates[predicate].name in self.evidence.closed
             yield self._row(pattern, nobody, left, "not listed" if closed else "in no factor")
 
@@ -169,12 +187,14 @@ class GroundAtomReader(Reader):
             yield "observed", relation.args, relation.values
 
     def _row(self, pattern: Row, objects: Sequence[int], count: int, description: str) -> Row:
-        predicate = pattern.atoms[0][0]
+        predicate = pattern.every[0][0]
         example = self._atom_text(predicate, objects) if NOBODY not in objects else ""
         note = f"like {example}" if description == "like" else description
+        atoms, event = (self._with_sorts(predicate, objects),), pattern.event
         return replace(
             pattern,
-            atoms=(self._with_sorts(predicate, objects),),
+            atoms=() if event else atoms,
+            event=event and replace(event, atoms=atoms),
             where=", ".join(part for part in (pattern.where, note) if part),
             count=count,
             example=example,
@@ -321,7 +341,7 @@ def _surely(value: int, size: int) -> Floats:
 
 def _matches(pattern: Row, args: Ints) -> Bools:
     """Which ground atoms a row over placeholders covers."""
-    placeholders = pattern.atoms[0][1]
+    placeholders = pattern.every[0][1]
     number = dict(pattern.constants)
     result = np.ones(len(args), dtype=bool)
     for k, obj in enumerate(placeholders):

@@ -5,14 +5,35 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from liftgbp.model.ast import Atom, Constant, Query, Term, Variable, applied
+from liftgbp.arrays import Bools
+from liftgbp.errors import CapacityError, QueryError
+from liftgbp.model.ast import (
+    And,
+    Atom,
+    Constant,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Is,
+    Query,
+    Term,
+    Variable,
+    applied,
+    map_formula,
+    rule_atoms,
+)
 from liftgbp.model.queries import checked_query
-from liftgbp.model.writer import constant_text, object_text
+from liftgbp.model.scopes import quantified_variables
+from liftgbp.model.writer import constant_text, formula_text, object_text
+from liftgbp.query.events import Event
 from liftgbp.regions.counts import Count
 from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.assignments import admits, assignments
 from liftgbp.shatter.normal import ObjAtom
+from liftgbp.shatter.rule_tables import Labels, RuleTables, drop_indifferent
 
 ONCE = Count((), divisor=1)
 
@@ -37,11 +58,27 @@ class Row:
     """The placeholders of the constants in the query, with their numbers in their sorts."""
     counted: Count = ONCE
     """The count as a function of the class sizes."""
+    event: Event | None = None
+    """The formula that is asked for or that holds; then `atom_texts` has the formula asked for."""
+    conditions: tuple[str, ...] = ()
+    """The formulas that hold, in words."""
+    bound: tuple[Obj, ...] = ()
+    """Placeholders of the objects that only quantifiers range over: all the others there are."""
 
     @property
     def text(self) -> str:
-        """All atoms in words."""
-        return _joined(self.atom_texts, self.given_texts)
+        """What is asked for, and what is given, in words."""
+        return _joined(self.atom_texts, (*self.given_texts, *self.conditions))
+
+    @property
+    def every(self) -> tuple[ObjAtom, ...]:
+        """All atoms whose joint distribution tells the answer."""
+        return (*self.atoms, *self.given, *(() if self.event is None else self.event.atoms))
+
+    @property
+    def conditional(self) -> bool:
+        """Whether something is given."""
+        return bool(self.given or self.conditions)
 
 
 def query_rows(query: Query, normal: NormalModel) -> list[Row]:
@@ -54,12 +91,15 @@ def groups_with_same_rows(query: Query, every: Sequence[NormalModel]) -> list[li
 
     All classes that have an object for each term of the query have the same ways.
     """
-    in_atoms = {term for atom in (*query.atoms, *query.given) for term in atom.args}
+    rule = query.rule
+    in_atoms = {term for atom in rule_atoms(rule) for term in atom.args}
     # A restriction compares two terms, and may name a constant that no atom does.
     most = len(in_atoms) + 2 * len(query.restrictions)
+    # A quantifier ranges over all objects.
+    whole = bool(quantified_variables(rule))
     groups: dict[tuple[int, ...], list[int]] = {}
     for k, normal in enumerate(every):
-        sizes = tuple(min(size, most) for size in normal.class_sizes)
+        sizes = tuple(size if whole else min(size, most) for size in normal.class_sizes)
         groups.setdefault(sizes, []).append(k)
     return list(groups.values())
 
@@ -69,10 +109,11 @@ def _joined(atoms: Sequence[str], given: Sequence[str]) -> str:
 
 
 class _Rows:
-    def __init__(self, query: Query, normal: NormalModel) -> None:
-        self._query = query
+    def __init__(self, asked: Query, normal: NormalModel) -> None:
         self._normal = normal
-        terms = checked_query(query, normal.model)
+        terms = checked_query(asked, normal.model)
+        self._query = query = terms.query
+        self._formulas = [f for f in (query.formula, query.condition) if f is not None]
         self._sorts, self._variables = terms.sorts, terms.variables
         self._constants = terms.constants
         self._named, self._taken = self._place_constants()
@@ -112,10 +153,12 @@ class _Rows:
     def _row(self, way: Mapping[str, Obj]) -> Row:
         names = self._words(way)
         counted = self._count(way)
+        event = self._event(way) if self._formulas else None
+        used = {*way.values(), *self._named.values()}
         return Row(
             atoms=tuple(self._ground(atom, way) for atom in self._query.atoms),
             given=tuple(self._ground(atom, way) for atom in self._query.given),
-            atom_texts=self._texts(self._query.atoms, names),
+            atom_texts=self._asked_texts(names),
             given_texts=self._texts(self._query.given, names),
             where=", ".join(self._conditions(way, names)),
             count=counted.at(self._normal.class_sizes),
@@ -126,7 +169,76 @@ class _Rows:
                 (obj, self._normal.model.object_numbers(sort)[name])
                 for (sort, name), obj in self._named.items()
             ),
+            event=event,
+            conditions=self._condition_texts(names),
+            bound=tuple(
+                obj for sort in self._ranges for obj in self._ranges[sort] if obj not in used
+            ),
         )
+
+    # --- formulas
+
+    @cached_property
+    def _tables(self) -> RuleTables:
+        normal = self._normal
+        return RuleTables(normal.model, self._query.rule, normal.sizes, normal.table_cap)
+
+    @cached_property
+    def _ranges(self) -> dict[str, tuple[Obj, ...]]:
+        """The objects of the sorts that quantifiers range over."""
+        sizes = self._normal.class_sizes
+        sorts = {self._sorts[variable] for variable in quantified_variables(self._query.rule)}
+        return {
+            sort: tuple(
+                (cls, k) for cls in self._normal.classes_of(sort) for k in range(sizes[cls])
+            )
+            for sort in sorted(sorts)
+        }
+
+    def _event(self, way: Mapping[str, Obj]) -> Event:
+        """In which states of its atoms the formula and the condition hold."""
+        objects = list(
+            dict.fromkeys(
+                [
+                    *way.values(),
+                    *self._named.values(),
+                    *(o for r in self._ranges.values() for o in r),
+                ]
+            )
+        )
+        label = {obj: k for k, obj in enumerate(objects)}
+        labels = Labels(
+            variables=tuple((v, label[obj]) for v, obj in way.items()),
+            constants=tuple((key, label[obj]) for key, obj in self._named.items()),
+            domains=tuple((s, tuple(label[o] for o in r)) for s, r in self._ranges.items()),
+        )
+
+        def read(formula: Formula | None) -> tuple[tuple[ObjAtom, ...], Bools] | None:
+            if formula is None:
+                return None
+            try:
+                every, states = self._tables.truth(formula, labels)
+            except CapacityError as error:
+                raise QueryError(error.message) from None
+            atoms, truth = drop_indifferent(every, states.astype(float))
+            found = tuple((p, tuple(objects[k] for k in args)) for p, args in atoms)
+            return found, truth > 0
+
+        return Event.of(read(self._query.formula), read(self._query.condition))
+
+    def _asked_texts(self, names: Mapping[str, str]) -> tuple[str, ...]:
+        if self._query.formula is None:
+            return self._texts(self._query.atoms, names)
+        return (formula_text(_renamed(self._query.formula, names)),)
+
+    def _condition_texts(self, names: Mapping[str, str]) -> tuple[str, ...]:
+        condition = self._query.condition
+        if condition is None:
+            return ()
+        parts = condition.parts if isinstance(condition, And) else (condition,)
+        return tuple(formula_text(_renamed(part, names)) for part in parts)
+
+    # --- atoms
 
     def _ground(self, atom: Atom, way: Mapping[str, Obj]) -> ObjAtom:
         sorts = self._normal.model.predicates[atom.predicate].sorts
@@ -194,7 +306,8 @@ class _Rows:
     def _example(self, way: Mapping[str, Obj]) -> str:
         """The atoms of the query over objects of the row."""
         names = {v: self._name_of.get(obj) or self._examples(obj) for v, obj in way.items()}
-        return _joined(self._texts(self._query.atoms, names), self._texts(self._query.given, names))
+        given = (*self._texts(self._query.given, names), *self._condition_texts(names))
+        return _joined(self._asked_texts(names), given)
 
     def _examples(self, obj: Obj) -> str:
         """A member of the class that is no constant of the query."""
@@ -207,3 +320,19 @@ class _Rows:
         if at < len(members):
             return object_text(self._normal.model, own.sort, members[at])
         return "..."
+
+
+def _renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
+    """The formula with other names of its free variables; texts of constants are names, too."""
+
+    def term(own: Term) -> Term:
+        return Variable(names.get(own.name, own.name)) if isinstance(own, Variable) else own
+
+    match formula:
+        case Is(atom, value):
+            return Is(Atom(atom.predicate, tuple(map(term, atom.args))), value)
+        case Equal(left, right):
+            return Equal(term(left), term(right))
+        case Exists(variable) | Forall(variable):
+            names = {name: text for name, text in names.items() if name != variable.name}
+    return map_formula(lambda part: _renamed(part, names), formula)

@@ -128,7 +128,7 @@ class Grounder:
     def _chosen(self, row: Row, objects: Sequence[Obj], normal: NormalModel) -> dict[Obj, Ints]:
         """For each placeholder the object that it stands for in each grounding."""
         constants = dict(row.constants)
-        open_ones = [obj for obj in objects if obj not in constants]
+        open_ones = [obj for obj in objects if obj not in constants and obj not in row.bound]
         members = {cls: self._members(cls, constants, normal) for cls, _ in open_ones}
         choices = [members[cls] for cls, _ in open_ones]
         grid = np.prod([float(len(own)) for own in choices])
@@ -148,6 +148,14 @@ class Grounder:
             rows = rows[np.random.default_rng(self._seed).permutation(len(rows))[:MOST_GROUNDINGS]]
         found = {obj: column[rows] for obj, column in zip(open_ones, columns, strict=True)}
         found |= {obj: np.full(len(rows), number) for obj, number in constants.items()}
+        for cls in {cls for cls, _ in row.bound}:
+            taken = np.column_stack(
+                [np.full((len(rows), 1), -1), *(c for o, c in found.items() if o[0] == cls)]
+            )
+            every = self._members(cls, {}, normal)
+            own = [obj for obj in row.bound if obj[0] == cls]
+            rest = np.array([np.setdiff1d(every, used)[: len(own)] for used in taken])
+            found |= {obj: rest[:, k] for k, obj in enumerate(own)}
         return found
 
     @staticmethod
@@ -162,9 +170,8 @@ class Grounder:
 
 def _different(row: Row) -> tuple[list[ObjAtom], tuple[int, ...]]:
     """The different atoms of a row, and which of them each of its atoms is."""
-    every = (*row.atoms, *row.given)
-    atoms = list(dict.fromkeys(every))
-    return atoms, tuple(map(atoms.index, every))
+    atoms = list(dict.fromkeys(row.every))
+    return atoms, tuple(map(atoms.index, row.every))
 
 
 def _columns(columns: list[Ints], chosen: dict[Obj, Ints]) -> Ints:
@@ -260,6 +267,14 @@ class Literals:
             self.of(predicate, objects)
             for predicate, objects in zip(row.predicates, row.objects, strict=True)
         ]
+        if not found:  # a formula that always holds, or never
+            return Cells(
+                np.array([[self.always]]),
+                np.zeros(1, np.int64),
+                np.ones(1),
+                np.zeros(1, np.int64),
+                1,
+            )
         shape = [literals.shape[1] for literals, _ in found]
         if np.prod(shape) > MOST_CELLS:
             raise QueryError(f"{row.row.text} has more than {MOST_CELLS} assignments")

@@ -16,8 +16,10 @@ from liftgbp.evidence import Evidence
 from liftgbp.files import Schema, check_writable, whole_file, write_table
 from liftgbp.grounding import atom_names
 from liftgbp.model.model import Model
+from liftgbp.model.parser import parse_query
 from liftgbp.opinions import Opinion, OpinionRow
 from liftgbp.query import Answer, Answers
+from liftgbp.query.answer import asked_values
 from liftgbp.query.lookup import repeat_axes
 from liftgbp.sampling.annealing import LogZ
 from liftgbp.sampling.chain_starts import Start, Variables
@@ -136,6 +138,10 @@ class Sample:
             raise QueryError(f"{atom} has no row for different unnamed objects; use query()")
         return next(self._answered(rows))[value]
 
+    def probability(self, formula: str) -> float:
+        """The probability that a formula holds, for different objects without names."""
+        return self.marginal(formula, parse_query(formula).all_true)
+
     @cached_property
     def all(self) -> tuple[SampledAnswer, ...]:
         """The answers for every predicate."""
@@ -218,12 +224,16 @@ class Sample:
         values = [predicates[number].values for number in row.predicates]
         drawn = flat.reshape(*flat.shape[:2], *map(len, values))
         drawn = _over_atoms(drawn, row.places)
-        given = len(row.row.given)
-        mean, found = self._conditional(drawn, given) if given else (None, self._diagnosed(drawn))
-        if mean is None:
-            mean = found.mean
-        keys = list(product(*(values[place] for place in row.places)))
         answer = row.row
+        given = len(answer.given)
+        if answer.event is not None:
+            drawn = answer.event.folded(drawn, given)
+        if answer.conditional:
+            mean, found = self._conditional(drawn, given)
+        else:
+            found = self._diagnosed(drawn)
+            mean = found.mean
+        keys = list(product(*asked_values(answer, lambda atom: predicates[atom[0]].values)))
         return SampledAnswer(
             row.query,
             answer.text,
@@ -233,6 +243,7 @@ class Sample:
             answer.count,
             dict(zip(keys, mean.ravel().tolist(), strict=True)),
             answer.example,
+            answer.conditions,
             dict(zip(keys, found.error.ravel().tolist(), strict=True)),
             float(np.nanmin(found.effective, initial=np.inf)),
             float(np.nanmax(found.r_hat, initial=1.0)),
@@ -243,12 +254,12 @@ class Sample:
         shape = drawn.shape[2:]
         axes = tuple(range(2, drawn.ndim - given))
         condition = np.broadcast_to(drawn.sum(axis=axes, keepdims=True), drawn.shape)
-        joint_mean = self._diagnosed(drawn).mean
-        mean_condition = self._diagnosed(condition).mean
+        joint_mean = self._diagnosed(drawn, whole=False).mean
+        mean_condition = self._diagnosed(condition, whole=False).mean
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = joint_mean / mean_condition
             linear = (drawn - ratio * condition) / mean_condition
-        found = self._diagnosed(np.nan_to_num(linear))
+        found = self._diagnosed(np.nan_to_num(linear), whole=False)
         errors = np.where(np.isnan(ratio), np.nan, found.error.reshape(shape))
         return ratio, Diagnosis(found.mean, errors, found.effective, found.r_hat)
 
@@ -275,11 +286,14 @@ class Sample:
 
     # --- groups of chains
 
-    def _diagnosed(self, drawn: Floats) -> Diagnosis:
-        """Means and errors over all chains, or over groups of them that stay apart."""
+    def _diagnosed(self, drawn: Floats, *, whole: bool = True) -> Diagnosis:
+        """Means and errors over all chains, or over groups of them that stay apart.
+
+        What a `whole` distribution has adds up to one.
+        """
         flat = drawn.reshape(*drawn.shape[:2], -1)
         shape = drawn.shape[2:]
-        if shape == (2,):
+        if whole and shape == (2,):
             # One probability says everything about the other.
             one = self._grouping.diagnosed(flat[:, :, 1:])
             others = (np.repeat(own, 2) for own in (one.error, one.effective, one.r_hat))

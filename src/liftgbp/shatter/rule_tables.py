@@ -109,17 +109,19 @@ class RuleTables:
     def _read_formula(
         self, rule: WeightedFormula, labels: Labels
     ) -> tuple[tuple[LabelAtom, ...], Floats]:
+        atoms, truth = self.truth(rule.formula, labels)
+        if self._weight is None:
+            return atoms, np.where(truth, 0.0, -np.inf)
+        return atoms, np.where(truth, self._weight, 0.0)
+
+    def truth(self, formula: Formula, labels: Labels) -> tuple[tuple[LabelAtom, ...], Bools]:
+        """The atoms of a formula inside the rule, and in which of their states it holds."""
         atoms: dict[LabelAtom, None] = {}
-        self._collect(rule.formula, labels, atoms)
+        self._collect(formula, labels, atoms)
         self._check_capacity(atoms)
         axis = {atom: k for k, atom in enumerate(atoms)}
-        truth = self._truth(rule.formula, labels, axis)
         shape = tuple(self._range[predicate] for predicate, _ in atoms)
-        if self._weight is None:
-            table = np.where(truth, 0.0, -np.inf)
-        else:
-            table = np.where(truth, self._weight, 0.0)
-        return tuple(atoms), np.broadcast_to(table, shape)
+        return tuple(atoms), np.broadcast_to(self._truth(formula, labels, axis), shape)
 
     def _check_capacity(self, atoms: Mapping[LabelAtom, None]) -> None:
         entries = math.prod(self._range[predicate] for predicate, _ in atoms)

@@ -1,0 +1,262 @@
+"""Queries that are formulas: their probabilities against those of the plain ground model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
+
+from liftgbp import infer, parse, parse_evidence, reference, sample
+from liftgbp.errors import CapacityError, ContradictionError, QueryError
+from liftgbp.model.ast import (
+    And,
+    Constant,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Not,
+    Variable,
+    WeightedFormula,
+)
+from liftgbp.model.model import Model
+from liftgbp.model.scopes import free_variables
+from liftgbp.model.writer import formula_text
+from random_models import VARIABLES, formulas, models, sizes, tests_of_atoms as leaves
+
+SLOW = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def log_z(model: Model, domain: dict[str, int]) -> float:
+    return reference.exact(reference.ground(model, domain), 2**16).log_z
+
+
+def probability(model: Model, domain: dict[str, int], formula: Formula) -> float:
+    """The share of the worlds in which a closed formula holds: Z with the formula over Z."""
+    hard = WeightedFormula(formula, None)
+    try:
+        return math.exp(
+            log_z(replace(model, rules=(*model.rules, hard)), domain) - log_z(model, domain)
+        )
+    except ContradictionError:
+        return 0.0
+
+
+@st.composite
+def closed_formulas(draw: st.DrawFn) -> Formula:
+    """Random formulas; each free variable is bound by a quantifier or a name."""
+    formula = draw(formulas(leaves()))
+    for name in free_variables(WeightedFormula(formula, None)):
+        quantifier = draw(st.sampled_from([Exists, Forall, None]))
+        if quantifier is None and name in VARIABLES["person"]:
+            named = Equal(Variable(name), Constant(draw(st.sampled_from(["Anna", "Bob"]))))
+            formula = Exists(Variable(name), And((named, formula)))
+        else:
+            formula = (quantifier or Exists)(Variable(name), formula)
+    return formula
+
+
+def possible(model: Model, domain: dict[str, int]) -> None:
+    try:
+        log_z(model, domain)
+    except (CapacityError, ContradictionError):
+        assume(False)
+
+
+@SLOW
+@given(
+    models(max_rules=2),
+    sizes(2),
+    closed_formulas(),
+    closed_formulas(),
+    st.sampled_from(["lifted", "ground"]),
+)
+def test_exact_answers(
+    model: Model, domain: dict[str, int], formula: Formula, condition: Formula, via: Any
+) -> None:
+    possible(model, domain)
+    try:
+        answers = infer(model, domain, exact=True, via=via)
+        (alone,) = answers.query(formula_text(Not(Not(formula))))
+        (given_that,) = answers.query(
+            f"{formula_text(Not(Not(formula)))} | {formula_text(Not(Not(condition)))}"
+        )
+        wanted = probability(model, domain, formula)
+        both = probability(model, domain, And((formula, condition)))
+        given_alone = probability(model, domain, condition)
+    except CapacityError:
+        assume(False)
+    assert alone["true"] == pytest.approx(wanted, abs=1e-9)
+    assert alone["true"] + alone["false"] == pytest.approx(1.0)
+    if given_alone > 1e-9:
+        assert given_that["true"] == pytest.approx(both / given_alone, abs=1e-6)
+    elif given_alone == 0.0:
+        assert math.isnan(given_that["true"])
+
+
+@SLOW
+@given(models(max_rules=2), sizes(3), formulas(leaves()))
+def test_named_objects(model: Model, domain: dict[str, int], formula: Formula) -> None:
+    free = free_variables(WeightedFormula(formula, None))
+    assume(all(name in VARIABLES["person"] for name in free))
+    possible(model, domain)
+    named = dict(zip(VARIABLES["person"], ("Anna", "Bob", "Anna"), strict=True))
+    closed = formula
+    for name in free:
+        same = Equal(Variable(name), Constant(named[name]))
+        closed = Exists(Variable(name), And((same, closed)))
+    restrictions = ", ".join(f"{name} = {named[name]}" for name in free)
+    text = formula_text(Not(Not(formula))) + (f" | {restrictions}" if free else "")
+    try:
+        (row,) = infer(model, domain, exact=True).query(text)
+        wanted = probability(model, domain, closed)
+    except CapacityError:
+        assume(False)
+    assert row["true"] == pytest.approx(wanted, abs=1e-9)
+
+
+# --- every reader
+
+SOCIETY = """
+person = {Anna, Bob}
+friends(person, person)
+smokes(person)
+mood(person) : {low, mid, high}
+rain
+weather : {sunny, wet}
+1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+0.3 rain => smokes(x)
+0.5 weather = wet ^ smokes(x)
+parfactor mood(x), smokes(x) : [1, 2, 3, 1, 1, 4]
+"""
+
+
+def holds(first: str, second: str) -> bool:
+    return first == "false" or second == "true"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"effort": "quick"}, {"sum_over": "smokes"}, {"exact": True}, {"regions": "objects:2"}],
+    ids=str,
+)
+def test_the_table_of_its_atoms_tells_the_probability_of_a_formula(options: Any) -> None:
+    answers = infer(parse(SOCIETY), {"person": 4}, **options)
+    asked = answers.query("friends(x,y) => smokes(x)")
+    tables = answers.query("friends(x,y) ^ smokes(x)")
+    for row, table in zip(asked, tables, strict=True):
+        wanted = sum(p for values, p in table.values.items() if holds(*values))
+        assert row["true"] == pytest.approx(wanted, abs=1e-12)
+        assert (row.where, row.count) == (table.where, table.count)
+    (row,) = answers.query("friends(x,y) => smokes(x) | smokes(y), x != y")
+    (table,) = answers.query("friends(x,y) ^ smokes(x) ^ smokes(y) | x != y")
+    for value in ("false", "true"):
+        own = {key: p for key, p in table.values.items() if key[2] == value}
+        wanted = sum(p for key, p in own.items() if holds(*key[:2])) / sum(own.values())
+        assert row["true", value] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_formulas_after_the_bar_hold() -> None:
+    answers = infer(parse(SOCIETY), {"person": 4})
+    (row,) = answers.query("mood(x), smokes(y) | !smokes(x), friends(x,y), x != y")
+    assert (row.given, row.conditions) == (("friends(x,y)",), ("!smokes(x)",))
+    assert row.atom == "mood(x) ^ smokes(y) | friends(x,y), !smokes(x)"
+    (table,) = answers.query("mood(x), smokes(y) | smokes(x), friends(x,y), x != y")
+    for mood, smokes, friends in product(("low", "mid", "high"), *[("false", "true")] * 2):
+        wanted = table[mood, smokes, "false", friends]
+        assert row[mood, smokes, friends] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_values_of_atoms_without_arguments() -> None:
+    answers = infer(parse(SOCIETY), {"person": 4})
+    (row,) = answers.query("weather = wet")
+    assert row["true"] == pytest.approx(answers.marginal("weather", "wet"), abs=1e-12)
+    (row,) = answers.query("rain | weather = wet")
+    (table,) = answers.query("rain | weather")
+    assert row["true"] == pytest.approx(table["true", "wet"], abs=1e-12)
+    (row,) = answers.query("mood(x) != low")
+    assert row["true"] == pytest.approx(1 - answers.marginal("mood(x)", "low"), abs=1e-12)
+
+
+def test_probability() -> None:
+    answers = infer(parse(SOCIETY), {"person": 4})
+    wanted = {
+        "friends(x,y)": answers.marginal("friends(x,y)"),
+        "friends(x,y) ^ smokes(x)": answers.marginal("friends(x,y) ^ smokes(x)", ("true",) * 2),
+        "!smokes(x)": answers.marginal("smokes(x)", "false"),
+        "smokes(x) | rain": answers.query("smokes(x) | rain")[0]["true", "true"],
+    }
+    for text, p in wanted.items():
+        assert answers.probability(text) == pytest.approx(p, abs=1e-12)
+
+
+def test_coinciding_variables_are_renamed() -> None:
+    answers = infer(parse(SOCIETY), {"person": 4})
+    asked = answers.query("friends(x,y) => EXIST y (friends(y,x) ^ x != y)")
+    assert [(row.atom, row.where) for row in asked] == [
+        ("friends(x,x) => (EXIST y friends(y,x) ^ x != y)", "x = y"),
+        ("friends(x,y) => (EXIST y friends(y,x) ^ x != y)", "x != y"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "!smokes(x)",
+        "friends(x,y) => smokes(y)",
+        "EXIST x smokes(x)",
+        "smokes(x) | !smokes(y), x != y",
+        "EXIST y friends(x,y) ^ smokes(y)",
+        "smokes(x) | smokes(Anna) v smokes(Bob), x != Anna, x != Bob",
+        "smokes(x) v !smokes(x)",
+    ],
+)
+def test_sampled_answers(query: str) -> None:
+    model = parse(SOCIETY)
+    drawn = sample(model, {"person": 4}, sweeps=600, seed=3)
+    exact = infer(model, {"person": 4}, exact=True)
+    for row, wanted in zip(drawn.query(query), exact.query(query), strict=True):
+        assert (row.atom, row.where) == (wanted.atom, wanted.where)
+        assert abs(row["true"] - wanted["true"]) <= 5 * row.errors["true",] + 1e-12
+
+
+def test_on_the_ground_with_evidence() -> None:
+    model = parse(SOCIETY)
+    known = parse_evidence(model, "smokes(Anna)\nfriends(Anna,Bob)\n!friends(Bob,Anna)")
+    lifted = infer(model, {"person": 4}, evidence=known, via="lifted", exact=True)
+    ground = infer(model, {"person": 4}, evidence=known, via="ground", exact=True)
+    for query in ("EXIST x !smokes(x)", "smokes(Bob) ^ !rain", "FORALL x friends(x,Bob)"):
+        (one,), (other,) = lifted.query(query), ground.query(query)
+        assert one["true"] == pytest.approx(other["true"], abs=1e-9)
+    (anna, bob) = ground.query("!smokes(x) | x = Anna"), ground.query("!smokes(x) | x = Bob")
+    assert anna[0]["true"] == 0.0
+    assert bob[0]["true"] == pytest.approx(lifted.query("smokes(Bob)")[0]["false"], abs=1e-9)
+    with pytest.raises(QueryError, match="its objects must be named"):
+        ground.query("smokes(x) v rain")
+
+
+ERRORS = {
+    "!smoke(x)": "unknown predicate smoke",
+    "mood(x) = angry": "mood takes the values low, mid, high",
+    "!mood(x)": "mood takes the values",
+    "smokes(Zoe) v rain": "no object named Zoe",
+    "EXIST x rain": "the sort of variable x is unknown",
+    "smokes(x) => rain | !smokes(y) v nothing": "unknown predicate nothing",
+}
+
+
+@pytest.mark.parametrize(("query", "message"), ERRORS.items(), ids=ERRORS)
+def test_errors(query: str, message: str) -> None:
+    model = parse(SOCIETY)
+    with pytest.raises(QueryError, match=message):
+        model.check_queries(query)
+    with pytest.raises(QueryError, match=message):
+        infer(model, {"person": 4}, effort="quick").query(query)
