@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -192,3 +193,26 @@ def test_the_verdict_of_an_image_is_that_of_its_minimum() -> None:
     hidden = [minima[0], *(own for own in points if own.verdict.kind is Kind.SADDLE)]
     kinds = [own.verdict.kind for own in completed(plan, hidden, Tolerances())]
     assert kinds == [Kind.MINIMUM, Kind.MINIMUM, Kind.SADDLE]
+
+
+@pytest.mark.parametrize("solver", [Auto(), Auto(most_work=0, most_patience=0)])
+def test_networks_without_fields_have_no_preferred_value(solver: Auto, tmp_path: Path) -> None:
+    """Random couplings on a grid and no fields: each world is as likely as its opposite."""
+    size, random = 6, np.random.default_rng(7)
+    spots = [(row, column) for row in range(size) for column in range(size)]
+    pairs = [(a, b) for a in spots for b in spots if b in ((a[0] + 1, a[1]), (a[0], a[1] + 1))]
+    trusted = 0
+    for strength in (0.5, 1.0, 2.0):
+        weights = [strength * value for value in random.normal(0.5, 0.5, len(pairs))]
+        lines = ["MARKOV", str(size**2), " ".join("2" for _ in spots), str(len(pairs))]
+        lines += [f"2 {spots.index(a)} {spots.index(b)}" for a, b in pairs]
+        lines += [f"4 {np.exp(own)} 1 1 {np.exp(own)}" for own in weights]
+        path = tmp_path / "couplings.uai"
+        path.write_text("\n".join(lines))
+        network = liftgbp.load_network(path)
+        answers = liftgbp.infer(network, effort="quick", solver=solver, exact=False)
+        if answers.trusted:
+            trusted += 1
+            for spot in range(size**2):
+                assert answers.marginal(f"x{spot}", "1") == pytest.approx(0.5, abs=1e-6)
+    assert trusted

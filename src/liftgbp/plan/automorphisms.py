@@ -44,34 +44,32 @@ def symmetries(plan: Plan) -> list[Ints]:
     layout = plan.layout
     if not layout.message_entries or len(layout.sources) > MOST_TERMS:
         return []
-    colours = _colours(plan)
-    if int(colours.max()) + 1 == len(colours):
-        return []
+    said = _said(plan)
     known = _known.setdefault(layout, {})
-    key = colours.tobytes()
+    key = b"".join(own.tobytes() for own in said)
     if key not in known:
-        known[key] = _generators(layout, colours)
+        known[key] = _generators(layout, *said)
     return known[key]
 
 
 _known: WeakKeyDictionary[Layout, dict[bytes, list[Ints]]] = WeakKeyDictionary()
-"""The symmetries of layouts by the colours of their entries: plans of a series share them."""
+"""The symmetries of layouts by what is equal in them: plans of a series mostly share them."""
 
 
-def _colours(plan: Plan) -> Ints:
-    """Numbers for what the free energy says about each belief entry, up to a constant per region.
+def _said(plan: Plan) -> tuple[Ints, Ints]:
+    """Numbers for the weight of each region and for the potential of each belief entry.
 
-    As symmetries keep the weights of regions, such constants change no sum over all regions.
+    Potentials are known up to a constant per region: as symmetries keep the weights of regions,
+    such constants change no sum over all regions.
     """
     layout = plan.layout
     region = layout.region_of
     top = np.maximum.reduceat(plan.theta, layout.region_starts)
     scale = np.maximum.reduceat(np.abs(plan.theta), layout.region_starts)
     # As Python's integers: they may be too large for others.
-    weight_number = {weight: k for k, weight in enumerate(dict.fromkeys(plan.weights))}
-    weight = np.array([weight_number[own] for own in plan.weights])
-    potential = _clustered(plan.theta - top[region], ROUNDING * scale[region])
-    return group_rows([weight[region], layout.multiplicity, potential])[1]
+    number = {weight: k for k, weight in enumerate(dict.fromkeys(plan.weights))}
+    weights = np.array([number[own] for own in plan.weights])
+    return weights, _clustered(plan.theta - top[region], ROUNDING * scale[region])
 
 
 def _clustered(values: Floats, error: Floats) -> Ints:
@@ -84,12 +82,15 @@ def _clustered(values: Floats, error: Floats) -> Ints:
     return number
 
 
-def _generators(layout: Layout, colours: Ints) -> list[Ints]:
+def _generators(layout: Layout, weights: Ints, potentials: Ints) -> list[Ints]:
     """Automorphisms of the graph of entries, of their regions, and of equations with their terms.
 
     The equation of a message entry says that its terms, each so many times, add up to the child.
     One vertex stands for all twins.
     """
+    colours = group_rows([weights[layout.region_of], layout.multiplicity, potentials])[1]
+    if int(colours.max()) + 1 == len(colours):
+        return []
     twins = _Twins(layout, colours)
     terms = np.flatnonzero(twins.rank[layout.sources] == 0)
     region = len(twins.first) + np.arange(len(layout.shapes))
