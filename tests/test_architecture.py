@@ -52,10 +52,13 @@ ALLOWED = {
     "bounding": ENGINE | {"progress", "blocks", "effort", "via", "opinions"},
     "lifted_runs": ENGINE
     | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort", "bounding"},
+    "ground_runs": ENGINE
+    | GROUND
+    | {"progress", "exact", "parts", "ground_parts", "growth", "effort", "lifted_runs"},
     "api": ENGINE
     | GROUND
-    | {"progress", "files", "formats", "via", "exact", "parts", "ground_parts"}
-    | {"growth", "effort", "lifted_runs", "bounding"},
+    | {"progress", "files", "formats", "via", "growth", "effort", "lifted_runs", "ground_runs"}
+    | {"bounding"},
     "sweeps": ENGINE
     | {"progress", "files", "texts", "series", "parts", "growth", "effort", "lifted_runs"},
     "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},

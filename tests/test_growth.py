@@ -7,7 +7,7 @@ import math
 import pytest
 
 from liftgbp import Answers, Flooding, infer, parse, reference
-from liftgbp.errors import CapacityError, InputError
+from liftgbp.errors import CapacityError
 from liftgbp.evidence import parse_evidence
 from liftgbp.growth import grow
 
@@ -110,6 +110,7 @@ def test_regions_grow_under_evidence() -> None:
     assert all(step.via == "lifted" for step in answers.growth)
 
 
-def test_regions_do_not_grow_on_the_ground() -> None:
-    with pytest.raises(InputError, match="via='lifted'"):
-        grown(TRANSITIVE, 4, via="ground")
+def test_regions_grow_along_loops_on_the_ground() -> None:
+    answers = grown(TRANSITIVE, 4, via="ground")
+    assert families(answers)[0] == "bethe"
+    assert all(step.via == "ground" for step in answers.growth)

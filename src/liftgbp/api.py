@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
 
 from liftgbp.effort import (
@@ -21,7 +20,6 @@ from liftgbp.effort import (
     asked_for,
     best_answers,
     checked_effort,
-    exact_answers,
 )
 from liftgbp.errors import (
     CapacityError,
@@ -38,7 +36,6 @@ from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
-from liftgbp.parts import may_miss_minima
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Prepared, UntrustedAnswerError
@@ -47,9 +44,7 @@ from liftgbp.solve import SolverChoice, as_solver
 from liftgbp.via import ViaChoice, choose_via
 
 if TYPE_CHECKING:
-    from liftgbp.compress import QuotientGraph
     from liftgbp.formats import Network
-    from liftgbp.grounding import GroundNetwork
     from liftgbp.query.ground_reader import PreparedGround
 
 
@@ -163,8 +158,10 @@ def infer(
     level = checked_effort(effort, run.solver, blocks)
     if _is_network(model):
         _refuse_for_networks(asked, bounds)
-        answers = _ground_answers(
-            lambda: _network(model, sizes, evidence, via, regions or FACTOR_SCOPES, progress),
+        from liftgbp.ground_runs import ground_answers
+
+        answers = ground_answers(
+            lambda family: _network(model, sizes, evidence, via, family, progress),
             level,
             asked,
             run,
@@ -180,10 +177,10 @@ def infer(
 def _refuse_for_networks(asked: Asked, bounds: bool) -> None:
     if bounds:
         raise InputError("proven bounds are about models over classes of objects, not networks")
-    if asked.sum_over or asked.regions == AUTO or asked.blocks is not None:
+    if asked.sum_over or asked.blocks is not None:
         raise InputError(
-            "a network has neither predicates nor classes of objects: sum_over, blocks and "
-            "regions='auto' do not apply"
+            "a network has neither predicates nor classes of objects: sum_over and blocks do not "
+            "apply"
         )
 
 
@@ -197,21 +194,26 @@ def _answers(
     run: Run,
 ) -> Answers:
     """The answers about a model, over classes of objects or on the ground."""
-    by_classes = bool(asked.sum_over) or asked.regions == AUTO or _wants_blocks(asked)
+    by_classes = bool(asked.sum_over) or _wants_blocks(asked)
     if (by_classes or bounds) and via == "ground":
         raise InputError(
-            "sums over counts, blocks, regions='auto' and bounds are about classes of objects; use "
-            "via='lifted'"
+            "sums over counts, blocks and bounds are about classes of objects; use via='lifted'"
         )
     regions = asked.regions or FACTOR_SCOPES
-    objects = choose_via("lifted" if by_classes else via, known, sizes, regions)
+    if by_classes or (regions == AUTO and via == "auto"):
+        via = "lifted"
+    elif regions.startswith("loops") and via == "auto":
+        via = "ground"
+    objects = choose_via(via, known, sizes, regions)
     if objects is None and bounds:
         from liftgbp.bounding import TOO_MANY_CLASSES
 
         raise CapacityError(TOO_MANY_CLASSES)
     if objects is None:
-        return _ground_answers(
-            lambda: _ground(known, sizes, regions, run.table_cap, run.progress),
+        from liftgbp.ground_runs import ground_answers
+
+        return ground_answers(
+            lambda family: _ground(known, sizes, family, run.table_cap, run.progress),
             effort,
             asked,
             run,
@@ -226,50 +228,6 @@ def _answers(
         found = bounds_over(objects, level, None, run.table_cap, run.progress)
         answers = judged_by(answers, found)
     return replace(answers, seconds=time.perf_counter() - started)
-
-
-def _ground_answers(
-    prepare: Callable[[], PreparedGround], effort: EffortChoice, asked: Asked, run: Run
-) -> Answers:
-    """The answers about a ground network: exact if it is small.
-
-    Then those of the least effort stand beside them only where these are cheap: on a grid of 144
-    spins, message passing fails, and descent takes ten times as long as the exact answer.
-    """
-    from liftgbp.exact.exact_result import ExactLimits
-    from liftgbp.exact.on_ground import exact_on_ground
-
-    started = time.perf_counter()
-    prepared = prepare()
-
-    def exact(states: int) -> Answers:
-        return exact_on_ground(prepared, ExactLimits.of(states), run.progress)
-
-    found = exact_answers(exact, effort, asked)
-    if found is not None and not run.is_quick(prepared):
-        answers = found
-    else:
-        quick = _solved_apart(prepared, run.solved(lambda: prepared), run)
-        answers = quick if found is None else replace(found, quick=quick)
-    return replace(answers, effort=effort, seconds=time.perf_counter() - started)
-
-
-def _solved_apart(prepared: PreparedGround, answers: Answers, run: Run) -> Answers:
-    """The answers about a network, part by part if the whole may have more minima."""
-    from liftgbp.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
-
-    if not may_miss_minima(answers.result):
-        return answers
-    part_of, parts = ground_parts(prepared.graph.network)
-    if not 1 < len(parts) <= MOST_PARTS:
-        return answers
-
-    def prepare_part(part: GroundNetwork) -> PreparedGround:
-        graph = _quotient(part, str(prepared.graph.family), run.progress)
-        return replace(prepared, graph=graph, plan=compile_plan(graph))
-
-    every = [run.solved(partial(prepare_part, part)) for part in parts]
-    return multiplied_on_ground(prepared, part_of, every)
 
 
 def _wants_blocks(asked: Asked) -> bool:
@@ -384,6 +342,7 @@ def _ground(
     progress: Progress,
 ) -> PreparedGround:
     """The model written out under its evidence, and compressed."""
+    from liftgbp.ground_runs import quotient
     from liftgbp.grounding import ground_network
     from liftgbp.query.ground_reader import PreparedGround
 
@@ -395,18 +354,9 @@ def _ground(
     )
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
-    graph = _quotient(network, regions, progress)
+    graph = quotient(network, regions, progress)
     sizes = evidence.domain_sizes(sizes)
     return PreparedGround(graph, compile_plan(graph), evidence, sizes, network.atoms)
-
-
-def _quotient(network: GroundNetwork, regions: str, progress: Progress) -> QuotientGraph:
-    from liftgbp.compress import compress, ground_region_graph
-
-    ground_regions = ground_region_graph(network, regions, progress=progress)
-    graph = compress(ground_regions, network, progress=progress)
-    progress("compiling", 0, 1)
-    return graph
 
 
 # --- networks of other tools
@@ -429,6 +379,7 @@ def _network(
     progress: Progress,
 ) -> PreparedGround:
     """A network given its evidence, compressed."""
+    from liftgbp.ground_runs import quotient
     from liftgbp.query.ground_reader import PreparedGround
 
     if sizes is not None or via == "lifted":
@@ -441,7 +392,7 @@ def _network(
         raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
     observed = network.observed(evidence)
     known, atoms = network.as_evidence(observed)
-    graph = _quotient(network.conditioned(observed), regions, progress)
+    graph = quotient(network.conditioned(observed), regions, progress)
     return PreparedGround(graph, compile_plan(graph), known, {}, atoms)
 
 

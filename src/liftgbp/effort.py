@@ -46,6 +46,7 @@ class Level:
     blocks    the most blocks that a class of objects is split into
     sums      whether counts of unary predicates are summed over
     families  the regions that are tried beyond factor scopes, if objects fall into no blocks
+    loops     the same for ground networks
     table     the most states of a region
     work      what solving may cost; 1e9 takes about a second, in units of `solve.work_of`
     """
@@ -54,17 +55,19 @@ class Level:
     blocks: int
     sums: bool
     families: tuple[str, ...]
+    loops: tuple[str, ...]
     table: int
     work: float
 
 
 LEVELS: dict[str, Level] = {
-    "quick": Level(exact=0, blocks=1, sums=False, families=(), table=0, work=0.0),
+    "quick": Level(exact=0, blocks=1, sums=False, families=(), loops=(), table=0, work=0.0),
     "normal": Level(
         exact=2**20,
         blocks=AUTO_BLOCKS,
         sums=True,
         families=("objects:2", "objects:3"),
+        loops=("loops:3", "loops:4"),
         table=2**12,
         work=1e9,
     ),
@@ -73,6 +76,7 @@ LEVELS: dict[str, Level] = {
         blocks=6,
         sums=True,
         families=("objects:2", "objects:3", "objects:4", "objects:5"),
+        loops=("loops:3", "loops:4", "loops:6"),
         table=2**16,
         work=6e10,
     ),

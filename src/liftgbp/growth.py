@@ -8,6 +8,7 @@ from itertools import count
 
 from liftgbp.errors import CapacityError, SizeError
 from liftgbp.query import Answers
+from liftgbp.query.answers import MORE_EFFORT
 
 AUTO = "auto"
 """The name of the choice of regions that grows them."""
@@ -21,6 +22,7 @@ def grow(
     run: Callable[[str], Answers],
     families: Iterable[str] | None = None,
     judge: Callable[[Answers], Answers] = _as_they_are,
+    regions: Callable[[Answers], object] | None = None,
 ) -> Answers:
     """The answers of the largest regions that can be trusted, with those of all others.
 
@@ -28,10 +30,12 @@ def grow(
     objects:2, objects:3 and so on, until a table would outgrow its cap, all objects are in one
     region, or an answer is not trustworthy any more. Families that add no region to the one before
     are left out. `judge` takes a last look at answers that would be the best, and may find that
-    they are not to be trusted.
+    they are not to be trusted. `regions` tells whether two answers have the same regions; by itself
+    this compares the clusters of lifted graphs.
     """
+    regions = regions or _clusters
     chain: list[Answers] = []
-    end = "" if families is None else "larger regions take more effort"
+    end = "" if families is None else MORE_EFFORT
     for family in _families(chain) if families is None else families:
         try:
             answers = run(family)
@@ -43,7 +47,7 @@ def grow(
         if _is_saturated(answers, family, chain):
             end = "larger families have the same regions"
             break
-        if not chain or _clusters(answers) != _clusters(chain[-1]):
+        if not chain or regions(answers) != regions(chain[-1]):
             chain.append(answers)
             if family.startswith("objects") and not answers.trusted:
                 end = f"the answer of {family} cannot be trusted"

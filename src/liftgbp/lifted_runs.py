@@ -20,6 +20,7 @@ from liftgbp.parts import Part, independent_parts, may_miss_minima, multiplied
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, Prepared, PreparedLifted
+from liftgbp.query.answers import MORE_EFFORT
 from liftgbp.regions import build_regions
 from liftgbp.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
 from liftgbp.solve import Auto, Descent, Flooding, Solver, work_of
@@ -47,13 +48,24 @@ class Run:
         """Whether a model is solved by descent in a moment."""
         return isinstance(self.solver, Auto) and self.solver.descends_first(prepared.plan.layout)
 
+    @property
+    def descent(self) -> Descent:
+        """The descent of the solver."""
+        if isinstance(self.solver, Flooding):
+            return Descent()
+        return self.solver.descent if isinstance(self.solver, Auto) else self.solver
+
+    def iterations(self, prepared: Prepared, work: float) -> int:
+        """How many iterations of descent this much work allows."""
+        one = work_of(prepared.plan.layout, self.descent)
+        return min(self.descent.iterations, int(work / one)) if one else self.descent.iterations
+
     def within(self, iterations: int) -> Run:
         """The same with a limit to the iterations of descent."""
         solver = self.solver
         if isinstance(solver, Flooding):
             return self
-        descent = solver.descent if isinstance(solver, Auto) else solver
-        limited = replace(descent, iterations=min(descent.iterations, iterations))
+        limited = replace(self.descent, iterations=min(self.descent.iterations, iterations))
         chosen = replace(solver, descent=limited) if isinstance(solver, Auto) else limited
         return replace(self, solver=chosen)
 
@@ -104,15 +116,15 @@ class LiftedRuns:
 
         def prepared() -> Prepared:
             own = prepare_lifted(normal, regions, self._run.progress)
-            if level is not None and _iterations(own, self._descent, level) < FEWEST_ITERATIONS:
-                raise CapacityError("larger regions take more effort")
+            if level is not None and self._run.iterations(own, level.work) < FEWEST_ITERATIONS:
+                raise CapacityError(MORE_EFFORT)
             return own
 
         if level is None:
             answers = self._run.solved(prepared)
         else:
             ready = prepared()
-            run = self._run.within(_iterations(ready, self._descent, level))
+            run = self._run.within(self._run.iterations(ready, level.work))
             answers = run.solved(lambda: ready)
         if may_miss_minima(answers.result) and self.parts:
             return self.joined([part.plain(regions, level) for part in self.parts])
@@ -183,7 +195,7 @@ class LiftedRuns:
             answers,
             self._shattering,
             most,
-            self._descent,
+            self._run.descent,
             mix=mix,
             most_work=work,
             progress=self._run.progress,
@@ -193,7 +205,7 @@ class LiftedRuns:
         """Answers that are not trusted if the halves of classes would rather differ."""
         from liftgbp.blocks import judged_by_halves
 
-        return judged_by_halves(answers, self._shattering, self._descent.tolerances, work)
+        return judged_by_halves(answers, self._shattering, self._run.descent.tolerances, work)
 
     def proven_judge(self, effort: str) -> ProvenJudge:
         """What judges answers by proven bounds of log Z."""
@@ -223,13 +235,6 @@ class LiftedRuns:
             self._shattering, regions, run.solver, run.progress, most_work, patient=patient
         )
 
-    @property
-    def _descent(self) -> Descent:
-        solver = self._run.solver
-        if isinstance(solver, Flooding):
-            return Descent()
-        return solver.descent if isinstance(solver, Auto) else solver
-
 
 def prepare_lifted(normal: NormalModel, regions: str, progress: Progress) -> PreparedLifted:
     """The region graph of a normal form, with its plan."""
@@ -237,9 +242,3 @@ def prepare_lifted(normal: NormalModel, regions: str, progress: Progress) -> Pre
     graph = build_regions(normal, regions)
     progress("compiling", 0, 1)
     return PreparedLifted(graph, compile_plan(graph))
-
-
-def _iterations(prepared: Prepared, descent: Descent, level: Level) -> int:
-    """How many iterations of descent a level allows."""
-    work = work_of(prepared.plan.layout, descent)
-    return min(descent.iterations, int(level.work / work)) if work else descent.iterations

@@ -89,7 +89,6 @@ def check_combination(
     wanted = {
         "--sum-over": bool(options["sum_over"]),
         "--blocks": blocks,
-        "--regions auto": options["regions"] == "auto",
         "--bounds": bool(options.get("bounds")),
     }
     for name, is_wanted in wanted.items():

@@ -177,15 +177,16 @@ regions = option(
     metavar="FAMILY",
     group=METHOD,
     help="The regions that pass messages: intersections, subsets, bethe, objects:K (or "
-    "objects:SORT=K,...), clusters:S. Larger ones cost more, and are often more accurate.",
+    "objects:SORT=K,...), clusters:S; on the ground also loops:L. Larger ones cost more, and are "
+    "often more accurate.",
 )
 regions_or_auto = option(
     "--regions",
     metavar="FAMILY",
     group=METHOD,
     help="The regions that pass messages: intersections (factor scopes), subsets, bethe, "
-    "objects:K (or objects:SORT=K,...), clusters:S. Larger ones cost more, and are often more "
-    "accurate; auto enlarges them as long as the answer is trusted.",
+    "objects:K (or objects:SORT=K,...), clusters:S; on the ground also loops:L. Larger ones cost "
+    "more, and are often more accurate; auto enlarges them as long as the answer is trusted.",
 )
 sum_over = option(
     "--sum-over",

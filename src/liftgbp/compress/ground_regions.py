@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.arrays import Bools, Ints, group_rows, starts_of
+from liftgbp.compress.loops import loops
 from liftgbp.compress.subsets import Inside, common_subsets, containments, maximal
 from liftgbp.errors import InputError
 from liftgbp.grounding import FactorBlock, GroundNetwork
@@ -16,7 +17,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.regions.families import Family, parse_family
 from liftgbp.regions.lattice import cover_parents
 
-FAMILIES = ("intersections", "subsets", "bethe")
+FAMILIES = ("intersections", "subsets", "bethe", "loops")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -101,20 +102,30 @@ def ground_region_graph(
     family = family if isinstance(family, Family) else parse_family(family)
     if family.name not in FAMILIES:
         raise InputError(
-            f"regions {family} are not known for ground networks; choose {', '.join(FAMILIES)}"
+            f"regions {family} are not known for ground networks; choose {', '.join(FAMILIES)}:L"
         )
     progress("finding regions", 0, 1)
     scopes = [block.scopes for block in network.blocks]
+    if family.name == "loops":
+        scopes = _joined([*scopes, *loops(scopes, family.size, network.ranges)])
     at_top = maximal(scopes)
     outer = [rows[flags] for rows, flags in zip(scopes, at_top, strict=True) if flags.any()]
     if family.name == "bethe":
         return _bethe(network, family, outer, at_top, progress)
-    least, closed = (2, True) if family.name == "intersections" else (1, False)
+    least, closed = (1, False) if family.name == "subsets" else (2, True)
     inner = common_subsets(outer, least=least, closed=closed)
     rows, is_outer = _stacked(outer, inner)
     inside = _members(rows, progress)
     held = [[(f, containments(f.scopes, own)) for f in network.blocks] for own in rows]
     return _assembled(family, rows, is_outer, inside, held)
+
+
+def _joined(blocks: Sequence[Ints]) -> list[Ints]:
+    """Rows of equal length together, each once."""
+    by_size: dict[int, list[Ints]] = {}
+    for block in blocks:
+        by_size.setdefault(block.shape[1], []).append(block)
+    return [np.unique(np.concatenate(same), axis=0) for same in by_size.values()]
 
 
 def _stacked(outer: Sequence[Ints], inner: Sequence[Ints]) -> tuple[list[Ints], Bools]:

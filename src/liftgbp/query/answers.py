@@ -101,6 +101,10 @@ class Result(Protocol):
         """The same result, judged anew."""
 
 
+MORE_EFFORT = "larger regions take more effort"
+"""Why regions do not grow further, where `regions="auto"` may let them."""
+
+
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class MixedResult:
     """The result of several runs, mixed: `log_z` is that of the whole.
@@ -252,7 +256,7 @@ class Answers:
             case Remedy.BLOCKS:
                 return self.effort != "quick" and not self.blocks and self.verdict.breaks
             case Remedy.REGIONS:
-                return self.via == "lifted" and not self.growth
+                return not self.growth or (self.via == "ground" and self.growth_end == MORE_EFFORT)
             case Remedy.BETHE:
                 return self.via == "ground" and str(self.graph.family) != "bethe"
             case Remedy.SUM_OVER:

@@ -28,7 +28,16 @@ from liftgbp.signature import (
     twin_groups,
 )
 
-FAMILIES = ("intersections", "subsets", "bethe", "objects:K", "objects:SORT=K,...", "clusters:S")
+FAMILIES = (
+    "intersections",
+    "subsets",
+    "bethe",
+    "objects:K",
+    "objects:SORT=K,...",
+    "clusters:S",
+    "loops:L",
+)
+SHORTEST_LOOP = 3
 MOST_DIGITS = 9
 """Of a number in the name of a family: nobody has a region over more objects."""
 
@@ -45,7 +54,7 @@ class Family:
     """A choice of regions by name.
 
     `objects:K` carries its number as `size`, or one number for each sort in `per_sort`;
-    `clusters:S` carries its number as `size`.
+    `clusters:S` and `loops:L` carry their number as `size`.
     """
 
     name: str
@@ -65,7 +74,9 @@ def parse_family(text: str) -> Family:
     - `objects:3`: also all atoms over any three objects of every sort;
     - `objects:person=3,movie=2`: the same with a number for each sort. A sort that is not named
       takes as many objects as the factor with most of them needs;
-    - `clusters:3`: also all sets of three atoms, whether they share objects or not.
+    - `clusters:3`: also all sets of three atoms, whether they share objects or not;
+    - `loops:4`: on the ground, also the variables along loops of up to four variables, where
+      neighbours share a factor.
 
     Only atoms that some factor mentions take part.
 
@@ -79,6 +90,8 @@ def parse_family(text: str) -> Family:
     name, _, rest = text.partition(":")
     if name in {"objects", "clusters"} and _is_number(rest) and int(rest) > 0:
         return Family(name, int(rest))
+    if name == "loops" and _is_number(rest) and int(rest) >= SHORTEST_LOOP:
+        return Family(name, int(rest))
     if name == "objects" and "=" in rest:
         per_sort = _parse_per_sort(rest)
         if per_sort:
@@ -89,8 +102,8 @@ def parse_family(text: str) -> Family:
         raise InputError("regions='auto' is for single queries only; name a region family")
     raise InputError(
         f"unknown region family {text!r}; choose among {' '.join(FAMILIES)}, with numbers K and S "
-        f"from 1 of at most {MOST_DIGITS} digits and each sort once; 'auto' tries larger and "
-        "larger families"
+        f"from 1 and L from {SHORTEST_LOOP} of at most {MOST_DIGITS} digits, and each sort once; "
+        "'auto' tries larger and larger families"
     )
 
 
@@ -119,6 +132,8 @@ def outer_clusters(normal: NormalModel, family: Family) -> list[Cluster]:
         case "clusters" if mentioned:
             _check_clusters(normal, family, mentioned)
             scopes |= _clusters(normal, family, mentioned)
+        case "loops":
+            raise InputError("loops are regions of ground networks; use via='ground'")
     return _maximal(scopes)
 
 
