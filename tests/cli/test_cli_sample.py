@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import duckdb
 import pytest
 from click.testing import CliRunner, Result
@@ -98,16 +99,52 @@ def test_a_network(tmp_path: Path) -> None:
     assert "neither sorts nor predicates" in str(refused)
 
 
-def test_an_interrupted_sample_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def interrupt_after(monkeypatch: pytest.MonkeyPatch, sweeps: int) -> None:
+    """Let Ctrl-C come after some sweeps."""
+
     def interrupted(*arguments: Any, **options: Any) -> liftgbp.Sample:
         def stop(stage: str, done: int, total: int) -> None:
-            if stage == "sampling" and done == 20:
+            if stage == "sampling" and done == sweeps:
                 raise KeyboardInterrupt
 
-        return original(*arguments, **{**options, "progress": stop})
+        del options["seconds"]
+        return original(*arguments, **{**options, "sweeps": 50, "progress": stop})
 
     original = liftgbp.sample
     monkeypatch.setattr(liftgbp, "sample", interrupted)
+
+
+def test_an_interrupted_sample_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt_after(monkeypatch, 20)
     result = run("sample", SMOKERS, "-n", "person=3", "--sweeps", "50", "--starts", "random")
     assert result.stdout.splitlines()[-1] == "note: interrupted after 20 sweeps"
     assert result.return_value == 130
+
+
+def test_too_few_sweeps_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    interrupt_after(monkeypatch, 3)
+    result = run("sample", SMOKERS, "-n", "person=3", "--starts", "random")
+    assert result.stdout == ""
+    assert isinstance(result.exception, click.Abort)
+    cause = result.exception.__cause__
+    assert str(cause) == "3 sweeps had been made, and a sample needs 8: nothing is kept"
+
+
+@pytest.mark.parametrize("sweeps", [3, 20])
+def test_an_answer_is_shown_though_its_second_opinion_was_interrupted(
+    monkeypatch: pytest.MonkeyPatch, sweeps: int
+) -> None:
+    interrupt_after(monkeypatch, sweeps)
+    result = run("query", SMOKERS, "-n", "person=3", "--second-opinion", "60", "-q", "smokes(x)")
+    assert result.stdout.startswith("trusted")
+    assert ("no second opinion: interrupted: 3 sweeps" in result.stdout) == (sweeps == 3)
+    assert result.return_value == 130
+
+
+def test_a_sample_without_enough_time_says_what_it_reached() -> None:
+    result = run("sample", TRANSITIVE, "-n", "person=20", "--seconds", "1e-6")
+    assert isinstance(result.exception, liftgbp.CapacityError)
+    assert str(result.exception).startswith("too little time for a sample: chains were still being")
+    told = as_json("query", TRANSITIVE, "-n", "person=20", "--second-opinion", "1e-6")
+    assert told["second_opinion"]["sentence"].startswith("no second opinion: too little time")
+    assert told["answers"]

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
 from liftgbp import reference
-from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.errors import CapacityError, ContradictionError, LimitExceeded
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model
-from liftgbp.sampling import Sample
+from liftgbp.sampling import Sample, sampler
 from liftgbp.sampling.reading import Cells, traces
 from random_models import models_with_evidence
 
@@ -303,3 +303,31 @@ def test_chains_that_stay_apart_are_weighed_by_log_z() -> None:
     # Without answers nobody knows the weights of the two groups.
     alone = liftgbp.sample(model, {"t": 10}, sweeps=60, log_z=False)
     assert alone.doubt.startswith("the sample has not mixed: R-hat is inf for p(x)")
+
+
+@pytest.mark.parametrize("sweeps", [3, 20])
+def test_time_may_be_up_inside_a_sweep(monkeypatch: pytest.MonkeyPatch, sweeps: int) -> None:
+    """With enough sweeps before, there is a sample; otherwise an error says how many there were."""
+    left = iter(range(sweeps))
+
+    def sweep(*arguments: object) -> None:
+        if next(left, None) is None:
+            monkeypatch.setattr(sampler._Clock, "is_up", True)
+            raise LimitExceeded("time is up")
+
+    monkeypatch.setattr(sampler.Sweeper, "sweep", sweep)
+    model = liftgbp.parse("p(thing)\n1 p(x) ^ p(y) | x != y")
+    if sweeps < sampler.FEWEST_SWEEPS:
+        with pytest.raises(CapacityError, match="3 sweeps over 5 atoms, and a sample needs 8"):
+            liftgbp.sample(model, {"thing": 5}, seconds=1000)
+    else:
+        sample = liftgbp.sample(model, {"thing": 5}, seconds=1000, log_z=False)
+        assert sample.sweeps == sweeps
+
+
+def test_without_time_there_is_no_log_z(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampler, "FEWEST_STEPS", 10**15)
+    model = liftgbp.parse("p(thing)\n1 p(x) ^ p(y) | x != y")
+    sample = liftgbp.sample(model, {"thing": 5}, sweeps=10, seconds=1000)
+    assert sample.annealed is None
+    assert sample.notes == ("no time was left to estimate log Z",)

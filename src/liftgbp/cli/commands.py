@@ -41,7 +41,7 @@ from liftgbp.cli.checks import check
 from liftgbp.cli.help_pages import TYPED, CommandGroup, Setting, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
-from liftgbp.cli.second_opinions import bounds, sample, second_opinion
+from liftgbp.cli.second_opinions import INTERRUPTED, bounds, sample, second_opinion
 from liftgbp.texts import visible
 
 NOT_TRUSTED = 1
@@ -64,8 +64,8 @@ def run(*, apart: bool) -> int:
         error.show(shown)
         click.echo(visible(shown.getvalue(), BREAKS), err=True, nl=False)
         return BAD_INPUT
-    except click.Abort:
-        raise KeyboardInterrupt from None
+    except click.Abort as error:
+        raise KeyboardInterrupt(*getattr(error.__cause__, "args", ())) from None
     except (BrokenPipeError, SystemExit):
         # The reader went away (`| head`), which click reports by SystemExit: nothing is wrong.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -192,7 +192,7 @@ def query(
     options["sum_over"] = sums_asked_for(options["sum_over"])
     check_combination(options, solver)
     with progress_bar() as progress:
-        answers, compared = _answered(
+        answers, compared, interrupted = _answered(
             model, sizes, weights, queries, options, {"solver": solver, "progress": progress}
         )
         if everything is not None:
@@ -236,7 +236,8 @@ def query(
 
             show_comparison(result["second_opinion"])
     agreed = compared is None or not compared.disagrees
-    return 0 if result["trusted"] and agreed else NOT_TRUSTED
+    code = 0 if result["trusted"] and agreed else NOT_TRUSTED
+    return INTERRUPTED if interrupted else code
 
 
 def _answered(
@@ -246,16 +247,18 @@ def _answered(
     queries: tuple[str, ...],
     options: dict[str, Any],
     run: dict[str, Any],
-) -> tuple[liftgbp.Answers, liftgbp.Comparison | None]:
-    """The answers about a model or a network, and what a sample says if one is asked for."""
+) -> tuple[liftgbp.Answers, liftgbp.Comparison | None, bool]:
+    """The answers about a model or a network, what a sample says if one is asked for, and whether
+    Ctrl-C ended that."""
     seconds = options.pop("second_opinion")
     run["progress"]("reading", 0, 1)
     asked, options = read_question(model, sizes, weights, queries, options)
     answers = liftgbp.infer(**asked, **run, **options)
     if seconds is None:
-        return answers, None
+        return answers, None, False
     progress = run["progress"]
-    return answers, second_opinion(answers, queries, seconds=seconds, progress=progress, **asked)
+    found = second_opinion(answers, queries, seconds=seconds, progress=progress, **asked)
+    return answers, *found
 
 
 cli.add_command(bounds)

@@ -21,7 +21,8 @@ def main(*, apart: bool = True) -> None:
     except BaseException as error:
         if not _is_interrupt(error):
             raise
-        print("interrupted", file=sys.stderr, flush=True)
+        why = [str(error)] if isinstance(error, KeyboardInterrupt) and str(error) else []
+        print(": ".join(["interrupted", *why]), file=sys.stderr, flush=True)
         # Not sys.exit: after an interrupt inside `exec`, which makes dataclasses, the interpreter
         # would end by the signal instead of with this code.
         os._exit(INTERRUPTED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -89,6 +90,9 @@ def bounds(
 NOT_MIXED = 1
 INTERRUPTED = 130
 
+FOR_ANSWERS = 0.3
+"""The part of the time of a sample that answers may take, at which its chains start."""
+
 
 @click.command(
     cls=Command,
@@ -166,6 +170,7 @@ def sample(
     mixed; the exit code is 1 if not. Ctrl-C ends the sample, and what was drawn is shown. The same
     seed and number of sweeps give the same sample.
     """
+    begun, seconds = time.perf_counter(), options["seconds"]
     output_file(output, (".csv", ".parquet"))
     sampled: dict[str, Any]
     with progress_bar() as progress:
@@ -186,8 +191,12 @@ def sample(
         answers = None
         if starts == "answers":
             # Where there are no answers, all chains start at random.
-            with suppress(liftgbp.CapacityError, liftgbp.ContradictionError):
-                answers = liftgbp.infer(**sampled, exact=False, progress=progress)
+            with suppress(liftgbp.CapacityError, liftgbp.ContradictionError, liftgbp.LimitExceeded):
+                limits = None if seconds is None else liftgbp.Limits(FOR_ANSWERS * seconds)
+                answers = liftgbp.infer(**sampled, exact=False, progress=progress, limits=limits)
+        if seconds is not None:
+            spent = time.perf_counter() - begun
+            options["seconds"] = max(seconds - spent, (1 - FOR_ANSWERS) * seconds)
         found = liftgbp.sample(**sampled, answers=answers, progress=progress, **options)
         result = found.as_dict(queries)
         if output is not None:
@@ -210,13 +219,16 @@ def second_opinion(
     *,
     progress: Callable[[str, int, int], None],
     **sampled: Any,
-) -> liftgbp.Comparison:
-    """Answers beside a sample that starts at their minima and blocks.
+) -> tuple[liftgbp.Comparison, bool]:
+    """Answers beside a sample that starts at their minima and blocks, and whether Ctrl-C ended it.
 
-    If there is none, as the model is too large, the comparison says so.
+    If there is none, as the model is too large or Ctrl-C came too early, the comparison says so.
     """
     try:
         found = liftgbp.sample(**sampled, answers=answers, progress=progress)
     except liftgbp.CapacityError as error:
-        return liftgbp.Comparison.impossible("the sample", str(error))
-    return answers.compare(found, queries)
+        return liftgbp.Comparison.impossible("the sample", str(error)), False
+    except KeyboardInterrupt as stop:
+        why = ": ".join(["interrupted", *map(str, stop.args)])
+        return liftgbp.Comparison.impossible("the sample", why), True
+    return answers.compare(found, queries), found.interrupted

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.grounding import GroundNetwork
+from liftgbp.limits import checkpoint
 from liftgbp.sampling.terms import FULL, WORD, Bytes, FactorIndex, Heat, Planes, Terms, Words
 from liftgbp.sampling.units import hard_classes, single_classes
 
@@ -72,6 +73,7 @@ class UnitClass:
     """Units that no factor connects, all drawn in one step."""
 
     def __init__(self, index: FactorIndex, units: Ints) -> None:
+        checkpoint()
         self.units = units
         self.terms = Terms(index, units)
 
@@ -154,6 +156,7 @@ class Sweeper:
     ) -> None:
         """Draw every variable once. `base` has log weights to add for each class of units."""
         for own in (*self.singles, *self._turn()):
+            checkpoint()
             own.draw(worlds, random, heat, None if base is None else base(own))
 
     def _turn(self) -> list[UnitClass]:

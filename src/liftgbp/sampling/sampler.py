@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from liftgbp.errors import (
     CapacityError,
     InputError,
     InternalError,
+    LimitExceeded,
     check_function,
     checked_number,
     counted,
@@ -22,19 +25,26 @@ from liftgbp.evidence import Evidence
 from liftgbp.formats import Network
 from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.grounding.from_classes import ground_classes
-from liftgbp.limits import Limits, limited
+from liftgbp.limits import Limits, limited, reporting, watch_for
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.scopes import free_variables
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
-from liftgbp.sampling.annealing import anneal
-from liftgbp.sampling.chain_starts import Variables, allotted, first_values, mean_chances, starts_of
+from liftgbp.sampling.annealing import LogZ, anneal
+from liftgbp.sampling.chain_starts import (
+    Start,
+    Variables,
+    allotted,
+    first_values,
+    mean_chances,
+    starts_of,
+)
 from liftgbp.sampling.chains import Sweeper, Worlds
 from liftgbp.sampling.moves import Moves
 from liftgbp.sampling.possible import possible_worlds
 from liftgbp.sampling.reading import Grounder, sampled_objects
 from liftgbp.sampling.terms import WORD, Words, WorldWeights
-from liftgbp.sampling.tied import tie
+from liftgbp.sampling.tied import Tied, tie
 from liftgbp.sampling.world_sample import Sample, kept_rows
 from liftgbp.shatter import shatter
 
@@ -42,10 +52,10 @@ SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""
 
 FEWEST_SWEEPS = 8
-"""At least this many sweeps are made, however little time there is."""
+"""A sample has at least this many sweeps, or R-hat could not be computed."""
 
 FEWEST_STEPS = 50
-"""The fewest steps of annealing."""
+"""The fewest steps of annealing; where time allows fewer, log Z is left out."""
 
 FOR_LOG_Z = 0.25
 """The part of the time that is for log Z."""
@@ -127,104 +137,212 @@ def sample(
     if seconds is not None and not _is_time(seconds):
         raise wrong_type("seconds", "a number above 0", seconds)
     check_function("progress", progress)
-    begun = time.perf_counter()
-    known, network, atoms = _grounded(model, sizes, evidence, progress)
-    domains = known.domain_sizes(sizes)
-    _check_answers(answers, known, domains)
-    variables = Variables(atoms, network.ranges, tuple(known.model.predicates.values()))
-    progress("preparing chains", 0, 1)
-    tied = tie(network)
-    sweeper = Sweeper(tied.network)
-    weights = WorldWeights(sweeper.index)
-    random = np.random.default_rng(checked_number("seed", seed, least=0))
-    starts = starts_of(variables, answers)
-    start_of = allotted(starts, width * WORD)
-    values = first_values(variables, starts, start_of, random)
-    worlds = Worlds(tied.network.ranges, values[tied.decides])
-    worlds, lost = possible_worlds(sweeper, weights, worlds, random, progress)
-    moves = Moves(variables, domains, tied, sweeper, weights)
-    kept = _Kept(tied.network.ranges, worlds.chains)
-    clock = _Clock(begun, limit, seconds, log_z, progress)
-    interrupted = False
-    annealed = None
+    clock = _Clock(limit, seconds, log_z, reporting(progress))
     try:
-        while clock.goes_on():
-            sweeper.sweep(worlds, random)
-            clock.done += 1
-            moves.after_sweep(clock.done, worlds, random)
-            kept.add(clock.done, worlds)
-        if log_z:
-            chances = mean_chances(variables, answers)[tied.decides]
-            steps = clock.steps()
-            annealed = anneal(sweeper, weights, chances, steps, worlds.chains, random, progress)
-    except KeyboardInterrupt:
-        if len(kept) < FEWEST_SWEEPS:
+        with clock.watched():
+            chain = _Chains.prepared(
+                model, sizes, evidence, answers, width * WORD, seed, clock.progress
+            )
+            clock.start(len(chain.tied.network.ranges))
+            kept = _Kept(chain.tied.network.ranges, chain.worlds.chains)
+            while clock.goes_on():
+                chain.sweep(clock.done + 1)
+                clock.done += 1
+                kept.add(clock.done, chain.worlds)
+    except LimitExceeded:
+        if not clock.is_up:
             raise
-        interrupted = True
-    notes = []
-    if lost:
-        notes.append(f"{lost} of {worlds.chains} chains found no possible world of their own")
-    if interrupted:
-        notes.append(f"interrupted after {counted(clock.done, 'sweep')}")
+        clock.check_enough()
+    except KeyboardInterrupt:
+        clock.interrupt()
+    annealed = None
+    steps = clock.steps()
+    if steps:
+        try:
+            annealed = chain.annealed(answers, steps, clock.progress)
+        except KeyboardInterrupt:
+            clock.interrupt()
+    notes = list(clock.notes)
+    if chain.lost:
+        total = counted(chain.worlds.chains, "chain")
+        notes.insert(0, f"{chain.lost} of {total} found no possible world of their own")
     return Sample(
-        known=known,
-        sizes=domains,
-        variables=variables,
-        tied=tied,
-        grounder=Grounder(sampled_objects(known, domains), seed),
+        known=chain.known,
+        sizes=chain.domains,
+        variables=chain.variables,
+        tied=chain.tied,
+        grounder=Grounder(sampled_objects(chain.known, chain.domains), seed),
         worlds=kept.worlds,
-        starts=tuple(starts),
-        start_of=start_of,
+        starts=tuple(chain.starts),
+        start_of=chain.start_of,
         seed=seed,
         sweeps=clock.done,
         every=kept.every,
-        seconds=time.perf_counter() - begun,
-        interrupted=interrupted,
+        seconds=time.perf_counter() - clock.begun,
+        interrupted=clock.interrupted,
         annealed=annealed,
         notes=tuple(notes),
-        moves={name: own.accepted / max(1, own.tries) for name, own in moves.rhythms.items()},
+        moves={name: own.accepted / max(1, own.tries) for name, own in chain.moves.rhythms.items()},
     )
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Chains:
+    """Chains that are ready to go, and what they are about."""
+
+    known: Evidence
+    domains: dict[str, int]
+    variables: Variables
+    tied: Tied
+    sweeper: Sweeper
+    weights: WorldWeights
+    starts: Sequence[Start]
+    start_of: Ints
+    worlds: Worlds
+    lost: int
+    moves: Moves
+    random: np.random.Generator
+
+    @classmethod
+    def prepared(
+        cls,
+        model: Model | Network,
+        sizes: Mapping[str, int] | None,
+        evidence: Evidence | Mapping[int, int] | str | None,
+        answers: Answers | None,
+        chains: int,
+        seed: int,
+        progress: Progress,
+    ) -> _Chains:
+        """The chains of a model, at worlds that satisfy all hard factors."""
+        progress("writing out ground atoms", 0, 1)
+        known, network, atoms = _grounded(model, sizes, evidence, progress)
+        domains = known.domain_sizes(sizes)
+        _check_answers(answers, known, domains)
+        variables = Variables(atoms, network.ranges, tuple(known.model.predicates.values()))
+        progress("preparing chains", 0, 1)
+        tied = tie(network)
+        sweeper = Sweeper(tied.network)
+        weights = WorldWeights(sweeper.index)
+        random = np.random.default_rng(checked_number("seed", seed, least=0))
+        starts = starts_of(variables, answers)
+        start_of = allotted(starts, chains)
+        values = first_values(variables, starts, start_of, random)
+        worlds = Worlds(tied.network.ranges, values[tied.decides])
+        worlds, lost = possible_worlds(sweeper, weights, worlds, random, progress)
+        moves = Moves(variables, domains, tied, sweeper, weights)
+        return cls(
+            known,
+            domains,
+            variables,
+            tied,
+            sweeper,
+            weights,
+            starts,
+            start_of,
+            worlds,
+            lost,
+            moves,
+            random,
+        )
+
+    def sweep(self, number: int) -> None:
+        """Draw every atom anew, and try the moves whose turn it is."""
+        self.sweeper.sweep(self.worlds, self.random)
+        self.moves.after_sweep(number, self.worlds, self.random)
+
+    def annealed(self, answers: Answers | None, steps: int, progress: Progress) -> LogZ:
+        """An estimate of log Z."""
+        chances = mean_chances(self.variables, answers)[self.tied.decides]
+        chains = self.worlds.chains
+        return anneal(self.sweeper, self.weights, chances, steps, chains, self.random, progress)
+
+
 class _Clock:
-    """How long chains go on: for a number of sweeps, or for some seconds."""
+    """How long chains go on: for a number of sweeps, or for some seconds.
+
+    These count from here: what is prepared before the first sweep takes its part.
+    """
 
     def __init__(
-        self,
-        begun: float,
-        limit: int | None,
-        seconds: float | None,
-        log_z: bool,
-        progress: Progress,
+        self, limit: int | None, seconds: float | None, log_z: bool, progress: Progress
     ) -> None:
         self.done = 0
+        self.interrupted = False
+        self.notes: list[str] = []
+        self.progress = progress
+        self.begun = self._started = time.perf_counter()
         self._limit = limit
-        self._until = None if seconds is None else begun + seconds
+        self._seconds = seconds
+        self._until = None if seconds is None else self.begun + seconds
+        self._log_z = log_z
+        self._time = 0.0
+        self._atoms = 0
+
+    def watched(self) -> AbstractContextManager[object]:
+        """Ends what is done inside once time is up, by raising `LimitExceeded`."""
+        watch = watch_for(None if self._seconds is None else Limits(seconds=self._seconds))
+        return nullcontext() if self._seconds is None or watch is None else watch.running()
+
+    def start(self, atoms: int) -> None:
+        """Everything is prepared, and the first sweep begins."""
         self._started = time.perf_counter()
+        self._atoms = atoms
         # The rest of the time is for log Z.
-        part = (1 - FOR_LOG_Z) if log_z else 1.0
+        part = (1 - FOR_LOG_Z) if self._log_z else 1.0
         left = 0.0 if self._until is None else max(0.0, self._until - self._started)
         self._time = left * part
-        self._progress = progress
+
+    @property
+    def is_up(self) -> bool:
+        """Whether time is up."""
+        return self._until is not None and time.perf_counter() >= self._until
+
+    def check_enough(self) -> None:
+        """An error unless there are enough sweeps."""
+        if self.done >= FEWEST_SWEEPS:
+            return
+        remedy = "give it more seconds, or sample smaller domains"
+        reached = "chains were still being prepared"
+        if self._atoms:
+            made = f"{counted(self.done, 'sweep')} over {counted(self._atoms, 'atom')}"
+            reached = f"there had been {made}, and a sample needs {FEWEST_SWEEPS}"
+        raise CapacityError(f"too little time for a sample: {reached}; {remedy}") from None
+
+    def interrupt(self) -> None:
+        """Ctrl-C: what was drawn is kept, if it is enough."""
+        if self.done < FEWEST_SWEEPS:
+            raise KeyboardInterrupt(
+                f"{counted(self.done, 'sweep')} had been made, and a sample needs {FEWEST_SWEEPS}: "
+                "nothing is kept"
+            ) from None
+        self.interrupted = True
+        self.notes.append(f"interrupted after {counted(self.done, 'sweep')}")
 
     def goes_on(self) -> bool:
         """Whether there is another sweep; says how many are left."""
         spent = time.perf_counter() - self._started
         if self._until is not None:
-            self._progress("sampling (seconds)", int(min(spent, self._time)), math.ceil(self._time))
+            self.progress("sampling (seconds)", int(min(spent, self._time)), math.ceil(self._time))
             if spent >= self._time and self.done >= FEWEST_SWEEPS:
                 return False
         else:
-            self._progress("sampling", self.done, self._limit or self.done)
+            self.progress("sampling", self.done, self._limit or self.done)
         return self._limit is None or self.done < self._limit
 
     def steps(self) -> int:
         """How many steps of annealing there are: half the sweeps, or what time allows."""
+        if not self._log_z or self.interrupted:
+            return 0
         if self._until is None:
             return max(FEWEST_STEPS, self.done // 2)
         now = time.perf_counter()
         of_sweep = (now - self._started) / max(1, self.done)
-        return max(FEWEST_STEPS, int(max(0.0, self._until - now) / max(of_sweep, 1e-6)))
+        steps = int(max(0.0, self._until - now) / max(of_sweep, 1e-6))
+        if steps < FEWEST_STEPS:
+            self.notes.append("no time was left to estimate log Z")
+            return 0
+        return steps
 
 
 def _is_time(seconds: object) -> bool:

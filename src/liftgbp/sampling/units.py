@@ -14,6 +14,7 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Ints
 from liftgbp.grounding import GroundNetwork
+from liftgbp.limits import checkpoint
 from liftgbp.sampling.terms import FactorIndex
 
 MOST_JOINT_VALUES = 32
@@ -100,6 +101,7 @@ def coloured(index: FactorIndex, units: Ints) -> Ints:
     colours = np.zeros(len(units), np.int64)
     # In a random order a third fewer classes are needed than in that of the atoms.
     for number in np.random.default_rng(0).permutation(len(units)).tolist():
+        checkpoint()
         unit = units[number].tolist()
         around = set(unit)
         for variable in unit:
