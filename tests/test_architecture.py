@@ -43,7 +43,7 @@ ALLOWED = {
     "series": ENGINE,
     "counting": ENGINE | {"progress", "series"},
     "blocks": ENGINE | {"progress", "series", "counting"},
-    "sampling": ENGINE | GROUND | {"progress", "files", "formats", "via", "opinions"},
+    "sampling": ENGINE | GROUND | {"exact"} | {"progress", "files", "formats", "via", "opinions"},
     "parts": ENGINE,
     "ground_parts": ENGINE | GROUND | {"parts"},
     "growth": {"errors", "query"},

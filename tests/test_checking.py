@@ -49,6 +49,33 @@ def test_exact_answers_are_compared_with_other_code() -> None:
     assert found.agrees
 
 
+def test_exact_joints_and_conditionals_are_compared_with_other_code() -> None:
+    queries = ["smokes(x), smokes(y)", "friends(x,y) | smokes(x), smokes(y)", "smokes(Anna)"]
+    evidence = liftgbp.parse_evidence(SMOKERS, "smokes(Anna)\nfriends(Anna,Bob)")
+    for known in (None, evidence):
+        asked = queries if known else queries[:2]
+        found = liftgbp.check(SMOKERS, {"person": 4}, evidence=known, queries=asked)
+        assert found.answers.used.startswith("exact")
+        assert "agrees with independent exact inference" in found.sentence
+        assert found.comparison is not None
+        assert not found.comparison.missing
+        assert all(abs(row.difference) < 1e-9 for row in found.comparison.rows)
+        assert any(row.value == "true | false,true" for row in found.comparison.rows)
+
+
+def test_the_reason_says_which_size_it_is_about() -> None:
+    """Message passing stops at a saddle at either size."""
+    sizes, solver = {"person": 10**6}, liftgbp.Flooding()
+    found = liftgbp.check(SMOKERS, sizes, solver=solver, queries="smokes(x)")
+    assert found.is_smaller
+    asked, compared = found.doubts
+    assert asked.startswith("at person = 1000000: ")
+    assert compared.startswith(f"at person = {found.sizes['person']}: the beliefs are a saddle")
+    few = liftgbp.check(SMOKERS, {"person": 10}, solver=solver)
+    assert few.doubts == (few.answers.reason,)
+    assert repr(few) == f"<Check friends-smokers: {few.sentence}>"
+
+
 def test_large_domains_are_checked_at_a_smaller_size() -> None:
     found = liftgbp.check(SMOKERS, {"person": 10**6})
     assert found.is_smaller

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import math
 import os
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from liftgbp import reference
 from liftgbp.api import infer
+from liftgbp.arrays import Floats
 from liftgbp.errors import (
     CapacityError,
     InputError,
@@ -29,12 +33,12 @@ from liftgbp.grounding.from_classes import ground_factors
 from liftgbp.limits import Limits, limited
 from liftgbp.messages import ground_atom_of
 from liftgbp.model.model import Model, check_model
-from liftgbp.model.parser import parse_query
 from liftgbp.opinions import Comparison, Opinion, OpinionRow
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, ClassReader
 from liftgbp.query.answer import read_row
 from liftgbp.query.ground_reader import PreparedGround
+from liftgbp.query.lookup import conditional_table
 from liftgbp.sampling import Sample, sample
 from liftgbp.shatter import shatter
 from liftgbp.solve import Kind
@@ -58,11 +62,18 @@ SMALLER = (500, 200, 100, 80, 60, 50, 40, 30, 20, 15, 12, 10, 8, 7, 6, 5, 4, 3, 
 class ExactInference:
     """Exact inference by the reference, as a second opinion on exact answers."""
 
-    exact: reference.Exact
+    opinion: Opinion
 
-    def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
-        """The exact marginals of the single atoms that answers are about."""
+    @classmethod
+    def about(
+        cls, ground: reference.GroundModel, answers: Answers, queries: Sequence[str]
+    ) -> ExactInference:
+        """What the reference says about the rows of some queries, or about every predicate.
+
+        What is too large for it raises a `CapacityError`.
+        """
         reader, name = answers.reader, ground_atom_of(answers)
+        exact = reference.exact(ground, FEW_STATES)
         texts = (
             ((text, row) for text in queries for row in reader.rows(text))
             if queries
@@ -71,13 +82,38 @@ class ExactInference:
         rows = []
         for text, row in texts:
             answered = read_row(text, row, [reader])[0]
-            marginal = self.exact.marginals.get(name(row.atoms[0]))
-            # Observed atoms are no random variables there.
-            values = answered.values
-            if marginal is not None:
-                values = dict(zip(values, map(float, marginal), strict=True))
+            shape = [len(reader.values(atom)) for atom in row.every]
+            table = _joint(ground, exact, [name(atom) for atom in row.every], shape)[None]
+            if row.event is not None:
+                table = row.event.folded(table, len(row.given))
+            if row.conditional:
+                table = conditional_table(table, len(row.given))
+            values = dict(zip(answered.values, map(float, table.ravel()), strict=True))
             rows.append(OpinionRow(answered.query, answered.atom, answered.where, values))
-        return Opinion("independent exact inference", rows, self.exact.log_z)
+        return cls(Opinion("independent exact inference", rows, exact.log_z))
+
+    def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
+        """The opinion on the answers that it was made for."""
+        return self.opinion
+
+
+def _joint(
+    ground: reference.GroundModel,
+    exact: reference.Exact,
+    atoms: Sequence[reference.GroundAtom],
+    shape: Sequence[int],
+) -> Floats:
+    """The joint distribution of atoms, some of which may be observed, or equal."""
+    unknown = [atom for atom in dict.fromkeys(atoms) if atom not in ground.observed]
+    if len(unknown) == 1:
+        known = exact.marginals[unknown[0]]
+    else:
+        known = reference.exact_joint(ground, unknown, FEW_STATES) if unknown else np.ones(())
+    table = np.zeros(shape)
+    for state in np.ndindex(*known.shape):
+        value = ChainMap(dict(zip(unknown, state, strict=True)), dict(ground.observed))
+        table[tuple(value[atom] for atom in atoms)] += known[state]
+    return table
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -125,15 +161,31 @@ class Check:
         said = f"the answer {self.comparison.sentence}"
         if not self.is_smaller:
             return said
-        asked = self.answers.sizes
-        changed = [sort for sort in asked if asked[sort] != self.sizes[sort]]
-        here = ", ".join(f"{sort} = {self.sizes[sort]}" for sort in changed)
-        wanted = ", ".join(f"{sort} = {asked[sort]}" for sort in changed)
-        return f"at {here} {said}; asked for {wanted}, which is too large for a second opinion"
+        here, asked = self._changed(self.sizes), self._changed(self.answers.sizes)
+        return f"at {here} {said}; asked for {asked}, which is too large for a second opinion"
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why answers are not trusted: those that were asked for, and those that were compared."""
+        if not self.is_smaller:
+            return (self.answers.reason,) if self.answers.reason else ()
+        return tuple(
+            f"at {self._changed(own.sizes)}: {own.reason}"
+            for own in (self.answers, self.compared)
+            if own.reason
+        )
+
+    def _changed(self, sizes: Mapping[str, int]) -> str:
+        """Those sizes that differ between what was asked for and what was compared."""
+        changed = [sort for sort in sizes if self.answers.sizes[sort] != self.sizes[sort]]
+        return ", ".join(f"{sort} = {sizes[sort]}" for sort in changed)
 
     def __str__(self) -> str:
         table = [] if self.comparison is None else str(self.comparison).splitlines()[:-1]
         return "\n".join([*table, self.sentence])
+
+    def __repr__(self) -> str:
+        return f"<Check {self.answers.model.name}: {self.sentence}>"
 
     def as_dict(self) -> dict[str, object]:
         """The check for JSON."""
@@ -145,6 +197,7 @@ class Check:
             "sentence": self.sentence,
             "trusted": self.answers.trusted,
             "reason": self.answers.reason,
+            "doubts": list(self.doubts),
             "used": self.compared.used,
             "method": self.method,
             "comparison": None if self.comparison is None else self.comparison.as_dict(),
@@ -272,16 +325,13 @@ class _Checking:
         return drawn, ""
 
     def _independent(self, answers: Answers) -> ExactInference | None:
-        """Exact inference by other code than that of the answers, for single atoms."""
+        """Exact inference by other code than that of the answers."""
         if isinstance(self.model, Network) or _factors(answers) > FEW_FACTORS:
             return None
-        if not all(parse_query(text).single for text in self.queries):
-            return None
         known = Evidence.of(self.model, self.evidence)
+        ground = reference.ground(self.model, answers.sizes, known)
         try:
-            return ExactInference(
-                reference.exact(reference.ground(self.model, answers.sizes, known), FEW_STATES)
-            )
+            return ExactInference.about(ground, answers, self.queries)
         except CapacityError:
             return None
 

@@ -226,9 +226,8 @@ def exact_answers(run: Callable[[int], Answers], effort: str, asked: Asked) -> A
         return run(states)
     except CapacityError as error:
         if asked.exact:
-            raise CapacityError(
-                f"no exact answer: {error.message}; leave exact out for an approximation"
-            ) from None
+            remedy = "leave --exact (exact=True in Python) out for an approximation"
+            raise CapacityError(f"no exact answer: {error.message}; {remedy}") from None
         return None
 
 

@@ -43,6 +43,9 @@ class AnsweredRow(Protocol):
     def values(self) -> Values:
         """The probability of each assignment."""
 
+    def assignment_text(self, assignment: tuple[str, ...]) -> str:
+        """An assignment in words; values of given atoms follow a bar."""
+
 
 @dataclass(frozen=True, slots=True)
 class OpinionRow:
@@ -53,6 +56,10 @@ class OpinionRow:
     where: str
     values: Values
     errors: Values = field(default_factory=dict)
+
+    def assignment_text(self, assignment: tuple[str, ...]) -> str:
+        """An assignment in words."""
+        return ",".join(assignment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,8 @@ class ComparedValue:
     atom: str
     where: str
     assignment: tuple[str, ...]
+    value: str
+    """The assignment in words, as answers write it."""
     answer: float
     second: float
     error: float
@@ -101,7 +110,7 @@ class ComparedValue:
     @property
     def text(self) -> str:
         """The atom, with its value unless that is `true`."""
-        value = "" if set(self.assignment) == {"true"} else f" = {','.join(self.assignment)}"
+        value = "" if set(self.assignment) == {"true"} else f" = {self.value}"
         return f"{self.atom}{value}{f' [{self.where}]' if self.where else ''}"
 
     def as_dict(self) -> dict[str, object]:
@@ -111,6 +120,7 @@ class ComparedValue:
             "atom": self.atom,
             "where": self.where,
             "assignment": list(self.assignment),
+            "value": self.value,
             "answer": self.answer,
             "second": self.second,
             "standard_error": self.error,
@@ -256,14 +266,15 @@ def _compared(row: AnsweredRow, other: OpinionRow) -> Iterator[ComparedValue]:
         # Under an impossible condition nothing is defined.
         if not math.isnan(p - second):
             error = other.errors.get(assignment, 0.0)
-            yield ComparedValue(row.query, row.atom, row.where, assignment, p, second, error)
+            value = row.assignment_text(assignment)
+            yield ComparedValue(row.query, row.atom, row.where, assignment, value, p, second, error)
 
 
 def _cells(row: ComparedValue) -> tuple[str, ...]:
     return (
         row.atom,
         row.where,
-        ",".join(row.assignment),
+        row.value,
         f"{row.answer:.6f}",
         f"{row.second:.6f}",
         _digits(row.error) if row.error else "",

@@ -422,11 +422,26 @@ def test_background_jobs_go_on() -> None:
 
 
 @pytest.mark.parametrize("arguments", [f"query {SMOKERS} -n person=4", "--help"])
-def test_closed_pipe_is_no_error(arguments: str) -> None:
+def test_a_closed_pipe_ends_the_program_as_sigpipe_would(arguments: str) -> None:
     command = f"{sys.executable} -m liftgbp {arguments} | true; echo ${{PIPESTATUS[0]}}"
     done = processes.run(["bash", "-c", command])
-    assert done.stdout.strip() == "0"
+    assert done.stdout.strip() == "141"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--exact --no-exact", "--exact and --no-exact exclude each other"),
+        ("--exact --regions bethe", "--exact leaves nothing to choose; drop --regions"),
+        ("--exact -n person=1e6", "leave --exact (exact=True in Python) out"),
+    ],
+)
+def test_refusals_of_exact_answers_name_options(shell: Shell, options: str, message: str) -> None:
+    sizes = [] if "-n" in options else ["-n", "person=4"]
+    code, _, err = shell("query", SMOKERS, *options.split(), *sizes)
+    assert message in err
+    assert code == 2
 
 
 def test_unwritable_standard_output() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import product
 
 import numpy as np
@@ -200,9 +201,19 @@ def test_who_asks_for_a_method_gets_it(options: dict[str, object]) -> None:
 
 
 def test_large_models_are_not_exact() -> None:
-    with pytest.raises(CapacityError, match=r"no exact answer: .*leave exact out"):
+    with pytest.raises(CapacityError, match=r"no exact answer: .*leave --exact"):
         liftgbp.infer(TRANSITIVE, {"t": 1000}, exact=True)
     assert liftgbp.infer(TRANSITIVE, {"t": 1000}).verdict.kind is not liftgbp.Kind.EXACT
+
+
+def test_the_limit_that_matters_is_named() -> None:
+    """Cells go further than the ground, and there is no exact answer beyond what they allow."""
+    with pytest.raises(CapacityError, match=r"beyond about \d+ objects of a class") as refused:
+        liftgbp.infer(SMOKERS, {"person": 2000}, exact=True)
+    most = int(re.findall(r"\d+", str(refused.value))[0])
+    assert liftgbp.infer(SMOKERS, {"person": most - 5}, exact=True).used.startswith("exact")
+    with pytest.raises(CapacityError, match="beyond about"):
+        liftgbp.infer(SMOKERS, {"person": most + 5}, exact=True)
 
 
 def test_exact_answers_leave_nothing_to_choose() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,15 @@ from reference_models import (
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.ast import Exists, Implies, Not, Predicate, Variable
 from liftgbp.model.model import Model
-from liftgbp.reference import Exact, GroundAtom, enumerate_worlds, exact, ground
+from liftgbp.reference import (
+    Exact,
+    GroundAtom,
+    GroundFactor,
+    enumerate_worlds,
+    exact,
+    exact_joint,
+    ground,
+)
 
 
 def assert_same(one: Exact, other: Exact) -> None:
@@ -54,6 +63,30 @@ def test_junction_tree_equals_enumeration_on_known_models(
 ) -> None:
     grounded = ground(build(1.4), {"person": persons})
     assert_same(exact(grounded), enumerate_worlds(grounded))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_joint_distributions_equal_enumeration(seed: int) -> None:
+    """The part of all worlds in which some atoms have some values: hard factors leave no others."""
+    try:
+        grounded = ground(random_model(seed), {"person": 2, "shop": 2})
+        whole = enumerate_worlds(grounded).log_z
+    except ContradictionError:
+        return
+    random = np.random.default_rng(seed)
+    chosen = random.permutation(len(grounded.atoms))[:3]
+    atoms = [grounded.atoms[k] for k in chosen]
+    joint = exact_joint(grounded, atoms)
+    assert joint.shape == tuple(grounded.ranges[own] for own in atoms)
+    for state, probability in np.ndenumerate(joint):
+        only = np.full(joint.shape, -np.inf)
+        only[state] = 0.0
+        fixed = replace(grounded, factors=(*grounded.factors, GroundFactor(tuple(atoms), only)))
+        try:
+            expected = math.exp(enumerate_worlds(fixed).log_z - whole)
+        except ContradictionError:
+            expected = 0.0
+        assert probability == pytest.approx(expected, abs=1e-10)
 
 
 def test_one_formula_over_two_objects() -> None:

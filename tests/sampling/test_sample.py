@@ -14,7 +14,7 @@ from liftgbp import reference
 from liftgbp.errors import CapacityError, ContradictionError, LimitExceeded
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model
-from liftgbp.sampling import Sample, sampler
+from liftgbp.sampling import Sample, possible, sampler
 from liftgbp.sampling.reading import Cells, traces
 from random_models import models_with_evidence
 
@@ -156,9 +156,13 @@ def test_answers_are_compared_with_a_sample() -> None:
     assert comparison.largest.difference == pytest.approx(0.3660 - 0.3845, abs=0.005)
 
 
-def test_contradictions_are_told() -> None:
+def test_contradictions_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     model = liftgbp.parse("p(t)\nq(t)\np(x) ^ q(x).\n!(p(x) ^ q(y)) | x != y.\n0.1 p(x)")
-    with pytest.raises(liftgbp.InputError, match="no world that satisfies all hard formulas"):
+    with pytest.raises(ContradictionError, match="no possible world"):
+        liftgbp.sample(model, {"t": 4})
+    # What is too large to be proven is not called impossible.
+    monkeypatch.setattr(possible, "PROVABLE", 1)
+    with pytest.raises(CapacityError, match="no world that satisfies all hard formulas"):
         liftgbp.sample(model, {"t": 3}, sweeps=10)
 
 

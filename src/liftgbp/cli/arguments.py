@@ -97,6 +97,14 @@ def check_combination(
                 f"{name} is about classes of objects, which --via ground does not keep; use "
                 "--via lifted"
             )
+    by_hand = {
+        "--regions": options["regions"] is not None,
+        "--sum-over": options["sum_over"] is not None,
+        "--blocks": options["blocks"] is not None,
+    }
+    for name, is_given in by_hand.items():
+        if is_given and options.get("exact"):
+            raise click.UsageError(f"--exact leaves nothing to choose; drop {name}, or --exact")
     if blocks and isinstance(solver, liftgbp.Flooding):
         raise click.UsageError(
             "--blocks does not apply to --solver flooding: blocks are found by descent; use "

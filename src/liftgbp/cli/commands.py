@@ -47,6 +47,8 @@ from liftgbp.texts import visible
 NOT_TRUSTED = 1
 NOT_DONE = 1
 BAD_INPUT = 2
+CLOSED_PIPE = 141
+"""What shells report for programs that end by SIGPIPE."""
 
 BREAKS = "\n\t"
 """Messages have lines, and tabs under which a caret stands."""
@@ -67,9 +69,10 @@ def run(*, apart: bool) -> int:
     except click.Abort as error:
         raise KeyboardInterrupt(*getattr(error.__cause__, "args", ())) from None
     except (BrokenPipeError, SystemExit):
-        # The reader went away (`| head`), which click reports by SystemExit: nothing is wrong.
+        # The reader went away (`| head`), which click reports by SystemExit. That is no error to
+        # speak of, but nobody saw whether the answer is trusted.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return CLOSED_PIPE
     except OSError as error:
         click.echo(f"error: cannot write the answer: {error.strerror}", err=True)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

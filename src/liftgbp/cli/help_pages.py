@@ -17,6 +17,7 @@ EXIT_CODES = """\
      same file
 2    bad input: an option, a file, a model, a query
 130  interrupted
+141  the reader of the output went away, as in `| head`
 """
 
 TYPED = "liftgbp.typed"
@@ -85,6 +86,9 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Keep the arguments as they were typed, for advice on what to run next."""
+        if {"--exact", "--no-exact"} <= set(args):
+            # Else the last one would count.
+            raise click.UsageError("--exact and --no-exact exclude each other", ctx)
         ctx.meta[TYPED] = list(args)
         return super().parse_args(ctx, args)
 

@@ -24,11 +24,12 @@ def show_comparison(comparison: dict[str, Any], *, sentence: bool = True) -> Non
                 sheet.add(
                     row["atom"],
                     row["where"],
-                    ",".join(row["assignment"]),
+                    row["value"],
                     probability_text(row["answer"]),
                     probability_text(row["second"]),
                     *error,
-                    f"{row['difference']:+.6f}",
+                    # Adding zero makes minus zero plus zero.
+                    f"{round(row['difference'], 6) + 0.0:+.6f}",
                 )
         terminal.show(sheet)
     log_z = comparison["log_z"]

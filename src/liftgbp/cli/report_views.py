@@ -56,8 +56,9 @@ def show_check(result: dict[str, Any]) -> None:
     terminal = Terminal()
     terminal.say(result["sentence"], "green" if result["agrees"] else "bold red")
     terminal.say(f"used: {result['used']}")
-    if not result["trusted"]:
-        terminal.say(f"NOT TRUSTED: {result['reason']}", "bold red")
+    smaller = result["domains"] != result["compared_domains"]
+    for doubt in result["doubts"]:
+        terminal.say(f"NOT TRUSTED {doubt}" if smaller else f"NOT TRUSTED: {doubt}", "bold red")
     if result["comparison"] is not None:
         show_comparison(result["comparison"], sentence=False)
 

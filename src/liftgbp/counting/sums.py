@@ -59,6 +59,9 @@ MOST_UNTRUSTED = 1e-6
 """A sum is trusted if the counts that cannot be trusted have at most this share in it: less than
 what probabilities are printed with."""
 
+NEARLY_ALL = 0.995
+"""Counts with a larger share are called all of them."""
+
 ALIKE = 1.0
 """Weights are alike if their logs differ by less: a minimum that takes the place of another one
 changes log Z by far more, and rounding by far less."""
@@ -389,9 +392,11 @@ def _flaw(model: CountedModel, worst: Counts, untrusted: float) -> str:
     flaw = model.solved[worst].flaw or (
         "the solver trusts another solution than at the most likely counts"
     )
+    whole = "none of the counts that are summed over"
+    part = f"counts that carry {100 * untrusted:.2g}% of the sum cannot"
     return (
-        f"counts with a share of {untrusted:.2g} in the sum cannot be trusted; at "
-        f"{model.words(worst)}, {flaw}"
+        f"{f'{whole} can' if untrusted > NEARLY_ALL else part} be trusted: at the most likely one "
+        f"of them ({model.words(worst)}), {flaw}"
     )
 
 

@@ -36,19 +36,27 @@ ROUNDING = 1e-10
 their last digit decides: friends-smokers may have some 450 people."""
 
 
+class NoCellsError(CapacityError):
+    """The model is none whose pairs of objects are independent given their cells."""
+
+
 class CellSum:
     """The sum over the counts of cells; what has too many terms is refused."""
 
     def __init__(self, normal: NormalModel, most_terms: int) -> None:
         """Sum over all counts of cells; more than `most_terms` of them are a `CapacityError`."""
         if max(normal.class_sizes, default=0) > MOST_OBJECTS:
-            raise CapacityError("the sizes of classes have more digits than doubles")
+            raise CapacityError(
+                f"classes of more than {MOST_OBJECTS} objects are not counted exactly"
+            )
         self._normal = normal
         self._tables = _Tables(normal)
         self._classes = [_merged(cls, self._tables) for cls in range(len(normal.classes))]
         self.terms = self._tables.worlds * math.prod(own.ways for own in self._classes)
         if self.terms > most_terms:
-            raise CapacityError(f"the sum over cells has {self.terms} terms, above {most_terms}")
+            raise CapacityError(
+                f"there are {self.terms} ways to count who has which properties, above {most_terms}"
+            )
         self._counts = _counts(self._classes)
         self._log_weights = self._weighed()
         top = self._log_weights.max()
@@ -90,7 +98,13 @@ class CellSum:
             occurs += np.einsum("ti,ij,tj->t", counts, ruled_out, counts, optimize=True) / 2
             rows[-1][occurs > 0] = -np.inf
         if largest * np.finfo(float).eps > ROUNDING:
-            raise CapacityError("the weights of counts have more digits than doubles")
+            # Weights grow with the number of pairs.
+            part = math.sqrt(ROUNDING / (largest * np.finfo(float).eps))
+            most = int(part * max(self._normal.class_sizes))
+            raise CapacityError(
+                "the sum over how many objects have which properties would lose digits beyond "
+                f"about {most} objects of a class"
+            )
         return np.array(rows)
 
     def _pairs(self, world: int) -> Floats:
@@ -305,7 +319,7 @@ class _Tables:
         """The sum of the factors about just these objects."""
         shape = tuple(self._normal.ranges[p] for p, _ in atoms)
         if math.prod(shape) > MOST_TABLE:
-            raise CapacityError(f"a pair of objects has more than {MOST_TABLE} states")
+            raise NoCellsError(f"a pair of objects has more than {MOST_TABLE} states")
         table = np.zeros(shape)
         axis = {atom: k for k, atom in enumerate(atoms)}
         for scope, log_table in self._placements:
@@ -369,7 +383,7 @@ def _placements(parfactor: NormalParfactor) -> Iterator[tuple[Atoms, Floats]]:
     """The factors of a parfactor about one object or one pair: both orders, unless they are one."""
     objects = sorted(objects_of(parfactor.atoms))
     if len(objects) > 2:
-        raise CapacityError("a formula is about more than two objects")
+        raise NoCellsError("a formula is about more than two objects")
     orders = [_order(objects)]
     if len(objects) == 2 and objects[0][0] == objects[1][0]:
         places = list(orders[0].values())

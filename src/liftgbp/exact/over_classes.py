@@ -11,7 +11,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, counted
-from liftgbp.exact.cells import CellSum
+from liftgbp.exact.cells import CellSum, NoCellsError
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, ClassReader, PreparedLifted
@@ -58,12 +58,16 @@ def exact_over_classes(
     normal = prepared.graph.normal
     try:
         cells = CellSum(normal, limits.terms)
-    except CapacityError:
+    except CapacityError as error:
         source: Source
         # Grounding takes longer to import than most models to solve.
         from liftgbp.exact.on_ground import exact_source
 
-        source, result = exact_source(prepared, limits)
+        try:
+            source, result = exact_source(prepared, limits)
+        except CapacityError as on_ground:
+            # Where cells apply, they go further than the ground does.
+            raise (on_ground if isinstance(error, NoCellsError) else error) from None
     else:
         source = cells
         log_z = prepared.plan.log_offset + cells.log_z

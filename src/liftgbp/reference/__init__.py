@@ -5,7 +5,7 @@ the syntax tree, the facts of evidence and the errors: a mistake in one of them 
 other.
 """
 
-from liftgbp.reference.exact_inference import Exact, enumerate_worlds, exact
+from liftgbp.reference.exact_inference import Exact, enumerate_worlds, exact, exact_joint
 from liftgbp.reference.gbp import Beliefs, Run, disagreement, iterates, log_z, marginal, run
 from liftgbp.reference.ground_graph import GroundRegionGraph, Region, ground_regions
 from liftgbp.reference.plain_grounding import GroundAtom, GroundFactor, GroundModel, ground
@@ -22,6 +22,7 @@ __all__ = [
     "disagreement",
     "enumerate_worlds",
     "exact",
+    "exact_joint",
     "ground",
     "ground_regions",
     "iterates",

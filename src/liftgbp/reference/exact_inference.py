@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.errors import CapacityError, ContradictionError, InternalError
 from liftgbp.reference.log_tables import (
     MAX_ENTRIES,
     axes_outside,
@@ -23,7 +23,7 @@ from liftgbp.reference.log_tables import (
     read_only,
     table_shape,
 )
-from liftgbp.reference.plain_grounding import GroundAtom, GroundModel
+from liftgbp.reference.plain_grounding import GroundAtom, GroundFactor, GroundModel
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -59,6 +59,12 @@ def exact(ground: GroundModel, cap: int = 2**24) -> Exact:
     >>> exact(ground(model, {"person": 2})).marginals[GroundAtom("smokes", (0,))].round(4).tolist()
     [0.1824, 0.8176]
     """
+    cliques, tables, log_total = _solved(ground, cap)
+    return _with_free_atoms(ground, log_total, _marginals(cliques, tables))
+
+
+def _solved(ground: GroundModel, cap: int) -> tuple[list[_Clique], list[Floats], float]:
+    """The cliques of a junction tree, the logs of their beliefs, and log Z."""
     cliques = _elimination(ground, cap)
     # A separator lies inside the clique where the first of its atoms leaves.
     step_of = {atom: step for step, clique in enumerate(cliques) for atom in clique.leaving}
@@ -70,7 +76,23 @@ def exact(ground: GroundModel, cap: int = 2**24) -> Exact:
     log_total = ground.log_constant + sum(roots)
     _check_possible(log_total)
     _distribute(cliques, parent, tables, messages)
-    return _with_free_atoms(ground, log_total, _marginals(cliques, tables))
+    return cliques, tables, log_total
+
+
+def exact_joint(ground: GroundModel, atoms: Sequence[GroundAtom], cap: int = 2**24) -> Floats:
+    """The joint distribution of different atoms that are not observed, one axis each.
+
+    They share a clique, as if a factor that changes nothing were about all of them.
+    """
+    scope = tuple(sorted(atoms))
+    nothing = GroundFactor(scope, np.zeros(table_shape(scope, ground.ranges)))
+    ground = replace(ground, factors=(*ground.factors, nothing))
+    cliques, tables, _ = _solved(ground, cap)
+    for clique, table in zip(cliques, tables, strict=True):
+        if set(scope) <= set(clique.atoms):
+            belief = np.exp(table - log_sum_exp(table)).sum(axis=axes_outside(clique.atoms, scope))
+            return np.asarray(belief.transpose([scope.index(atom) for atom in atoms]))
+    raise InternalError("the atoms of a factor share a clique")
 
 
 def enumerate_worlds(ground: GroundModel) -> Exact:

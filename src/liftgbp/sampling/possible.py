@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from liftgbp.errors import CapacityError, counted
+from liftgbp.exact.junction_tree import JunctionTree
 from liftgbp.progress import Progress
 from liftgbp.sampling.chains import Sweeper, Worlds
 from liftgbp.sampling.terms import Heat, WorldWeights
 
 MOST_SWEEPS = 400
 """At most this many sweeps look for possible worlds."""
+
+PROVABLE = 2**20
+"""How many states it may take to prove that there is no possible world: some seconds at most."""
 
 PENALTIES = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0)
 """What a violated hard factor costs in one sweep after the other, again and again: low penalties
@@ -40,6 +46,9 @@ def possible_worlds(
         kept.take(np.flatnonzero(new), worlds)
         found |= new
     if not found.any():
+        with suppress(CapacityError):
+            # Raises a `ContradictionError` if there is none.
+            JunctionTree(sweeper.index.network, PROVABLE)
         chains = counted(worlds.chains, "chain")
         raise CapacityError(
             f"no world that satisfies all hard formulas was found in {MOST_SWEEPS} sweeps of "
