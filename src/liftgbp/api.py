@@ -116,8 +116,9 @@ def infer(
     lets regions grow, as far as that takes about a second; `thorough` goes on for about a minute.
     What is set by hand stays so:
 
-    - `sum_over` names unary predicates, or one of them, over whose counts the answers are summed;
-      `auto` takes the one that changes log Z most, an empty list none.
+    - `sum_over` names unary predicates, or one of them, over whose counts the answers are summed
+      (diagonals are written `likes(x,x)`); `auto` takes the one that changes log Z most, an empty
+      list none.
     - `blocks` is the most blocks that a class of objects is split into: a number, `auto`, or one
       number for each sort, as in `{"person": 3}`.
     - `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as

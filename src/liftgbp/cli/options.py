@@ -193,8 +193,8 @@ sum_over = option(
     multiple=True,
     metavar="PREDICATE",
     group=METHOD,
-    help="Sum over the number of objects that satisfy this unary predicate; auto picks the one "
-    "that matters most, none leaves it out. Often more accurate. May be repeated.",
+    help="Sum over the number of objects that satisfy this unary predicate, or 'likes(x,x)'; auto "
+    "picks the one that matters most, none leaves it out. Often more accurate. May be repeated.",
 )
 damping = option(
     "--damping",

@@ -15,7 +15,7 @@ from liftgbp.query import PreparedLifted
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import SplitShattering
-from liftgbp.shatter.splitting import Cell
+from liftgbp.shatter.splitting import Cell, value_text
 from liftgbp.solve import (
     Solution,
     Solver,
@@ -127,9 +127,10 @@ class CountedModel:
             where = own.constant or ", ".join(fact.replace("{}", "x") for fact in own.facts)
             for cell in split.cells:
                 count = next(left)
-                if any(value for _, value in cell):
+                if any(value or len(base.predicates[p].values) > 2 for p, value in cell):
                     names = " ^ ".join(
-                        f"{'' if value else '!'}{base.predicates[p].name}" for p, value in cell
+                        value_text(base.predicates[p], "x", value).replace("(x)", "")
+                        for p, value in cell
                     )
                     words.append(f"{names}: {count}" + (f" ({where})" if where else ""))
         return "; ".join(words)

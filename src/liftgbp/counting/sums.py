@@ -1,9 +1,10 @@
 """The sum over how many objects have a property.
 
-A unary Boolean predicate may carry fluctuations of the whole domain that no small region sees: how
+Atoms about one object may carry fluctuations of the whole domain that no small region sees: how
 many people smoke? For each count the objects split into classes of those that have the property
 and those that have not, its atoms are evidence, and Z is the sum over all counts of the number of
-ways to choose the objects times the Z of what is left.
+ways to choose the objects times the Z of what is left. The atoms are those of unary predicates, and
+those on the diagonal of others, r(x,x).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from liftgbp.counting.points import CountedModel, SolvedPoint
 from liftgbp.counting.space import Counts
 from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
 from liftgbp.evidence import Evidence
-from liftgbp.model.ast import Predicate
+from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.plan import Layout, compile_plan
 from liftgbp.progress import Progress, silent
@@ -103,7 +104,7 @@ def sum_over_counts(
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
 ) -> SummedAnswers:
-    """Answers by summing over how many objects have these unary predicates.
+    """Answers by summing over how many objects have these properties: `smokes`, `friends(x,x)`.
 
     `auto` takes the predicate that changes log Z most, or none if all leave it as it is.
 
@@ -153,10 +154,11 @@ class Summer:
 
     def on(self, names: Sequence[str]) -> SummedAnswers:
         """The answers summed over the counts of these predicates."""
-        for name in names:
-            _check(self._shattering.model, name)
-        split = SplitShattering(self._shattering, splits_by_value(self._shattering, names))
-        for name in names:
+        known = self._shattering.model
+        counted = tuple(dict.fromkeys(_counted(known, name) for name in names))
+        names = [_name(known.predicates[own]) for own in counted]
+        split = SplitShattering(self._shattering, splits_by_value(self._shattering, counted))
+        for name in counted:
             self._check_unobserved(split, name)
         model = CountedModel(split, self._regions, self._solver)
         work_of_point = self._work_of_point(model)
@@ -219,8 +221,8 @@ class Summer:
         number = list(self._shattering.model.predicates).index(name)
         if not any(p == number for own in split.splits for p, _ in own.cells[0]):
             raise InputError(
-                f"all atoms of {name} are observed, so their count is known; sum over another "
-                "predicate, or leave sum_over out"
+                f"all atoms of {_name(self._shattering.model.predicates[name])} are observed, so "
+                "their count is known; sum over another predicate, or leave sum_over out"
             )
 
     def auto(self, plain: Answers | None = None) -> SummedAnswers:
@@ -261,13 +263,16 @@ class Summer:
         return Answers.of(PreparedLifted(graph, plan), self._solver(plan))
 
     def _candidates(self) -> list[str]:
-        """Unary Boolean predicates in the factors, without those that another one settles."""
+        """Unary Boolean predicates in the factors, without those that another one settles.
+
+        More values, and diagonals, are for those who name them: their sums rarely pay.
+        """
         normal = self._shattering.normal()
         mentioned = {predicate for p in normal.parfactors for predicate, _ in p.atoms}
         possible = [
             number
             for number, predicate in enumerate(normal.predicates)
-            if number in mentioned and _is_unary(predicate) and _is_boolean(predicate)
+            if number in mentioned and len(predicate.sorts) == 1 and predicate.values == BOOLEAN
         ]
         kept = list(possible)
         for number in reversed(possible):
@@ -315,30 +320,34 @@ def _ways_to_split(parfactor: NormalParfactor, cells: Mapping[int, int]) -> int:
     return math.prod(cells.get(cls, 1) for cls, _ in objects)
 
 
-def _is_unary(predicate: Predicate) -> bool:
-    return len(predicate.sorts) == 1
+def _can_be_counted(predicate: Predicate) -> bool:
+    return len(set(predicate.sorts)) == 1
 
 
-def _is_boolean(predicate: Predicate) -> bool:
-    return predicate.values == ("false", "true")
+def _name(predicate: Predicate) -> str:
+    """How a user names what is counted.
+
+    >>> _name(Predicate("smokes", ("person",))), _name(Predicate("likes", ("person", "person")))
+    ('smokes', 'likes(x,x)')
+    """
+    arity = len(predicate.sorts)
+    return predicate.name if arity == 1 else applied(predicate.name, ["x"] * arity)
 
 
-def _check(model: Model, name: str) -> None:
-    predicate = model.predicates.get(name)
-    possible = [p.name for p in model.predicates.values() if _is_unary(p) and _is_boolean(p)]
+def _counted(model: Model, text: str) -> str:
+    """The predicate of atoms about one object: `smokes`, `smokes(x)` or `likes(x,x)`."""
+    possible = [_name(p) for p in model.predicates.values() if _can_be_counted(p)]
     others = f"; possible here: {', '.join(possible)}" if possible else ""
+    name, _, arguments = text.partition("(")
+    predicate = model.predicates.get(name.strip())
     if predicate is None:
-        raise InputError(f"cannot sum over {name}: the model has no such predicate{others}")
-    if not _is_unary(predicate):
-        raise InputError(
-            f"cannot sum over {name}: it takes {len(predicate.sorts)} arguments, and counts "
-            f"are for predicates of one{others}"
-        )
-    if not _is_boolean(predicate):
-        raise InputError(
-            f"cannot sum over {name}: its values are {', '.join(predicate.values)}, and counts "
-            f"are for true and false{others}"
-        )
+        raise InputError(f"cannot sum over {text}: the model has no such predicate{others}")
+    arity = len(predicate.sorts)
+    given = [own.strip() for own in arguments.rstrip(" )").split(",")] if arguments else []
+    on_diagonal = len(given) == arity and len(set(given)) == 1
+    if not _can_be_counted(predicate) or not (on_diagonal or (arity == 1 and not given)):
+        raise InputError(f"cannot sum over {text}: counts are for atoms about one object{others}")
+    return predicate.name
 
 
 def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> SummedAnswers:

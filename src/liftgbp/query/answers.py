@@ -336,7 +336,7 @@ class Answers:
         >>> round(answers.probability("smokes(x) => smokes(y)"), 6)
         0.980472
         >>> round(answers.probability("smokes(x) | !smokes(y)"), 6)
-        0.807490
+        0.80749
         >>> round(answers.probability("EXIST x smokes(x)"), 6)
         0.997672
         """

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import product
 from typing import TypeAlias
 
+from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.shatter.normal import (
     SOFT,
     NormalModel,
@@ -31,7 +32,8 @@ Cell: TypeAlias = tuple[int, int]
 """A part of a class: (class before splitting, number of the part)."""
 
 Values: TypeAlias = tuple[tuple[int, int], ...]
-"""The values of some unary predicates (by number), which all objects of a cell have."""
+"""The values of atoms about one object, by the number of their predicate: those that all objects
+of a cell have. Of a predicate with several arguments, it is the atom on the diagonal, r(x,x)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class SplitNormal:
 
 
 def splits_by_value(shattering: Shattering, predicates: Sequence[str]) -> tuple[Split, ...]:
-    """The classes that unary Boolean predicates split, where these are not observed."""
+    """The classes that atoms about one object split, where these are not observed."""
     names = list(shattering.model.predicates)
     numbers = [names.index(name) for name in predicates]
     declared = list(shattering.model.predicates.values())
@@ -69,14 +71,30 @@ def splits_by_value(shattering: Shattering, predicates: Sequence[str]) -> tuple[
         unobserved = [
             p
             for p in numbers
-            if declared[p].sorts == (own.sort,)
-            and shattering.observations.value((p, ((cls, 0),))) is None
+            if set(declared[p].sorts) == {own.sort}
+            and shattering.observations.value((p, ((cls, 0),) * len(declared[p].sorts))) is None
         ]
-        values = product(*([1, 0] for _ in unobserved))
+        # Of a Boolean predicate, those that have it come first.
+        ranges = [range(len(declared[p].values)) for p in unobserved]
+        values = product(*([1, 0] if len(own) == 2 else own for own in ranges))
         return tuple(tuple(zip(unobserved, own_values, strict=True)) for own_values in values)
 
     found = [Split(k, own.size, cells(k, own)) for k, own in enumerate(shattering.classes)]
     return tuple(split for split in found if len(split.cells) > 1)
+
+
+def value_text(predicate: Predicate, obj: str, value: int) -> str:
+    """The value of the atom about one object, in words.
+
+    >>> value_text(Predicate("likes", ("person", "person")), "x", 0)
+    '!likes(x,x)'
+    >>> value_text(Predicate("mood", ("person",), ("low", "high")), "x", 1)
+    'mood(x) = high'
+    """
+    atom = applied(predicate.name, [obj] * len(predicate.sorts))
+    if predicate.values == BOOLEAN:
+        return atom if value else f"!{atom}"
+    return f"{atom} = {predicate.values[value]}"
 
 
 class SplitShattering:
@@ -125,12 +143,14 @@ class _Counted:
         self, own: ObjectClass, cell: Cell, size: int, values: Values, block: int | None
     ) -> None:
         number = self._class_of[cell] = len(self._classes)
-        names = list(self._shattering.model.predicates)
-        words = [f"{'' if value else '!'}{names[p]}({{}})" for p, value in values]
+        predicates = list(self._shattering.model.predicates.values())
+        words = [value_text(predicates[p], "{}", value) for p, value in values]
         if block is not None:
             words.append(f"{{}} in block {block + 1}")
         self._classes.append(ObjectClass(own.sort, size, own.constant, (*own.facts, *words)))
-        self._values |= {(p, ((number, 0),)): value for p, value in values}
+        self._values |= {
+            (p, ((number, 0),) * len(predicates[p].sorts)): value for p, value in values
+        }
 
     @cached_property
     def _observations(self) -> Observations:
