@@ -32,13 +32,16 @@ def choose_via(
 ) -> ObjectClasses | None:
     """The classes of objects to lift over, or `None` to go through the ground.
 
-    `auto` is `lifted` if classes are few, or if there are too many atoms to ground.
+    `auto` is `lifted` if classes are few, or if there are too many atoms to ground; it is `ground`
+    if formulas take steps in time or apply functions, as hardly any two objects are alike then.
     """
     if not isinstance(name, str) or name not in VIAS:
         raise InputError(f"unknown via {name!r}; choose among {', '.join(VIAS)}")
     if name == "ground":
         return None
     must_lift = not evidence or regions not in ("intersections", "bethe", "subsets")
+    if name == "auto" and not must_lift and _names_everything(evidence):
+        return None
     try:
         objects = object_classes(evidence, sizes)
     except CapacityError:
@@ -49,6 +52,10 @@ def choose_via(
     few = _ways(evidence, per_sort) <= FEW_PARFACTORS
     too_large = _open_atoms(evidence, objects.sizes) > MOST_ATOMS
     return objects if name == "lifted" or must_lift or few or too_large else None
+
+
+def _names_everything(evidence: Evidence) -> bool:
+    return any(p.kind != "relation" for p in evidence.model.predicates.values())
 
 
 def _ways(evidence: Evidence, per_sort: Mapping[str, int]) -> int:

@@ -440,6 +440,10 @@ def test_all_predicates_with_certain_facts_can_be_closed(tmp_path: Path) -> None
     queries = ["at(x,y,t) | rain"]
     evidence = load_evidence(MODEL, tmp_path / "facts.db", closed=["all"], queries=queries)
     assert evidence.closed == {"Friends"}
+    formula = "EXIST x Friends(x,x)"
+    assert load_evidence(MODEL, tmp_path / "facts.db", closed="all", queries=formula).closed == {
+        "at"
+    }
 
 
 def test_a_predicate_named_all_is_one_predicate() -> None:

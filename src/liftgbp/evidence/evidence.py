@@ -19,6 +19,7 @@ from liftgbp.errors import (
     Span,
     wrong_type,
 )
+from liftgbp.evidence.computed import check_all_named, computed_facts
 from liftgbp.model.ast import Atom, Constant, Rule, TableParfactor, rule_atoms
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text, object_text
@@ -93,12 +94,17 @@ class Evidence:
     )
 
     def __repr__(self) -> str:
-        facts = sum(len(relation.values) for relation in self.hard.values())
+        facts = sum(len(r.values) for name, r in self.hard.items() if self.is_stated(name))
         uncertain = sum(len(relation.args) for relation in self.soft.values())
         counted = sum(known.count for known in self.known)
         parts = [f"{facts} facts", f"{uncertain} uncertain", f"{counted} counted objects"]
-        closed = f", closed: {', '.join(sorted(self.closed))}" if self.closed else ""
+        named = sorted(filter(self.is_stated, self.closed))
+        closed = f", closed: {', '.join(named)}" if named else ""
         return f"<Evidence about {self.model.name}: {', '.join(parts)}{closed}>"
+
+    def is_stated(self, predicate: str) -> bool:
+        """Whether people state facts about a predicate; those of steps and orders are computed."""
+        return self.model.predicates[predicate].kind not in ("step", "order")
 
     def __bool__(self) -> bool:
         return bool(self.hard or self.soft or self.closed or self.known)
@@ -115,7 +121,9 @@ class Evidence:
         ['friends']
         """
         if given is None:
-            return cls(model, closed=closed_in(model))
+            enlarged, facts = computed_facts(model, {})
+            hard = {name: true_facts(rows) for name, rows in facts.items() if len(rows)}
+            return cls(enlarged, hard=hard, closed=closed_in(model))
         if not isinstance(given, Evidence):
             raise wrong_type("evidence", "Evidence (load_evidence makes it)", given)
         if given.model is not model and _statements(given.model) != _statements(model):
@@ -132,6 +140,7 @@ class Evidence:
         """
         self.model.check_weights()
         result = self.model.domain_sizes(sizes)
+        check_all_named(self.model, result)
         unnamed = Counter[str]()
         for known in self.known:
             unnamed[known.sort] += known.count
@@ -175,6 +184,11 @@ class Evidence:
 
 def _statements(model: Model) -> tuple[object, ...]:
     return model.rules, model.predicates, model.weights
+
+
+def true_facts(rows: Ints) -> Relation:
+    """The relation whose atoms over these objects are true."""
+    return Relation(rows, np.ones(len(rows), np.int64))
 
 
 def closed_in(model: Model) -> frozenset[str]:

@@ -20,7 +20,7 @@ from liftgbp.evidence.sources import (
     unknown_predicate,
     wrong_arity,
 )
-from liftgbp.model.ast import BOOLEAN, Predicate
+from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.syntax import without_comments
 
@@ -44,6 +44,13 @@ FACT = re.compile(
     rf"(?:=\s*+(?P<value>{_NAME})\s*+)?"
     rf"(?:(?<=[\s)])(?P<after>{_NUMBER})\s*+)?"  # a probability may stand behind the atom, too
 )
+# The value of a function: in front of it as here, or behind it like any value.
+VALUE = re.compile(
+    rf"\s*+(?P<value>{_NAME})\s*+=\s*+(?P<predicate>{_PLAIN})\s*+"
+    rf"\(\s*+(?P<arguments>{_NAME}(?>\s*+,\s*+{_NAME})*+)?\s*+\)\s*+"
+)
+# A term of a function among the arguments of an atom.
+_TERM = re.compile(rf"(?<=[(,\s])({_PLAIN})\s*+\(\s*+({_NAME}(?>\s*+,\s*+{_NAME})*+)\s*+\)")
 _SEPARATOR = re.compile(r"\s*-{3,}\s*")
 
 # A line that lists objects of a sort, as some tools write it above the facts.
@@ -148,7 +155,7 @@ def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]
     listed: list[ListedObjects] = []
     batches: dict[str, _Batch] = {}
     for row, line in enumerate(file.lines):
-        found = FACT.fullmatch(line)
+        found = FACT.fullmatch(line) or _function_line(model, line)
         if found is None:
             if _SEPARATOR.fullmatch(line):
                 _check_separator(file, row)
@@ -162,12 +169,34 @@ def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]
                 raise _problem(file, row, unknown_predicate(model, name), "predicate")
             batch = batches[name] = _Batch(model.predicates[name], file)
         batch.rows.append(row)
-        batch.arguments.append(found["arguments"] or "")
+        arguments, value = found["arguments"] or "", found["value"]
+        if batch.predicate.kind == "function" and value is not None:
+            arguments, value = ",".join(filter(None, (arguments, value))), None
+        batch.arguments.append(arguments)
+        if found.re is VALUE:
+            batch.claims.append((None, None, value))
+            continue
         if found["chance"] and found["after"]:
             raise _problem(file, row, "this fact has two probabilities; drop one", "after")
         chance = found["chance"] or found["after"]
-        batch.claims.append((chance, found["negation"], found["value"]))
+        batch.claims.append((chance, found["negation"], value))
     return [*listed, *(batch.statements() for batch in batches.values())]
+
+
+def _function_line(model: Model, line: str) -> re.Match[str] | None:
+    """A line that states the value of a function, or has terms of functions as arguments."""
+    if not any(predicate.kind == "function" for predicate in model.predicates.values()):
+        return None
+    found = VALUE.fullmatch(line)
+    if found is not None:
+        known = model.predicates.get(found["predicate"])
+        return found if known is not None and known.kind == "function" else None
+
+    def named(term: re.Match[str]) -> str:
+        return '"' + applied(term[1], map(plain_name, NAMES.findall(term[2]))) + '"'
+
+    opening = line.find("(") + 1
+    return FACT.fullmatch(line[:opening] + _TERM.sub(named, line[opening - 1 :])[1:])
 
 
 def _check_separator(file: FactFile, row: int) -> None:

@@ -6,7 +6,7 @@ The objects of the model come first, then new ones in order of appearance.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Floats, Ints, row_keys
 from liftgbp.errors import EvidenceError
 from liftgbp.evidence.sources import ListedObjects, Origin, Statements, statement_text
-from liftgbp.model.ast import Predicate
+from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 
 # --- numbering
@@ -110,6 +110,25 @@ def _check_all_printable(statements: Sequence[Statements], sort: str, names: Seq
 
 def _positions(part: Statements, sort: str) -> list[int]:
     return [position for position, name in enumerate(part.predicate.sorts) if name == sort]
+
+
+# --- terms of functions
+
+
+def with_values(model: Model, statements: Sequence[Statements]) -> list[Statements]:
+    """The statements, with the values of terms such as `walking(Anna)` where facts state them."""
+    values = {
+        applied(part.predicate.name, names): value
+        for part in statements
+        if part.predicate.kind == "function"
+        for *names, value in zip(*part.columns, strict=True)
+    }
+    if not values:
+        return [*statements]
+    return [
+        replace(part, columns=tuple([values.get(n, n) for n in names] for names in part.columns))
+        for part in statements
+    ]
 
 
 # --- merging

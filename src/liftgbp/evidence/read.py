@@ -11,10 +11,23 @@ from typing import cast
 import numpy as np
 
 from liftgbp.errors import EvidenceError, Span, check_flag, checked_path, checked_texts, wrong_type
-from liftgbp.evidence.evidence import Evidence, Known, Relation, SoftRelation, closed_in
+from liftgbp.evidence.computed import computed_facts
+from liftgbp.evidence.evidence import (
+    Evidence,
+    Known,
+    Relation,
+    SoftRelation,
+    closed_in,
+    true_facts,
+)
 from liftgbp.evidence.fact_lines import read_facts
 from liftgbp.evidence.fact_tables import is_table_file, matching_places, read_table, table_source
-from liftgbp.evidence.numbering import MergedStatements, merge_statements, number_names
+from liftgbp.evidence.numbering import (
+    MergedStatements,
+    merge_statements,
+    number_names,
+    with_values,
+)
 from liftgbp.evidence.sources import (
     ListedObjects,
     Origin,
@@ -25,7 +38,18 @@ from liftgbp.evidence.sources import (
 )
 from liftgbp.input_files import LARGEST_UNTRUSTED
 from liftgbp.limits import Limits, limited
-from liftgbp.model.ast import BOOLEAN, And, Atom, Formula, Is, Not, Predicate, Sort, Variable
+from liftgbp.model.ast import (
+    BOOLEAN,
+    And,
+    Atom,
+    Formula,
+    Is,
+    Not,
+    Predicate,
+    Sort,
+    Variable,
+    rule_atoms,
+)
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
@@ -130,20 +154,27 @@ def _evidence(
     statements = [part for part in parts if isinstance(part, Statements)]
     listed = [part for part in parts if isinstance(part, ListedObjects)]
     asked = _asked_about(queries)
+    statements = with_values(model, statements)
     args, new_names = number_names(model, statements, listed)
     enlarged = model.with_constants(new_names) if any(new_names.values()) else model
     merged = merge_statements(enlarged, statements, args)
+    functions = {n: part.args for n, part in merged.items() if part.predicate.kind == "function"}
+    notes = tuple(_notes(model, enlarged))
+    enlarged, computed = computed_facts(enlarged, functions)
     origins = [part.origin for part in statements]
     all_closed = closed_in(model) | _checked_closed(model, closed, _closable(merged) - asked)
     for name in sorted(all_closed & merged.keys()):
         _check_certain(merged[name], origins)
     return Evidence(
         enlarged,
-        hard={name: _hard(part) for name, part in merged.items() if part.certain.any()},
+        hard={
+            **{name: _hard(part) for name, part in merged.items() if part.certain.any()},
+            **{name: true_facts(rows) for name, rows in computed.items() if len(rows)},
+        },
         soft={name: _soft(part) for name, part in merged.items() if not part.certain.all()},
         closed=all_closed,
         known=tuple(parse_known(model, text) for text in checked_texts("known", known)),
-        notes=(*_notes(model, enlarged), *_left_open(merged, all_closed | asked)),
+        notes=(*notes, *_left_open(merged, all_closed | asked)),
         places=Places(
             origins,
             {name: PlacedRows(part.args, part.origins, part.rows) for name, part in merged.items()},
@@ -178,7 +209,7 @@ A dozen is what people write by hand about some objects among others."""
 
 def _asked_about(queries: str | Iterable[str]) -> frozenset[str]:
     parsed = map(parse_query, checked_texts("queries", queries))
-    return frozenset(atom.predicate for q in parsed for atom in (*q.atoms, *q.given))
+    return frozenset(atom.predicate for query in parsed for atom in rule_atoms(query.rule))
 
 
 def _closable(merged: Mapping[str, MergedStatements]) -> frozenset[str]:
@@ -186,7 +217,9 @@ def _closable(merged: Mapping[str, MergedStatements]) -> frozenset[str]:
     return frozenset(
         name
         for name, part in merged.items()
-        if part.certain.all() and part.predicate.values == BOOLEAN
+        if part.certain.all()
+        and part.predicate.values == BOOLEAN
+        and part.predicate.kind == "relation"
     )
 
 

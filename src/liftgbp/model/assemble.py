@@ -32,6 +32,7 @@ from liftgbp.model.ast import (
     reserved_message,
     weight_parts,
 )
+from liftgbp.model.function_terms import resolved_rule
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.model.statements import (
@@ -74,7 +75,8 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
         else:
             rules.append(statement)
     propositions = frozenset(p.name for p in predicates.values() if not p.sorts)
-    final_rules = tuple(_final(rule, propositions) for rule in _with_named_weights(rules))
+    named = list(_with_named_weights(rules))
+    final_rules = tuple(resolved_rule(_final(rule, propositions), predicates) for rule in named)
     values = {weight.name: weight.value for weight in weights.values()}
     return Model(sorts, predicates, final_rules, name, values, untrusted)
 
@@ -111,6 +113,8 @@ def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
         # In a text, a formula without its weight looks like a declaration.
         hint = f"; {NEEDS_WEIGHT}" if new.span and new.values == BOOLEAN else ""
         raise ModelError(f"{new.name} was declared as {known}{_at(known)}{hint}", new.span)
+    if known.kind != new.kind:
+        raise ModelError(f"{new.name} was declared as a {known.kind}{_at(known)}", new.span)
     if known.values != new.values:
         values = ", ".join(known.values)
         raise ModelError(f"{new.name} was declared with values {values}{_at(known)}", new.span)

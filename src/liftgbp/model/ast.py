@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from liftgbp.errors import Span
 
@@ -35,13 +35,16 @@ class Sort:
 class Predicate:
     """A predicate with the sorts of its arguments and the values that its atoms take.
 
-    Atoms of a `closed` predicate are false unless evidence says otherwise.
+    Atoms of a `closed` predicate are false unless evidence says otherwise. The last argument of a
+    `function` is its value; the objects of a `step` such as `time+2` and of an `order` such as
+    `time<` are numbers, and its atoms follow from them.
     """
 
     name: str
     sorts: tuple[str, ...] = ()
     values: tuple[str, ...] = BOOLEAN
     closed: bool = False
+    kind: Literal["relation", "function", "step", "order"] = "relation"
     span: Span | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:

@@ -178,7 +178,14 @@ class Model:
             name: replace(sort, from_evidence=self.constants(name)[len(sort.constants) :])
             for name, sort in self.sorts.items()
         }
-        return replace(self, sorts=sorts, rules=())
+        # Without rules, nothing follows from steps and functions.
+        plain = {n: replace(p, kind="relation") for n, p in self.predicates.items()}
+        return replace(self, sorts=sorts, predicates=plain, rules=())
+
+    @property
+    def asked_by_default(self) -> tuple[Predicate, ...]:
+        """The predicates that are worth asking about: not functions, and not steps in time."""
+        return tuple(p for p in self.predicates.values() if p.kind == "relation")
 
     def _with_names(self, sort: Sort, names: Iterable[str]) -> Sort:
         known = self.object_numbers(sort.name)
@@ -302,18 +309,21 @@ class Model:
                 unknown.setdefault(atom.predicate, atom.span)
         if len(unknown) > 1:
             raise ModelError(
-                f"unknown predicates {', '.join(unknown)}; the model declares "
-                f"{comma_list(self.predicates)}",
+                f"unknown predicates {', '.join(unknown)}; the model declares {self._declared()}",
                 next(iter(unknown.values())),
             )
+
+    def _declared(self) -> str:
+        """The names of declared predicates and functions, for messages."""
+        kinds = ("relation", "function")
+        return comma_list(name for name, p in self.predicates.items() if p.kind in kinds)
 
     def check_atom(self, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
         """The predicate of an atom, or an error that points at the atom."""
         predicate = self.predicates.get(atom.predicate)
         if predicate is None:
             raise error(
-                f"unknown predicate {atom.predicate}; the model declares "
-                f"{comma_list(self.predicates)}",
+                f"unknown predicate {atom.predicate}; the model declares {self._declared()}",
                 atom.span,
             )
         if len(atom.args) != len(predicate.sorts):

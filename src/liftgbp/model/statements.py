@@ -17,7 +17,6 @@ from liftgbp.model.ast import (
     Atom,
     Is,
     NamedWeight,
-    Not,
     OpenWeight,
     Predicate,
     Rule,
@@ -29,6 +28,7 @@ from liftgbp.model.ast import (
     evaluate_weight,
     weight_parts,
 )
+from liftgbp.model.function_terms import Definitions
 from liftgbp.model.syntax import Node, ParseTree, parse_tree
 from liftgbp.model.tree_reader import (
     Reader,
@@ -139,6 +139,8 @@ def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
             return replace(declared, closed=True, span=reader.span(tree))
         case "many_valued":
             return _declared_predicate(reader, tree)
+        case "function":
+            return _function(reader, tree)
         case "table":
             return _table(reader, tree)
     return _rule_or_declaration(reader, tree)
@@ -310,7 +312,19 @@ def _exactly_one(
 
 def _could_be_declared(call: ParseTree) -> bool:
     # The first token of an argument `+x` is not a name.
-    return all(tokens(argument)[0].type == "NAME" for argument in call_arguments(call))
+    first = (argument.children[0] for argument in call_arguments(call))
+    return all(isinstance(one, Token) and one.type == "NAME" for one in first)
+
+
+def _function(reader: Reader, tree: ParseTree) -> Predicate:
+    """A function, as a relation with its value as the last argument."""
+    result, name, arguments = tree.children
+    if not _could_be_declared(tree):
+        raise reader.problem("a function is declared with the names of sorts", arguments)
+    sorts = tuple(str(tokens(argument)[0]) for argument in call_arguments(tree))
+    return Predicate(
+        str(name), (*sorts, str(result)), closed=True, kind="function", span=reader.span(tree)
+    )
 
 
 def _predicate_weights(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
@@ -357,14 +371,15 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
         raise reader.problem(
             "a formula with a weight is not hard; drop its weight or this period", period
         )
-    found = reader.formula(cast(ParseTree, formula))
     never = weight is not None and reader.rules_out(weight)
     if never or period is not None:
         stated = None
     else:
         stated = NO_WEIGHT if weight is None else reader.weight(weight)
     return WeightedFormula(
-        Not(found) if never else found,
+        reader.rule_formula(
+            cast(ParseTree, formula), _definitions(tree), hard=stated is None, negated=never
+        ),
         stated,
         *reader.restrictions(restriction),
         reader.expanded(tree),
@@ -388,16 +403,25 @@ def _declaration(
     return None
 
 
+def _definitions(tree: ParseTree) -> Definitions:
+    """What collects the definitions that a statement needs; its names are taken."""
+    return Definitions(
+        {str(token).lstrip("?") for part in tree.iter_subtrees() for token in tokens(part)}
+    )
+
+
 def _bare_atom(reader: Reader, tree: ParseTree, call: ParseTree) -> Predicate | BareAtom:
-    names = [tokens(argument)[0] for argument in call_arguments(call)]
+    names = [first_token(argument.children[0]) for argument in call_arguments(call)]
     declared = None
     if _could_be_declared(call):
         declared = _predicate(reader, tree, call, BOOLEAN)
         if not names or list(call.find_data("unique")):
             return declared
+    definitions = _definitions(tree)
+    atom = Is(reader.atom(call, definitions), span=reader.span(call))
     return BareAtom(
         WeightedFormula(
-            Is(reader.atom(call), span=reader.span(call)),
+            definitions.rule(atom, hard=False),
             NO_WEIGHT,
             expanded=reader.expanded(tree),
             span=reader.span(tree),

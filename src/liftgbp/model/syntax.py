@@ -178,7 +178,8 @@ def _literals() -> dict[str, str]:
 
 
 _OPERATORS = {"_AND", "_OR", "IMPLIES", "IFF"}
-_COMPARISONS = {"EQUAL", "UNEQUAL"}
+_STEPS = {"PLUS", "MINUS", "STEP"}
+_COMPARISONS = {"EQUAL", "UNEQUAL", "ORDER"}
 _TERMS = {"NAME", "NUMBER", "STRING", "VARIABLE"}
 _NUMBERS = {
     *("NUMBER", "NOT_FINITE", "WEIGHT_NAME", "MINUS", "BAR", "LPAR"),
@@ -186,7 +187,7 @@ _NUMBERS = {
 }
 _ENDS = {"$END": "the end of the text", "_NEWLINE": "the end of the line"}
 _FORMULAS = _TERMS | {"NOT", "_TILDE", "LPAR", "LSQB", "TIMES", "EXIST", "FORALL"}
-_NOT_IN_QUERIES = _OPERATORS - {"_AND"} | _FORMULAS - {"NAME", "LPAR"} | _COMPARISONS
+_NOT_IN_QUERIES = _OPERATORS - {"_AND"} | _FORMULAS - {"NAME", "LPAR"} | _COMPARISONS | _STEPS
 
 # Where all terminals of the first set are possible, the words describe them and those of the second
 # set. General words come first, so that specific ones describe only what is left.
@@ -199,18 +200,18 @@ _WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
     ({"NOT"}, _FORMULAS | _COMPARISONS | {"COLON"}, ("a formula",)),
     (
         {"IFF"},
-        _OPERATORS | _COMPARISONS | {"PERIOD", "COLON", "COMMA", "BAR", "LPAR"},
+        _OPERATORS | _COMPARISONS | _STEPS | {"PERIOD", "COLON", "COMMA", "BAR", "LPAR"},
         ("an operator (^, v, =>, <=>)",),
     ),
     (_TERMS | {"LBRACE"}, {"MINUS"}, ("a name", "a number", "'{'")),
+    (_TERMS, {"PLUS", "MINUS", "DISTINCT"}, ("a variable", "a constant")),
     ({"NUMBER", "MINUS"}, _NUMBERS, ("a number",)),
+    ({"EQUAL"}, _COMPARISONS | _STEPS | {"LPAR"}, ("'='",)),
     ({"PLUS", "MINUS"}, {"TIMES", "DIVIDE"}, ("an arithmetic operator",)),
     ({"ELLIPSIS"}, _TERMS, ("a name",)),
-    (_TERMS, {"PLUS", "DISTINCT"}, ("a variable", "a constant")),
     ({"NAME"}, {"LPAR"}, ("a name",)),
     ({"NUMBER"}, set(), ("a number",)),
     ({"STRING"}, set(), ("a name in quotes",)),
-    ({"EQUAL"}, {"UNEQUAL"}, ("'='",)),
 )
 
 # What people used to other notations write, as a pattern at the place of the error.
@@ -220,10 +221,10 @@ _HINTS = tuple(
         (r"/\\|and\b", "'and' is written ^"),
         (r"(?<=\|)\||\\/|or\b|V\b(?!\()", "'or' is written v"),
         (r"(?<=\bnot )", "'not' is written !"),
-        (r"->|→|⇒", "'implies' is written =>"),
+        (r"->|→|⇒|(?<=-)>", "'implies' is written =>"),
         (r"<->|↔|⇔", "equivalence is written <=>"),
         (r"(?<==)=", "equality is written ="),
-        (r"[<>≤≥](?!=>|->)", "only = and != are known"),
+        (r"[≤≥]", "orders are written <= and >="),
         (r"∃", "this quantifier is written EXIST"),
         (r"∀", "this quantifier is written FORALL"),
         (r"\$(?![^\W\d])", "a named weight is written like $alpha"),

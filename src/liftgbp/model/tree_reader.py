@@ -31,8 +31,10 @@ from liftgbp.model.ast import (
     Term,
     Variable,
     Weight,
+    applied,
     evaluate_weight,
 )
+from liftgbp.model.function_terms import LESS, Definitions, is_step, step
 from liftgbp.model.syntax import Node, ParseTree
 
 # Later stages walk formulas recursively; this keeps them well below Python's recursion limit.
@@ -85,12 +87,46 @@ class Reader:
             raise self.problem(f"{token} is a constant; variables {how}", token)
         return Variable(plain_name(token), self.span(token))
 
-    def atom(self, call: ParseTree) -> Atom:
+    def atom(self, call: ParseTree, definitions: Definitions | None = None) -> Atom:
         """A predicate applied to terms."""
         for mark in call.find_data("unique"):
             raise self.problem("marks of uniqueness (person!) belong in declarations only", mark)
-        arguments = (tokens(argument)[-1] for argument in call_arguments(call))
-        return Atom(str(call.children[0]), tuple(map(self.term, arguments)), self.span(call))
+        arguments = (self._any_term(a.children[-1], definitions) for a in call_arguments(call))
+        return Atom(str(call.children[0]), tuple(arguments), self.span(call))
+
+    def _any_term(self, node: Node, definitions: Definitions | None) -> Term:
+        """A variable or a constant, or the variable that stands for a function or a step."""
+        if isinstance(node, Token):
+            return self.term(node)
+        if node.data == "negative":
+            return Constant("".join(map(str, tokens(node))), self.span(node))
+        if node.data == "call" and not has_parentheses(node):
+            return self.term(first_token(node))
+        if definitions is None:
+            return self._constructed(node)
+        if node.data == "shifted":
+            by, base = self._shift(node)
+            return step(by, self._any_term(base, definitions), definitions, self.span(node))
+        args = [self._any_term(a.children[-1], definitions) for a in call_arguments(node)]
+        return definitions.value(str(node.children[0]), args, self.span(node))
+
+    def _constructed(self, node: ParseTree) -> Constant:
+        """The object that a function constructs from others, named like the term."""
+        terms = [self._any_term(a.children[-1], None) for a in call_arguments(node)]
+        if node.data == "shifted" or not all(isinstance(term, Constant) for term in terms):
+            raise self.problem(
+                "functions and steps of variables belong in formulas of a model; name the object",
+                node,
+            )
+        return Constant(applied(str(node.children[0]), map(str, terms)), self.span(node))
+
+    def _shift(self, node: ParseTree) -> tuple[int, Node]:
+        """The step and the term in front of it."""
+        base, sign, *number = node.children
+        size = float(cast(Token, number[0])) if number else 1.0
+        if size != int(size):
+            raise self.problem("a step is a whole number", number[0])
+        return int(size) * (-1 if str(sign).startswith("-") else 1), base
 
     def expanded(self, tree: ParseTree) -> frozenset[str]:
         """The variables that are written `+x` anywhere below the node."""
@@ -111,11 +147,15 @@ class Reader:
 
     # --- formulas
 
-    def formula(self, tree: ParseTree) -> Formula:
-        """A formula; quantifiers over several variables become nested ones."""
+    def formula(self, tree: ParseTree, definitions: Definitions | None = None) -> Formula:
+        """A formula; quantifiers over several variables become nested ones.
+
+        What functions and steps stand for is added to `definitions`; without these, both are
+        refused.
+        """
         match tree.data:
             case "truth":
-                return Is(self.atom(subtrees(tree)[0]), span=self.span(tree))
+                return Is(self.atom(subtrees(tree)[0], definitions), span=self.span(tree))
             case "starred":
                 raise self.problem(
                     "a star before an atom stands for both signs of it, in a formula without a "
@@ -123,10 +163,10 @@ class Reader:
                     tree,
                 )
             case "comparison":
-                return self._comparison(tree)
+                return self._comparison(tree, definitions)
             case "quantified":
-                return self._quantified(tree)
-        parts = tuple(map(self.formula, subtrees(tree)))
+                return self._quantified(tree, definitions)
+        parts = tuple(self.formula(part, definitions) for part in subtrees(tree))
         match tree.data:
             case "negation":
                 return Not(*parts)
@@ -141,24 +181,70 @@ class Reader:
             case _:
                 return Iff(*parts)
 
-    def _quantified(self, tree: ParseTree) -> Formula:
+    def rule_formula(
+        self, tree: ParseTree, definitions: Definitions, *, hard: bool, negated: bool = False
+    ) -> Formula:
+        """The formula of a rule, with all its definitions below any `FORALL` in front."""
+        if tree.data == "quantified" and tokens(tree)[0].type == "FORALL":
+            variables, body_tree = subtrees(tree)
+            body = self.rule_formula(body_tree, definitions, hard=hard, negated=negated)
+            for token in reversed(tokens(variables)):
+                body = Forall(self.variable(token), body)
+            return body
+        found = self.formula(tree, definitions)
+        return definitions.rule(Not(found) if negated else found, hard=hard)
+
+    def _quantified(self, tree: ParseTree, definitions: Definitions | None) -> Formula:
         variables, body_tree = subtrees(tree)
-        body = self.formula(body_tree)
         node = Exists if tokens(tree)[0].type == "EXIST" else Forall
-        for variable in reversed(tokens(variables)):
-            body = node(self.variable(variable), body)
+        quantified = [self.variable(token) for token in tokens(variables)]
+        inner = None if definitions is None else definitions.inside()
+        body = self.formula(body_tree, inner)
+        if definitions is not None and inner is not None:
+            body = definitions.bound(node, {v.name for v in quantified}, body, inner)
+        for variable in reversed(quantified):
+            body = node(variable, body)
         return body
 
-    def _comparison(self, tree: ParseTree) -> Formula:
+    def _comparison(self, tree: ParseTree, definitions: Definitions | None = None) -> Formula:
         left, operator, right = tree.children
-        positive: Is | Equal
+        if cast(Token, operator).type == "ORDER":
+            return self._order(tree, definitions)
+        positive: Formula
         if compares_atom(tree):
-            atom = self.atom(cast(ParseTree, left))
-            positive = Is(atom, plain_name(cast(Token, right)), self.span(tree))
+            atom = self.atom(cast(ParseTree, left), definitions)
+            if isinstance(right, Tree):
+                value = self._any_term(right, definitions).name
+            else:
+                value = plain_name(right)
+            positive = Is(atom, value, self.span(tree))
         else:
-            terms = self.term(first_token(left)), self.term(cast(Token, right))
-            positive = Equal(*terms, self.span(tree))
+            positive = self._equality(tree, definitions)
         return positive if operator == "=" else Not(positive)
+
+    def _equality(self, tree: ParseTree, definitions: Definitions | None) -> Formula:
+        """Two terms are the same object; functions and steps of the other side need no variable."""
+        left, _, right = tree.children
+        if isinstance(right, Tree) and definitions is not None:
+            result = self._any_term(left, definitions)
+            if right.data == "shifted":
+                by, base = self._shift(right)
+                return is_step(result, by, self._any_term(base, definitions), self.span(tree))
+            args = [self._any_term(a.children[-1], definitions) for a in call_arguments(right)]
+            atom = Atom(str(right.children[0]), (*args, result), self.span(right))
+            return Is(atom, span=self.span(tree))
+        terms = self._any_term(left, definitions), self._any_term(right, definitions)
+        return Equal(*terms, self.span(tree))
+
+    def _order(self, tree: ParseTree, definitions: Definitions | None) -> Formula:
+        left, operator, right = tree.children
+        if definitions is None:
+            raise self.problem(f"{operator} compares numbers in formulas of a model only", tree)
+        one, other = self._any_term(left, definitions), self._any_term(right, definitions)
+        if operator in (">", "<="):
+            one, other = other, one
+        less = Is(Atom(LESS, (one, other), self.span(tree)), span=self.span(tree))
+        return less if operator in ("<", ">") else Not(less)
 
     def restrictions(
         self, conditions: ParseTree | None = None
@@ -176,6 +262,8 @@ class Reader:
                 "a restriction compares variables and constants, not the values of atoms",
                 comparison,
             )
+        if isinstance(comparison.children[2], Tree):
+            raise self.problem("a restriction compares variables and constants", comparison)
         return cast("Equal | Not", self._comparison(comparison))
 
     # --- weights

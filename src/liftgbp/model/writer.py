@@ -41,6 +41,7 @@ from liftgbp.model.model import Model
 _LOOSEST, _IFF, _IMPLIES, _OR, _AND, _UNARY = range(6)
 _SUM, _PRODUCT, _FACTOR = range(3)
 
+_STEP = re.compile(r"<$|\+\d+$")  # at the end of the names of orders and steps
 _NAME = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?")
 
@@ -60,7 +61,7 @@ def model_text(model: Model) -> str:
     blocks = (
         [f"${name} = {_number_text(value)}" for name, value in model.weights.items()],
         [line for sort in model.sorts.values() for line in _sort_lines(model, sort)],
-        [_predicate_text(predicate) for predicate in model.predicates.values()],
+        [_predicate_text(p) for p in model.predicates.values() if p.kind not in ("step", "order")],
         [rule_text(rule) for rule in model.rules],
     )
     return "\n".join(line for block in blocks for line in block)
@@ -111,6 +112,9 @@ def _listed_constants(constants: tuple[str, ...]) -> list[str]:
 
 
 def _predicate_text(predicate: Predicate) -> str:
+    if predicate.kind == "function":
+        *arguments, result = predicate.sorts
+        return f"{result} {predicate.name}({', '.join(arguments)})"
     sorts = f"({', '.join(predicate.sorts)})" if predicate.sorts else ""
     if predicate.values == BOOLEAN:
         return "*" * predicate.closed + predicate.name + sorts
@@ -165,12 +169,17 @@ def _text_and_binding(formula: Formula, expanded: frozenset[str]) -> tuple[str, 
 
 
 def _is_plain(part: Is | Equal) -> bool:
-    return isinstance(part, Is) and part.value == "true"
+    return isinstance(part, Is) and part.value == "true" and not _STEP.search(part.atom.predicate)
 
 
 def _comparison(part: Is | Equal, operator: str, expanded: frozenset[str]) -> str:
     if isinstance(part, Equal):
         return f"{_term_text(part.left)} {operator} {_term_text(part.right)}"
+    if step := _STEP.search(part.atom.predicate):
+        first, second = map(_term_text, part.atom.args)
+        if step[0] == "<":
+            return f"{first} {'<' if operator == '=' else '>='} {second}"
+        return f"{second} {operator} {first}{step[0]}"
     atom = atom_text(part.atom, expanded)
     return atom if _is_plain(part) else f"{atom} {operator} {_value_text(part.value)}"
 

@@ -377,10 +377,10 @@ class Answers:
             return None
         return {
             "via": self.via,
-            "facts": sum(len(relation.values) for relation in known.hard.values()),
+            "facts": sum(len(r.values) for name, r in known.hard.items() if known.is_stated(name)),
             "uncertain": sum(len(relation.args) for relation in known.soft.values()),
             "counted": sum(counted.count for counted in known.known),
-            "closed": sorted(known.closed),
+            "closed": sorted(filter(known.is_stated, known.closed)),
         }
 
     def write_all(self, path: str | os.PathLike[str], *, observed: bool = False) -> None:

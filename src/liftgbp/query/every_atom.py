@@ -54,7 +54,8 @@ class _Atoms:
         self._predicates = [
             (number, predicate)
             for number, predicate in enumerate(reader.model.predicates.values())
-            if with_observed or predicate.name not in self._closed
+            if (with_observed and reader.evidence.is_stated(predicate.name))
+            or predicate.name not in self._closed
         ]
         self._names: dict[str, list[str]] = {}
 

@@ -152,7 +152,7 @@ class ClassReader(Reader):
 
     def rows_of_everything(self) -> Iterator[tuple[str, Row]]:
         """The rows of a query for each predicate, with its text."""
-        for predicate in self.model.predicates.values():
+        for predicate in self.model.asked_by_default:
             text = pattern_text(predicate)
             yield from ((text, row) for row in query_rows(parse_query(text), self.normal))
 

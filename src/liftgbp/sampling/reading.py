@@ -93,8 +93,8 @@ class Grounder:
 
     def every_row(self) -> list[GroundRow]:
         """The rows of a query for each predicate."""
-        texts = map(pattern_text, self._normal.predicates)
-        return [row for text in texts for row in self._rows_if_any(text)]
+        asked = (p for p in self._normal.predicates if p.kind == "relation")
+        return [row for text in map(pattern_text, asked) for row in self._rows_if_any(text)]
 
     def _rows_if_any(self, text: str) -> list[GroundRow]:
         rows = query_rows(parse_query(text), self._normal)

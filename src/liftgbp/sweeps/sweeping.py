@@ -271,7 +271,7 @@ def checked_settings(
     """The settings; refuses what could not be answered before anything is computed."""
     check_model(model)
     known = Evidence.of(model, evidence)
-    every = tuple(pattern_text(predicate) for predicate in model.predicates.values())
+    every = tuple(map(pattern_text, model.asked_by_default))
     asked = checked_texts("queries", queries) or every
     if not asked:
         raise InputError("the model has no predicates, so there is nothing to ask")
