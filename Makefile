@@ -8,7 +8,7 @@ DEMO   := .venv-demo
 DEMO_READY := $(DEMO)/.ready
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types check bench clean python
+.PHONY: demo test lint types check bench fuzz clean python
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit("liftgbp needs Python 3.11 or newer; run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -43,6 +43,11 @@ test: lint types check
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks
+
+# Hostile inputs, as long as MINUTES says.
+MINUTES ?= 60
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/hunting.py --minutes $(MINUTES) --seed $$(date +%s) --jobs 2
 
 clean:
 	rm -rf $(VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis

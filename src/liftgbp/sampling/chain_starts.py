@@ -120,7 +120,7 @@ def mean_chances(variables: Variables, answers: Answers | None) -> Floats:
     """The chances of the values of all variables, by answers or uniform: (variables, values)."""
     start = _uniform(variables) if answers is None else _of_reader(variables, answers.reader)
     tables = start(1, np.random.default_rng(0))
-    widest = max(len(own.values) for own in variables.predicates)
+    widest = max((len(own.values) for own in variables.predicates), default=1)
     found = np.zeros((len(variables.ranges), widest))
     for number, table in enumerate(tables):
         own, _ = variables.of(number)

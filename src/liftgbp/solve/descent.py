@@ -269,9 +269,11 @@ class _Run:
         here = self.b[moving]
         ratio = lengths[:, None] * self.step.change[moving] / np.maximum(here, own.zero_belief)
         there, error = nearest_consistent(self.energy.consistent, here * np.exp(ratio), own)
-        found = self.energy[moving].value(there)
+        sound = error < own.nearly_consistent
+        # What failed may not even be finite.
+        found = self.energy[moving].value(np.where(sound[:, None], there, here))
         rounding = own.rounding * np.maximum(np.abs(value[moving]), 1)
-        lower = (error < own.nearly_consistent) & (found <= value[moving] + rounding)
+        lower = sound & (found <= value[moving] + rounding)
         self.b[moving[lower]] = there[lower]
         value[moving[lower]] = found[lower]
         return np.asarray(lower)
