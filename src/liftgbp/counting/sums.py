@@ -205,6 +205,9 @@ class Summer:
             parfactors = sum(_ways_to_split(p, cells) for p in self._shattering.normal().parfactors)
         dimensions = sum(own.cells - 1 for own in model.space.classes)
         points = min(model.space.number, POINTS * MORE_POINTS ** (dimensions - 1))
+        # Known values may leave few of those that have to be looked at at each point: of 43, six
+        # smokers with friends leave 7.
+        parfactors = max(parfactors, len(self._shattering.normal().parfactors))
         work = parfactors * WORK_OF_PARFACTOR + solving
         if points * work > self._most_work:
             raise _too_much_work()
