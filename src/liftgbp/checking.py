@@ -82,13 +82,17 @@ class ExactInference:
         rows = []
         for text, row in texts:
             answered = read_row(text, row, [reader])[0]
-            shape = [len(reader.values(atom)) for atom in row.every]
-            table = _joint(ground, exact, [name(atom) for atom in row.every], shape)[None]
-            if row.event is not None:
-                table = row.event.folded(table, len(row.given))
-            if row.conditional:
-                table = conditional_table(table, len(row.given))
-            values = dict(zip(answered.values, map(float, table.ravel()), strict=True))
+            values = answered.values
+            atoms = [name(atom) for atom in row.every]
+            # A row on the ground may stand for all atoms that are false since nothing is said.
+            if all(atom in ground.ranges or atom in ground.observed for atom in atoms):
+                shape = [len(reader.values(atom)) for atom in row.every]
+                table = _joint(ground, exact, atoms, shape)[None]
+                if row.event is not None:
+                    table = row.event.folded(table, len(row.given))
+                if row.conditional:
+                    table = conditional_table(table, len(row.given))
+                values = dict(zip(values, map(float, table.ravel()), strict=True))
             rows.append(OpinionRow(answered.query, answered.atom, answered.where, values))
         return cls(Opinion("independent exact inference", rows, exact.log_z))
 
