@@ -44,7 +44,7 @@ IN_ONE_LINE: list[tuple[str, int, int, str]] = [
     ("parfactor p(x) : 1", 18, 1, "expected '[', got '1'"),
     ("parfactor p(x) : [1, ]", 22, 1, "expected a number, got ']'"),
     ("parfactor p(x) : [1 2]", 21, 1, "expected an arithmetic operator, ',' or ']', got '2'"),
-    ("m(person) : low", 13, 3, "expected '{', got 'low'"),
+    ("m(person) : low", 1, 9, "or a predicate before its values {a, b}"),
     ("#include other.mln", 10, 5, "expected a name in quotes, got 'other'"),
     ("#define", 1, 7, "#define is not supported: drop the line if"),
     ("§", 1, 1, "expected a statement, got '§'"),

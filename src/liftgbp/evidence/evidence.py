@@ -20,6 +20,7 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.evidence.computed import check_all_named, computed_facts
+from liftgbp.evidence.data_weights import with_numbers
 from liftgbp.model.ast import Atom, Constant, Rule, TableParfactor, rule_atoms
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text, object_text
@@ -77,6 +78,8 @@ class Known:
 class Evidence:
     """What is known about the objects of a model.
 
+    Where weights are data, `model` has rules with numbers, and `read_for` the rules as they were.
+
     `model` is the model with all objects that evidence names. Atoms of a `closed` predicate that
     are not observed are false; none of its atoms is uncertain. `notes` are for the user to read.
     `places` says where observed atoms (predicate, objects) were stated, for messages. Evidence that
@@ -92,6 +95,7 @@ class Evidence:
     places: Mapping[tuple[str, tuple[int, ...]], Span] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    read_for: Model | None = None
 
     def __repr__(self) -> str:
         facts = sum(len(r.values) for name, r in self.hard.items() if self.is_stated(name))
@@ -123,10 +127,12 @@ class Evidence:
         if given is None:
             enlarged, facts = computed_facts(model, {})
             hard = {name: true_facts(rows) for name, rows in facts.items() if len(rows)}
-            return cls(enlarged, hard=hard, closed=closed_in(model))
+            return cls(with_numbers(enlarged), hard=hard, closed=closed_in(model), read_for=model)
         if not isinstance(given, Evidence):
             raise wrong_type("evidence", "Evidence (load_evidence makes it)", given)
-        if given.model is not model and _statements(given.model) != _statements(model):
+        if given.model is not model and _statements(given.read_for or given.model) != _statements(
+            model
+        ):
             raise EvidenceError(
                 "the evidence was read for another model, or for other weights; read it again with "
                 "this model"

@@ -12,6 +12,7 @@ import numpy as np
 
 from liftgbp.errors import EvidenceError, Span, check_flag, checked_path, checked_texts, wrong_type
 from liftgbp.evidence.computed import computed_facts
+from liftgbp.evidence.data_weights import with_numbers
 from liftgbp.evidence.evidence import (
     Evidence,
     Known,
@@ -166,7 +167,7 @@ def _evidence(
     for name in sorted(all_closed & merged.keys()):
         _check_certain(merged[name], origins)
     return Evidence(
-        enlarged,
+        with_numbers(enlarged),
         hard={
             **{name: _hard(part) for name, part in merged.items() if part.certain.any()},
             **{name: true_facts(rows) for name, rows in computed.items() if len(rows)},
@@ -179,6 +180,7 @@ def _evidence(
             origins,
             {name: PlacedRows(part.args, part.origins, part.rows) for name, part in merged.items()},
         ),
+        read_for=model,
     )
 
 

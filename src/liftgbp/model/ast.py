@@ -266,7 +266,14 @@ class OpenWeight:
     name: str
 
 
-Weight: TypeAlias = Number | SizeOf | NamedWeight | OpenWeight | Arithmetic | Logarithm
+@dataclass(frozen=True, slots=True)
+class DataWeight:
+    """The number that a variable of the formula stands for, written `conf: formula`."""
+
+    variable: str
+
+
+Weight: TypeAlias = Number | SizeOf | NamedWeight | OpenWeight | DataWeight | Arithmetic | Logarithm
 
 _NO_NAMES: Mapping[str, float] = MappingProxyType({})
 
@@ -291,6 +298,8 @@ def evaluate_weight(
         case Arithmetic(operator, left, right):
             a, b = (evaluate_weight(part, sizes, named) for part in (left, right))
             return {"+": a + b, "-": a - b, "*": a * b}[operator] if operator != "/" else a / b
+        case DataWeight(variable):
+            raise KeyError(variable)  # evidence puts numbers in its place first
         case Logarithm(argument):
             number = evaluate_weight(argument, sizes, named)
             return math.log(number) if number > 0 else math.nan

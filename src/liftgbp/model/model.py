@@ -21,6 +21,7 @@ from liftgbp.errors import (
 from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
+    DataWeight,
     Is,
     NamedWeight,
     Number,
@@ -380,6 +381,12 @@ class Model:
 
     def _check_weight(self, weight: Weight, rule: Rule) -> None:
         for part in weight_parts(weight):
+            if isinstance(part, DataWeight) and part.variable not in free_variables(rule):
+                raise ModelError(
+                    f"{part.variable} is no free variable of this formula, so it is not known "
+                    "which weight is meant",
+                    rule.span,
+                )
             if isinstance(part, NamedWeight):
                 self._check_weight_name(part.name, part.span or rule.span)
             if isinstance(part, SizeOf) and part.sort not in self.sorts:

@@ -15,6 +15,7 @@ from liftgbp.errors import Source, Span
 from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
+    DataWeight,
     Is,
     NamedWeight,
     OpenWeight,
@@ -141,6 +142,8 @@ def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
             return _declared_predicate(reader, tree)
         case "function":
             return _function(reader, tree)
+        case "data_weight":
+            return _weight_from_data(reader, tree)
         case "table":
             return _table(reader, tree)
     return _rule_or_declaration(reader, tree)
@@ -382,6 +385,24 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
         ),
         stated,
         *reader.restrictions(restriction),
+        reader.expanded(tree),
+        reader.span(tree),
+    )
+
+
+def _weight_from_data(reader: Reader, tree: ParseTree) -> WeightedFormula:
+    """A formula whose groundings have the weight that a variable stands for."""
+    weight, formula, *restriction = subtrees(tree)
+    if has_parentheses(weight) or not reader.is_variable(first_token(weight)):
+        raise reader.problem(
+            "what stands before this colon must be a variable of the formula, which is the weight "
+            "of each grounding, or a predicate before its values {a, b}",
+            weight,
+        )
+    return WeightedFormula(
+        reader.rule_formula(formula, _definitions(tree), hard=False),
+        DataWeight(plain_name(first_token(weight))),
+        *reader.restrictions(*restriction),
         reader.expanded(tree),
         reader.span(tree),
     )

@@ -10,6 +10,7 @@ from liftgbp.model.ast import (
     And,
     Arithmetic,
     Atom,
+    DataWeight,
     Equal,
     Exists,
     Forall,
@@ -87,6 +88,8 @@ def rule_text(rule: Rule) -> str:
         return f"{formula}{restriction}."
     if isinstance(rule.weight, OpenWeight):
         return f"{formula}{restriction}"
+    if isinstance(rule.weight, DataWeight):
+        return f"{rule.weight.variable}: {formula}{restriction}"
     return f"{weight_text(rule.weight)} {formula}{restriction}"
 
 
@@ -275,6 +278,8 @@ def _weight_operand(weight: Weight, place: int) -> str:
             return f"|{sort}|"
         case NamedWeight(name) | OpenWeight(name):
             return f"${name}"
+        case DataWeight(variable):
+            return variable
         case Logarithm(argument):
             return f"log({_weight_operand(argument, _SUM)})"
         case Arithmetic(operator, left, right):

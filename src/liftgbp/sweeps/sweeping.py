@@ -248,7 +248,8 @@ class SweepSettings:
         """The evidence, about the model with the weights of a point."""
         if not point.weights:
             return self.known
-        return replace(self.known, model=self.known.model.with_weights(dict(point.weights)))
+        weights = dict(point.weights)
+        return replace(self.known, model=self.known.model.with_weights(weights), read_for=None)
 
     def check_names(self, point: SweepPoint) -> None:
         """Refuse sorts and weights that the model lacks; all points have the same ones."""
