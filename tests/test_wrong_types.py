@@ -233,8 +233,8 @@ def network(tmp_path: Path) -> liftgbp.Network:
     [
         ({"sizes": {"a": 3}}, "sizes and via='lifted' do not apply"),
         ({"via": "lifted"}, "sizes and via='lifted' do not apply"),
-        ({"sum_over": "p"}, "sum_over, blocks and regions='auto' do not apply"),
-        ({"regions": "auto"}, "sum_over, blocks and regions='auto' do not apply"),
+        ({"sum_over": "p"}, "sum_over and blocks do not apply"),
+        ({"blocks": 2}, "sum_over and blocks do not apply"),
         ({"evidence": liftgbp.parse_evidence(MODEL, "smokes(Anna)")}, "a .uai.evid file"),
         ({"evidence": 5}, "evidence must be a path"),
         ({"progress": 5}, "progress must be a function"),

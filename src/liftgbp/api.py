@@ -25,10 +25,11 @@ from liftgbp.errors import (
     CapacityError,
     InputError,
     InternalError,
-    check_flag,
     check_function,
+    checked_flag,
     checked_number,
     checked_path,
+    shown,
     wrong_type,
 )
 from liftgbp.evidence import Evidence
@@ -41,7 +42,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Prepared, UntrustedAnswerError
 from liftgbp.shatter import TABLE_CAP, Shattering
 from liftgbp.solve import SolverChoice, as_solver
-from liftgbp.via import ViaChoice, choose_via
+from liftgbp.via import VIAS, ViaChoice, choose_via
 
 if TYPE_CHECKING:
     from liftgbp.formats import Network
@@ -152,8 +153,7 @@ def infer(
     >>> round(flooding.marginal("friends(x,y)"), 6)
     0.441985
     """
-    for name, flag in (("strict", strict), ("bounds", bounds)):
-        check_flag(name, flag)
+    strict, bounds = checked_flag("strict", strict), checked_flag("bounds", bounds)
     run = Run(as_solver(solver), table_cap, progress)
     asked = asked_for(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = checked_effort(effort, run.solver, blocks)
@@ -383,6 +383,8 @@ def _network(
     from liftgbp.ground_runs import quotient
     from liftgbp.query.ground_reader import PreparedGround
 
+    if not isinstance(via, str) or via not in VIAS:
+        raise InputError(f"unknown via {shown(via)}; a network is ground")
     if sizes is not None or via == "lifted":
         raise InputError(
             "a network has neither domains nor classes of objects: sizes and via='lifted' do "

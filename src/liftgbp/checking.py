@@ -5,7 +5,6 @@ Where neither is possible, the answer of a smaller domain is checked instead, by
 
 from __future__ import annotations
 
-import math
 import os
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,8 +23,8 @@ from liftgbp.errors import (
     SizeError,
     check_function,
     checked_number,
+    checked_seconds,
     checked_texts,
-    wrong_type,
 )
 from liftgbp.evidence import Evidence
 from liftgbp.formats import Network
@@ -238,8 +237,7 @@ def check(
     asked = checked_texts("queries", queries)
     check_function("progress", progress)
     checked_number("seed", seed, least=0)
-    if not isinstance(seconds, int | float) or not 0 < seconds < math.inf:
-        raise wrong_type("seconds", "a number above 0", seconds)
+    seconds = checked_seconds(seconds)
     checking = _Checking(model, evidence, asked, seconds, seed, progress, options)
     if isinstance(model, Network):
         return checking.as_asked(None)

@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Literal, Protocol, TypeAlias, cast
 
 from liftgbp.errors import (
     CapacityError,
     InputError,
+    checked_flag,
     checked_number,
     checked_texts,
     comma_list,
+    shown,
     wrong_type,
 )
 from liftgbp.growth import grow
@@ -158,8 +161,11 @@ def asked_for(
     exact: bool | None = None,
 ) -> Asked:
     """What was asked for; who names a solver wants its answer, not the exact one."""
-    if exact is not None and not isinstance(exact, bool):
-        raise wrong_type("exact", "True, False or None", exact)
+    if exact is not None:
+        exact = checked_flag("exact", exact)
+    if regions is not None and not isinstance(regions, str):
+        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
+    blocks = checked_blocks(blocks)
     counted = None if sum_over is None else checked_texts("sum_over", sum_over)
     by_hand = exact if isinstance(solver, Auto) or exact else False
     asked = Asked(regions, counted, blocks, by_hand)
@@ -265,8 +271,9 @@ def checked_effort(
     effort: object, solver: Solver, blocks: BlocksChoice | None = None
 ) -> EffortChoice:
     """The effort; message passing is that of the paper, whatever the effort."""
+    blocks = checked_blocks(blocks)
     if not isinstance(effort, str) or effort not in LEVELS:
-        raise InputError(f"unknown effort {effort!r}; choose among {', '.join(LEVELS)}")
+        raise InputError(f"unknown effort {shown(effort)}; choose among {', '.join(LEVELS)}")
     if not isinstance(solver, Flooding):
         return cast(EffortChoice, effort)
     if blocks not in (None, 1):
@@ -274,6 +281,15 @@ def checked_effort(
             "blocks are found by descent; use solver='auto' or solver=liftgbp.Descent()"
         )
     return "quick"
+
+
+def checked_blocks(blocks: BlocksChoice | None) -> BlocksChoice | None:
+    """The number of blocks; whole numbers of NumPy become those of Python."""
+    if isinstance(blocks, Integral) and not isinstance(blocks, bool):
+        return int(blocks)
+    if blocks is None or isinstance(blocks, Mapping | str):
+        return blocks
+    raise wrong_type("blocks", 'a whole number, a mapping of sorts, or "auto"', blocks)
 
 
 def most_blocks(

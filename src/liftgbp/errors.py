@@ -6,8 +6,9 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +125,34 @@ def wrong_type(what: str, wanted: str, given: object) -> InputError:
     >>> print(wrong_type("table_cap", "a whole number", "many"))
     table_cap must be a whole number, got the str 'many'
     """
-    shown = repr(given)
-    if len(shown) > LONGEST_SHOWN:
-        shown = f"{shown[:LONGEST_SHOWN]}..."
-    return InputError(f"{what} must be {wanted}, got the {type(given).__name__} {shown}")
+    return InputError(f"{what} must be {wanted}, got the {type(given).__name__} {shown(given)}")
+
+
+def shown(given: object) -> str:
+    """A value in a message: on one line, and not too long.
+
+    >>> shown([1, 2]), shown("many")
+    ('[1, 2]', "'many'")
+    """
+    try:
+        text = " ".join(repr(given).split())
+    except Exception:  # whatever the class of the value does there
+        return "that cannot be shown"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def elements(given: object) -> list[Any] | None:
+    """The elements of a list or an array; `None` for a text and whatever else is none.
+
+    >>> elements((1, 2)), elements("smokes(x)")
+    ([1, 2], None)
+    """
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        return None
+    try:
+        return list(given)
+    except TypeError:  # an array without axes
+        return None
 
 
 def checked_path(what: str, given: object) -> Path:
@@ -149,7 +174,8 @@ def checked_texts(what: str, given: object) -> tuple[str, ...]:
     (('smokes(x)',), ())
     """
     texts: list[str] = []
-    for one in given if isinstance(given, Iterable) and not isinstance(given, str) else [given]:
+    listed = elements(given)
+    for one in [given] if listed is None else listed:
         if not isinstance(one, str):
             raise wrong_type(what, "text, or a list of texts", one)
         texts.append(one)
@@ -168,10 +194,35 @@ def checked_number(what: str, given: object, *, least: int) -> int:
     return int(given)
 
 
-def check_flag(what: str, given: object) -> None:
-    """Refuse an argument that is neither True nor False."""
-    if not isinstance(given, bool):
+LONGEST_SECONDS = 1e9
+"""Seconds beyond any computation."""
+
+
+def checked_seconds(given: object) -> float:
+    """A time in seconds, as a number of any type.
+
+    >>> checked_seconds(0)
+    Traceback (most recent call last):
+    liftgbp.errors.InputError: seconds must be a number above 0, got the int 0
+    """
+    known = isinstance(given, Real) and not isinstance(given, bool)
+    if not known or not 0 < given < LONGEST_SECONDS:  # type: ignore[operator]
+        raise wrong_type("seconds", "a number above 0", given)
+    return float(given)  # type: ignore[arg-type]
+
+
+def checked_flag(what: str, given: object) -> bool:
+    """The argument as True or False; those of NumPy count, too."""
+    kind = type(given)
+    if kind is not bool and not (kind.__module__ == "numpy" and kind.__name__ in ("bool", "bool_")):
         raise wrong_type(what, "True or False", given)
+    return bool(given)
+
+
+def check_mapping(what: str, given: object, wanted: str) -> None:
+    """Refuse an argument that is no mapping."""
+    if not isinstance(given, Mapping):
+        raise wrong_type(what, f"a mapping {wanted}", given)
 
 
 def check_function(what: str, given: object) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from liftgbp import reference
 from liftgbp.api import infer
 from liftgbp.arrays import Floats
-from liftgbp.errors import InternalError, checked_number
+from liftgbp.errors import InternalError, checked_number, wrong_type
 from liftgbp.evidence import Evidence
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
@@ -105,6 +105,8 @@ def check_messages(
     """
     check_model(model)
     checked_number("iterations", iterations, least=1)
+    if not isinstance(regions, str):
+        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     known = Evidence.of(model, evidence)
     answers = infer(
         model,

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
-from liftgbp.errors import CapacityError, InputError
+from liftgbp.errors import CapacityError, InputError, shown
 from liftgbp.evidence import Evidence
 from liftgbp.model.scopes import free_variables
 from liftgbp.shatter import ObjectClasses, object_classes
@@ -36,7 +36,7 @@ def choose_via(
     if formulas take steps in time or apply functions, as hardly any two objects are alike then.
     """
     if not isinstance(name, str) or name not in VIAS:
-        raise InputError(f"unknown via {name!r}; choose among {', '.join(VIAS)}")
+        raise InputError(f"unknown via {shown(name)}; choose among {', '.join(VIAS)}")
     if name == "ground":
         return None
     must_lift = not evidence or regions not in ("intersections", "bethe", "subsets")

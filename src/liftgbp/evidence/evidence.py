@@ -22,7 +22,7 @@ from liftgbp.errors import (
 from liftgbp.evidence.computed import check_all_named, computed_facts
 from liftgbp.evidence.data_weights import with_numbers
 from liftgbp.model.ast import Atom, Constant, Rule, TableParfactor, rule_atoms
-from liftgbp.model.model import Model
+from liftgbp.model.model import Model, check_model
 from liftgbp.model.writer import ground_atom_text, object_text
 
 WRITE_OUT_CAP = 10**8
@@ -124,6 +124,7 @@ class Evidence:
         >>> sorted(Evidence.of(parse("*friends(person,person) \\n smokes(person)")).closed)
         ['friends']
         """
+        check_model(model)
         if given is None:
             enlarged, facts = computed_facts(model, {})
             hard = {name: true_facts(rows) for name, rows in facts.items() if len(rows)}

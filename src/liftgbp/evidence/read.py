@@ -10,7 +10,14 @@ from typing import cast
 
 import numpy as np
 
-from liftgbp.errors import EvidenceError, Span, check_flag, checked_path, checked_texts, wrong_type
+from liftgbp.errors import (
+    EvidenceError,
+    Span,
+    checked_flag,
+    checked_path,
+    checked_texts,
+    wrong_type,
+)
 from liftgbp.evidence.computed import computed_facts
 from liftgbp.evidence.data_weights import with_numbers
 from liftgbp.evidence.evidence import (
@@ -115,7 +122,7 @@ def load_evidence(
     Of strangers' files (`untrusted`), at most 16 MB are read each, and no views of databases.
     """
     check_model(model)
-    check_flag("untrusted", untrusted)
+    untrusted = checked_flag("untrusted", untrusted)
     parts = [part for source in sources for part in _read(model, source, untrusted)]
     return _evidence(model, parts, closed, known, queries)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from liftgbp.errors import InputError, check_flag, checked_path, counted
+from liftgbp.errors import InputError, check_mapping, checked_flag, checked_path, counted
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.files import check_place
 from liftgbp.formats.fg import read_fg, write_fg
@@ -89,7 +89,7 @@ class Network:
             return {}
         if isinstance(evidence, Mapping):
             check_observed(self.ground, evidence)
-            return dict(evidence)
+            return {int(variable): int(value) for variable, value in evidence.items()}
         return read_uai_evidence(checked_path("evidence", evidence), self.ground)
 
     def check_queries(self, queries: str | Iterable[str]) -> None:
@@ -98,6 +98,7 @@ class Network:
 
     def conditioned(self, observed: Mapping[int, int]) -> GroundNetwork:
         """The network given the values of some variables, which keep their numbers."""
+        check_mapping("observed", observed, "from variables to values")
         return conditioned(self.ground, observed)
 
     def as_evidence(self, observed: Mapping[int, int]) -> tuple[Evidence, AtomTable]:
@@ -106,6 +107,7 @@ class Network:
         The model declares a predicate for each variable. A predicate has at least two values: of a
         variable with one value, the first of them is observed.
         """
+        check_mapping("observed", observed, "from variables to values")
         ranges = self.ground.ranges
         single = np.flatnonzero(ranges == 1).tolist()
         predicates = {
@@ -133,7 +135,7 @@ def load_network(
     Packed files are read up to 256 MB unpacked, and those of strangers (`untrusted`) up to 16 MB.
     """
     path = checked_path("the network", path)
-    check_flag("untrusted", untrusted)
+    untrusted = checked_flag("untrusted", untrusted)
     most = LARGEST_UNTRUSTED if untrusted else None
     return Network(str(path), READERS[_extension(path)](path, most), untrusted)
 

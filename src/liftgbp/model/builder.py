@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar, cast
 
-from liftgbp.errors import ModelError
+from liftgbp.errors import ModelError, checked_flag, elements, shown
 from liftgbp.model.assemble import assemble
 from liftgbp.model.ast import (
     BOOLEAN,
@@ -79,7 +79,8 @@ class ModelBuilder:
         checked_sorts = tuple(map(_checked_name, sorts))
         checked_values = checked_names(values, "values")
         checked_name = _checked_name(name)
-        return self._with(Predicate(checked_name, checked_sorts, checked_values, bool(closed)))
+        is_closed = checked_flag("closed", closed)
+        return self._with(Predicate(checked_name, checked_sorts, checked_values, is_closed))
 
     def weight(self, name: str, value: SupportsFloat) -> ModelBuilder:
         """Declares a named weight, which formulas and tables refer to as `$name`."""
@@ -124,9 +125,10 @@ class ModelBuilder:
 
         An array with one axis per atom is read in the same order.
         """
-        if isinstance(atoms, str | Atom) or not isinstance(atoms, Iterable):
-            raise ModelError(f"a table needs a list of atoms, got {atoms!r}")
-        listed = tuple(map(_atom, atoms))
+        given = elements(atoms)
+        if given is None or isinstance(atoms, Atom):
+            raise ModelError(f"a table needs a list of atoms, got {shown(atoms)}")
+        listed = tuple(map(_atom, given))
         shape = getattr(potentials, "shape", ())
         if len(shape) > 1:
             self._check_shape(listed, shape)
@@ -159,16 +161,17 @@ def _restricted(rule: _RuleT, where: Restrictions, distinct: bool) -> _RuleT:
     return replace(
         rule,
         restrictions=(*rule.restrictions, *conditions),
-        distinct=rule.distinct or distinct_too or bool(distinct),
+        distinct=checked_flag("distinct", distinct) or rule.distinct or distinct_too,
     )
 
 
 def _flat(potentials: Any) -> Iterable[SupportsFloat | str | Weight]:
     if hasattr(potentials, "ravel"):
         return list(potentials.ravel().tolist())
-    if isinstance(potentials, str) or not isinstance(potentials, Iterable):
-        raise ModelError(f"potentials are a list of numbers or an array, got {potentials!r}")
-    return potentials
+    listed = elements(potentials)
+    if listed is None:
+        raise ModelError(f"potentials are a list of numbers or an array, got {shown(potentials)}")
+    return listed
 
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -180,7 +183,7 @@ _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 def _checked_name(given: str) -> str:
     """A name made of letters, digits and underscores."""
     if not isinstance(given, str) or not _IDENTIFIER.fullmatch(given):
-        raise ModelError(f"a name consists of letters, digits and underscores, got {given!r}")
+        raise ModelError(f"a name consists of letters, digits and underscores, got {shown(given)}")
     return given
 
 
@@ -191,7 +194,9 @@ def _sort_size(sort: str, given: SupportsFloat) -> int:
         whole = int(cast(Any, given))  # not through the float, which rounds large numbers
         if whole == given:
             return whole
-    raise ModelError(f"the size of {sort} must be a whole number from 1 to 1e100, got {given!r}")
+    raise ModelError(
+        f"the size of {sort} must be a whole number from 1 to 1e100, got {shown(given)}"
+    )
 
 
 def _as_float(given: object) -> float | None:
@@ -216,7 +221,9 @@ def _weight(given: SupportsFloat | str | Weight) -> Weight:
         return given
     value = _as_float(given)
     if value is None:
-        raise ModelError(f"a weight is a number or a text such as '1.4/|person|', got {given!r}")
+        raise ModelError(
+            f"a weight is a number or a text such as '1.4/|person|', got {shown(given)}"
+        )
     if not math.isfinite(value):
         raise ModelError(f"{value} is not a finite number; state what must hold with hard(...)")
     return Number(value)
@@ -229,7 +236,7 @@ def _potential(given: SupportsFloat | str | Weight) -> Weight:
         return reader.potential(node)
     result = _weight(given)
     if isinstance(result, Number) and result.value < 0:
-        raise ModelError(f"a potential cannot be negative, got {given!r}")
+        raise ModelError(f"a potential cannot be negative, got {shown(given)}")
     return result
 
 
@@ -241,7 +248,7 @@ def _atom(given: str | Atom) -> Atom:
     if isinstance(given, Atom):
         return given
     if not isinstance(given, str):
-        raise ModelError(f"an atom is a text such as 'smokes(x)' or an Atom, got {given!r}")
+        raise ModelError(f"an atom is a text such as 'smokes(x)' or an Atom, got {shown(given)}")
     reader, node = _parsed(given, "atom", "call")
     reader.refuse_expanded(cast(ParseTree, node))
     return reader.atom(cast(ParseTree, node))
@@ -254,7 +261,7 @@ def _formula(given: str | Formula | Atom) -> WeightedFormula:
     if isinstance(given, Formula):
         return WeightedFormula(given, None)
     if not isinstance(given, str):
-        raise ModelError(f"a formula is a text or a syntax tree, got {given!r}")
+        raise ModelError(f"a formula is a text or a syntax tree, got {shown(given)}")
     reader, node = _parsed(given, "formula", "formula_text")
     tree, *conditions = subtrees(cast(ParseTree, node))
     return WeightedFormula(
@@ -275,11 +282,14 @@ def _conditions(
             return (), False
         reader, node = _parsed(given, "where", "conditions")
         return reader.restrictions(cast(ParseTree, node))
-    restrictions = tuple(given) if isinstance(given, Iterable) else (given,)
+    listed = elements(given)
+    restrictions = (given,) if listed is None else tuple(listed)
     for restriction in restrictions:
         compared = restriction.body if isinstance(restriction, Not) else restriction
         if not isinstance(compared, Equal):
-            raise ModelError(f"a restriction is Equal(...) or Not(Equal(...)), got {restriction!r}")
+            raise ModelError(
+                f"a restriction is Equal(...) or Not(Equal(...)), got {shown(restriction)}"
+            )
     return restrictions, False
 
 

@@ -16,6 +16,8 @@ from liftgbp.errors import (
     checked_texts,
     comma_list,
     counted,
+    elements,
+    shown,
     wrong_type,
 )
 from liftgbp.model.ast import (
@@ -97,6 +99,8 @@ class Model:
 
     def variable_sorts(self, rule: Rule) -> dict[str, str]:
         """The sort of each variable of a rule, free or quantified."""
+        if not isinstance(rule, WeightedFormula | TableParfactor):
+            raise wrong_type("rule", "a WeightedFormula or a TableParfactor", rule)
         sorts = term_sorts(rule, self.predicates)
         return {term.name: sort for term, sort in sorts.items() if isinstance(term, Variable)}
 
@@ -131,7 +135,8 @@ class Model:
 
     def _check_sort(self, name: str) -> None:
         if not isinstance(name, str) or name not in self.sorts:
-            raise ModelError(f"unknown sort {name}; the model has {comma_list(self.sorts)}")
+            named = name if isinstance(name, str) else shown(name)
+            raise ModelError(f"unknown sort {named}; the model has {comma_list(self.sorts)}")
 
     @cached_property
     def _constants(self) -> dict[str, tuple[str, ...]]:
@@ -262,6 +267,8 @@ class Model:
             raise wrong_type("sizes", 'a mapping such as {"person": 1000}', sizes)
         given = dict(sizes or {})
         for sort in given:
+            if not isinstance(sort, str):
+                raise wrong_type("sizes", 'a mapping such as {"person": 1000}', sizes)
             if sort not in self.sorts:
                 raise SizeError(f"unknown sort {sort}; the model has {comma_list(self.sorts)}")
         found = {name: self._size(sort, given.get(name)) for name, sort in self.sorts.items()}
@@ -321,6 +328,8 @@ class Model:
 
     def check_atom(self, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
         """The predicate of an atom, or an error that points at the atom."""
+        if not isinstance(atom, Atom):
+            raise wrong_type("atom", "an Atom", atom)
         predicate = self.predicates.get(atom.predicate)
         if predicate is None:
             raise error(
@@ -404,13 +413,14 @@ class Model:
 
 def checked_names(given: Iterable[str | int], what: str) -> tuple[str, ...]:
     """The names of constants or values; whole numbers are names, too."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise ModelError(f"{what} must be a list of names, got {given!r}")
+    items = elements(given)
+    if items is None:
+        raise ModelError(f"{what} must be a list of names, got {shown(given)}")
     listed: dict[str, None] = {}  # keeps the order
-    for item in given:
+    for item in items:
         name = str(item) if isinstance(item, Integral) else item
         if not isinstance(name, str) or not name or not name.isprintable():
-            raise ModelError(f"{name!r} among the {what} is not a name")
+            raise ModelError(f"{shown(name)} among the {what} is not a name")
         if name in listed:
             raise ModelError(f"{name} is listed twice among the {what}")
         listed[name] = None
@@ -424,7 +434,7 @@ def finite_value(name: str, value: object) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number) or isinstance(value, bool):
-        raise ModelError(f"the value of ${name} must be a finite number, got {value!r}")
+        raise ModelError(f"the value of ${name} must be a finite number, got {shown(value)}")
     return number
 
 
@@ -447,7 +457,7 @@ def _whole_number(sort: str, size: object) -> int:
     except (TypeError, ValueError, OverflowError):
         whole = None
     if whole is None or whole != size or isinstance(size, bool):
-        raise SizeError(f"the size of {sort} must be a whole number, got {size!r}")
+        raise SizeError(f"the size of {sort} must be a whole number, got {shown(size)}")
     return int(whole)
 
 

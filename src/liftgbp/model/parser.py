@@ -15,7 +15,7 @@ from liftgbp.errors import (
     QueryError,
     Source,
     Span,
-    check_flag,
+    checked_flag,
     checked_path,
     wrong_type,
 )
@@ -61,7 +61,7 @@ def parse(
     if untrusted and len(source.text) > LARGEST_UNTRUSTED_MODEL:
         raise ModelError(f"{name} has more than {LARGEST_UNTRUSTED_MODEL // 2**20} MB")
     statements = _statements(source, path.parent, includes, (), set())
-    return assemble(statements, path.stem, untrusted=untrusted)
+    return assemble(statements, path.stem, untrusted=bool(untrusted))
 
 
 @limited("reading the model")
@@ -82,7 +82,7 @@ def load(
     includes = _includes(file.parent, include_anywhere, untrusted)
     source = read_source(file, most=LARGEST_UNTRUSTED_MODEL if untrusted else None)
     statements = _statements(source, file.parent, includes, (_resolved(file),), set())
-    return assemble(statements, file.stem, untrusted=untrusted)
+    return assemble(statements, file.stem, untrusted=bool(untrusted))
 
 
 def parse_query(text: str) -> Query:
@@ -180,8 +180,8 @@ class Includes:
 
 
 def _includes(folder: Path, include_anywhere: object, untrusted: object) -> Includes:
-    check_flag("include_anywhere", include_anywhere)
-    check_flag("untrusted", untrusted)
+    include_anywhere = checked_flag("include_anywhere", include_anywhere)
+    untrusted = checked_flag("untrusted", untrusted)
     if include_anywhere and untrusted:
         raise InputError("an untrusted model cannot include files; drop include_anywhere")
     return Includes(not untrusted, None if include_anywhere else _resolved(folder))

@@ -294,7 +294,7 @@ def _in_words(accepted: set[str], literals: Mapping[str, str]) -> str:
             left -= needed | covered
     phrases.extend(sorted(f"'{literals[terminal]}'" for terminal in left & literals.keys()))
     phrases.extend([_ENDS[end] for end in ("_NEWLINE", "$END") if end in left][:1])
-    *most, last = phrases
+    *most, last = phrases or [_ENDS["$END"]]
     return f"{', '.join(most)} or {last}" if most else last
 
 

@@ -69,6 +69,8 @@ class Answer:
         >>> row.assignment_text(("true", "false")), row.assignment_text(("a,b", "c"))
         ('true | false', '"a,b" | c')
         """
+        if not isinstance(assignment, tuple) or not all(isinstance(v, str) for v in assignment):
+            raise wrong_type("assignment", "a tuple of values", assignment)
         if len(assignment) == 1:
             return assignment[0]
         asked, given = assignment[: len(self.atoms)], assignment[len(self.atoms) :]

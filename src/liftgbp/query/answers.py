@@ -14,6 +14,7 @@ from liftgbp.errors import (
     InputError,
     InternalError,
     QueryError,
+    checked_flag,
     checked_path,
     checked_texts,
     wrong_type,
@@ -391,7 +392,7 @@ class Answers:
         counts, all atoms of closed predicates) are left out unless `observed` is true.
         """
         file = checked_path("path", path)
-        write_every_atom(self.reader, file, observed=observed)
+        write_every_atom(self.reader, file, observed=checked_flag("observed", observed))
         self._warn()
 
     def compare(self, second: SecondOpinion, queries: str | Iterable[str] = ()) -> Comparison:

@@ -17,8 +17,11 @@ from liftgbp.errors import (
     InternalError,
     LimitExceeded,
     check_function,
+    checked_flag,
     checked_number,
+    checked_seconds,
     counted,
+    shown,
     wrong_type,
 )
 from liftgbp.evidence import Evidence
@@ -98,6 +101,10 @@ class _Kept:
         return np.array(self._worlds, np.uint64).reshape(len(self), len(self._rows), self._width)
 
 
+MOST_CHAINS = 2**20
+"""More chains than this need more memory for one atom each than other runs altogether."""
+
+
 @limited("starting")
 def sample(
     model: Model | Network,
@@ -131,11 +138,14 @@ def sample(
     True
     """
     width = -(-checked_number("chains", chains, least=1) // WORD)
+    log_z = checked_flag("log_z", log_z)
+    if width * WORD > MOST_CHAINS:
+        raise CapacityError(f"at most {MOST_CHAINS} chains can be sampled, got {shown(chains)}")
     limit = None if sweeps is None else checked_number("sweeps", sweeps, least=FEWEST_SWEEPS)
     if limit is None and seconds is None:
         limit = SWEEPS
-    if seconds is not None and not _is_time(seconds):
-        raise wrong_type("seconds", "a number above 0", seconds)
+    if seconds is not None:
+        seconds = checked_seconds(seconds)
     check_function("progress", progress)
     clock = _Clock(limit, seconds, log_z, reporting(progress))
     try:
@@ -343,11 +353,6 @@ class _Clock:
             self.notes.append("no time was left to estimate log Z")
             return 0
         return steps
-
-
-def _is_time(seconds: object) -> bool:
-    known = isinstance(seconds, int | float) and not isinstance(seconds, bool)
-    return known and 0 < seconds < math.inf  # type: ignore[operator]
 
 
 def _grounded(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from liftgbp.errors import InputError, wrong_type
+from liftgbp.errors import InputError, shown, wrong_type
 from liftgbp.plan import Layout, Plan
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.descent import Descent
@@ -91,11 +91,13 @@ liftgbp.Flooding() or liftgbp.Auto()
         return given
     if isinstance(given, str) and given == "auto":
         return Auto()
-    named = {"flooding": "Flooding", "descent": "Descent"}.get(str(given).lower())
+    named = None
+    if isinstance(given, str):
+        named = {"flooding": "Flooding", "descent": "Descent"}.get(given.lower())
     if named is not None:
         raise InputError(f"solvers are values: write solver=liftgbp.{named}()")
     raise InputError(
-        f'unknown solver {given!r}; use "auto", liftgbp.Descent(), liftgbp.Flooding() or '
+        f'unknown solver {shown(given)}; use "auto", liftgbp.Descent(), liftgbp.Flooding() or '
         "liftgbp.Auto()"
     )
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 
 import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import InputError
+from liftgbp.errors import checked_number
 from liftgbp.plan import Plan
 from liftgbp.progress import Progress, silent
-from liftgbp.solve.flooding import check_tolerance, flooded_beliefs
+from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_beliefs
 from liftgbp.solve.mean_field import Products, best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
 from liftgbp.solve.newton import few_threads, nearest_consistent, newton_step
@@ -44,13 +43,11 @@ class Descent:
     tolerances: Tolerances = field(default=Tolerances(), repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.iterations, int) or self.iterations < 1:
-            raise InputError(f"iterations must be a whole number from 1, got {self.iterations}")
+        checked_number("iterations", self.iterations, least=1)
         check_tolerance(self.tol)
-        if not isinstance(self.seed, Integral) or self.seed < 0:
-            raise InputError(f"seed must be a whole number from 0, got {self.seed}")
-        if self.random < 0:
-            raise InputError(f"random must not be negative, got {self.random}")
+        checked_number("seed", self.seed, least=0)
+        checked_number("random", self.random, least=0)
+        check_tolerances(self.tolerances)
 
     def __call__(self, plan: Plan, progress: Progress = silent) -> Solution:
         """Find all minima that the starts lead to, and mix them by their weight."""

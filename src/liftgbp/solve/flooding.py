@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import InputError, wrong_type
+from liftgbp.errors import InputError, checked_flag, checked_number, shown, wrong_type
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import stacked
 from liftgbp.progress import Progress, silent
@@ -37,7 +37,13 @@ overshoots on most models; below the smallest, 500 iterations lead nowhere."""
 def check_tolerance(tol: float) -> None:
     """Refuse a tolerance that no residual could reach, or that any start would meet."""
     if not isinstance(tol, Real) or not tol > 0:
-        raise InputError(f"tol must be a positive number, got {tol}")
+        raise InputError(f"tol must be a positive number, got {shown(tol)}")
+
+
+def check_tolerances(given: object) -> None:
+    """Refuse what are no tolerances."""
+    if not isinstance(given, Tolerances):
+        raise wrong_type("tolerances", "Tolerances(...)", given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +63,11 @@ class Flooding:
 
     def __post_init__(self) -> None:
         if not isinstance(self.damping, Real) or not 0 <= self.damping < 1:
-            raise InputError(f"damping must be at least 0 and below 1, got {self.damping}")
-        if not isinstance(self.iterations, int) or self.iterations < 1:
-            raise InputError(f"iterations must be a whole number from 1, got {self.iterations}")
+            raise InputError(f"damping must be at least 0 and below 1, got {shown(self.damping)}")
+        checked_number("iterations", self.iterations, least=1)
         check_tolerance(self.tol)
-        if not isinstance(self.adaptive, bool | np.bool_):
-            raise wrong_type("adaptive", "True or False", self.adaptive)
+        checked_flag("adaptive", self.adaptive)
+        check_tolerances(self.tolerances)
 
     def __call__(self, plan: Plan, progress: Progress = silent) -> Solution:
         """Run until the messages agree or the iterations are used up."""

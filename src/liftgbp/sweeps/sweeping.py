@@ -303,12 +303,21 @@ def sweep_points(
     chosen_weights = list(product(*(_listed(name, values) for name, values in weights.items())))
     return [
         SweepPoint(
-            tuple(zip(sizes, size, strict=True)),
+            tuple((name, _whole(n)) for name, n in zip(sizes, size, strict=True)),
             tuple((name, finite_value(name, w)) for name, w in zip(weights, weight, strict=True)),
         )
         for size in chosen_sizes
         for weight in chosen_weights
     ]
+
+
+def _whole(size: int) -> int:
+    """A size as a whole number of Python, if it is one; `check_names` refuses others."""
+    try:
+        whole = int(size)
+    except (ValueError, OverflowError):
+        return size
+    return whole if whole == size else size
 
 
 def _listed(name: str, values: Number | Sequence[Number]) -> Sequence[Number]:
