@@ -96,17 +96,25 @@ def by_layout(prepared: Sequence[PreparedLifted]) -> list[list[int]]:
     return list(groups.values())
 
 
+def solve_batch(solver: Solver, plans: Sequence[Plan]) -> list[Solution]:
+    """The solutions of plans with one layout, each from all starts of the solver."""
+    layout = plans[0].layout
+    if not layout.message_entries:
+        # Regions that share nothing have one solution, which any solver finds; flooding at once.
+        return Flooding().solve_all(plans)
+    return solver_for(solver, layout).solve_all(plans)
+
+
 def solve_series(solver: Solver, plans: Sequence[Plan]) -> list[Solution]:
     """The solutions of plans with one layout, in the order of a series.
 
     Where the solver is descent, it finds the stationary points of some plans from all its starts,
     and follows them to the plans between. Plans where that fails are tried again from their
-    neighbours.
+    neighbours. A minimum that only exists between is missed: this is for terms of one sum.
     """
     layout = plans[0].layout
     if not layout.message_entries:
-        # Regions that share nothing have one solution, which any solver finds; flooding at once.
-        return Flooding().solve_all(plans)
+        return solve_batch(solver, plans)
     if isinstance(solver, Auto):
         solver = with_random_starts(solver, RANDOM_STARTS)
     method = solver_for(solver, layout)

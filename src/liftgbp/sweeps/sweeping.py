@@ -35,9 +35,9 @@ from liftgbp.model.model import Model, check_model, finite_value
 from liftgbp.parts import independent_parts, may_miss_minima
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answer, Answers, pattern_text, query_all
-from liftgbp.series import SharedPlans, by_layout, solve_series
+from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
-from liftgbp.solve import Solver, SolverChoice, as_solver
+from liftgbp.solve import Flooding, Solver, SolverChoice, as_solver
 
 BATCH = 200
 """How many points are solved together, where they can be; their rows are saved together."""
@@ -192,9 +192,9 @@ def sweep(
 
     The rows come batch by batch while the result is iterated over. Evidence is the same at all
     points, and objects that it does not tell apart stay together. `effort`, `sum_over`,
-    `blocks`, `regions` and `exact` are as for `infer`, at every point anew. With `effort="quick"`
-    and no sum over counts, points share their work: hundreds of them take no longer than a few
-    others. `limits` are about the time and memory that all points take together.
+    `blocks`, `regions` and `exact` are as for `infer`, and so are the answers. With
+    `effort="quick"` and no sum over counts, points share their work: hundreds of them take no
+    longer than a few others. `limits` are about the time and memory that all points take together.
 
     >>> import liftgbp
     >>> model = liftgbp.parse("s(person)\\n$w = 1\\n$w/|person| s(x) <=> s(y) | x != y")
@@ -361,7 +361,7 @@ def _rows_of_batch(
     prepared = [plans.prepare(normal) for normal in normals]
     found: dict[int, list[SweepRow]] = {}
     for members in by_layout(prepared):
-        solutions = solve_series(settings.solver, [prepared[k].plan for k in members])
+        solutions = solve_batch(settings.solver, [prepared[k].plan for k in members])
         readers = [
             prepared[k].reader(solution.log_beliefs)
             for k, solution in zip(members, solutions, strict=True)
@@ -370,13 +370,25 @@ def _rows_of_batch(
         # Regions that share nothing have one solution, and need no search for it.
         alone = not prepared[members[0]].plan.layout.message_entries
         for place, (k, solution) in enumerate(zip(members, solutions, strict=True)):
-            if may_miss_minima(solution) and len(independent_parts(normals[k])) > 1:
+            answers = Answers(readers[place], solution, 0.0)
+            if _worth_more(settings, normals[k], answers):
                 found[k] = _rows_alone(settings, points[k])
                 continue
             rows = [row for every in by_query for row in every[place]]
-            answers = Answers(readers[place], solution, 0.0)
             found[k] = _rows(points[k], rows, answers, minima=1 if alone else None)
     return found
+
+
+def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Answers) -> bool:
+    """Whether a point is solved once more, alone, as `infer` does it.
+
+    That solves independent parts apart, and tries more where an answer is not trusted. Message
+    passing is the same either way.
+    """
+    if isinstance(settings.solver, Flooding):
+        return False
+    apart = may_miss_minima(answers.result) and len(independent_parts(normal)) > 1
+    return apart or not answers.trusted
 
 
 def _rows_alone(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
