@@ -590,3 +590,21 @@ def test_devices_are_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "zero.uai").symlink_to("/dev/zero")
     with pytest.raises(InputError, match="it has more than 4 MB"):
         load_network(tmp_path / "zero.uai")
+
+
+@pytest.mark.parametrize(
+    "text", ["MARKOV 1 1000000000 0", f"MARKOV 1 {2**20 + 1} 0", f"MARKOV 70 {f'{2**20} ' * 70} 0"]
+)
+def test_variables_with_too_many_values_are_refused(tmp_path: Path, text: str) -> None:
+    """A few bytes would otherwise become gigabytes of names of values."""
+    with pytest.raises(CapacityError, match=r"net\.uai: .* values, more than \d+$"):
+        load_network(written(tmp_path / "net.uai", text))
+    assert load_network(written(tmp_path / "net.uai", f"MARKOV 1 {2**20} 0")).variables == 1
+
+
+def test_evidence_of_strangers_is_read_up_to_a_limit(tmp_path: Path) -> None:
+    path = written(tmp_path / "net.uai", TWO_VARIABLES)
+    evidence = written(tmp_path / "net.uai.evid", "1 0 0" + " " * 2**24)
+    assert load_network(path).observed(evidence) == {0: 0}
+    with pytest.raises(InputError, match=r"net\.uai\.evid: it has more than 16 MB$"):
+        load_network(path, untrusted=True).observed(evidence)

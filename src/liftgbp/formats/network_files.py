@@ -13,7 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from liftgbp.errors import InputError, check_mapping, checked_flag, checked_path, counted
+from liftgbp.errors import (
+    CapacityError,
+    InputError,
+    check_mapping,
+    checked_flag,
+    checked_path,
+    counted,
+)
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.files import check_place
 from liftgbp.formats.fg import read_fg, write_fg
@@ -90,7 +97,8 @@ class Network:
         if isinstance(evidence, Mapping):
             check_observed(self.ground, evidence)
             return {int(variable): int(value) for variable, value in evidence.items()}
-        return read_uai_evidence(checked_path("evidence", evidence), self.ground)
+        most = LARGEST_UNTRUSTED if self.untrusted else None
+        return read_uai_evidence(checked_path("evidence", evidence), self.ground, most)
 
     def check_queries(self, queries: str | Iterable[str]) -> None:
         """Refuse queries that no run could answer, before one is started."""
@@ -137,7 +145,25 @@ def load_network(
     path = checked_path("the network", path)
     untrusted = checked_flag("untrusted", untrusted)
     most = LARGEST_UNTRUSTED if untrusted else None
-    return Network(str(path), READERS[_extension(path)](path, most), untrusted)
+    ground = READERS[_extension(path)](path, most)
+    _check_values(path, ground)
+    return Network(str(path), ground, untrusted)
+
+
+MOST_VALUES, MOST_VALUES_TOGETHER = 2**20, 2**26
+"""Values of one variable, and of all together: each value has a name, and a few bytes of a file can
+declare a billion of them."""
+
+
+def _check_values(path: Path, network: GroundNetwork) -> None:
+    most = int(network.ranges.max(initial=0))
+    if most > MOST_VALUES:
+        raise CapacityError(f"{path}: a variable has {most} values, more than {MOST_VALUES}")
+    together = sum(network.ranges.tolist())
+    if together > MOST_VALUES_TOGETHER:
+        raise CapacityError(
+            f"{path}: the variables have {together} values, more than {MOST_VALUES_TOGETHER}"
+        )
 
 
 def write_network(

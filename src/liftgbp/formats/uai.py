@@ -147,13 +147,15 @@ def _read_table(
     factors.add(scope, shape, entries, read)
 
 
-def read_uai_evidence(path: str | Path, network: GroundNetwork) -> dict[int, int]:
-    """Read the observed values of variables of a network.
+def read_uai_evidence(
+    path: str | Path, network: GroundNetwork, most: int | None = None
+) -> dict[int, int]:
+    """Read the observed values of variables of a network from a file of at most this many bytes.
 
     The file holds the number of observed variables and then each variable with its value. Older
     files put the number of such lists, 1, in front.
     """
-    words = Words.of_file(path, COMMENTS)
+    words = Words.of_file(path, COMMENTS, most)
     count = words.whole("the number of observed variables")
     if count == 1 and words.left % 2 == 1:
         count = words.whole("the number of observed variables")
