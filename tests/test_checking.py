@@ -100,6 +100,13 @@ def test_what_has_no_exact_answer_is_sampled() -> None:
     assert "disagrees with the sample" in found.sentence or "undecided" in found.sentence
 
 
+def test_without_time_for_a_sample_a_smaller_size_is_checked() -> None:
+    found = liftgbp.check(TRANSITIVE, {"person": 20}, seconds=1e-9)
+    assert found.is_smaller
+    assert found.method == "exact"
+    assert "asked for person = 20" in found.sentence
+
+
 def test_with_evidence_by_classes_and_on_the_ground() -> None:
     model = liftgbp.load("models/smoking-network.mln")
     evidence = liftgbp.load_evidence(model, "models/smoking-network.db", closed=["friends"])

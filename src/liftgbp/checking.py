@@ -315,15 +315,18 @@ class _Checking:
                 pass
         if _factors(answers) > MOST_FACTORS:
             return None, f"the ground model has more than {MOST_FACTORS} factors"
-        drawn = sample(
-            self.model,
-            sizes,
-            evidence=self.evidence,
-            answers=answers,
-            seconds=self.seconds,
-            seed=self.seed,
-            progress=self.progress,
-        )
+        try:
+            drawn = sample(
+                self.model,
+                sizes,
+                evidence=self.evidence,
+                answers=answers,
+                seconds=self.seconds,
+                seed=self.seed,
+                progress=self.progress,
+            )
+        except CapacityError as error:
+            return None, error.message
         return drawn, ""
 
     def _independent(self, answers: Answers) -> ExactInference | None:
