@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations, permutations
+from dataclasses import replace
+from itertools import combinations, permutations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from scipy.special import logsumexp
 
 import liftgbp
 from liftgbp import Limits
+from liftgbp.effort import LEVELS
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import MOST_WORK, searching
 from liftgbp.shatter import shatter
@@ -64,6 +67,79 @@ def test_regions_that_overlap_in_too_many_ways(work: int | None) -> None:
     named = MOST_WORK if work is None else work
     with pytest.raises(liftgbp.CapacityError, match=f"more than {named} steps.*--work"):
         liftgbp.infer(model, {"t": 20}, limits=limits)
+
+
+# --- many named objects
+
+
+def named(number: int) -> str:
+    return f"y = {{{', '.join(map(str, range(1, number + 1)))}}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        (f"{named(300)}\nr(y,y)\n1 r(+x,+z)", "r(7,8)"),
+        (f"{named(3000)}\np(y)\n1 p(+x)", "p(7)"),
+    ],
+)
+def test_rules_about_each_of_many_objects(text: str, query: str) -> None:
+    found = liftgbp.infer(liftgbp.parse(text))
+    assert found.via == "ground"
+    assert found.marginal(query) == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-12)
+
+
+def test_too_many_rules_for_classes() -> None:
+    model = liftgbp.parse(f"{named(300)}\nr(y,y)\n1 r(+x,+z)")
+    with pytest.raises(liftgbp.CapacityError, match=f"more than {MOST_WORK} steps.*--via ground"):
+        liftgbp.infer(model, via="lifted")
+
+
+def test_rules_see_only_the_constants_that_they_mention() -> None:
+    """One table serves all objects that a rule does not mention."""
+    model = liftgbp.parse(f"{named(40)}\np(y)\n1 p(x) ^ p(7)\n2 p(x) ^ EXIST z p(z)")
+    with pytest.raises(liftgbp.CapacityError, match="expands over the 40 objects"):
+        shatter(model)
+    small = liftgbp.parse(f"{named(4)}\np(y)\n1 p(x) ^ p(3)\n2 p(x) ^ EXIST z p(z)\n1 p(+x)")
+    found = liftgbp.infer(small, exact=True)
+    worlds = list(product((0, 1), repeat=4))
+    logs = [sum(w) * w[2] + 2 * sum(w) + sum(w) for w in worlds]
+    assert found.log_z == pytest.approx(logsumexp(logs), rel=1e-12)
+
+
+def test_sums_over_many_classes_are_refused_at_once() -> None:
+    model = liftgbp.parse(f"{named(1200)}\np(y)\n1 p(+x)")
+    with pytest.raises(liftgbp.CapacityError, match="counts; sum over fewer predicates"):
+        liftgbp.infer(model, via="lifted", sum_over="p")
+
+
+# --- large domains
+
+
+@pytest.mark.parametrize("size", [10**30, 10**100])
+def test_sums_whose_terms_have_too_many_digits(size: int) -> None:
+    model = liftgbp.load("models/friends-smokers.mln")
+    with pytest.raises(liftgbp.CapacityError, match="60 digits do not tell such numbers apart"):
+        liftgbp.infer(model, {"person": size}, sum_over="smokes")
+    # What nobody asked for is left out.
+    assert liftgbp.infer(model, {"person": size}).trusted
+
+
+def test_growing_regions_in_a_sum_take_limited_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = liftgbp.parse("p(t)\nq(t)\n0.509 (!p(y) <=> !q(x)) | distinct")
+    monkeypatch.setitem(LEVELS, "thorough", replace(LEVELS["thorough"], work=1e7))
+    found = liftgbp.infer(model, {"t": 14}, sum_over="p", regions="auto")
+    assert "takes more effort" in found.growth_end
+
+
+def test_networks_that_are_too_large_to_write(tmp_path: Path) -> None:
+    model = liftgbp.load("models/friends-smokers.mln")
+    output = tmp_path / "net.uai"
+    with pytest.raises(liftgbp.CapacityError, match=r"870 factors over 900 atoms.*--work"):
+        liftgbp.export_network(model, output, {"person": 30}, limits=Limits(work=100))
+    assert list(tmp_path.iterdir()) == []
+    liftgbp.export_network(model, output, {"person": 30}, limits=Limits(work=200))
+    assert output.stat().st_size
 
 
 # --- quantifiers over all objects

@@ -35,7 +35,7 @@ from liftgbp.errors import (
 from liftgbp.evidence import Evidence
 from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted
-from liftgbp.limits import Limits, limited
+from liftgbp.limits import Limits, check_work, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
@@ -48,6 +48,10 @@ if TYPE_CHECKING:
     from liftgbp.formats import Network
     from liftgbp.query.ground_reader import PreparedGround
 
+
+WRITTEN_AT_ONCE = 10
+"""How many factors or names of atoms are written in the time of one step of a search. The default
+limit allows two million, which take most of a gigabyte."""
 
 Observed = str | os.PathLike[str] | Mapping[int, int]
 """Evidence about a network: a `.uai.evid` file, or the values of some variables."""
@@ -430,6 +434,9 @@ def export_network(
             table_cap=table_cap,
             progress=progress,
         )
+        number = network.factors + len(network.ranges)
+        what = f"writing {network.factors} factors over {len(network.ranges)} atoms"
+        check_work(what, number // WRITTEN_AT_ONCE, "use smaller domains")
         progress("writing", 0, 1)
         if network.atoms is None:
             raise InternalError("a ground model without a table of its atoms")

@@ -20,6 +20,12 @@ from liftgbp.shatter import ObjectClasses, object_classes
 ViaChoice: TypeAlias = Literal["auto", "lifted", "ground"]
 VIAS: tuple[str, ...] = get_args(ViaChoice)
 
+MANY_PARFACTORS = 2_000
+"""A model without evidence is grounded, too, if it shatters into more parfactors than this, and has
+hardly more ground factors: `1 r(+x,+z)` over 300 named objects is 90,000 rules."""
+
+HARDLY_MORE = 2
+
 FEW_PARFACTORS = 200
 """Up to this many parfactors over classes are cheap, whatever grounding would cost."""
 
@@ -34,22 +40,26 @@ def choose_via(
 
     `auto` is `lifted` if classes are few, or if there are too many atoms to ground; it is `ground`
     if formulas take steps in time or apply functions, as hardly any two objects are alike then.
+    Without evidence, it is `lifted` unless nearly every object has a rule of its own.
     """
     if not isinstance(name, str) or name not in VIAS:
         raise InputError(f"unknown via {shown(name)}; choose among {', '.join(VIAS)}")
     if name == "ground":
         return None
-    must_lift = not evidence or regions not in ("intersections", "bethe", "subsets")
-    if name == "auto" and not must_lift and _names_everything(evidence):
+    must_lift = regions not in ("intersections", "bethe", "subsets")
+    if name == "auto" and evidence and not must_lift and _names_everything(evidence):
         return None
     try:
         objects = object_classes(evidence, sizes)
     except CapacityError:
-        if name == "lifted" or must_lift:
+        if name == "lifted" or must_lift or not evidence:
             raise
         return None
     per_sort = Counter(c.sort for c in objects.classes)
-    few = _ways(evidence, per_sort) <= FEW_PARFACTORS
+    ways = _ways(evidence, per_sort)
+    few = ways <= FEW_PARFACTORS
+    if not evidence:
+        few = ways <= MANY_PARFACTORS or _ways(evidence, objects.sizes) > HARDLY_MORE * ways
     too_large = _open_atoms(evidence, objects.sizes) > MOST_ATOMS
     return objects if name == "lifted" or must_lift or few or too_large else None
 
@@ -59,7 +69,7 @@ def _names_everything(evidence: Evidence) -> bool:
 
 
 def _ways(evidence: Evidence, per_sort: Mapping[str, int]) -> int:
-    """About how many parfactors the rules shatter into."""
+    """About how many parfactors the rules shatter into, or factors if objects are counted."""
     model = evidence.model
     return sum(
         math.prod(per_sort[model.variable_sorts(rule)[v]] for v in free_variables(rule))

@@ -261,9 +261,13 @@ class _Search:
 
 def alike(products: BlockProducts, field: MeanField) -> bool:
     """Whether two blocks of some class look alike, in the first of some products."""
-    for cls, blocks in enumerate(products.blocks):
-        apart = distances(products.rows([0]), field, cls)[0]
-        if blocks > 1 and apart[~np.eye(blocks, dtype=bool)].min() < ALIKE:
+    several = [cls for cls, blocks in enumerate(products.blocks) if blocks > 1]
+    if not several:
+        return False
+    first = products.rows([0])
+    for cls in several:
+        others = ~np.eye(products.blocks[cls], dtype=bool)
+        if distances(first, field, cls)[0][others].min() < ALIKE:
             return True
     return False
 

@@ -106,6 +106,12 @@ def weigh(
     return _Search(space, exponents, is_rough, starts).run()
 
 
+def check_space(space: Space) -> None:
+    """Refuse a space with too many free counts, before anything is prepared for it."""
+    if space.dimensions > MOST_FREE and space.number > MOST_VISITED:
+        raise _too_many_counts()
+
+
 class _Search:
     def __init__(
         self, space: Space, exponents: Exponents, is_rough: Rough, starts: Sequence[Counts]
@@ -122,8 +128,7 @@ class _Search:
         if self._space.number <= ALL and not self._starts:
             self._evaluate(self._space.all())
             return self._weighed(dict.fromkeys(self._known, 1.0), self._maxima_among_all())
-        if self._dimensions > MOST_FREE and self._space.number > MOST_VISITED:
-            raise _too_many_counts()
+        check_space(self._space)
         maxima = self._climb()
         if not maxima:
             return None
@@ -139,7 +144,7 @@ class _Search:
 
     @property
     def _dimensions(self) -> int:
-        return sum(own.cells - 1 for own in self._space.classes)
+        return self._space.dimensions
 
     # --- evaluation
 

@@ -55,6 +55,11 @@ class Space:
         return math.prod(own.number(own.size) for own in self.classes)
 
     @property
+    def dimensions(self) -> int:
+        """How many counts are free."""
+        return sum(own.cells - 1 for own in self.classes)
+
+    @property
     def slices(self) -> Iterator[tuple[int, int]]:
         """For each class, where its cells start and stop."""
         start = 0

@@ -19,9 +19,9 @@ from decimal import Decimal
 import numpy as np
 
 from liftgbp.counting.mixed_reader import CountSum, MixedReader, Part, SummedAnswers
-from liftgbp.counting.peaks import Weighed, weigh
+from liftgbp.counting.peaks import Weighed, check_space, weigh
 from liftgbp.counting.points import CountedModel, SolvedPoint
-from liftgbp.counting.space import Counts
+from liftgbp.counting.space import DIGITS, Counts
 from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
@@ -88,6 +88,10 @@ FEW_PREDICATES = 4
 MOST_ITERATIONS = 100
 """Where work is limited, descent ends after this many iterations. At counts near zero it may not
 settle at all (`models/married.mln` over 1e6 people)."""
+
+DIGITS_BEHIND = 12
+"""The digits of exponents behind the point that a sum needs: weights are compared by differences.
+Friends-smokers over 1e60 people has its peaks in the wrong places without them."""
 
 REMEDIES = (Remedy.BLOCKS, Remedy.REGIONS)
 """What to try if a sum cannot be trusted."""
@@ -172,6 +176,7 @@ class Summer:
                 "summing over counts", len(model.solved), len(model.solved) + len(points)
             )
             found = model.exponents(points)
+            _check_digits(found)
             solved = (model.solved[own].solution for own in points if own in model.solved)
             iterations = max((own.iterations for own in solved), default=0)
             spent += work_of_point * len(points)
@@ -192,6 +197,7 @@ class Summer:
 
         Their number is a guess. How many iterations it takes to solve them is not known before.
         """
+        check_space(model.space)
         if not math.isfinite(self._most_work):
             return 0.0
         solving = 0.0
@@ -203,8 +209,7 @@ class Summer:
             # Other counts may be possible, with as many parfactors as there are ways to split.
             cells = {own.cls: len(own.cells) for own in model.split.splits}
             parfactors = sum(_ways_to_split(p, cells) for p in self._shattering.normal().parfactors)
-        dimensions = sum(own.cells - 1 for own in model.space.classes)
-        points = min(model.space.number, POINTS * MORE_POINTS ** (dimensions - 1))
+        points = min(model.space.number, POINTS * MORE_POINTS ** (model.space.dimensions - 1))
         # Known values may leave few of those that have to be looked at at each point: of 43, six
         # smokers with friends leave 7.
         parfactors = max(parfactors, len(self._shattering.normal().parfactors))
@@ -302,6 +307,16 @@ def _shorter(descent: Descent, most_iterations: float) -> Descent:
 
 def _too_much_work() -> CapacityError:
     return CapacityError("the sum over counts takes more effort")
+
+
+def _check_digits(exponents: Sequence[Decimal]) -> None:
+    """Refuse exponents so large that no digits are left to tell them apart."""
+    largest = max((own.adjusted() for own in exponents if own.is_finite()), default=0)
+    if largest > DIGITS - DIGITS_BEHIND:
+        raise CapacityError(
+            f"the logarithms of weights are as large as 1e{largest}, and {DIGITS} digits do not "
+            "tell such numbers apart; use smaller domains, or no sum"
+        )
 
 
 def _settles(normal: NormalModel, counted: int, other: int) -> bool:

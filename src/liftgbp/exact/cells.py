@@ -13,7 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -49,6 +49,9 @@ class CellSum:
             raise CapacityError(
                 f"classes of more than {MOST_OBJECTS} objects are not counted exactly"
             )
+        pairs = len(normal.classes) ** 2
+        if pairs > most_terms:
+            raise CapacityError(f"there are {pairs} pairs of classes, above {most_terms}")
         self._normal = normal
         self._tables = _Tables(normal)
         self._classes = [_merged(cls, self._tables) for cls in range(len(normal.classes))]
@@ -297,10 +300,15 @@ class _Tables:
         self._normal = normal
         self.sizes = normal.class_sizes
         self.classes = len(normal.classes)
-        self._placements = [
-            own for parfactor in normal.parfactors for own in _placements(parfactor)
-        ]
-        self.atoms = {atom for atoms, _ in self._placements for atom in atoms}
+        self._placements: dict[frozenset[Obj], list[tuple[Atoms, Floats]]] = {}
+        for parfactor in normal.parfactors:
+            for own in _placements(parfactor):
+                self._placements.setdefault(_about(own[0]), []).append(own)
+        every = chain.from_iterable(self._placements.values())
+        self.atoms = {atom for atoms, _ in every for atom in atoms}
+        self._atoms_about: dict[frozenset[Obj], list[ObjAtom]] = {}
+        for atom in sorted(self.atoms):
+            self._atoms_about.setdefault(_about((atom,)), []).append(atom)
         self.about_nothing = self._about(frozenset())
         self.worlds = math.prod(normal.ranges[p] for p, _ in self.about_nothing)
         self._pair: dict[tuple[int, int], Floats] = {}
@@ -308,7 +316,7 @@ class _Tables:
 
     def _about(self, objects: frozenset[Obj]) -> Atoms:
         """The atoms of factors that are about just these objects."""
-        return tuple(sorted(atom for atom in self.atoms if _about((atom,)) == objects))
+        return tuple(self._atoms_about.get(objects, ()))
 
     def about(self, obj: Obj) -> Atoms:
         """The atoms about one object alone."""
@@ -322,13 +330,13 @@ class _Tables:
             raise NoCellsError(f"a pair of objects has more than {MOST_TABLE} states")
         table = np.zeros(shape)
         axis = {atom: k for k, atom in enumerate(atoms)}
-        for scope, log_table in self._placements:
-            if _about(scope) == objects:
-                order = sorted(range(len(scope)), key=lambda k: axis[scope[k]])
-                lengths = {axis[atom]: log_table.shape[k] for k, atom in enumerate(scope)}
-                table = table + log_table.transpose(order).reshape(
-                    [lengths.get(k, 1) for k in range(len(shape))]
-                )
+        for scope, log_table in self._placements.get(objects, ()):
+            places = [axis[atom] for atom in scope]
+            order = sorted(range(len(scope)), key=places.__getitem__)
+            lengths = dict(zip(places, log_table.shape, strict=True))
+            table = table + log_table.transpose(order).reshape(
+                [lengths.get(k, 1) for k in range(len(shape))]
+            )
         return table
 
     def single(self, cls: int) -> Floats:

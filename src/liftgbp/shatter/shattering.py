@@ -16,9 +16,10 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError, checked_number
 from liftgbp.evidence import Evidence
 from liftgbp.evidence.evidence import contradiction
+from liftgbp.limits import searching, take_steps
 from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
 from liftgbp.model.model import Model, check_model
-from liftgbp.model.scopes import free_variables, quantified_variables
+from liftgbp.model.scopes import constant_sorts, free_variables, quantified_variables
 from liftgbp.shatter.assignments import assignments, falling, rule_admits
 from liftgbp.shatter.classes import ObjectClasses, object_classes
 from liftgbp.shatter.normal import (
@@ -37,6 +38,11 @@ from liftgbp.shatter.rule_tables import Labels, LabelTable, RuleTables, symmetri
 TABLE_CAP = 2**20
 FEW_VARIABLES = 4
 """Up to this many variables coincide in few ways, so that the ways need not be counted first."""
+
+STEPS_OF_PARFACTOR = 10
+"""What a parfactor takes, in steps of a search."""
+
+REMEDY = "use --via ground, fewer named objects, or formulas with fewer variables"
 
 MOST_WAYS = 20_000
 """The most ways in which the variables of one rule may coincide."""
@@ -146,13 +152,15 @@ class Shattering:
         known = self._known_ways.get(key)
         if known is not None and known[0] == observations:
             return known[1]
-        ways = tuple(
-            way
-            for number, rule in enumerate(self.model.rules)
-            for way in _RuleShatter(
-                self.model, rule, number, self.sizes, classes, self._cap, self._tables
-            ).ways(observations)
-        )
+        named = {(c.sort, c.constant): (k, 0) for k, c in enumerate(classes) if c.constant}
+        with searching("shattering the rules", REMEDY):
+            ways = tuple(
+                way
+                for number, rule in enumerate(self.model.rules)
+                for way in _RuleShatter(
+                    self.model, rule, number, self.sizes, classes, named, self._cap, self._tables
+                ).ways(observations)
+            )
         self._known_ways[key] = observations, ways
         return ways
 
@@ -253,13 +261,13 @@ class _RuleShatter:
         number: int,
         sizes: Mapping[str, int],
         classes: tuple[ObjectClass, ...],
+        named: Mapping[tuple[str, str], Obj],
         cap: int,
         tables: Callable[[int], Callable[[Labels], LabelTable]],
     ) -> None:
         self._rule = rule
         self._number = number
         self._classes = classes
-        self._sizes = [c.size for c in classes]
         self._sorts = model.variable_sorts(rule)
         self._variables = free_variables(rule)
         self._quantified = tuple(
@@ -268,9 +276,7 @@ class _RuleShatter:
         self._sized = bool(self._quantified) or _mentions_sizes(rule)
         for sort in self._quantified:
             self._check_expandable(sort, sizes[sort], cap)
-        self._constants: dict[tuple[str, str], Obj] = {
-            (c.sort, c.constant): (k, 0) for k, c in enumerate(classes) if c.constant is not None
-        }
+        self._constants = {key: named[key] for key in constant_sorts(rule, model.predicates)}
         self._table = tables(number)
 
     def _check_expandable(self, sort: str, size: int, cap: int) -> None:
@@ -290,12 +296,15 @@ class _RuleShatter:
             self._check_widest()
             self._check_number_of_ways()
         for way in self._ways():
+            take_steps()
             if self._admits(way):
+                take_steps(STEPS_OF_PARFACTOR)
                 yield self._parfactor(way)
 
     def _ways(self) -> Iterator[dict[str, Obj]]:
         classes = {v: self._classes_of(self._sorts[v]) for v in self._variables}
-        return assignments(self._variables, classes, self._sizes, distinct=self._rule.distinct)
+        sizes = [c.size for c in self._classes] if classes else []
+        return assignments(self._variables, classes, sizes, distinct=self._rule.distinct)
 
     def _check_widest(self) -> None:
         """Refuse a table above the cap before going through all smaller ones."""
@@ -303,7 +312,7 @@ class _RuleShatter:
         widest: dict[str, Obj] = {}
         for variable in self._variables:
             classes = self._classes_of(self._sorts[variable])
-            cls = next((k for k in reversed(classes) if used[k] < self._sizes[k]), None)
+            cls = next((k for k in reversed(classes) if used[k] < self._classes[k].size), None)
             if cls is None:
                 return
             widest[variable] = (cls, used[cls])
