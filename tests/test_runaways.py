@@ -125,6 +125,15 @@ def test_sums_whose_terms_have_too_many_digits(size: int) -> None:
     assert liftgbp.infer(model, {"person": size}).trusted
 
 
+def test_objects_that_no_rule_is_about_are_not_written_out() -> None:
+    model = liftgbp.parse("t = {Anna, Bob}\np(t)\nq(t)\n1 p(Anna) ^ q(Bob)")
+    chance = (1 + math.e) / (3 + math.e)
+    with pytest.raises(liftgbp.CapacityError, match="objects of one sort, and sampling writes"):
+        liftgbp.sample(model, {"t": 10**12}, sweeps=40)
+    answers = liftgbp.infer(model, {"t": 10**12}, exact=True)
+    assert answers.marginal("p(Anna)") == pytest.approx(chance, rel=1e-12)
+
+
 def test_growing_regions_in_a_sum_take_limited_work(monkeypatch: pytest.MonkeyPatch) -> None:
     model = liftgbp.parse("p(t)\nq(t)\n0.509 (!p(y) <=> !q(x)) | distinct")
     monkeypatch.setitem(LEVELS, "thorough", replace(LEVELS["thorough"], work=1e7))

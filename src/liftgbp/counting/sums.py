@@ -212,7 +212,7 @@ class Summer:
         points = min(model.space.number, POINTS * MORE_POINTS ** (model.space.dimensions - 1))
         # Known values may leave few of those that have to be looked at at each point: of 43, six
         # smokers with friends leave 7.
-        parfactors = max(parfactors, len(self._shattering.normal().parfactors))
+        parfactors = max(1, parfactors, len(self._shattering.normal().parfactors))
         work = parfactors * WORK_OF_PARFACTOR + solving
         if points * work > self._most_work:
             raise _too_much_work()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ from liftgbp.grounding.from_classes import class_members, ground_classes, ground
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, PreparedLifted
 from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
-from liftgbp.shatter.normal import NormalModel, ObjAtom
+from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
 
 SAME_DIGITS = 12
@@ -60,16 +59,13 @@ class GroundSource:
 
     def _keys(self, atoms: Sequence[ObjAtom]) -> list[tuple[int, ...]]:
         """Atoms over any objects of their classes, which can be exchanged."""
-        used: Counter[int] = Counter()
-        number = {}
+        by_class: dict[int, list[Obj]] = {}
         for obj in objects_of(atoms):
-            number[obj] = self._members[obj[0]][used[obj[0]]]
-            used[obj[0]] += 1
+            by_class.setdefault(obj[0], []).append(obj)
+        number: dict[Obj, int] = {}
+        for cls, own in by_class.items():
+            number |= zip(own, class_members(self.normal, cls, len(own)), strict=True)
         return [(predicate, *(number[obj] for obj in args)) for predicate, args in atoms]
-
-    @cached_property
-    def _members(self) -> dict[int, list[int]]:
-        return class_members(self.normal)
 
     @cached_property
     def _variable_of(self) -> dict[tuple[int, ...], int]:

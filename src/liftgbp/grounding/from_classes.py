@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from itertools import combinations, product
+from itertools import combinations, islice, product
 
 import numpy as np
 
@@ -28,7 +28,8 @@ def ground_classes(normal: NormalModel) -> GroundNetwork:
     >>> network.blocks[0].scopes.tolist()
     [[0, 1], [0, 2], [1, 2]]
     """
-    members = class_members(normal)
+    used = {cls for parfactor in normal.parfactors for cls, _ in objects_of(parfactor.atoms)}
+    members = {cls: class_members(normal, cls) for cls in used}
     width = 1 + max((len(predicate.sorts) for predicate in normal.predicates), default=0)
     scopes = []
     for parfactor in normal.parfactors:
@@ -83,13 +84,10 @@ def _ground_factors(parfactor: NormalParfactor, sizes: Sequence[int]) -> int:
     return ways // math.prod(math.factorial(len(group)) for group in parfactor.exchangeable)
 
 
-def class_members(normal: NormalModel) -> dict[int, list[int]]:
-    """The objects of each class, by their numbers in their sorts."""
-    members: dict[int, list[int]] = {cls: [] for cls in range(len(normal.classes))}
-    for sort, size in normal.sizes.items():
-        for number in range(size):
-            members[normal.class_index[sort].of(number)].append(number)
-    return members
+def class_members(normal: NormalModel, cls: int, most: int | None = None) -> list[int]:
+    """The objects of a class, or the first ones, by their numbers in their sort."""
+    sort = normal.classes[cls].sort
+    return list(islice(normal.class_index[sort].members(cls, normal.sizes[sort]), most))
 
 
 def _placements(parfactor: NormalParfactor, members: dict[int, list[int]]) -> Ints:

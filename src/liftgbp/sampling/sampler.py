@@ -409,6 +409,9 @@ def _check_size(known: Evidence, sizes: Mapping[str, int]) -> None:
         for rule in model.rules:
             sorts = model.variable_sorts(rule)
             number += math.prod(sizes[sorts[variable]] for variable in free_variables(rule))
+    objects = max(sizes.values(), default=0)
+    if objects > number:
+        number, what = objects, "objects of one sort"
     if number > MOST_GROUNDINGS:
         raise CapacityError(
             f"the model has {number:.2g} {what}, and sampling writes them out: at most "

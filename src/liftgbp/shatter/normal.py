@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -63,6 +64,22 @@ class ClassIndex:
         inside = (cls for start, stop, cls in self.blocks if start <= number < stop)
         return next(inside, self.others)
 
+    def members(self, cls: int, size: int) -> Iterator[int]:
+        """The objects of a class, in a sort of this size; the first ones come without the others.
+
+        >>> index = ClassIndex({1: 7}, ((2, 5, 8),), 9)
+        >>> [list(islice(index.members(cls, 10**30), 4)) for cls in (7, 8, 9)]
+        [[1], [2, 3, 4], [0, 5, 6, 7]]
+        """
+        ends = [0, *(end for start, stop, _ in self.blocks for end in (start, stop)), size]
+        for start, stop in pairwise(sorted({min(end, size) for end in ends})):
+            own = sorted(n for n in self.listed if start <= n < stop)
+            for first, last in pairwise([start - 1, *own, stop]):
+                if first >= start and self.listed[first] == cls:
+                    yield first
+                if first + 1 < last and self.of(first + 1) == cls:
+                    yield from _numbers(first + 1, last)
+
     def of_all(self, numbers: Ints) -> Ints:
         """The classes of many objects."""
         classes = np.full(numbers.shape, self.others, dtype=np.int64)
@@ -75,6 +92,13 @@ class ClassIndex:
             own = np.array([self.listed[number] for number in listed.tolist()], dtype=np.int64)
             classes[found] = own[place[found]]
         return classes
+
+
+def _numbers(start: int, stop: int) -> Iterator[int]:
+    """The numbers from start up to stop, which a range may not hold."""
+    while start < stop:
+        yield start
+        start += 1
 
 
 def pattern_of(atom: ObjAtom) -> ObjAtom:
