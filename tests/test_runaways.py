@@ -125,6 +125,14 @@ def test_sums_whose_terms_have_too_many_digits(size: int) -> None:
     assert liftgbp.infer(model, {"person": size}).trusted
 
 
+def test_steps_beyond_all_numbers_warn_of_nothing() -> None:
+    """Warnings are errors in tests."""
+    model = liftgbp.parse(
+        "t = {A, B, C}\np(t,t)\nq(t,t)\n1.65 p(+x,y) v q(B,A) | distinct\n1.39 q(B,z)"
+    )
+    assert liftgbp.infer(model, {"t": 10**12}, effort="quick").log_z > 0
+
+
 def test_objects_that_no_rule_is_about_are_not_written_out() -> None:
     model = liftgbp.parse("t = {Anna, Bob}\np(t)\nq(t)\n1 p(Anna) ^ q(Bob)")
     chance = (1 + math.e) / (3 + math.e)

@@ -79,12 +79,12 @@ class _Placements:
 
     def _search(self, position: int, image: dict[Obj, Obj | None], mask: int) -> None:
         """Place the objects from `position` on; `None` is the image of one that went fresh."""
-        take_steps()
         if position == len(self._order):
             if mask:
                 self.masks.add(mask)
             return
         obj = self._order[position]
+        take_steps(len(self._atoms_at[obj]))
         for target in self._targets(obj, image):
             image[obj] = target
             if target is None:
