@@ -18,6 +18,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.limits import checkpoint
 
 if TYPE_CHECKING:
     from liftgbp.grounding import GroundNetwork
@@ -145,12 +146,19 @@ def _eliminated(ranges: Sequence[int], scopes: Sequence[Scope], most_states: int
     for scope in scopes:
         for v in scope:
             closed[v].update(scope)
-    states = {v: math.prod(ranges[w] for w in own) for v, own in closed.items()}
+    # Cliques that are too large anyway are not multiplied out.
+    most = most_states.bit_length() if min(ranges, default=2) > 1 else len(ranges)
+
+    def size(own: set[int]) -> int:
+        return most_states + len(own) if len(own) > most else math.prod(ranges[w] for w in own)
+
+    states = {v: size(own) for v, own in closed.items()}
     queue = [(number, v) for v, number in states.items()]
     heapq.heapify(queue)
     cliques = []
     total = 0
     while queue:
+        checkpoint()
         number, first = heapq.heappop(queue)
         if first not in closed or states[first] != number:
             continue
@@ -168,7 +176,7 @@ def _eliminated(ranges: Sequence[int], scopes: Sequence[Scope], most_states: int
             del closed[v]
         for v in staying:
             closed[v] = (closed[v] | staying) - leaving
-            states[v] = math.prod(ranges[w] for w in closed[v])
+            states[v] = size(closed[v])
             heapq.heappush(queue, (states[v], v))
     return cliques
 

@@ -28,8 +28,8 @@ MOST_REGIONS, MOST_PLACEMENTS = 24, 6
 """How many regions are tried for each atom, and how many placements of each."""
 
 MOST_CASES = 10_000
-"""The most cases of all kinds of atoms together. Atoms of many arguments have more; those that come
-when the cases are used up are conditioned on nothing."""
+"""The most cases of all kinds of atoms together, times the regions that are tried. Atoms of many
+arguments have more; those that come when the cases are used up are conditioned on nothing."""
 
 MOST_IMAGES = 120
 """How many images of a choice under the symmetries of a region are compared."""
@@ -116,7 +116,8 @@ class _Order:
         left = MOST_CASES
         for kind in sorted(kinds, key=lambda own: len(objects_of([own]))):
             places = self._places(kind)
-            left -= math.prod(map(len, places))
+            tried = min(len(self._axes_of_kind[kind]), MOST_REGIONS)
+            left -= math.prod(map(len, places)) * tried
             if left < 0:
                 every = choose(objects_of([kind]), (), 1)
                 counts.setdefault((self._alone(kind),), []).append(every)

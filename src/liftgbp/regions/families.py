@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice, product
 
 from liftgbp.errors import CapacityError, InputError, states_text, wrong_type
+from liftgbp.limits import take_steps
 from liftgbp.regions.clusters import (
     ByKind,
     Sizes,
@@ -44,6 +45,9 @@ MOST_DIGITS = 9
 ROUNDING = 1e-9
 """What rounding does to the log of a number of states, generously: tables of exactly the cap are
 allowed."""
+
+LOOKED_AT_ONCE = 20
+"""How many clusters are compared by their kinds in the time of one step of a search."""
 
 CLUSTER_CAP = 2**10
 """The most outer regions that a family may add."""
@@ -175,7 +179,9 @@ def _maximal(clusters: Iterable[Cluster]) -> list[Cluster]:
     filed = ByKind(by_size)
     maximal: dict[int, Cluster] = {}
     for place, cluster in enumerate(by_size):
-        larger = (maximal[k] for k in filed.around(cluster) if k in maximal)
+        around = filed.around(cluster)
+        take_steps(len(around) // LOOKED_AT_ONCE)
+        larger = (maximal[k] for k in around if k in maximal)
         if not any(_lies_in(cluster, other) for other in larger):
             maximal[place] = cluster
     return list(maximal.values())
