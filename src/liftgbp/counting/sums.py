@@ -165,6 +165,10 @@ class Summer:
         for name in counted:
             self._check_unobserved(split, name)
         model = CountedModel(split, self._regions, self._solver)
+        try:
+            check_space(model.space)
+        except CapacityError as error:
+            raise self._about(names, error) from None
         work_of_point = self._work_of_point(model)
         spent = 0.0
 
@@ -187,17 +191,20 @@ class Summer:
         try:
             weighed = weigh(model.space, exponents, model.is_rough)
         except CapacityError as error:
-            raise CapacityError(f"the sum over {', '.join(names)}: {error.message}") from None
+            raise self._about(names, error) from None
         if weighed is None:
             raise model.impossible or ContradictionError("no count was found that is possible")
         return _answers(names, model, weighed)
+
+    @staticmethod
+    def _about(names: Sequence[str], error: CapacityError) -> CapacityError:
+        return CapacityError(f"the sum over {', '.join(names)}: {error.message}")
 
     def _work_of_point(self, model: CountedModel) -> float:
         """What it takes to prepare a point; sums with too many points are refused.
 
         Their number is a guess. How many iterations it takes to solve them is not known before.
         """
-        check_space(model.space)
         if not math.isfinite(self._most_work):
             return 0.0
         solving = 0.0
