@@ -13,16 +13,20 @@ from liftgbp.errors import CapacityError
 from liftgbp.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
 from liftgbp.grounding import GroundNetwork
 from liftgbp.growth import AUTO, grow
-from liftgbp.lifted_runs import FEWEST_ITERATIONS, Run
+from liftgbp.lifted_runs import Run
 from liftgbp.parts import may_miss_minima
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress
 from liftgbp.query import Answers
 from liftgbp.query.answers import MORE_EFFORT
 from liftgbp.query.ground_reader import PreparedGround
+from liftgbp.solve import work_of
 
 GROWING = ("bethe", FACTOR_SCOPES, "loops:3", "loops:4")
 """The families that `regions="auto"` tries on the ground."""
+
+MOST_ITERATIONS = 20
+"""Of descent over loops: on grids of spins it settles in three to seven, or not at all."""
 
 
 def ground_answers(
@@ -74,9 +78,10 @@ def _grown(prepared: PreparedGround, first: Answers | None, level: Level, run: R
             return first
         if not family.startswith("loops"):
             return _solved(_over(prepared, family, run.progress), run)
-        _iterations(prepared, level, run)
+        _check_work(prepared, level, run)
         own = _over(prepared, family, run.progress)
-        return _solved(own, run.within(_iterations(own, level, run)))
+        _check_work(own, level, run)
+        return _solved(own, run.within(MOST_ITERATIONS))
 
     def regions(answers: Answers) -> object:
         return answers.graph.ground_regions
@@ -85,11 +90,9 @@ def _grown(prepared: PreparedGround, first: Answers | None, level: Level, run: R
     return grow(answers, families, regions=regions)
 
 
-def _iterations(prepared: PreparedGround, level: Level, run: Run) -> int:
-    allowed = run.iterations(prepared, level.work)
-    if allowed < FEWEST_ITERATIONS:
+def _check_work(prepared: PreparedGround, level: Level, run: Run) -> None:
+    if work_of(prepared.plan.layout, run.descent) > level.work:
         raise CapacityError(MORE_EFFORT)
-    return allowed
 
 
 def _solved(prepared: PreparedGround, run: Run) -> Answers:
