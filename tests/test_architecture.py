@@ -59,6 +59,7 @@ ALLOWED = {
     | GROUND
     | {"progress", "files", "formats", "via", "growth", "effort", "lifted_runs", "ground_runs"}
     | {"bounding"},
+    "fitting": {"errors", "arrays", "model", "query", "api"},
     "sweeps": ENGINE
     | {"progress", "files", "texts", "series", "parts", "growth", "effort", "lifted_runs"},
     "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},
@@ -177,6 +178,7 @@ def test_public_surface() -> None:
         "check",
         "check_messages",
         "export_network",
+        "fit_weights",
         "infer",
         "load",
         "load_evidence",

@@ -34,6 +34,7 @@ _PUBLIC = {
         "SizeError",
     ),
     "liftgbp.evidence": ("Evidence", "load_evidence", "parse_evidence"),
+    "liftgbp.fitting": ("fit_weights",),
     "liftgbp.formats": ("Network", "load_network"),
     "liftgbp.limits": ("Limits",),
     "liftgbp.messages": ("MessageCheck", "check_messages"),
@@ -112,6 +113,9 @@ if TYPE_CHECKING:
         Evidence as Evidence,
         load_evidence as load_evidence,
         parse_evidence as parse_evidence,
+    )
+    from liftgbp.fitting import (
+        fit_weights as fit_weights,
     )
     from liftgbp.formats import (
         Network as Network,

@@ -176,7 +176,11 @@ def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
 
 
 def read_model_and_evidence(
-    path: str, weights: dict[str, float], options: dict[str, Any], queries: Sequence[str] = ()
+    path: str,
+    weights: dict[str, float],
+    options: dict[str, Any],
+    queries: Sequence[str] = (),
+    sizes: dict[str, int] | None = None,
 ) -> tuple[liftgbp.Model, liftgbp.Evidence | None]:
     """The model in a file or on standard input, and the evidence that options state.
 
@@ -198,12 +202,22 @@ def read_model_and_evidence(
     else:
         model = liftgbp.load(path, **access)
     model = model.with_weights(weights)
-    if not (sources or closed or known):
-        return model, None
-    untrusted = access["untrusted"]
-    return model, liftgbp.load_evidence(
-        model, *sources, closed=closed, known=known, queries=queries, untrusted=untrusted
-    )
+
+    def evidence_about(model: liftgbp.Model) -> liftgbp.Evidence | None:
+        if not (sources or closed or known):
+            return None
+        untrusted = access["untrusted"]
+        return liftgbp.load_evidence(
+            model, *sources, closed=closed, known=known, queries=queries, untrusted=untrusted
+        )
+
+    evidence = evidence_about(model)
+    if not model.demands or sizes is None:
+        return model, evidence
+    # Objects that evidence names count for the probabilities that the model demands.
+    named = model if evidence is None else evidence.model
+    fitted = liftgbp.fit_weights(model, named.domain_sizes(sizes))
+    return fitted, evidence_about(fitted)
 
 
 def read_network(path: str, options: dict[str, Any]) -> liftgbp.Network:
@@ -262,7 +276,7 @@ def read_question(
         network = read_network(path, options)
         network.check_queries(queries)
         return {"model": network, "evidence": options.pop("evidence")}, options
-    model, evidence = read_model_and_evidence(path, weights, options, queries)
+    model, evidence = read_model_and_evidence(path, weights, options, queries, sizes)
     check_block_sorts(options["blocks"], model)
     (model if evidence is None else evidence.model).check_queries(queries)
     return {"model": model, "sizes": sizes, "evidence": evidence}, options

@@ -12,6 +12,7 @@ from liftgbp.model.ast import (
     BOOLEAN,
     And,
     Atom,
+    Demand,
     Equal,
     Exists,
     Forall,
@@ -50,6 +51,7 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
     sorts: dict[str, Sort] = {}
     predicates: dict[str, Predicate] = {}
     rules: list[Rule] = []
+    demands: list[Demand] = []
     statements = tuple(statements)
     listed_sorts = {statement.name for statement in statements if isinstance(statement, Sort)}
     usual = set(_usually_declared(statements))
@@ -65,6 +67,8 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
         elif isinstance(statement, ExactlyOne):
             _declare_unless_known(predicates, statement.predicate)
             rules.append(_uniqueness(statement))
+        elif isinstance(statement, Demand):
+            demands.append(statement)
         elif isinstance(statement, BareAtom):
             if _declares(statement, predicates, listed_sorts, usual):
                 new = cast(Predicate, statement.declared)
@@ -78,7 +82,7 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
     named = list(_with_named_weights(rules))
     final_rules = tuple(resolved_rule(_final(rule, propositions), predicates) for rule in named)
     values = {weight.name: weight.value for weight in weights.values()}
-    return Model(sorts, predicates, final_rules, name, values, untrusted)
+    return Model(sorts, predicates, final_rules, name, values, untrusted, tuple(demands))
 
 
 # --- declarations

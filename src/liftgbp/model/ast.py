@@ -349,6 +349,16 @@ class TableParfactor:
 Rule: TypeAlias = WeightedFormula | TableParfactor
 
 
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """A formula holds with this probability, where another one holds if there is one."""
+
+    formula: Formula
+    given: Formula | None
+    probability: float
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
 def subformulas(formula: Formula) -> Iterator[Formula]:
     """The formula and all formulas inside it, outermost first."""
     yield formula

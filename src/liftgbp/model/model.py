@@ -24,6 +24,7 @@ from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
     DataWeight,
+    Demand,
     Is,
     NamedWeight,
     Number,
@@ -65,6 +66,8 @@ class Model:
     name: str = field(default="model", compare=False)
     weights: Mapping[str, float] = field(default_factory=dict)
     untrusted: bool = field(default=False, compare=False)
+    demands: tuple[Demand, ...] = ()
+    """Probabilities that formulas must have; `liftgbp.fit_weights` finds weights for them."""
 
     def __post_init__(self) -> None:
         values = {name: finite_value(name, value) for name, value in self.weights.items()}
@@ -77,6 +80,8 @@ class Model:
             for atom in rule_atoms(rule):
                 self.check_atom(atom)
             self._check_rule(rule)
+        for demand in self.demands:
+            self._check_demand(demand)
 
     def _with_implied_sorts(self) -> dict[str, Sort]:
         sorts = dict(self.sorts)
@@ -258,6 +263,14 @@ class Model:
         missing = self.without_weight
         if missing:
             raise _missing_weights(missing)
+        if self.demands:
+            from liftgbp.model.writer import demand_text  # the writer itself needs this class
+
+            raise ModelError(
+                f"no weight makes {demand_text(self.demands[0])} true yet; "
+                "liftgbp.fit_weights(model, sizes=...) finds it, and so does liftgbp query",
+                self.demands[0].span,
+            )
 
     # --- domain sizes
 
@@ -368,6 +381,14 @@ class Model:
                 + (f"; write {part.atom} = {predicate.values[0]}" if bare else ""),
                 part.span or part.atom.span,
             )
+
+    def _check_demand(self, demand: Demand) -> None:
+        given = () if demand.given is None else (demand.given,)
+        for formula in (demand.formula, *given):
+            rule = WeightedFormula(formula, None, span=demand.span)
+            for atom in rule_atoms(rule):
+                self.check_atom(atom)
+            self._check_rule(rule)
 
     def _check_expanded(self, rule: WeightedFormula) -> None:
         free = free_variables(rule)

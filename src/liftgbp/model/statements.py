@@ -16,6 +16,7 @@ from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
     DataWeight,
+    Demand,
     Is,
     NamedWeight,
     OpenWeight,
@@ -92,7 +93,7 @@ class ExactlyOne:
     marked: tuple[int, ...]
 
 
-Statement: TypeAlias = WeightDeclaration | Sort | Predicate | Rule | BareAtom | ExactlyOne
+Statement: TypeAlias = WeightDeclaration | Sort | Predicate | Rule | Demand | BareAtom | ExactlyOne
 
 
 def read_statements(source: Source) -> Iterator[Statement | Include]:
@@ -142,6 +143,8 @@ def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
             return _declared_predicate(reader, tree)
         case "function":
             return _function(reader, tree)
+        case "demand":
+            return _demand(reader, tree)
         case "data_weight":
             return _weight_from_data(reader, tree)
         case "table":
@@ -386,6 +389,23 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
         stated,
         *reader.restrictions(restriction),
         reader.expanded(tree),
+        reader.span(tree),
+    )
+
+
+def _demand(reader: Reader, tree: ParseTree) -> Demand:
+    """The probability that a formula must have."""
+    reader.refuse_expanded(tree)
+    formula, *given = subtrees(tree)
+    number = tokens(tree)[-1]
+    if not 0 < float(number) < 1:
+        raise reader.problem(
+            "a probability lies between 0 and 1; what must hold is a formula with a period", number
+        )
+    return Demand(
+        reader.formula(formula),
+        reader.formula(given[0]) if given else None,
+        float(number),
         reader.span(tree),
     )
 

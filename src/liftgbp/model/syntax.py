@@ -112,13 +112,19 @@ _BAR = re.compile(
 )
 
 
+_PROBABILITY = re.compile(r"\s*P\s*\(.*\)\s*=\s*[\d.]")  # here, a bar states a condition
+
+
 def _bars_between_atoms(text: str) -> str:
     """The text with the sign for "or" instead of a bar between two atoms.
 
     >>> _bars_between_atoms("0.5 p(x) | !q(x)"), _bars_between_atoms("0.5/|s| p(x) | x != y")
     ('0.5 p(x) ∨ !q(x)', '0.5/|s| p(x) | x != y')
     """
-    return _BAR.sub("∨", text)
+    if "|" not in text:
+        return text
+    lines = text.split("\n")
+    return "\n".join(one if _PROBABILITY.match(one) else _BAR.sub("∨", one) for one in lines)
 
 
 # --- parse trees
@@ -327,6 +333,11 @@ _UNSUPPORTED = tuple(
             r".*\)\s*(?:\*\s*[-(]|\^\s*\d)",
             "numeric terms of hybrid models are not supported: an atom has one of finitely many "
             "values",
+        ),
+        (
+            r".*\)\s*:-",
+            "clauses head :- body are not supported, as they also say that nothing else makes the "
+            "head true; write body => head, and state that with another formula",
         ),
         (
             r".*[(,]\s*\[",

@@ -11,6 +11,7 @@ from liftgbp.model.ast import (
     Arithmetic,
     Atom,
     DataWeight,
+    Demand,
     Equal,
     Exists,
     Forall,
@@ -64,6 +65,7 @@ def model_text(model: Model) -> str:
         [line for sort in model.sorts.values() for line in _sort_lines(model, sort)],
         [_predicate_text(p) for p in model.predicates.values() if p.kind not in ("step", "order")],
         [rule_text(rule) for rule in model.rules],
+        [demand_text(demand) for demand in model.demands],
     )
     return "\n".join(line for block in blocks for line in block)
 
@@ -91,6 +93,12 @@ def rule_text(rule: Rule) -> str:
     if isinstance(rule.weight, DataWeight):
         return f"{rule.weight.variable}: {formula}{restriction}"
     return f"{weight_text(rule.weight)} {formula}{restriction}"
+
+
+def demand_text(demand: Demand) -> str:
+    """A demand as one line of text."""
+    given = "" if demand.given is None else f" | {formula_text(demand.given)}"
+    return f"P({formula_text(demand.formula)}{given}) = {demand.probability:g}"
 
 
 # --- declarations

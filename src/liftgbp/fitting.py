@@ -1,0 +1,85 @@
+"""Weights that make formulas as probable as a model demands, `P(smokes(x)) = 0.3`.
+
+Each demand has one unknown weight. With it, the model is the one of largest entropy, relative to
+its other rules, in which the formula holds for this share of its groundings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import root
+
+from liftgbp.api import infer
+from liftgbp.arrays import Floats
+from liftgbp.errors import ModelError
+from liftgbp.model.ast import And, Demand, Formula, Number, WeightedFormula
+from liftgbp.model.model import Model, check_model
+from liftgbp.model.writer import demand_text, formula_text
+from liftgbp.query import Answers
+
+TOLERANCE = 1e-6
+"""How far a share may be from what is demanded."""
+
+
+def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options: Any) -> Model:
+    """The model with formulas whose weights meet its demands (`P(smokes(x)) = 0.3`).
+
+    Shares are those that `infer` finds without evidence, for these sizes and options.
+
+    >>> from liftgbp.model.parser import parse
+    >>> model = fit_weights(parse("person = {Anna, Bob}\\nsmokes(person)\\nP(smokes(x)) = 0.2"))
+    >>> round(infer(model).marginal("smokes(Anna)"), 6)
+    0.2
+    """
+    check_model(model)
+    demands = model.demands
+    if not demands:
+        return model
+
+    def misses(weights: Floats) -> Floats:
+        answers = infer(_weighted(model, weights.tolist()), sizes, **options)
+        return np.array([_miss(answers, demand) for demand in demands])
+
+    start = np.array([math.log(one.probability / (1 - one.probability)) for one in demands])
+    found = root(misses, start, method="hybr", options={"xtol": 1e-10})
+    left = np.abs(misses(found.x))
+    worst = int(np.argmax(left))
+    if not left[worst] <= TOLERANCE:
+        raise ModelError(
+            f"no weights were found that meet {demand_text(demands[worst])} together with the "
+            f"other rules; the best misses it by {left[worst]:.2g}",
+            demands[worst].span,
+        )
+    return _weighted(model, found.x.tolist())
+
+
+def _weighted(model: Model, weights: Sequence[float]) -> Model:
+    rules = list(model.rules)
+    for demand, weight in zip(model.demands, weights, strict=True):
+        both = _both(demand)
+        rules.append(WeightedFormula(both, Number(weight), span=demand.span))
+        if demand.given is not None:
+            share = Number(-weight * demand.probability)
+            rules.append(WeightedFormula(demand.given, share, span=demand.span))
+    return replace(model, rules=tuple(rules), demands=())
+
+
+def _both(demand: Demand) -> Formula:
+    return demand.formula if demand.given is None else And((demand.formula, demand.given))
+
+
+def _miss(answers: Answers, demand: Demand) -> float:
+    """By how much the share of groundings that hold is too large."""
+    whole = 1.0 if demand.given is None else _share(answers, demand.given)
+    return _share(answers, _both(demand)) - demand.probability * whole
+
+
+def _share(answers: Answers, formula: Formula) -> float:
+    rows = answers.query(formula_text(formula))
+    total = sum(row.count for row in rows)
+    return sum(row.count * row[("true",) * len(next(iter(row.values)))] for row in rows) / total
