@@ -342,12 +342,8 @@ def test_answers_are_exact_on_trees(name: str, via: str) -> None:
     "outside",
     [
         "Dist(person)\n1 motherOf(Ute) = Veit",  # functions
-        "Fast(person)\nFast(p) => Fast(q)",  # weights to be learned
-        "State(state, time)\n0.5 State(s, t) => State(s, t+1)",  # arithmetic on objects
-        "obs(x, o)\n1.2 obs(?x, Red)",  # marked variables
         "takes(student, course)\ncount(takes(x,y)|x)=6.",  # counts
         "attr(object)\nP(attr(A))=0.4",  # probabilities of formulas
-        "a(thing)\nlogx(0) a(x)",  # minus infinity
     ],
 )
 def test_what_is_outside_the_language_is_pointed_at(outside: str) -> None:
