@@ -358,3 +358,20 @@ def test_queries_name_objects_not_steps() -> None:
     answers = liftgbp.infer(parse("time = {1, 2}\np(time)\n1 p(t+1)"))
     with pytest.raises(QueryError, match="functions and steps of variables"):
         answers.query("p(t+1)")
+
+
+def test_soft_clauses_about_terms_visit_only_what_facts_list() -> None:
+    """All 4000 x 4000 pairs of times would be above the cap of substitutions."""
+    model = parse(
+        "*next(time, time)\n*happens(event, time)\nevent walking(person)\nseen(person, time)\n"
+        "0.5 next(s,t) ^ happens(walking(p), s) => seen(p,t)"
+    )
+    steps = [f"next({t},{t + 1})" for t in range(3999)]
+    facts = "\n".join([*steps, "happens(walking(Anna), 7)"])
+    evidence = liftgbp.parse_evidence(model, facts)
+    answers = liftgbp.infer(model, evidence=evidence, effort="quick")
+    assert answers.marginal("seen(Anna, 8)") == pytest.approx(1 / (1 + math.exp(-0.5)))
+    assert answers.marginal("seen(Anna, 9)") == pytest.approx(0.5)
+    # All groundings but one hold whatever is seen.
+    others = 0.5 * (4000**2 - 1) + 3999 * math.log(2)
+    assert answers.log_z == pytest.approx(others + math.log(1 + math.exp(0.5)), rel=1e-12)

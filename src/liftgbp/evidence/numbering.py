@@ -131,6 +131,24 @@ def with_values(model: Model, statements: Sequence[Statements]) -> list[Statemen
     ]
 
 
+def objects_of_terms(model: Model, statements: Sequence[Statements]) -> list[ListedObjects]:
+    """The objects inside terms such as `walking(Anna)` that facts state no values of."""
+    functions = {name: p for name, p in model.predicates.items() if p.kind == "function"}
+    found: dict[str, ListedObjects] = {}
+    if not functions:
+        return []
+    for part in statements:
+        for names in part.columns:
+            for name, row in zip(names, part.rows.tolist(), strict=True):
+                function = functions.get(name.partition("(")[0]) if name.endswith(")") else None
+                inside = name.partition("(")[2][:-1].split(",")
+                if function is not None and len(inside) == len(function.sorts) - 1:
+                    for argument, sort in zip(inside, function.sorts, strict=False):
+                        line = ListedObjects(sort, [argument], part.origin, row)
+                        found.setdefault(f"{sort} {argument}", line)
+    return list(found.values())
+
+
 # --- merging
 
 

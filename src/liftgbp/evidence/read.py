@@ -34,6 +34,7 @@ from liftgbp.evidence.numbering import (
     MergedStatements,
     merge_statements,
     number_names,
+    objects_of_terms,
     with_values,
 )
 from liftgbp.evidence.sources import (
@@ -163,6 +164,7 @@ def _evidence(
     listed = [part for part in parts if isinstance(part, ListedObjects)]
     asked = _asked_about(queries)
     statements = with_values(model, statements)
+    listed += objects_of_terms(model, statements)
     args, new_names = number_names(model, statements, listed)
     enlarged = model.with_constants(new_names) if any(new_names.values()) else model
     merged = merge_statements(enlarged, statements, args)

@@ -12,6 +12,7 @@ from liftgbp.arrays import Floats, Ints, row_keys
 from liftgbp.errors import ContradictionError
 from liftgbp.evidence import Evidence
 from liftgbp.grounding.atom_states import Facts, Setting, all_facts
+from liftgbp.grounding.clauses_of_terms import with_one_constant
 from liftgbp.grounding.join import Database
 from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.grounding.rules import AtomFactors, Grounded, RuleGrounder
@@ -48,7 +49,8 @@ def ground_network(
     with closing(Database(setting.facts)) as database:
         for done, rule in enumerate(model.rules):
             progress("grounding", done, len(model.rules))
-            RuleGrounder(setting, rule, database)(grounded)
+            for one in with_one_constant(model, rule, domain_sizes):
+                RuleGrounder(setting, one, database)(grounded)
     for number, name in enumerate(model.predicates):
         if name in evidence.soft:
             _SoftFactors(setting, number)(grounded)

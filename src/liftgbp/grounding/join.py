@@ -14,6 +14,10 @@ from liftgbp.errors import InputError
 from liftgbp.grounding.atom_states import Facts
 from liftgbp.grounding.patterns import Column, Fixed, Pattern, Place
 
+COUNTED_FROM = 100_000
+"""Joins that may have more rows are counted, in milliseconds: a rule has one for each way in which
+its variables coincide, and their bounds add up."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedAtom:
@@ -65,7 +69,7 @@ class Database:
         others = math.prod(
             size for k, size in enumerate(selection.pattern.domains) if Column(k) not in held
         )
-        if len(drivers) > 1 and joined * others > cap:
+        if len(drivers) > 1 and joined * others > min(cap, COUNTED_FROM):
             inner = _Inner(selection)
             # The limit stops counting a join that is too large anyway.
             query = f"SELECT COUNT(*) FROM (SELECT 1 {inner.joined()} LIMIT {cap + 1})"
