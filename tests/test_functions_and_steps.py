@@ -321,6 +321,7 @@ def test_steps_and_functions_are_no_answers_of_their_own() -> None:
     ("text", "message"),
     [
         ("1 smokes(friends(x,y))", "friends is a predicate; only functions"),
+        ("|y| friends(x,y) <= 1", "constraints on counts are not supported"),
         ("1 smokes(fatherOf(x))", "unknown predicate fatherOf"),
         ("1 smokes(motherOf(x,y))", "motherOf takes 2 arguments, got 3"),
         ("1 smokes(x+0.5)", "a step is a whole number"),
