@@ -36,7 +36,7 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
         (lambda: ANY.infer(MODEL, ["person"], effort="quick"), "sizes must be a mapping"),
         (
             lambda: ANY.infer(MODEL, evidence="facts.db", effort="quick"),
-            "evidence must be Evidence",
+            "read a file with load_evidence(model, 'facts.db')",
         ),
         (lambda: ANY.infer(MODEL, regions=3, effort="quick"), "regions must be the name"),
         (lambda: ANY.infer(MODEL, sum_over=3, effort="quick"), "sum_over must be text"),
@@ -95,8 +95,8 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
             "table_cap must be a whole number",
         ),
         (
-            lambda: ANY.sweep(MODEL, evidence="!smokes(Anna)", effort="quick"),
-            "evidence must be Evidence",
+            lambda: ANY.sweep(MODEL, evidence=5, effort="quick"),
+            "evidence must be facts as text, a pathlib.Path, a mapping",
         ),
         (lambda: ANY.sweep(MODEL, sum_over=3, effort="quick"), "sum_over must be text"),
         (lambda: ANY.sweep_to_file(5, "out.csv", {}, effort="quick"), "the model must be a Model"),
@@ -143,7 +143,7 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
         (lambda: ANY.infer(MODEL, effort="quick").as_dict(5), "queries must be text"),
         (lambda: ANY.infer(MODEL, effort="quick").write_all(5), "path must be a path"),
         (lambda: shatter("smokers.mln"), "the model must be a Model"),
-        (lambda: shatter(MODEL, evidence="facts.db"), "evidence must be Evidence"),
+        (lambda: shatter(MODEL, evidence=5), "evidence must be facts as text"),
         (lambda: shatter(MODEL, table_cap=0), "table_cap must be a whole number"),
         (lambda: build_regions(MODEL), "normal must be a NormalModel"),
         (lambda: build_regions(shatter(MODEL), 5), "regions must be the name"),

@@ -32,7 +32,7 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted
 from liftgbp.limits import Limits, check_work, limited
@@ -62,7 +62,7 @@ def infer(
     model: Model,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | None = None,
+    evidence: AnyEvidence | None = None,
     via: ViaChoice = "auto",
     effort: EffortChoice = "normal",
     sum_over: str | Iterable[str] | None = None,
@@ -99,7 +99,7 @@ def infer(
     model: Model | Network,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | Observed | None = None,
+    evidence: AnyEvidence | Observed | None = None,
     via: ViaChoice = "auto",
     effort: EffortChoice = "normal",
     sum_over: str | Iterable[str] | None = None,
@@ -133,9 +133,11 @@ def infer(
 
     `solver` is a `Flooding(...)` (message passing as in the paper, whatever the effort), a
     `Descent(...)` (all minima of the free energy, mixed), or `"auto"`, which is descent where that
-    is affordable. With evidence, `via` is `lifted` (objects that evidence does not tell apart stay
-    together), `ground` (the model is grounded and then compressed) or `auto`, the cheaper one. An
-    answer that cannot be trusted warns when it is read; with `strict`, it raises
+    is affordable. Evidence may be a text of facts, a path, or a mapping from predicates to lists
+    and data frames and from ground atoms to values. With it, `via` is `lifted`
+    (objects that evidence does not tell apart stay together), `ground` (the model is grounded and
+    then compressed) or `auto`, the cheaper one. An answer that cannot be
+    trusted warns when it is read; with `strict`, it raises
     `UntrustedAnswerError`. With `bounds`, the answers carry what log Z lies in for certain (see
     `liftgbp.bounds`); an estimate outside is not trusted. With `limits`, a run that takes more time
     or memory raises `LimitExceeded`; see `Limits`.
@@ -251,7 +253,7 @@ def _checked(
     What would only fail deep inside, with a message about something else, is refused here.
     """
     check_model(model)
-    known = Evidence.of(cast(Model, model), cast("Evidence | None", evidence))
+    known = Evidence.of(cast(Model, model), cast("AnyEvidence | None", evidence))
     if not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     checked_number("table_cap", table_cap, least=1)
@@ -264,7 +266,7 @@ def prepare(
     model: Model,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | None = None,
+    evidence: AnyEvidence | None = None,
     via: ViaChoice = "auto",
     regions: str = "intersections",
     table_cap: int = TABLE_CAP,
@@ -290,7 +292,7 @@ def prepare(
     model: Model | Network,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | Observed | None = None,
+    evidence: AnyEvidence | Observed | None = None,
     via: ViaChoice = "auto",
     regions: str = "intersections",
     table_cap: int = TABLE_CAP,
@@ -323,7 +325,7 @@ def prepare(
 def _prepared(
     model: Model | Network,
     sizes: Mapping[str, int] | None,
-    evidence: Evidence | Observed | None,
+    evidence: AnyEvidence | Observed | None,
     via: ViaChoice,
     regions: str,
     table_cap: int,
@@ -378,7 +380,7 @@ def _is_network(model: object) -> TypeGuard[Network]:
 def _network(
     network: Network,
     sizes: Mapping[str, int] | None,
-    evidence: Evidence | Observed | None,
+    evidence: AnyEvidence | Observed | None,
     via: ViaChoice,
     regions: str,
     progress: Progress,
@@ -397,7 +399,7 @@ def _network(
     check_function("progress", progress)
     if isinstance(evidence, Evidence):
         raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
-    observed = network.observed(evidence)
+    observed = network.observed(cast("Observed | None", evidence))
     known, atoms = network.as_evidence(observed)
     graph = quotient(network.conditioned(observed), regions, progress)
     return PreparedGround(graph, compile_plan(graph), known, {}, atoms)
@@ -409,7 +411,7 @@ def export_network(
     path: str | os.PathLike[str],
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | None = None,
+    evidence: AnyEvidence | None = None,
     table_cap: int = TABLE_CAP,
     limits: Limits | None = None,
     progress: Progress = silent,

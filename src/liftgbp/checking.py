@@ -5,11 +5,10 @@ Where neither is possible, the answer of a smaller domain is checked instead, by
 
 from __future__ import annotations
 
-import os
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from liftgbp.errors import (
     checked_seconds,
     checked_texts,
 )
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.formats import Network
 from liftgbp.grounding.from_classes import ground_factors
 from liftgbp.limits import Limits, limited
@@ -213,7 +212,7 @@ def check(
     model: Model | Network,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | str | os.PathLike[str] | Mapping[int, int] | None = None,
+    evidence: AnyEvidence | Mapping[int, int] | None = None,
     queries: str | Iterable[str] = (),
     seconds: float = SECONDS,
     seed: int = 0,
@@ -238,11 +237,12 @@ def check(
     check_function("progress", progress)
     checked_number("seed", seed, least=0)
     seconds = checked_seconds(seconds)
-    checking = _Checking(model, evidence, asked, seconds, seed, progress, options)
-    if isinstance(model, Network):
-        return checking.as_asked(None)
-    check_model(model)
-    return checking.as_asked(sizes)
+    known: Any = evidence
+    if not isinstance(model, Network):
+        check_model(model)
+        known = None if evidence is None else Evidence.of(model, cast(AnyEvidence, evidence))
+    checking = _Checking(model, known, asked, seconds, seed, progress, options)
+    return checking.as_asked(None if isinstance(model, Network) else sizes)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

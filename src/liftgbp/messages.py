@@ -16,7 +16,7 @@ from liftgbp import reference
 from liftgbp.api import infer
 from liftgbp.arrays import Floats
 from liftgbp.errors import InternalError, checked_number, wrong_type
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress, silent
@@ -88,7 +88,7 @@ def check_messages(
     model: Model,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | None = None,
+    evidence: AnyEvidence | None = None,
     via: ViaChoice = "auto",
     regions: str = "intersections",
     damping: float = 0.5,

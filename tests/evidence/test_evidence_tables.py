@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -32,6 +33,13 @@ def facts(evidence: Evidence, predicate: str) -> dict[tuple[str, ...], int]:
         tuple(model.constants(sort)[k] for sort, k in zip(sorts, objects, strict=True)): value
         for objects, value in zip(relation.args.tolist(), relation.values.tolist(), strict=True)
     }
+
+
+MAYBE = (
+    "row 1, column b: smokes takes the values false, true or a probability between 0 and 1, not "
+    "maybe"
+)
+LOW = "row 2, column value: mood takes the values low, mid, high, not Low"
 
 
 def load_csv(folder: Path, predicate: str, text: str, ending: str = ".csv") -> Evidence:
@@ -145,11 +153,10 @@ def test_contradictions_across_kinds_of_sources(tmp_path: Path) -> None:
         ("friends", "a\nAnna\n", "friends takes 2 argument columns, got 1 (a)"),
         ("friends", "a,truth\nAnna,1\n", "friends takes 2 argument columns, got 1 (a, truth)"),
         ("friends", "a,b,c,d\n1,2,3,4\n", "friends takes 2 argument columns, got 4"),
-        ("smokes", "a,b\nAnna,maybe\n", "row 1: smokes takes the values false, true, not maybe"),
-        ("smokes", "a,truth\nA,1\nB,2\n", "row 2: smokes takes the values false, true, not 2"),
-        ("mood", "a,value\nA,low\nB,Low\n", "row 2: mood takes the values low, mid, high, not Low"),
+        ("smokes", "a,b\nAnna,maybe\n", MAYBE),
+        ("smokes", "a,truth\nA,1\nB,2\n", "row 2, column truth: smokes takes the values"),
+        ("mood", "a,value\nA,low\nB,Low\n", LOW),
         ("mood", "a\nA\n", "mood takes the values low, mid, high; add a last column named value"),
-        ("friends", "a,b\nA,B\n,B\n", "row 2: the column a is empty"),
         (
             "friends",
             "Anna,Bob\nBob,Carl\n",
@@ -160,7 +167,7 @@ def test_contradictions_across_kinds_of_sources(tmp_path: Path) -> None:
             "Eve,Bob\nAnna,Carl\n",
             "the first line must name the columns, but Eve is an object",
         ),
-        ("friends", "a,b\nA,B\nC,D,E\n", "Line: 3; Original Line: C,D,E; Expected Number of"),
+        ("friends", "a,b\nA,B\nC,D,E\n", "line 3: 3 cells instead of 2"),
         ("friends", "", "is empty; its first line names the columns"),
     ],
 )
@@ -237,6 +244,151 @@ def test_tables_without_a_predicate_and_files_without_tables(tmp_path: Path) -> 
             load_evidence(MODEL, source)
     with pytest.raises(EvidenceError, match=r"write a table as friends=friends\.csv"):
         load_evidence(MODEL, f"smokes={path}:people")
+
+
+# --- columns, headers, probabilities and empty cells
+
+
+PEOPLE = """who,from,note,to,sure,gone
+1,Anna,"a, b",Bob,0.7,no
+2,Bob,,Carl,1,yes
+3,Carl,x,Dora,false,no
+"""
+
+
+def chances(evidence: Evidence, predicate: str) -> dict[tuple[str, ...], float]:
+    """The probability of true in uncertain facts."""
+    relation, model = evidence.soft[predicate], evidence.model
+    sorts = model.predicates[predicate].sorts
+    return {
+        tuple(model.constants(sort)[k] for sort, k in zip(sorts, objects, strict=True)): float(
+            np.exp(potentials[1])
+        )
+        for objects, potentials in zip(relation.args.tolist(), relation.log_potentials, strict=True)
+    }
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".duckdb:people"])
+def test_columns_by_name(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(PEOPLE, encoding="utf-8")
+    place = f"{tmp_path}/people{ending}"
+    if ending == ".parquet":
+        duckdb.read_csv(str(path)).write_parquet(place)
+    elif ending != ".csv":
+        with duckdb.connect(str(tmp_path / "people.duckdb")) as connection:
+            connection.execute(f"CREATE TABLE people AS FROM read_csv('{path}')")
+    expected = {("Anna", "Bob"): 1, ("Bob", "Carl"): 1, ("Carl", "Dora"): 1}
+    assert facts(load_evidence(MODEL, f"friends={place}[from,to]"), "friends") == expected
+    turned = load_evidence(MODEL, f"friends={place}[ to, from ]")
+    assert set(facts(turned, "friends")) == {(b, a) for a, b in expected}
+    certain = load_evidence(MODEL, f"friends={place}[from,to,sure]")
+    assert facts(certain, "friends") == {("Bob", "Carl"): 1, ("Carl", "Dora"): 0}
+    assert chances(certain, "friends") == {("Anna", "Bob"): pytest.approx(0.7)}
+    with pytest.raises(EvidenceError, match=r"has no column From; it has who, from, note, to"):
+        load_evidence(MODEL, f"friends={place}[From,to]")
+    with pytest.raises(EvidenceError, match=r"got 6 .*choose columns as in .*\[from,to\]"):
+        load_evidence(MODEL, f"friends={place}")
+    with pytest.raises(EvidenceError, match="takes 2 argument columns, got 1"):
+        load_evidence(MODEL, f"friends={place}[from]")
+
+
+def test_what_exists_under_a_name_with_brackets_is_meant(tmp_path: Path) -> None:
+    database = tmp_path / "data.duckdb"
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 'Anna' AS a, 'Bob' AS b")
+        connection.execute("CREATE TABLE \"t[b]\" AS SELECT 'Carl' AS person")
+    assert facts(load_evidence(MODEL, f"smokes={database}:t[a]"), "smokes") == {("Anna",): 1}
+    assert facts(load_evidence(MODEL, f"smokes={database}:t[b]"), "smokes") == {("Carl",): 1}
+    (tmp_path / "b.csv").write_text("name,age\nDora,5\n", encoding="utf-8")
+    for pattern in ("glob:*.csv[name]", "glob:*.cs[v][name]"):
+        evidence = load_evidence(MODEL, f"smokes={pattern.replace('*', f'{tmp_path}/*')}")
+        assert facts(evidence, "smokes") == {("Dora",): 1}
+
+
+def test_files_without_a_line_of_names(tmp_path: Path) -> None:
+    path = tmp_path / "friends.csv"
+    path.write_text("Anna,3,Bob\nBob,4,Carl\n", encoding="utf-8")
+    evidence = load_evidence(MODEL, f"friends={path}[1,3,header=no]")
+    assert facts(evidence, "friends") == {("Anna", "Bob"): 1, ("Bob", "Carl"): 1}
+    path.write_text("Anna,Bob\n", encoding="utf-8")
+    evidence = load_evidence(MODEL, f"friends={path}[header=no]")
+    assert facts(evidence, "friends") == {("Anna", "Bob"): 1}
+    path.write_text("Anna,Bob\nCarl,Dora\n", encoding="utf-8")
+    (note,) = load_evidence(MODEL, f"friends={path}").notes
+    assert note == (
+        f"{path}: the first line (Anna, Bob) is taken for the names of the columns; if it is a "
+        f"fact, write friends={path}[header=no]"
+    )
+    path.write_text("Anna,Bob\nBob,Dora\n", encoding="utf-8")
+    with pytest.raises(EvidenceError, match=r"say that there is none: friends=.*\[header=no\]"):
+        load_evidence(MODEL, f"friends={path}")
+    with pytest.raises(EvidenceError, match=r"header=no is for \.csv"):
+        load_evidence(MODEL, f"friends={tmp_path}/f.parquet[header=no]")
+
+
+@pytest.mark.parametrize("inside", ["", "from,,to", "from,"])
+def test_columns_have_names(tmp_path: Path, inside: str) -> None:
+    with pytest.raises(EvidenceError, match="a column has no name; write columns as in"):
+        load_evidence(MODEL, f"friends={tmp_path}/x.csv[{inside}]")
+
+
+def test_probabilities(tmp_path: Path) -> None:
+    text = "person,probability\nAnna,0.25\nBob,1.0\nCarl,0\nDora,1e-3\n"
+    evidence = load_csv(tmp_path, "smokes", text)
+    assert facts(evidence, "smokes") == {("Bob",): 1, ("Carl",): 0}
+    expected = {("Anna",): pytest.approx(0.25), ("Dora",): pytest.approx(0.001)}
+    assert chances(evidence, "smokes") == expected
+    text = "person,truth,probability\nAnna,false,0.25\nBob,true,0.5\nCarl,false,0\n"
+    evidence = load_csv(tmp_path, "smokes", text)
+    expected = {("Anna",): pytest.approx(0.75), ("Bob",): pytest.approx(0.5)}
+    assert chances(evidence, "smokes") == expected
+    assert facts(evidence, "smokes") == {("Carl",): 1}
+    evidence = load_csv(tmp_path, "mood", "person,value,probability\nAnna,high,0.5\nBob,low,1\n")
+    assert facts(evidence, "mood") == {("Bob",): 0}
+    assert np.exp(evidence.soft["mood"].log_potentials).round(9).tolist() == [[0.25, 0.25, 0.5]]
+    with pytest.raises(EvidenceError, match="add a column named value"):
+        load_csv(tmp_path, "mood", "person,probability\nAnna,0.5\n")
+
+
+def test_empty_cells_state_nothing(tmp_path: Path) -> None:
+    evidence = load_csv(tmp_path, "friends", "a,b,truth\nA,B,1\nC,,1\nD,E,\n")
+    assert facts(evidence, "friends") == {("A", "B"): 1}
+    assert set(evidence.model.constants("person")) == {"Eve", "A", "B", "C", "D", "E"}
+    (note,) = evidence.notes
+    assert note.endswith("2 rows have empty cells and state nothing, the first (row 2, column b)")
+
+
+def test_every_bad_row_is_reported_up_to_ten(tmp_path: Path) -> None:
+    rows = "".join(f"p{k},{'2' if k % 2 else '0.5'}\n" for k in range(1, 25))
+    with pytest.raises(EvidenceError) as caught:
+        load_csv(tmp_path, "smokes", f"person,truth\n{rows}")
+    first, *lines = str(caught.value).splitlines()
+    assert first.endswith("table.csv has rows that cannot be used:")
+    assert [line.split(":")[0] for line in lines[:-1]] == [
+        f"  row {k}, column truth" for k in range(1, 21, 2)
+    ]
+    assert lines[-1] == "  and more"
+    with pytest.raises(EvidenceError) as caught:
+        load_csv(tmp_path, "smokes", "person,truth\nA,1\nB\nC,1,1\n")
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()[1:]] == [
+        "  line 3",
+        "  line 4",
+    ]
+    with pytest.raises(EvidenceError, match="row 1, column probability: a probability is between"):
+        load_csv(tmp_path, "smokes", "a,truth,probability\nA,true,1.5\n")
+
+
+def test_whole_numbers_with_gaps(tmp_path: Path) -> None:
+    """Tools that know no gaps in columns of whole numbers store 3.0."""
+    path = tmp_path / "f.parquet"
+    duckdb.sql(
+        "SELECT * FROM (VALUES (1.0::DOUBLE, 'A'), (NULL, 'B'), (2.5, 'C'), ('nan'::DOUBLE, 'D'))"
+    ).write_parquet(str(path))
+    assert facts(load_evidence(MODEL, f"friends={path}"), "friends") == {
+        ("1", "A"): 1,
+        ("2.5", "C"): 1,
+    }
 
 
 # --- names of files are literal
@@ -388,7 +540,7 @@ def test_packed_csv_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert facts(load_evidence(MODEL, f"smokes={path}"), "smokes") == {("x",): 1}
     with pytest.raises(EvidenceError, match=r"more than 16 MB unpacked$"):
         load_evidence(MODEL, f"smokes={path}", untrusted=True)
-    monkeypatch.setattr("liftgbp.evidence.fact_tables.LARGEST_TABLE", 2**23)
+    monkeypatch.setattr("liftgbp.evidence.table_reading.LARGEST_TABLE", 2**23)
     with pytest.raises(EvidenceError, match="more than 8 MB unpacked; unpack it first"):
         load_evidence(MODEL, f"smokes={path}")
     path.write_bytes(path.read_bytes()[:-9])

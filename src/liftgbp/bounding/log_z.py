@@ -17,7 +17,7 @@ from liftgbp.errors import (
     checked_texts,
     wrong_type,
 )
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress, silent
@@ -36,7 +36,7 @@ def bounds(
     model: Model,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | None = None,
+    evidence: AnyEvidence | None = None,
     queries: str | Iterable[str] = (),
     effort: EffortChoice = "normal",
     regions: str | None = None,

@@ -117,7 +117,8 @@ evidence = all_of(
         metavar="FILE",
         group=EVIDENCE,
         help="A .db file of facts, or PREDICATE=FILE for a table whose columns are the arguments "
-        "(.csv, .parquet, data.duckdb:table). May be repeated.",
+        "(.csv, .parquet, data.duckdb:table); PREDICATE=FILE[from,to] chooses columns, and "
+        "PREDICATE=FILE[header=no] reads a CSV file without column names. May be repeated.",
     ),
     option(
         "--closed",

@@ -23,7 +23,7 @@ from liftgbp.counting.peaks import Weighed, check_space, weigh
 from liftgbp.counting.points import CountedModel, SolvedPoint
 from liftgbp.counting.space import DIGITS, Counts
 from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.plan import Layout, compile_plan
@@ -102,7 +102,7 @@ def sum_over_counts(
     sizes: Mapping[str, int] | None,
     predicates: str | Sequence[str],
     *,
-    evidence: Evidence | None = None,
+    evidence: AnyEvidence | None = None,
     regions: str = "intersections",
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,

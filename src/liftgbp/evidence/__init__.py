@@ -3,10 +3,11 @@
 Knows names, files and values of atoms; knows nothing of classes and tables of factors.
 """
 
-from liftgbp.evidence.evidence import Evidence, Known, Relation, SoftRelation
+from liftgbp.evidence.evidence import AnyEvidence, Evidence, Known, Relation, SoftRelation
 from liftgbp.evidence.read import load_evidence, parse_evidence, parse_known
 
 __all__ = [
+    "AnyEvidence",
     "Evidence",
     "Known",
     "Relation",

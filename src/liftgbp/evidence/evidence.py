@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from liftgbp.errors import (
     EvidenceError,
     SizeError,
     Span,
-    wrong_type,
 )
 from liftgbp.evidence.computed import check_all_named, computed_facts
 from liftgbp.evidence.data_weights import with_numbers
@@ -26,6 +26,12 @@ from liftgbp.model.model import Model, check_model
 from liftgbp.model.writer import ground_atom_text, object_text
 
 WRITE_OUT_CAP = 10**8
+
+AnyEvidence: TypeAlias = (
+    "Evidence | str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | os.PathLike[str] | "
+    "Mapping[str, Any]]"
+)
+"""Evidence, or what `Evidence.of` makes it from."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -114,15 +120,20 @@ class Evidence:
         return bool(self.hard or self.soft or self.closed or self.known)
 
     @classmethod
-    def of(cls, model: Model, given: Evidence | None = None) -> Evidence:
+    def of(cls, model: Model, given: AnyEvidence | None = None) -> Evidence:
         """The evidence that is given about a model; without any, what the model itself says.
 
-        In that case nothing is observed, and the predicates that the model declares closed are
-        closed. Public functions call this first, so that evidence is never `None` further inside.
+        It may be given as a text of facts, as the path of a file, or as a mapping from predicates
+        to tables and from ground atoms to values. Without any, nothing is observed, and the
+        predicates that the model declares closed are closed. Public functions call this first, so
+        that evidence is a value of this class further inside.
 
         >>> from liftgbp.model.parser import parse
-        >>> sorted(Evidence.of(parse("*friends(person,person) \\n smokes(person)")).closed)
+        >>> model = parse("*friends(person,person) \\n smokes(person)")
+        >>> sorted(Evidence.of(model).closed)
         ['friends']
+        >>> Evidence.of(model, {"friends": [("Anna", "Bob")], "smokes(Anna)": 0.7})
+        <Evidence about <text>: 1 facts, 1 uncertain, 0 counted objects, closed: friends>
         """
         check_model(model)
         if given is None:
@@ -130,7 +141,9 @@ class Evidence:
             hard = {name: true_facts(rows) for name, rows in facts.items() if len(rows)}
             return cls(with_numbers(enlarged), hard=hard, closed=closed_in(model), read_for=model)
         if not isinstance(given, Evidence):
-            raise wrong_type("evidence", "Evidence (load_evidence makes it)", given)
+            from liftgbp.evidence.read import stated_evidence
+
+            return stated_evidence(model, given)
         if given.model is not model and _statements(given.read_for or given.model) != _statements(
             model
         ):

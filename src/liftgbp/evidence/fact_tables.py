@@ -1,36 +1,49 @@
-"""Facts from tables: CSV and Parquet files and the tables of DuckDB, one row per fact."""
+"""Facts from tables: one row per fact, whatever the table was read from."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
 from glob import glob
-from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import EvidenceError
-from liftgbp.evidence.sources import Statements, TableFile, unknown_predicate, wrong_arity
-from liftgbp.input_files import LARGEST_UNTRUSTED, PIECE, pieces
+from liftgbp.arrays import Bools, Floats, Ints
+from liftgbp.errors import EvidenceError, counted
+from liftgbp.evidence.sources import (
+    MOST_PROBLEMS,
+    ListedObjects,
+    Statements,
+    unknown_predicate,
+    wrong_arity,
+)
+from liftgbp.evidence.table_reading import CSV, PARQUET, TextTable, has_table, read_columns
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 
-if TYPE_CHECKING:
-    import duckdb
+# --- which table, and which of its columns
 
 
-_TRUTH_COLUMNS = {"truth", "value"}
-_TRUTHS = {"false": 0, "f": 0, "0": 0, "true": 1, "t": 1, "1": 1}
+@dataclass(frozen=True, slots=True)
+class TablePlace:
+    """A file, or a table of a database, and which of its columns are meant; all if none is named.
+
+    A CSV file without a `header` has columns that are called 1, 2 and so on.
+    """
+
+    place: str
+    columns: tuple[str, ...] = ()
+    header: bool = True
+
+
 _TABLE_SOURCE = re.compile(r"\s*([^\W\d]\w*)\s*=\s*(\S.*)")
-_DELIMITERS = ",;\t|"
-_KINDS = (
-    "write a table as friends=friends.csv, friends=friends.parquet or friends=data.duckdb:table"
-)
+_QUOTED = r'"(?:""|[^"])*"'
+_BRACKETS = re.compile(rf'(?P<place>.+)\[(?P<inside>(?:{_QUOTED}|[^"\[\]])*)\]\s*')
+_HEADER = re.compile(r"header\s*=\s*(yes|no)", re.IGNORECASE)
+_COLUMNS = "friends=people.csv[from,to]"
 
 
 def table_source(text: str) -> tuple[str, str] | None:
@@ -49,263 +62,302 @@ def is_table_file(path: str) -> bool:
     >>> is_table_file("friends.csv"), is_table_file("facts.db")
     (True, False)
     """
-    return path.lower().endswith(_CSV + _PARQUET)
+    return path.lower().endswith(CSV + PARQUET)
 
 
 GLOB = "glob:"
 
 
-def matching_places(place: str) -> list[str]:
-    """The place itself or, if it is written `glob:PATTERN`, all files that match."""
-    if not place.startswith(GLOB):
-        return [place]
-    pattern = place.removeprefix(GLOB)
-    found = sorted(filter(is_table_file, glob(pattern, recursive=True)))  # noqa: PTH207
-    if not found:
-        raise EvidenceError(f"no .csv or .parquet file matches {pattern}")
-    return found
+def matching_places(place: str) -> list[TablePlace]:
+    """The place itself or, if it is written `glob:PATTERN`, all files that match.
+
+    Columns follow in brackets. What exists under a name with brackets is meant literally.
+    """
+    if place.startswith(GLOB):
+        pattern = place.removeprefix(GLOB)
+        found, chosen = _matching(pattern), TablePlace(pattern)
+        if not found:
+            chosen = with_columns(pattern)
+            found = _matching(chosen.place)
+        if not found:
+            raise EvidenceError(f"no .csv or .parquet file matches {chosen.place}")
+        return [TablePlace(one, chosen.columns, chosen.header) for one in found]
+    return [TablePlace(place) if _exists(place) else with_columns(place)]
+
+
+def _matching(pattern: str) -> list[str]:
+    return sorted(filter(is_table_file, glob(pattern, recursive=True)))  # noqa: PTH207
+
+
+def _exists(place: str) -> bool:
+    """Whether a file, or a table of a database, has this very name."""
+    try:
+        if Path(place).is_file():
+            return True
+        path, _, table = place.rpartition(":")
+        if not (path and table.endswith("]") and Path(path).is_file()):
+            return False
+    except OSError:  # such as a name that is too long; reading the file will report it
+        return False
+    return has_table(place, path, table.split(".")[-1])
+
+
+def with_columns(text: str) -> TablePlace:
+    """A place whose columns are named in brackets behind it.
+
+    >>> with_columns('people.csv[name, "works for", header=no]')
+    TablePlace(place='people.csv', columns=('name', 'works for'), header=False)
+    >>> with_columns("friends[1].csv")
+    TablePlace(place='friends[1].csv', columns=(), header=True)
+    """
+    found = _BRACKETS.fullmatch(text)
+    if found is None:
+        return TablePlace(text)
+    columns, header = list[str](), True
+    items = next(csv.reader([found["inside"]], skipinitialspace=True)) or [""]
+    for item in map(str.strip, items):
+        option = _HEADER.fullmatch(item)
+        if option:
+            header = option[1].lower() == "yes"
+        elif item:
+            columns.append(item)
+        else:
+            raise EvidenceError(f"{text}: a column has no name; write columns as in {_COLUMNS}")
+    return TablePlace(found["place"].rstrip(), tuple(columns), header)
+
+
+# --- what tables state
+
+
+_TRUTHS = {"false": 0, "f": 0, "0": 0, "true": 1, "t": 1, "1": 1}
+_VALUE_COLUMNS = {"truth", "value"}
+_PROBABILITY = "probability"
 
 
 def read_table(
-    model: Model, predicate_name: str, place: str, untrusted: bool = False
-) -> Statements:
-    """The facts of a table whose columns are arguments, with an optional truth or value column."""
+    model: Model, predicate_name: str, place: TablePlace, untrusted: bool = False
+) -> list[Statements | ListedObjects]:
+    """The facts of a table in a file or a database."""
     predicate = model.predicates.get(predicate_name)
     if predicate is None:
-        raise EvidenceError(f"{place}: {unknown_predicate(model, predicate_name)}")
-    headers, columns = _table(place, untrusted)
-    file = TableFile(place)
-    has_values = _has_values(predicate, headers, place)
-    for header, column in zip(headers, columns, strict=True):
-        _check_filled(file, header, column)
-    arity = len(predicate.sorts)
-    count = len(columns[0])
-    values = _values(predicate, file, columns[arity]) if has_values else np.ones(count, np.int64)
-    if place.lower().endswith(_CSV):
-        _check_header(model, predicate, headers, columns, place)
-    names = tuple(column.tolist() for column in columns[:arity])
-    certain: Floats = np.ones(count)
-    return Statements(predicate, names, values, certain, file, np.arange(count))
+        raise EvidenceError(f"{place.place}: {unknown_predicate(model, predicate_name)}")
+    table = read_columns(place.place, place.columns, header=place.header, untrusted=untrusted)
+    return table_facts(model, predicate, table)
+
+
+def table_facts(
+    model: Model, predicate: Predicate, table: TextTable
+) -> list[Statements | ListedObjects]:
+    """What the rows of a table state, and the objects of rows that state nothing.
+
+    The columns are the arguments; one more may hold the truth or a probability, or the value, and
+    one behind that the probability of it. A row with an empty cell states nothing.
+    """
+    layout = _layout(predicate, table)
+    empty = np.zeros(len(table.columns[0]), np.bool_)
+    for column in table.columns:
+        empty |= _is_empty(column)
+    kept = np.flatnonzero(~empty)
+    notes = []
+    if table.headed:
+        _check_header(model, predicate, table, layout.arity)
+        notes += _first_line_note(predicate, table, layout.arity)
+    if empty.any():
+        notes.append(_empty_note(table, empty))
+    values, chances = _claims(predicate, table, layout, kept)
+    names = tuple(column[kept].tolist() for column in table.columns[: layout.arity])
+    facts = Statements(predicate, names, values, chances, table.file, kept, tuple(notes))
+    return [*_named_elsewhere(predicate, table, empty), facts]
 
 
 # --- columns
 
 
-def _has_values(predicate: Predicate, headers: Sequence[str], place: str) -> bool:
-    """Whether the last column holds values, and is not an argument of a sort named like that."""
-    arity = len(predicate.sorts)
-    last = headers[-1].lower()
-    named = last in _TRUTH_COLUMNS and last != (predicate.sorts or ("",))[-1].lower()
-    arguments = len(headers) - (named or len(headers) == arity + 1)
-    if arguments != arity:
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Which columns of a table hold arguments, values and probabilities."""
+
+    arity: int
+    value: int | None
+    probability: int | None
+
+
+def _layout(predicate: Predicate, table: TextTable) -> _Layout:
+    arity, count = len(predicate.sorts), len(table.headers)
+    names = [header.lower() for header in table.headers]
+    # Columns that a user has chosen are what their places say, whatever they are called.
+    extra = count - arity if table.chosen else _extra(predicate, names)
+    with_probability = extra == 2 and (table.chosen or names[-1] == _PROBABILITY)
+    if count - extra != arity or not (extra in (0, 1) or with_probability):
+        arguments = count if table.chosen else count - extra
         message = wrong_arity(predicate, arguments, "argument column")
-        raise EvidenceError(f"{place}: {message} ({', '.join(headers)})")
-    if predicate.values != BOOLEAN and len(headers) == arity:
+        remedy = f"; {table.remedy}" if table.remedy else ""
+        raise EvidenceError(f"{table.file.name}: {message} ({', '.join(table.headers)}){remedy}")
+    only_probability = extra == 1 and not table.chosen and names[-1] == _PROBABILITY
+    if predicate.values != BOOLEAN and (not extra or only_probability):
         raise EvidenceError(
-            f"{place}: {predicate.name} takes the values {', '.join(predicate.values)}; "
-            "add a last column named value"
+            f"{table.file.name}: {predicate.name} takes the values {', '.join(predicate.values)}; "
+            f"add a {'last ' if not extra else ''}column named value"
         )
-    return len(headers) > arity
+    return _Layout(arity, arity if extra else None, arity + 1 if extra == 2 else None)
 
 
-def _check_filled(file: TableFile, header: str, column: Any) -> None:
-    empty = np.flatnonzero(np.ma.getmaskarray(column) | (np.ma.getdata(column) == ""))
-    if len(empty):
-        raise file.problem(int(empty[0]), f"the column {header} is empty")
+def _extra(predicate: Predicate, names: list[str]) -> int:
+    """How many columns stand behind the arguments, by their names and by how many there are."""
+    arity = len(predicate.sorts)
+    last_sort = (predicate.sorts or ("",))[-1].lower()
+    found = len(names)
+    if names[-1] == _PROBABILITY and last_sort != _PROBABILITY:
+        names = names[:-1]
+    if names and names[-1] in _VALUE_COLUMNS and names[-1] != last_sort:
+        names = names[:-1]
+    named = found - len(names)
+    return 1 if named == 0 and found == arity + 1 else named or 0
 
 
-def _values(predicate: Predicate, file: TableFile, column: Any) -> Ints:
-    stated, numbers = np.unique(np.ma.getdata(column).astype(str), return_inverse=True)
-    known = [_value_number(predicate, value) for value in stated.tolist()]
-    for value, number in zip(stated.tolist(), known, strict=True):
-        if number is None:
-            row = int(np.flatnonzero(column == value)[0])
-            wanted = ", ".join(predicate.values)
-            raise file.problem(row, f"{predicate.name} takes the values {wanted}, not {value}")
-    result: Ints = np.array(known, np.int64)[numbers.ravel()]
+def _is_empty(column: Any) -> Bools:
+    result: Bools = np.ma.getmaskarray(column) | (np.ma.getdata(column) == "")
     return result
 
 
-def _value_number(predicate: Predicate, value: str) -> int | None:
-    if predicate.values == BOOLEAN:
-        return _TRUTHS.get(value.lower())
-    return predicate.values.index(value) if value in predicate.values else None
+def _empty_note(table: TextTable, empty: Bools) -> str:
+    row = int(np.flatnonzero(empty)[0])
+    header = next(
+        header
+        for header, column in zip(table.headers, table.columns, strict=True)
+        if _is_empty(column)[row]
+    )
+    count = int(empty.sum())
+    verb = "has an empty cell and states" if count == 1 else "have empty cells and state"
+    return (
+        f"{table.file.name}: {counted(count, 'row')} {verb} nothing"
+        f"{', the first' * (count > 1)} (row {row + 1}, column {header})"
+    )
 
 
-def _check_header(
-    model: Model, predicate: Predicate, headers: Sequence[str], columns: Sequence[Any], place: str
-) -> None:
-    """Refuses a first line that is one more fact, since it would be ignored silently."""
+def _named_elsewhere(predicate: Predicate, table: TextTable, empty: Bools) -> list[ListedObjects]:
+    """The objects in rows that state nothing, so that they are not lost."""
+    listed = []
+    for sort, column in zip(predicate.sorts, table.columns, strict=False):
+        rows = np.flatnonzero(empty & ~_is_empty(column))
+        if len(rows):
+            names = list(dict.fromkeys(column[rows].tolist()))
+            listed.append(ListedObjects(sort, names, table.file, int(rows[0])))
+    return listed
+
+
+# --- values and probabilities
+
+
+def _claims(
+    predicate: Predicate, table: TextTable, layout: _Layout, kept: Ints
+) -> tuple[Ints, Floats]:
+    """The number of the value that each row states, and its probability."""
+    values: Ints = np.ones(len(kept), np.int64)
+    chances: Floats = np.ones(len(kept))
+    problems: list[tuple[int, str, str]] = []
+    if layout.value is not None:
+        meanings, which = _read(table, layout.value, kept, lambda text: _value(predicate, text))
+        values = np.array([value for value, _ in meanings], np.int64)[which]
+        chances = np.array([chance for _, chance in meanings], np.float64)[which]
+        wanted = ", ".join(predicate.values)
+        if predicate.values == BOOLEAN and layout.probability is None:
+            wanted += " or a probability between 0 and 1"
+        message = f"{predicate.name} takes the values {wanted}"
+        problems += _wrong(table, layout.value, kept, values < 0, message)
+    if layout.probability is not None:
+        meanings, which = _read(table, layout.probability, kept, _probability)
+        stated = np.array(meanings, np.float64)[which]
+        message = "a probability is between 0 and 1"
+        problems += _wrong(table, layout.probability, kept, ~(stated >= 0), message)
+        uncertain = chances < 1
+        message = "a row with a probability has a truth value before it"
+        problems += _wrong(table, layout.value or 0, kept, uncertain, message)
+        chances = stated
+    if problems:
+        problems.sort()
+        raise table.file.problems(
+            [(f"row {row + 1}, column {header}", message) for row, header, message in problems]
+        )
+    if len(predicate.values) == 2:
+        values, chances = (
+            np.where(chances == 0, 1 - values, values),
+            np.where(chances == 0, 1.0, chances),
+        )
+    return values, chances
+
+
+def _read(table: TextTable, number: int, kept: Ints, meaning: Any) -> tuple[list[Any], Ints]:
+    """What the different texts of a column mean, and which of them each row has."""
+    texts = np.ma.getdata(table.columns[number])[kept].astype(str)
+    different, which = np.unique(texts, return_inverse=True)
+    return [meaning(text) for text in different.tolist()], which.ravel()
+
+
+def _value(predicate: Predicate, text: str) -> tuple[int, float]:
+    """The number of a value and its probability; -1 if the text is neither."""
+    if predicate.values != BOOLEAN:
+        known = text in predicate.values
+        return (predicate.values.index(text) if known else -1), 1.0
+    truth = _TRUTHS.get(text.lower())
+    if truth is not None:
+        return truth, 1.0
+    chance = _probability(text)
+    return (1, chance) if chance >= 0 else (-1, 1.0)
+
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+
+
+def _probability(text: str) -> float:
+    """The probability that a text states; -1 if it states none."""
+    if not _NUMBER.fullmatch(text):
+        return -1.0
+    number = float(text)
+    return number if 0 <= number <= 1 else -1.0
+
+
+def _wrong(
+    table: TextTable, number: int, kept: Ints, wrong: Bools, message: str
+) -> list[tuple[int, str, str]]:
+    rows = kept[np.flatnonzero(wrong)[: MOST_PROBLEMS + 1]].tolist()
+    column, header = table.columns[number], table.headers[number]
+    return [(row, header, f"{message}, not {column[row]}") for row in rows]
+
+
+# --- the first line of a file
+
+
+def _check_header(model: Model, predicate: Predicate, table: TextTable, arity: int) -> None:
+    """Refuse a first line that is one more fact, since it would be ignored silently."""
+    if table.chosen:
+        return
     sorts = predicate.sorts
-    for header, sort in zip(headers, sorts, strict=False):
-        objects = [column for column, other in zip(columns, sorts, strict=False) if other == sort]
+    for header, sort in zip(table.headers[:arity], sorts, strict=True):
+        objects = [
+            column for column, other in zip(table.columns, sorts, strict=False) if other == sort
+        ]
         if header in model.object_numbers(sort) or any((c == header).any() for c in objects):
             raise EvidenceError(
-                f"{place}: the first line must name the columns, but {header} is an object; "
-                "add a line of column names at the top"
+                f"{table.file.name}: the first line must name the columns, but {header} is an "
+                "object; add a line of column names at the top, or say that there is none: "
+                f"{predicate.name}={table.file.name}[header=no]"
             )
 
 
-# --- reading through DuckDB
-
-_CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-_PARQUET = (".parquet", ".pq")
-_ERROR_TYPE = re.compile(r"^[\w ]+ Error: ")
-_ADVICE = re.compile(r"Possible |Did you mean|LINE \d")
-_LONGEST_QUOTED = 200
-
-
-LARGEST_TABLE = 2**30
-"""Bytes of text in a Parquet file or a table of DuckDB, where every cell counts as eight at least.
-
-Both formats store a billion equal cells in a few bytes.
-"""
-
-LONGEST_LINE = PIECE
-"""Bytes of a line of a CSV file; DuckDB drops the last one, without a word, if it is too long."""
+def _first_line_note(predicate: Predicate, table: TextTable, arity: int) -> list[str]:
+    """A note on a first line that looks like the facts below it."""
+    headers = table.headers[:arity]
+    if table.chosen or not headers or not len(table.columns[0]):
+        return []
+    cells = [str(column[0]) for column in table.columns[:arity]]
+    if not all(_begins_like_a_name(text) for text in (*headers, *cells)):
+        return []
+    return [
+        f"{table.file.name}: the first line ({', '.join(headers)}) is taken for the names of the "
+        f"columns; if it is a fact, write {predicate.name}={table.file.name}[header=no]"
+    ]
 
 
-def _table(place: str, untrusted: bool) -> tuple[list[str], list[Any]]:
-    """The names of the columns, and the columns as arrays of texts, stripped of blanks."""
-    if place.lower().endswith(_CSV):
-        return _csv_table(place, untrusted)
-    most = LARGEST_UNTRUSTED if untrusted else LARGEST_TABLE
-    if place.lower().endswith(_PARQUET):
-        _check_file(place)
-        with _connection(place) as connection:
-            file = {"place": _literal(place)}
-            rows = "FROM read_parquet($place, hive_partitioning=false)"
-            _check_size(connection, place, rows, file, most)
-            return _texts(connection, rows, file)
-    path, colon, table = place.rpartition(":")
-    if not (colon and path and table) or is_table_file(path):
-        raise EvidenceError(f"cannot read {place}: {_KINDS}")
-    _check_file(path)
-    with _connection(place, path) as connection:
-        names = table.split(".")
-        if untrusted:
-            _check_no_view(connection, place, names)
-        rows = f"FROM {'.'.join(map(_quoted, names))}"
-        _check_size(connection, place, rows, {}, most)
-        return _texts(connection, rows, {})
-
-
-def _csv_table(place: str, untrusted: bool = False) -> tuple[list[str], list[Any]]:
-    """The table of a CSV file; its columns are always text, whatever the data look like."""
-    _check_file(place)
-    _check_lines(place, untrusted)
-    with _connection(place) as connection:
-        file = {"place": _literal(place)}
-        first = "FROM read_csv($place, auto_detect=false, delim=chr(1), columns={'line': 'VARCHAR'}"
-        options = ", hive_partitioning=false, header=false, quote='', escape='') LIMIT 1"
-        _, (line,) = _texts(connection, first + options, file)
-        if not len(line):
-            raise EvidenceError(f"{place} is empty; its first line names the columns")
-        text = str(line[0]).removeprefix("\ufeff")
-        delimiter = max(_DELIMITERS, key=text.count)
-        headers = [name.strip() for name in next(csv.reader([text], delimiter=delimiter))]
-        columns = ", ".join(f"'c{number}': 'VARCHAR'" for number in range(len(headers)))
-        rows = (
-            "FROM read_csv($place, auto_detect=false, hive_partitioning=false, header=true, "
-            f"""delim=$delimiter, quote='"', escape='"', columns={{{columns}}})"""
-        )
-        _, texts = _texts(connection, rows, {**file, "delimiter": delimiter})
-    return headers, texts
-
-
-def _literal(place: str) -> str:
-    """A path that DuckDB takes as it is written.
-
-    Absolute, it has no prefix such as `s3:` or `~`; in brackets, a star is a star.
-    """
-    return re.sub(r"[*?[]", r"[\g<0>]", str(Path(place).absolute()))
-
-
-def _check_lines(place: str, untrusted: bool) -> None:
-    """Refuse a file that is too large unpacked, or has lines that are too long for DuckDB."""
-    number, begun = 1, 0
-    most = LARGEST_UNTRUSTED if untrusted else None
-    if most is None and place.lower().endswith(".gz"):
-        most = LARGEST_TABLE
-    for piece in pieces(Path(place), most=most, error=EvidenceError):
-        # A line inside a piece is never too long: pieces are not longer than that.
-        first = piece.find(b"\n")
-        if begun + (len(piece) if first < 0 else first) > LONGEST_LINE:
-            raise EvidenceError(
-                f"cannot read {place}: line {number} has more than {LONGEST_LINE} bytes"
-            )
-        begun = begun + len(piece) if first < 0 else len(piece) - 1 - piece.rfind(b"\n")
-        number += piece.count(b"\n")
-
-
-@contextmanager
-def _connection(place: str, path: str = ":memory:") -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection to a database that reads no other files, or one that reads tables.
-
-    A view may name any file of the machine, so a database has no access to any. No extension is
-    fetched from the network.
-    """
-    try:
-        import duckdb
-    except ImportError:
-        raise EvidenceError(
-            f"reading {place} needs duckdb; install it with pip install 'liftgbp[data]'"
-        ) from None
-    settings: dict[str, Any] = {
-        "autoinstall_known_extensions": False,
-        "python_enable_replacements": False,  # a table is never a variable of ours
-    }
-    is_file = path != ":memory:"
-    if is_file:
-        path = str(Path(path).absolute())
-        settings |= {"enable_external_access": False, "lock_configuration": True}
-    try:
-        with duckdb.connect(path, read_only=is_file, config=settings) as connection:
-            yield connection
-    except duckdb.Error as error:
-        raise EvidenceError(f"cannot read {place}: {_reason(str(error))}") from None
-
-
-def _check_no_view(connection: duckdb.DuckDBPyConnection, place: str, names: Sequence[str]) -> None:
-    """Refuse a view in a stranger's database, which may compute for ever."""
-    query = "FROM duckdb_views() WHERE NOT internal AND lower(view_name) = lower($name)"
-    if connection.execute(f"SELECT 1 {query}", {"name": names[-1]}).fetchone():
-        raise EvidenceError(f"cannot read {place}: it is a view; untrusted databases need tables")
-
-
-def _check_size(
-    connection: duckdb.DuckDBPyConnection,
-    place: str,
-    rows: str,
-    values: dict[str, str],
-    most: int,
-) -> None:
-    """Refuse a table whose texts are too large, before they are in memory."""
-    cells = "sum(8 + coalesce(strlen(CAST(COLUMNS(*) AS VARCHAR)), 0))"
-    limited = f"FROM (SELECT * {rows} LIMIT {most // 8 + 1})"
-    sizes = connection.execute(f"SELECT {cells} {limited}", values).fetchone()
-    if sum(size or 0 for size in sizes or ()) > most:
-        raise EvidenceError(f"cannot read {place}: it has more than {most // 2**20} MB of text")
-
-
-def _texts(
-    connection: duckdb.DuckDBPyConnection, query: str, values: dict[str, str]
-) -> tuple[list[str], list[Any]]:
-    result = connection.execute(f"SELECT trim(CAST(COLUMNS(*) AS VARCHAR)) {query}", values)
-    headers = [description[0] for description in result.description]
-    return headers, list(result.fetchnumpy().values())
-
-
-def _reason(message: str) -> str:
-    """DuckDB's message without the type of the error and its advice."""
-    lines = takewhile(lambda line: line and not _ADVICE.match(line), message.splitlines())
-    return _ERROR_TYPE.sub("", "; ".join(line[:_LONGEST_QUOTED] for line in lines))
-
-
-def _check_file(path: str) -> None:
-    if not Path(path).is_file():
-        raise EvidenceError(f"cannot read {path}: there is no such file")
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def _begins_like_a_name(text: str) -> bool:
+    return text[:1].isupper() or text[:1].isdigit()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -104,7 +106,7 @@ def parse_evidence(
 @limited("reading evidence")
 def load_evidence(
     model: Model,
-    *sources: str | os.PathLike[str],
+    *sources: str | os.PathLike[str] | Mapping[str, Any],
     closed: str | Iterable[str] = (),
     known: Iterable[str] = (),
     queries: str | Iterable[str] = (),
@@ -119,24 +121,78 @@ def load_evidence(
 
     `closed="all"` closes every predicate with facts, except those that `queries` ask about.
 
+    Columns may be chosen by name (`friends=people.csv[from,to]`), and a CSV file without a line of
+    names is `friends=people.csv[header=no]`. A source may also be a mapping, as `infer` takes it.
+
     The name of a file is taken literally. `friends=glob:*.csv` stands for all files that match.
     Of strangers' files (`untrusted`), at most 16 MB are read each, and no views of databases.
     """
     check_model(model)
     untrusted = checked_flag("untrusted", untrusted)
     parts = [part for source in sources for part in _read(model, source, untrusted)]
-    return _evidence(model, parts, closed, known, queries)
+    return _noted(_evidence(model, parts, closed, known, queries), parts)
+
+
+def stated_evidence(model: Model, given: object) -> Evidence:
+    """The evidence that a value of Python states: a text, a path, a mapping, or a list of these."""
+    check_model(model)
+    parts = list(_stated(model, given))
+    return _noted(_evidence(model, parts, (), ()), parts)
+
+
+def _noted(evidence: Evidence, parts: Iterable[Statements | ListedObjects]) -> Evidence:
+    """The evidence with the notes of the tables it is from."""
+    notes = [note for part in parts if isinstance(part, Statements) for note in part.notes]
+    return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
+
+
+_GIVEN = (
+    "facts as text, a pathlib.Path, a mapping such as {'friends': table, 'smokes(Anna)': True}, a "
+    "list of these, or Evidence"
+)
+_LIKE_A_FILE = re.compile(r"[^()\n]*\.(db|csv|tsv|parquet|pq|gz|duckdb|evid)(:\w+)?(\[.*\])?\s*")
+
+
+def _stated(model: Model, given: object) -> Iterator[Statements | ListedObjects]:
+    match given:
+        case str():
+            if _LIKE_A_FILE.fullmatch(given):
+                raise EvidenceError(
+                    f"evidence={given!r} is read as facts, not as the name of a file; read a file "
+                    f"with load_evidence(model, {given!r})"
+                )
+            yield from read_facts(model, clean_source("<evidence>", given))
+        case os.PathLike():
+            yield from _read(model, given, untrusted=False)
+        case Mapping():
+            yield from _from_mapping(model, given)
+        case list() | tuple():
+            for one in given:
+                yield from _stated(model, one)
+        case Evidence():
+            raise EvidenceError("Evidence cannot be in a list with other evidence; pass it alone")
+        case _:
+            raise wrong_type("evidence", _GIVEN, given)
+
+
+def _from_mapping(model: Model, given: Mapping[str, Any]) -> list[Statements | ListedObjects]:
+    from liftgbp.evidence.python_facts import python_facts
+
+    return python_facts(model, given)
 
 
 def _read(
-    model: Model, source: str | os.PathLike[str], untrusted: bool
+    model: Model, source: str | os.PathLike[str] | Mapping[str, Any], untrusted: bool
 ) -> list[Statements | ListedObjects]:
+    if isinstance(source, Mapping):
+        return _from_mapping(model, source)
     path = checked_path("evidence", source)
     table = table_source(source) if isinstance(source, str) else None
     # A file may have an equals sign in its name.
     if table is not None and not _is_file(path):
         predicate, place = table
-        return [read_table(model, predicate, one, untrusted) for one in matching_places(place)]
+        places = matching_places(place)
+        return [part for one in places for part in read_table(model, predicate, one, untrusted)]
     if is_table_file(str(path)) and _is_file(path):
         predicate = next(iter(model.predicates), "friends")
         raise EvidenceError(

@@ -41,6 +41,7 @@ class Statements:
     chances: Floats
     origin: Origin
     rows: Ints
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -85,6 +86,10 @@ class FactFile:
         return EvidenceError(message, self.span(row, start, end))
 
 
+MOST_PROBLEMS = 10
+"""How many problems of a table are reported at once."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableFile:
     """A table of facts; the line of column names does not count as a row."""
@@ -98,6 +103,16 @@ class TableFile:
     def problem(self, row: int, message: str) -> EvidenceError:
         """The error that names a row."""
         return EvidenceError(f"{self.place(row)}: {message}")
+
+    def problems(self, places: Sequence[tuple[str, str]]) -> EvidenceError:
+        """The error that names several places in the table, each with what is wrong there."""
+        place, message = places[0]
+        if len(places) == 1:
+            return EvidenceError(f"{self.name}, {place}: {message}")
+        lines = [f"  {place}: {message}" for place, message in places[:MOST_PROBLEMS]]
+        if len(places) > MOST_PROBLEMS:
+            lines.append("  and more")
+        return EvidenceError("\n".join([f"{self.name} has rows that cannot be used:", *lines]))
 
 
 def unknown_predicate(model: Model, name: str) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.formats import Network
 from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.grounding.from_classes import ground_classes
@@ -110,7 +111,7 @@ def sample(
     model: Model | Network,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: Evidence | Mapping[int, int] | str | None = None,
+    evidence: AnyEvidence | Mapping[int, int] | None = None,
     answers: Answers | None = None,
     chains: int = WORD,
     sweeps: int | None = None,
@@ -218,7 +219,7 @@ class _Chains:
         cls,
         model: Model | Network,
         sizes: Mapping[str, int] | None,
-        evidence: Evidence | Mapping[int, int] | str | None,
+        evidence: AnyEvidence | Mapping[int, int] | None,
         answers: Answers | None,
         chains: int,
         seed: int,
@@ -358,7 +359,7 @@ class _Clock:
 def _grounded(
     model: Model | Network,
     sizes: Mapping[str, int] | None,
-    evidence: Evidence | Mapping[int, int] | str | None,
+    evidence: AnyEvidence | Mapping[int, int] | None,
     progress: Progress,
 ) -> tuple[Evidence, GroundNetwork, AtomTable]:
     """What is known, the network that it leaves, and the atoms of its variables."""
@@ -367,13 +368,11 @@ def _grounded(
             raise wrong_type("sizes", "left out, since a network has no domains", sizes)
         if isinstance(evidence, Evidence):
             raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
-        seen = model.observed(evidence)
+        seen = model.observed(cast("Mapping[int, int] | str | None", evidence))
         known, atoms = model.as_evidence(seen)
         return known, model.conditioned(seen), atoms
     check_model(model)
-    if evidence is not None and not isinstance(evidence, Evidence):
-        raise wrong_type("evidence", "Evidence", evidence)
-    known = Evidence.of(model, evidence)
+    known = Evidence.of(model, cast("AnyEvidence | None", evidence))
     _check_size(known, known.domain_sizes(sizes))
     if known:
         network = ground_network(known, sizes, progress=progress)

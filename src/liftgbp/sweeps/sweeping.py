@@ -27,7 +27,7 @@ from liftgbp.errors import (
     checked_texts,
     wrong_type,
 )
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run
 from liftgbp.limits import Limits, each_limited, limits_about, reporting
@@ -177,7 +177,7 @@ def sweep(
     *,
     weights: Mapping[str, float | Sequence[float]] | None = None,
     queries: str | Iterable[str] = (),
-    evidence: Evidence | None = None,
+    evidence: AnyEvidence | None = None,
     effort: EffortChoice = "normal",
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
@@ -260,7 +260,7 @@ def checked_settings(
     model: Model,
     *,
     queries: str | Iterable[str] = (),
-    evidence: Evidence | None = None,
+    evidence: AnyEvidence | None = None,
     effort: EffortChoice = "normal",
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,

@@ -1,0 +1,336 @@
+"""Tables as columns of text: CSV and Parquet files, tables of DuckDB, and data frames.
+
+DuckDB reads all of them, and is imported only then.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from liftgbp.errors import EvidenceError, counted
+from liftgbp.evidence.sources import MOST_PROBLEMS, TableFile
+from liftgbp.input_files import LARGEST_UNTRUSTED, PIECE, pieces
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TextTable:
+    """The columns of a table as arrays of texts without blanks around them.
+
+    An empty cell is masked, or an empty text. `chosen` says that a user has named the columns;
+    `headed` that the first line of a file did. `remedy` says how to name them.
+    """
+
+    file: TableFile
+    headers: tuple[str, ...]
+    columns: tuple[Any, ...]
+    chosen: bool = False
+    headed: bool = False
+    remedy: str = ""
+
+    def take(self, names: Sequence[str]) -> TextTable:
+        """The columns of these names, in this order."""
+        for name in names:
+            if self.headers.count(name) != 1:
+                which = "no" if name not in self.headers else "more than one"
+                raise EvidenceError(
+                    f"{self.file.name} has {which} column {name}; it has {', '.join(self.headers)}"
+                )
+        columns = tuple(self.columns[self.headers.index(name)] for name in names)
+        return TextTable(self.file, tuple(names), columns, True, self.headed, self.remedy)
+
+
+# --- reading through DuckDB
+
+CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+PARQUET = (".parquet", ".pq")
+_DELIMITERS = ",;\t|"
+_KINDS = (
+    "write a table as friends=friends.csv, friends=friends.parquet or friends=data.duckdb:table"
+)
+_ERROR_TYPE = re.compile(r"^[\w ]+ Error: ")
+_ADVICE = re.compile(r"Possible |Did you mean|LINE \d")
+_LONGEST_QUOTED = 200
+
+
+LARGEST_TABLE = 2**30
+"""Bytes of text in a Parquet file or a table of DuckDB, where every cell counts as eight at least.
+
+Both formats store a billion equal cells in a few bytes.
+"""
+
+LONGEST_LINE = PIECE
+"""Bytes of a line of a CSV file; DuckDB drops the last one, without a word, if it is too long."""
+
+
+def read_columns(
+    place: str, chosen: Sequence[str] = (), *, header: bool = True, untrusted: bool = False
+) -> TextTable:
+    """The table at a place: the columns that are chosen, or all of them.
+
+    A CSV file without a `header` has columns that are called 1, 2 and so on.
+    """
+    if place.lower().endswith(CSV):
+        table = _csv_table(place, header, untrusted)
+    elif not header:
+        raise EvidenceError(f"{place}: header=no is for .csv and .tsv files")
+    else:
+        headers, columns = _typed_table(place, untrusted)
+        table = TextTable(TableFile(place), headers, columns, remedy=_CHOOSE.format(place))
+    return table.take(chosen) if chosen else table
+
+
+def has_table(place: str, path: str, name: str) -> bool:
+    """Whether a database has a table or a view of this very name."""
+    with _connection(place, path) as connection:
+        query = "SELECT 1 FROM information_schema.tables WHERE table_name = $name"
+        return bool(connection.execute(query, {"name": name}).fetchone())
+
+
+_CHOOSE = "choose columns as in {}[from,to]"
+
+
+def _typed_table(place: str, untrusted: bool) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """The columns of a Parquet file or a table of DuckDB."""
+    most = LARGEST_UNTRUSTED if untrusted else LARGEST_TABLE
+    if place.lower().endswith(PARQUET):
+        _check_file(place)
+        with _connection(place) as connection:
+            file = {"place": _literal(place)}
+            rows = "FROM read_parquet($place, hive_partitioning=false)"
+            _check_size(connection, place, rows, file, most)
+            return _texts(connection, rows, file)
+    path, colon, table = place.rpartition(":")
+    if not (colon and path and table) or path.lower().endswith(CSV + PARQUET):
+        raise EvidenceError(f"cannot read {place}: {_KINDS}")
+    _check_file(path)
+    with _connection(place, path) as connection:
+        names = table.split(".")
+        if untrusted:
+            _check_no_view(connection, place, names)
+        rows = f"FROM {'.'.join(map(_quoted, names))}"
+        _check_size(connection, place, rows, {}, most)
+        return _texts(connection, rows, {})
+
+
+def _csv_table(place: str, header: bool, untrusted: bool) -> TextTable:
+    """The table of a CSV file; its columns are always text, whatever the data look like."""
+    _check_file(place)
+    _check_lines(place, untrusted)
+    file = TableFile(place)
+    with _connection(place) as connection:
+        values = {"place": _literal(place)}
+        first = "FROM read_csv($place, auto_detect=false, delim=chr(1), columns={'line': 'VARCHAR'}"
+        options = ", hive_partitioning=false, header=false, quote='', escape='') LIMIT 1"
+        _, (line,) = _texts(connection, first + options, values)
+        if not len(line):
+            what = "; its first line names the columns" if header else ""
+            raise EvidenceError(f"{place} is empty{what}")
+        text = "" if line[0] is np.ma.masked else str(line[0]).removeprefix("\ufeff")
+        delimiter = max(_DELIMITERS, key=text.count)
+        headers = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [""])]
+        columns = ", ".join(f"'c{number}': 'VARCHAR'" for number in range(len(headers)))
+        if not header:
+            headers = [str(number + 1) for number in range(len(headers))]
+        rows = (
+            "FROM read_csv($place, auto_detect=false, hive_partitioning=false, "
+            f"""header={header}, delim=$delimiter, quote='"', escape='"', """
+            f"columns={{{columns}}}, store_rejects=true, rejects_limit={MOST_PROBLEMS + 1})"
+        )
+        _, texts = _texts(connection, rows, {**values, "delimiter": delimiter})
+        rejected = connection.execute(
+            "SELECT line, error_message, csv_line FROM reject_errors ORDER BY line, column_idx"
+        ).fetchall()
+    if rejected:
+        raise file.problems(
+            [
+                (f"line {number}", f"{_rejection(reason)}: {cells.strip()[:_LONGEST_QUOTED]}")
+                for number, reason, cells in rejected
+            ]
+        )
+    remedy = _CHOOSE.format(place) if header else f"choose columns as in {place}[1,2,header=no]"
+    return TextTable(file, tuple(headers), texts, headed=header, remedy=remedy)
+
+
+_WRONG_COUNT = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
+
+
+def _rejection(reason: str) -> str:
+    """DuckDB's reason in other words."""
+    found = _WRONG_COUNT.search(reason)
+    if found:
+        return f"{counted(int(found[2]), 'cell')} instead of {found[1]}; quote cells with commas"
+    return reason[:_LONGEST_QUOTED].rstrip(".")
+
+
+# --- data frames
+
+
+class _Stream:
+    """Something with the Arrow stream interface, which DuckDB reads without other packages."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._frame.__arrow_c_stream__(requested_schema)
+
+
+def is_frame(value: object) -> bool:
+    """Whether a value is a table with named columns, and not a single column."""
+    if _is_pandas(value):
+        return True
+    if not hasattr(value, "__arrow_c_stream__"):
+        return False
+    return any(hasattr(value, name) for name in ("columns", "schema")) or not hasattr(
+        value, "__iter__"
+    )
+
+
+def _is_pandas(value: object) -> bool:
+    # Its stream interface needs pyarrow, and DuckDB reads its frames without.
+    return type(value).__module__.split(".")[0] == "pandas" and type(value).__name__ == "DataFrame"
+
+
+def frame_columns(name: str, frame: object) -> TextTable:
+    """The columns of a pandas, Polars or Arrow table or a DuckDB relation."""
+    with _connection(name) as connection:
+        connection.register("frame", frame if _is_pandas(frame) else _Stream(frame))
+        # A stream is read only once.
+        connection.execute("CREATE TABLE copied AS FROM frame")
+        headers, columns = _texts(connection, "FROM copied", {})
+    return TextTable(TableFile(name), headers, columns, remedy="choose its columns")
+
+
+# --- files
+
+
+def _literal(place: str) -> str:
+    """A path that DuckDB takes as it is written.
+
+    Absolute, it has no prefix such as `s3:` or `~`; in brackets, a star is a star.
+    """
+    return re.sub(r"[*?[]", r"[\g<0>]", str(Path(place).absolute()))
+
+
+def _check_lines(place: str, untrusted: bool) -> None:
+    """Refuse a file that is too large unpacked, or has lines that are too long for DuckDB."""
+    number, begun = 1, 0
+    most = LARGEST_UNTRUSTED if untrusted else None
+    if most is None and place.lower().endswith(".gz"):
+        most = LARGEST_TABLE
+    for piece in pieces(Path(place), most=most, error=EvidenceError):
+        # A line inside a piece is never too long: pieces are not longer than that.
+        first = piece.find(b"\n")
+        if begun + (len(piece) if first < 0 else first) > LONGEST_LINE:
+            raise EvidenceError(
+                f"cannot read {place}: line {number} has more than {LONGEST_LINE} bytes"
+            )
+        begun = begun + len(piece) if first < 0 else len(piece) - 1 - piece.rfind(b"\n")
+        number += piece.count(b"\n")
+
+
+@contextmanager
+def _connection(place: str, path: str = ":memory:") -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection to a database that reads no other files, or one that reads tables.
+
+    A view may name any file of the machine, so a database has no access to any. No extension is
+    fetched from the network.
+    """
+    try:
+        import duckdb
+    except ImportError:
+        raise EvidenceError(
+            f"reading {place} needs duckdb; install it with pip install 'liftgbp[data]'"
+        ) from None
+    settings: dict[str, Any] = {
+        "autoinstall_known_extensions": False,
+        "python_enable_replacements": False,  # a table is never a variable of ours
+    }
+    is_file = path != ":memory:"
+    if is_file:
+        path = str(Path(path).absolute())
+        settings |= {"enable_external_access": False, "lock_configuration": True}
+    try:
+        with duckdb.connect(path, read_only=is_file, config=settings) as connection:
+            yield connection
+    except duckdb.Error as error:
+        raise EvidenceError(f"cannot read {place}: {_reason(str(error))}") from None
+
+
+def _check_no_view(connection: duckdb.DuckDBPyConnection, place: str, names: Sequence[str]) -> None:
+    """Refuse a view in a stranger's database, which may compute for ever."""
+    query = "FROM duckdb_views() WHERE NOT internal AND lower(view_name) = lower($name)"
+    if connection.execute(f"SELECT 1 {query}", {"name": names[-1]}).fetchone():
+        raise EvidenceError(f"cannot read {place}: it is a view; untrusted databases need tables")
+
+
+def _check_size(
+    connection: duckdb.DuckDBPyConnection,
+    place: str,
+    rows: str,
+    values: dict[str, str],
+    most: int,
+) -> None:
+    """Refuse a table whose texts are too large, before they are in memory."""
+    cells = "sum(8 + coalesce(strlen(CAST(COLUMNS(*) AS VARCHAR)), 0))"
+    limited = f"FROM (SELECT * {rows} LIMIT {most // 8 + 1})"
+    sizes = connection.execute(f"SELECT {cells} {limited}", values).fetchone()
+    if sum(size or 0 for size in sizes or ()) > most:
+        raise EvidenceError(f"cannot read {place}: it has more than {most // 2**20} MB of text")
+
+
+_WITH_FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
+
+
+def _texts(
+    connection: duckdb.DuckDBPyConnection, rows: str, values: dict[str, str]
+) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    described = connection.execute(f"DESCRIBE SELECT * {rows}", values).fetchall()
+    names = [f"c{number}" for number in range(len(described))]
+    texts = ", ".join(
+        f"{_text(name, str(kind))} AS {name}"
+        for name, (_, kind, *_) in zip(names, described, strict=True)
+    )
+    query = f"SELECT {texts} FROM (SELECT * {rows}) AS t({', '.join(names)})"
+    found = connection.execute(query, values).fetchnumpy()
+    return tuple(name for name, *_ in described), tuple(found.values())
+
+
+def _text(column: str, kind: str) -> str:
+    """A column as text; 3.0 is 3, since tools store whole numbers with gaps between them so."""
+    text = f"trim(CAST({column} AS VARCHAR))"
+    if not kind.startswith(_WITH_FRACTIONS):
+        return text
+    double = f"CAST({column} AS DOUBLE)"
+    whole = f"abs({double}) < 1e15 AND {double} = floor({double})"
+    return (
+        f"CASE WHEN isnan({double}) THEN NULL WHEN {whole} "
+        f"THEN CAST(CAST({column} AS BIGINT) AS VARCHAR) ELSE {text} END"
+    )
+
+
+def _reason(message: str) -> str:
+    """DuckDB's message without the type of the error and its advice."""
+    lines = takewhile(lambda line: line and not _ADVICE.match(line), message.splitlines())
+    return _ERROR_TYPE.sub("", "; ".join(line[:_LONGEST_QUOTED] for line in lines))
+
+
+def _check_file(path: str) -> None:
+    if not Path(path).is_file():
+        raise EvidenceError(f"cannot read {path}: there is no such file")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
