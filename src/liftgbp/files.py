@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import importlib
 import importlib.util
 import os
 import shutil
@@ -198,6 +199,14 @@ def need_module(module: str, extra: str, what: str) -> None:
 
 
 # --- tables
+
+
+def installed(module: str, what: str) -> Any:
+    """A module that a user needs to have for what is asked."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InputError(f"{what} needs {module}; install it with pip install {module}") from None
 
 
 def write_table(path: Path, schema: Schema, rows: Iterable[Sequence[object]]) -> None:

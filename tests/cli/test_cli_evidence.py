@@ -105,13 +105,15 @@ def test_every_atom(model: Path, facts: Path, tmp_path: Path, via: str, ending: 
     run("query", model, "-e", facts, *options, "--all", output)
     if ending == "csv":
         with output.open(encoding="utf-8") as file:
-            rows = {row["atom"]: float(row["probability"]) for row in csv.DictReader(file)}
+            found = [tuple(row.values()) for row in csv.DictReader(file)]
     else:
         found = duckdb.read_parquet(str(output)).fetchall()
-        rows = {atom: probability for _, atom, _, probability, _ in found}
-    assert len(rows) == 16 + 4
+    rows = {f"{name}({arguments})": float(p) for name, arguments, _, p, _ in found}
+    # Of a closed predicate, only the atoms that are listed.
+    listed = {atom for atom in rows if atom.startswith("friends")}
+    assert listed == {"friends(Anna,Bob)", "friends(Bob,Carl)"}
+    assert len(rows) == len(listed) + 4
     assert rows["friends(Anna,Bob)"] == 1.0
-    assert rows["friends(Bob,Anna)"] == rows["friends(#4,#4)"] == 0.0
     wanted = exact(model, facts, 4)
     for number, name in enumerate(("Bob", "Carl", "#4"), start=1):
         marginal = wanted.marginals[reference.GroundAtom("smokes", (number,))]
@@ -129,14 +131,19 @@ def test_observed_atoms(model: Path, tmp_path: Path, via: str, closed: tuple[str
         output = tmp_path / "all.csv"
         run(*command, "--via", via, "--all", output, *options)
         with output.open(encoding="utf-8") as file:
-            return {row["atom"]: row["observed"] for row in csv.DictReader(file)}
+            return {
+                f"{row['predicate']}({row['arguments']})": row["observed"]
+                for row in csv.DictReader(file)
+            }
 
     names = ("Anna", "Bob", "Carl", "#4", "#5", "#6")
     friends = {f"friends({a},{b})" for a in names for b in names}
     # An uncertain fact is no observation; two unnamed objects are known to smoke.
     observed = {"smokes(Anna)", "smokes(#4)", "smokes(#5)", "friends(Anna,Bob)"}
-    observed |= friends if closed else {"friends(Bob,Carl)"}
-    every = friends | {f"smokes({name})" for name in names}
+    observed.add("friends(Bob,Carl)")
+    # Of a closed predicate, the atoms that are not listed are false, and left out.
+    every = {a for a in friends if not closed or a in observed}
+    every |= {f"smokes({name})" for name in names}
     assert written() == dict.fromkeys(every - observed, "false")
     assert written("--observed") == {a: str(a in observed).lower() for a in every}
 
@@ -147,7 +154,7 @@ def test_all_atoms_of_a_network_but_the_observed(tmp_path: Path) -> None:
     evidence.write_text("1 0 1\n", encoding="utf-8")
     output = tmp_path / "all.csv"
     run("query", network, "-e", evidence, "--all", output)
-    assert [line.split(",")[1] for line in output.read_text().splitlines()[1:]] == ["x1", "x1"]
+    assert [line.split(",")[0] for line in output.read_text().splitlines()[1:]] == ["x1", "x1"]
 
 
 def test_large_closed_predicates_do_not_count_among_all_atoms(model: Path, tmp_path: Path) -> None:
@@ -231,3 +238,45 @@ def test_all_closes_what_no_query_is_about(model: Path, facts: Path) -> None:
     named = run("query", model, "-e", facts, "--closed", "friends", "-q", "smokes(x)")
     assert found["evidence"] == named["evidence"]
     assert found["answers"] == named["answers"]
+
+
+# --- one row for each ground atom
+
+
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+def test_answers_for_each_object(model: Path, facts: Path, via: str) -> None:
+    command = ("query", model, "-e", facts, "--closed", "friends", "--via", via, "-n", "person=5")
+    found = run(*command, "-q", "smokes(x)", "--objects")
+    wanted = exact(model, facts, 5)
+    names = {1: "Bob", 2: "Carl", 3: "#4", 4: "#5"}
+    expected = {
+        f"smokes({name})": float(wanted.marginals[reference.GroundAtom("smokes", (k,))][1])
+        for k, name in names.items()
+    }
+    rows = {row["atom"]: probability(row, "true") for row in found["answers"]}
+    assert rows == pytest.approx(expected)
+    assert list(rows.values()) == sorted(rows.values(), reverse=True)
+    assert all(row["count"] == 1 for row in found["answers"])
+    least = sorted(expected.values())[1] - 1e-9
+    fewer = run(*command, "-q", "smokes(x)", "--objects", "--min", least, "--top", 2)
+    assert [row["atom"] for row in fewer["answers"]] == list(rows)[:2]
+    by_name = run(*command, "-q", "smokes(x)", "--objects", "--sort", "atom", "--top", 3)
+    assert [row["atom"] for row in by_name["answers"]] == sorted(expected)[:3]
+    seen = run(*command, "--objects", "--observed")
+    assert {row["atom"]: probability(row, "true") for row in seen["answers"][:3]} == {
+        "friends(Anna,Bob)": 1.0,
+        "friends(Bob,Carl)": 1.0,
+        "smokes(Anna)": 1.0,
+    }
+
+
+def test_too_many_objects_are_not_printed(model: Path) -> None:
+    assert "add --top, --min" in refused("query", model, "-n", "person=2000", "--objects")
+    found = run("query", model, "-n", "person=20000", "-q", "smokes(x)", "--objects", "--top", 5)
+    assert len(found["answers"]) == 5
+    message = refused("query", model, "-n", "person=1e9", "-q", "smokes(x)", "--objects")
+    assert "matches 1e+09 ground atoms" in message
+    assert "must be one atom" in refused(
+        "query", model, "-n", "person=3", "-q", "smokes(x) ^ smokes(y)", "--objects"
+    )
+    assert "--all and --objects" in refused("query", model, "-n", "person=3", "--observed")

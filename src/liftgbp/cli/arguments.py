@@ -175,6 +175,14 @@ def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
         need_module("matplotlib", "plot", f"writing {Path(path).suffix}")
 
 
+def check_outputs(as_json: bool, output: str | None, *, observed: bool, atoms: bool) -> None:
+    """Refuse options for the output that do not go together."""
+    if observed and not atoms:
+        raise click.UsageError("--observed only has an effect with --all and --objects")
+    if as_json and output == "-":
+        raise click.UsageError("--json and -o - both write to standard output")
+
+
 def read_model_and_evidence(
     path: str,
     weights: dict[str, float],

@@ -29,6 +29,7 @@ from liftgbp.cli.arguments import (
     SWEEP_FILES,
     check_block_sorts,
     check_combination,
+    check_outputs,
     output_file,
     read_model_and_evidence,
     read_question,
@@ -116,6 +117,7 @@ liftgbp query models/friends-smokers.mln -n person=10 --sum-over smokes
 liftgbp query models/transitive.mln -n person=40 --blocks-plot blocks.png
 liftgbp query models/smoking-network.mln -e models/smoking-network.db --closed friends \\
     -q 'smokes(x)' --top 3
+liftgbp query models/smoking-network.mln -e models/smoking-network.db -q 'smokes(x)' --objects
 liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marginals.csv
 """
 )
@@ -151,7 +153,17 @@ liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marg
     help="Write the marginal of every ground atom that is not observed to a .csv or .parquet file.",
 )
 @option(
-    "--observed", is_flag=True, group=declared.OUTPUT, help="With --all, also write observed atoms."
+    "--objects",
+    is_flag=True,
+    group=declared.OUTPUT,
+    help="Answer for each ground atom instead of classes of them, the most probable first; see "
+    "--top and --min.",
+)
+@option(
+    "--observed",
+    is_flag=True,
+    group=declared.OUTPUT,
+    help="With --all or --objects, also show observed atoms.",
 )
 @declared.second_opinion
 @declared.as_json
@@ -170,6 +182,7 @@ def query(
     output: str | None,
     blocks_plot: str | None,
     everything: str | None,
+    objects: bool,
     observed: bool,
     as_json: bool,
     **options: Any,
@@ -182,10 +195,7 @@ def query(
 
     The first line of the output says whether the answer is trusted; the exit code follows it.
     """
-    if observed and everything is None:
-        raise click.UsageError("--observed only has an effect with --all")
-    if as_json and output == "-":
-        raise click.UsageError("--json and -o - both write to standard output")
+    check_outputs(as_json, output, observed=observed, atoms=objects or everything is not None)
     output_file(output, ANSWER_FILES)
     output_file(blocks_plot, PICTURE_FILES)
     output_file(everything, (".csv", ".parquet"))
@@ -204,12 +214,15 @@ def query(
                 # What cannot be trusted is printed below.
                 warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
                 answers.write_all(everything, observed=observed)
-    from liftgbp.cli.selection import select_rows, write_result, write_rows
+    from liftgbp.cli.selection import rows_by_object, select_rows, write_result, write_rows
 
     result: dict[str, Any] = answers.as_dict(queries)
     if compared is not None:
         result["second_opinion"] = compared.as_dict()
-    result["answers"] = select_rows(result["answers"], sort=sort, top=top, least=least)
+    rows = result["answers"]
+    if objects:
+        rows = rows_by_object(answers, queries, sort, top, least, observed)
+    result["answers"] = select_rows(rows, sort=sort, top=top, least=least)
     if output is not None and output.endswith(".json"):
         write_result(result, output)
     elif output is not None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+import liftgbp
 
 LARGEST_BIGINT = 2**63 - 1
 
@@ -62,6 +65,39 @@ def _quoted(value: str) -> str:
     ('low', '"a,b"')
     """
     return value if re.fullmatch(r"[^\s,|\"]+", value) else json.dumps(value, ensure_ascii=False)
+
+
+# --- one row for each ground atom
+
+
+MOST_ROWS = 10_000
+"""Nobody reads more rows than this; files of all atoms have no such limit."""
+
+
+def rows_by_object(
+    answers: liftgbp.Answers,
+    queries: Sequence[str],
+    sort: str | None,
+    top: int | None,
+    least: float | None,
+    observed: bool,
+) -> list[Row]:
+    """The ground atoms that queries match, the most probable first; without a query, all."""
+    asked = queries or tuple(dict.fromkeys(row.query for row in answers.all))
+    most = MOST_ROWS + 1 if top is None or sort == "atom" else top
+    rows: list[Row] = []
+    with warnings.catch_warnings():
+        # What cannot be trusted is said elsewhere.
+        warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
+        for query in asked:
+            found = answers.top(query, most, least=least or 0.0, observed=observed)
+            rows += [row.as_dict() for row in found]
+            if len(rows) > MOST_ROWS:
+                raise liftgbp.InputError(
+                    f"--objects would print more than {MOST_ROWS} rows; add --top, --min or a "
+                    "query (-q), or write all atoms to a file (--all)"
+                )
+    return rows
 
 
 # --- files

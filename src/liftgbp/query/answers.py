@@ -8,17 +8,22 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, Self
+from numbers import Real
+from typing import Any, Literal, Protocol, Self
+
+from numpy.typing import NDArray
 
 from liftgbp.errors import (
     InputError,
     InternalError,
     QueryError,
     checked_flag,
+    checked_number,
     checked_path,
     checked_texts,
     wrong_type,
 )
+from liftgbp.files import installed
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
@@ -33,7 +38,7 @@ from liftgbp.query.answer import (
     read_row,
 )
 from liftgbp.query.block_table import BlockStructure
-from liftgbp.query.every_atom import write_every_atom
+from liftgbp.query.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.query.proven_bounds import Bounds
 from liftgbp.query.readers import Prepared, Reader, Via
 from liftgbp.query.rows import Row
@@ -387,13 +392,78 @@ class Answers:
     def write_all(self, path: str | os.PathLike[str], *, observed: bool = False) -> None:
         """Write the marginal of every ground atom to a `.csv` or `.parquet` file.
 
-        The columns are predicate, atom, value, probability and observed, with one row per value;
-        Boolean atoms have one row, for true. Atoms whose value evidence states (facts, known
-        counts, all atoms of closed predicates) are left out unless `observed` is true.
+        The columns are predicate, arguments, value, probability and observed, with one row per
+        value; Boolean atoms have one row, for true. Atoms whose value evidence states (facts, known
+        counts) are left out unless `observed` is true. Atoms of closed predicates that are not
+        listed are false, and always left out.
         """
         file = checked_path("path", path)
         write_every_atom(self.reader, file, observed=checked_flag("observed", observed))
         self._warn()
+
+    def to_columns(
+        self, query: str | None = None, *, observed: bool = False
+    ) -> dict[str, NDArray[Any]]:
+        """The table that `write_all` writes, as arrays; with a query, for the atoms it matches.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("person = {Anna, Bob}\\nsmokes(person)\\n1.0 smokes(Bob)")
+        >>> table = liftgbp.infer(model).to_columns("smokes(x)")
+        >>> table["arguments"].tolist(), table["probability"].round(4).tolist()
+        (['Anna', 'Bob'], [0.5, 0.7311])
+        """
+        observed = checked_flag("observed", observed)
+        found = columns_of_every_atom(self.reader, query, observed=observed)
+        self._warn()
+        return found
+
+    def to_frame(
+        self,
+        query: str | None = None,
+        *,
+        observed: bool = False,
+        library: Literal["pandas", "polars"] = "pandas",
+    ) -> Any:
+        """The same table as a data frame of pandas or Polars, which must be installed."""
+        if library not in ("pandas", "polars"):
+            raise wrong_type("library", "pandas or polars", library)
+        frames = installed(library, "to_frame")
+        observed = checked_flag("observed", observed)
+        found = columns_of_every_atom(self.reader, query, observed=observed)
+        self._warn()
+        return frames.DataFrame(found)
+
+    def to_arrow(self, query: str | None = None, *, observed: bool = False) -> Any:
+        """The same table for Arrow; pyarrow must be installed."""
+        arrow = installed("pyarrow", "to_arrow")
+        observed = checked_flag("observed", observed)
+        found = columns_of_every_atom(self.reader, query, observed=observed)
+        self._warn()
+        return arrow.table(found)
+
+    def top(
+        self, query: str, count: int | None = 20, *, least: float = 0.0, observed: bool = False
+    ) -> tuple[Answer, ...]:
+        """The ground atoms that match a query, one by one, the most probable ones first.
+
+        `count` is how many at most, and `least` the smallest probability: that of true, or of
+        other values, that of the most probable one. Observed atoms are left out unless asked for.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("person = {Anna, Bob, Carl}\\nsmokes(person)\\n1.0 smokes(Bob)")
+        >>> for row in liftgbp.infer(model, evidence="!smokes(Carl)").top("smokes(x)"):
+        ...     print(row)
+        smokes(Bob)  false: 0.268941  true: 0.731059
+        smokes(Anna)  false: 0.500000  true: 0.500000
+        """
+        observed = checked_flag("observed", observed)
+        if count is not None:
+            count = checked_number("count", count, least=1)
+        if not isinstance(least, Real) or isinstance(least, bool):
+            raise wrong_type("least", "a probability", least)
+        found = most_probable(self.reader, query, count, float(least), observed=observed)
+        self._warn()
+        return tuple(found)
 
     def compare(self, second: SecondOpinion, queries: str | Iterable[str] = ()) -> Comparison:
         """These answers beside a second opinion: exact answers, or a sample.

@@ -1,26 +1,32 @@
-"""The marginals of all ground atoms, as a table."""
+"""The marginals of ground atoms one by one: all of them as a table, or the most probable ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from liftgbp.arrays import Bools, Ints
-from liftgbp.errors import CapacityError
+from liftgbp.arrays import Bools, Floats, Ints
+from liftgbp.errors import CapacityError, QueryError
 from liftgbp.evidence import Relation
-from liftgbp.files import Schema, check_writable, whole_file, write_table
-from liftgbp.model.ast import BOOLEAN, Predicate, applied
+from liftgbp.files import NUMPY_TYPES, Schema, check_writable, whole_file, write_table
+from liftgbp.model.ast import BOOLEAN, Constant, Predicate, applied
+from liftgbp.model.parser import parse_query
+from liftgbp.model.queries import checked_query
 from liftgbp.model.writer import object_text
+from liftgbp.query.answer import Answer
 from liftgbp.query.readers import Reader
 
 EXTENSIONS = (".csv", ".parquet")
 SCHEMA: Schema = {
     "predicate": str,
-    "atom": str,
+    "arguments": str,
     "value": str,
     "probability": float,
     "observed": bool,
@@ -30,99 +36,252 @@ MOST_ATOMS = 10**7
 AT_ONCE = 10**5
 """Atoms whose marginals are read as one batch."""
 
+Record = tuple[str, str, str, float, bool]
+
 
 def write_every_atom(reader: Reader, path: Path, *, observed: bool = False) -> None:
     """Write the marginal of each ground atom: one row per value, of Boolean ones only for true.
 
-    Atoms whose value evidence states are left out unless `observed` asks for them.
+    Atoms whose value evidence states are left out unless `observed` asks for them. Those of closed
+    predicates that are not listed are always left out: they are false, and often too many.
     """
     check_writable(path, EXTENSIONS)
-    atoms = _Atoms(reader, observed)
-    atoms.check_count()
+    atoms = GroundAtoms(reader, observed)
+    asked = atoms.everything()
     with whole_file(path) as unfinished:
-        write_table(unfinished, SCHEMA, atoms.rows())
+        write_table(unfinished, SCHEMA, atoms.records(asked))
 
 
-class _Atoms:
-    """The ground atoms to write, predicate by predicate."""
+def columns_of_every_atom(
+    reader: Reader, query: str | None, *, observed: bool = False
+) -> dict[str, NDArray[Any]]:
+    """The same table as arrays, of all atoms or of those that match a query."""
+    atoms = GroundAtoms(reader, observed)
+    asked = atoms.everything() if query is None else [atoms.matching(query)]
+    cells = list(zip(*atoms.records(asked), strict=True)) or [()] * len(SCHEMA)
+    return {
+        name: np.array(column, NUMPY_TYPES[kind])
+        for (name, kind), column in zip(SCHEMA.items(), cells, strict=True)
+    }
+
+
+def most_probable(
+    reader: Reader, query: str, count: int | None, least: float, *, observed: bool = False
+) -> list[Answer]:
+    """The ground atoms that match a query, the most probable ones first.
+
+    The probability of an atom is that of true; of other values, that of the most probable one.
+    """
+    atoms = GroundAtoms(reader, observed)
+    asked = atoms.matching(query)
+    best = _Best(asked, np.zeros((0, len(asked.predicate.sorts)), np.int64), np.zeros((0, 0)))
+    for batch in atoms.batches(asked):
+        best = best.joined(batch, count, least)
+    return [
+        Answer(query, atom, (atom,), (), "", 1, dict(zip(asked.keys, table, strict=True)), atom)
+        for atom, table in zip(atoms.texts(best), best.tables.tolist(), strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Atoms of one predicate: argument k is the object `fixed[k]`, or any object of axis `axes[k]`.
+
+    Arguments with one axis are the same object.
+    """
+
+    number: int
+    predicate: Predicate
+    axes: tuple[int | None, ...]
+    fixed: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def keys(self) -> list[tuple[str, ...]]:
+        """The values of an atom, as answers have them."""
+        return [(value,) for value in self.predicate.values]
+
+    def objects(self, flat: Ints) -> Ints:
+        """The objects of some of the atoms, by their numbers."""
+        axes = np.unravel_index(flat, self.shape) if self.shape else ()
+        columns = [
+            np.full(len(flat), number) if axis is None else axes[axis]
+            for axis, number in zip(self.axes, self.fixed, strict=True)
+        ]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(flat), 0), np.int64)
+
+    def numbers(self, objects: Ints) -> Ints:
+        """The numbers of atoms, given as rows of objects, as far as they are among these."""
+        fits = np.ones(len(objects), np.bool_)
+        values: list[Ints | None] = [None] * len(self.shape)
+        for axis, number, column in zip(self.axes, self.fixed, objects.T, strict=True):
+            if axis is None:
+                fits &= column == number
+            elif (known := values[axis]) is not None:
+                fits &= column == known
+            else:
+                values[axis] = column
+        kept = tuple(column[fits] for column in values if column is not None)
+        if not kept:
+            return np.zeros(int(fits.any()), np.int64)
+        result: Ints = np.unique(np.ravel_multi_index(kept, self.shape))
+        return result
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Batch:
+    """Some atoms of one predicate with their marginals, and whether they are observed."""
+
+    asked: Asked
+    objects: Ints
+    tables: Floats
+    seen: Bools
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Best:
+    """The most probable atoms so far."""
+
+    asked: Asked
+    objects: Ints
+    tables: Floats
+
+    def joined(self, batch: Batch, count: int | None, least: float) -> _Best:
+        tables = np.concatenate([self.tables, batch.tables]) if len(self.tables) else batch.tables
+        objects = np.concatenate([self.objects, batch.objects])
+        boolean = self.asked.predicate.values == BOOLEAN
+        chances = tables[:, 1] if boolean else tables.max(axis=1)
+        order = np.argsort(-chances, kind="stable")
+        order = order[chances[order] >= least][:count]
+        return _Best(self.asked, objects[order], tables[order])
+
+
+class GroundAtoms:
+    """Ground atoms of the model that a reader knows, in batches.
+
+    Observed atoms are among them only if that is asked for.
+    """
 
     def __init__(self, reader: Reader, with_observed: bool) -> None:
         self._reader = reader
         self._with_observed = with_observed
         self._closed = reader.evidence.closed
-        # All atoms of a closed predicate are observed: those that are not listed are false.
-        self._predicates = [
-            (number, predicate)
-            for number, predicate in enumerate(reader.model.predicates.values())
-            if (with_observed and reader.evidence.is_stated(predicate.name))
-            or predicate.name not in self._closed
-        ]
         self._names: dict[str, list[str]] = {}
 
-    def check_count(self) -> None:
-        """Refuse a table that would be too long."""
-        atoms = sum(math.prod(self._shape(predicate)) for _, predicate in self._predicates)
-        if atoms > MOST_ATOMS:
+    def everything(self) -> list[Asked]:
+        """All atoms, unless they are too many."""
+        every = [
+            self._asked(number, predicate)
+            for number, predicate in enumerate(self._reader.model.predicates.values())
+            if predicate.name not in self._closed
+            or (self._with_observed and self._reader.evidence.is_stated(predicate.name))
+        ]
+        sizes = {asked.predicate.name: self._size(asked) for asked in every}
+        if sum(sizes.values()) > MOST_ATOMS:
+            largest = max(sizes, key=lambda name: sizes[name])
             raise CapacityError(
-                f"there are {atoms:.3g} ground atoms, too many to write out (the cap is "
-                f"{MOST_ATOMS:.0e}); ask for single ones with a query"
+                f"there are {sum(sizes.values()):.3g} ground atoms, {sizes[largest]:.3g} of them "
+                f"of {largest}, too many to write out (the cap is {MOST_ATOMS:.0e}); ask for "
+                "single ones with a query, or close a predicate (--closed)"
             )
+        return every
 
-    def rows(self) -> Iterator[tuple[str, str, str, float, bool]]:
-        """The rows of the table."""
-        for number, predicate in self._predicates:
-            shape = self._shape(predicate)
-            shown = [
-                (k, value)
-                for k, value in enumerate(predicate.values)
-                if (predicate.values, k) != (BOOLEAN, 0)
-            ]
-            for batch in self._batches(math.prod(shape)):
-                seen = self._is_observed(predicate, batch, shape)
-                wanted = np.ones_like(seen) if self._with_observed else ~seen
-                if not wanted.any():
-                    continue
-                flat, seen = batch[wanted], seen[wanted]
-                objects = np.unravel_index(flat, shape) if shape else ()
-                tables = self._reader.marginals(number, objects).tolist()
-                atoms = self._texts(predicate, objects)
-                for atom, table, known in zip(atoms, tables, seen.tolist(), strict=True):
+    def matching(self, text: str) -> Asked:
+        """The ground atoms that a query for one atom matches."""
+        query = parse_query(text)
+        if len(query.atoms) != 1 or query.given or query.restrictions or query.distinct:
+            raise QueryError(f"{text} must be one atom, as in smokes(x) or friends(Anna,y)")
+        model = self._reader.model
+        checked_query(query, model)
+        (atom,) = query.atoms
+        number = list(model.predicates).index(atom.predicate)
+        predicate = model.predicates[atom.predicate]
+        variables = dict.fromkeys(t.name for t in atom.args if not isinstance(t, Constant))
+        axis_of = {name: axis for axis, name in enumerate(variables)}
+        sort_of = {term.name: sort for term, sort in zip(atom.args, predicate.sorts, strict=True)}
+        asked = Asked(
+            number,
+            predicate,
+            tuple(None if isinstance(t, Constant) else axis_of[t.name] for t in atom.args),
+            tuple(
+                model.object_numbers(sort)[term.name] if isinstance(term, Constant) else -1
+                for term, sort in zip(atom.args, predicate.sorts, strict=True)
+            ),
+            tuple(self._reader.sizes[sort_of[name]] for name in variables),
+        )
+        if self._size(asked) > MOST_ATOMS:
+            raise CapacityError(
+                f"{text} matches {self._size(asked):.3g} ground atoms, too many to go through (the "
+                f"cap is {MOST_ATOMS:.0e}); ask for classes of them with a plain query"
+            )
+        return asked
+
+    def _asked(self, number: int, predicate: Predicate) -> Asked:
+        count = len(predicate.sorts)
+        shape = tuple(self._reader.sizes[sort] for sort in predicate.sorts)
+        return Asked(number, predicate, tuple(range(count)), (-1,) * count, shape)
+
+    def _size(self, asked: Asked) -> int:
+        """How many atoms are visited."""
+        if asked.predicate.name in self._closed:
+            return len(self._observed(asked)) if self._with_observed else 0
+        return math.prod(asked.shape)
+
+    def batches(self, asked: Asked) -> Iterator[Batch]:
+        """The atoms with their marginals, in the order of their objects."""
+        listed = self._observed(asked)
+        closed = asked.predicate.name in self._closed
+        for start in range(0, self._size(asked), AT_ONCE):
+            if closed:
+                flat = listed[start : start + AT_ONCE]
+            else:
+                flat = np.arange(start, min(start + AT_ONCE, self._size(asked)))
+            seen = np.ones(len(flat), np.bool_) if closed else np.isin(flat, listed)
+            if not self._with_observed:
+                flat, seen = flat[~seen], seen[~seen]
+            if len(flat):
+                objects = asked.objects(flat)
+                tables = self._reader.marginals(asked.number, list(objects.T))
+                # Rounding makes some probabilities larger than one, and facts a little doubtful.
+                tables = np.where(seen[:, None], np.round(tables), np.minimum(tables, 1.0))
+                yield Batch(asked, objects, tables, seen)
+
+    def records(self, every: Sequence[Asked]) -> Iterator[Record]:
+        """The rows of the table of some atoms."""
+        for asked in every:
+            name, values = asked.predicate.name, asked.predicate.values
+            shown = [(k, value) for k, value in enumerate(values) if (values, k) != (BOOLEAN, 0)]
+            for batch in self.batches(asked):
+                for arguments, table, seen in zip(
+                    self._arguments(batch), batch.tables.tolist(), batch.seen.tolist(), strict=True
+                ):
                     for k, value in shown:
-                        yield predicate.name, atom, value, table[k], known
+                        yield name, ",".join(arguments), value, table[k], seen
 
-    @staticmethod
-    def _batches(count: int) -> Iterator[Ints]:
-        for start in range(0, count, AT_ONCE):
-            yield np.arange(start, min(start + AT_ONCE, count))
+    def texts(self, batch: Batch | _Best) -> Iterator[str]:
+        """The atoms in words."""
+        name = batch.asked.predicate.name
+        return (applied(name, arguments) for arguments in self._arguments(batch))
 
-    def _shape(self, predicate: Predicate) -> list[int]:
-        return [self._reader.sizes[sort] for sort in predicate.sorts]
+    def _arguments(self, batch: Batch | _Best) -> Iterator[tuple[str, ...]]:
+        sorts = batch.asked.predicate.sorts
+        if not sorts:
+            return iter([()] * len(batch.objects))
+        columns = [
+            [self._names_of(sort)[k] for k in own.tolist()]
+            for sort, own in zip(sorts, batch.objects.T, strict=True)
+        ]
+        return zip(*columns, strict=True)
 
-    def _is_observed(self, predicate: Predicate, flat: Ints, shape: Sequence[int]) -> Bools:
-        if predicate.name in self._closed:
-            return np.ones(len(flat), dtype=bool)
-        relation = self._facts.get(predicate.name)
-        if relation is None:
-            return np.zeros(len(flat), dtype=bool)
-        if not shape:
-            return np.full(len(flat), len(relation.values) > 0)
-        return np.isin(flat, np.ravel_multi_index(tuple(relation.args.T), tuple(shape)))
+    def _observed(self, asked: Asked) -> Ints:
+        """The numbers of observed atoms, in order."""
+        relation = self._facts.get(asked.predicate.name)
+        return np.zeros(0, np.int64) if relation is None else asked.numbers(relation.args)
 
     @cached_property
     def _facts(self) -> dict[str, Relation]:
         """The atoms that facts and counts of known objects state."""
         return self._reader.evidence.facts(self._reader.sizes)
-
-    def _texts(self, predicate: Predicate, objects: Sequence[Ints]) -> Iterator[str]:
-        if not predicate.sorts:
-            yield predicate.name
-            return
-        columns = [
-            [self._names_of(sort)[k] for k in own.tolist()]
-            for sort, own in zip(predicate.sorts, objects, strict=True)
-        ]
-        for args in zip(*columns, strict=True):
-            yield applied(predicate.name, args)
 
     def _names_of(self, sort: str) -> list[str]:
         if sort not in self._names:
