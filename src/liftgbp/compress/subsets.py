@@ -77,12 +77,12 @@ def _stretches(lengths: Ints, room: int) -> Iterator[slice]:
         start, done = stop, int(ends[stop - 1])
 
 
-def _check(occurrences: int) -> None:
+def _check(occurrences: int, remedy: str = "") -> None:
     if occurrences > MOST_OCCURRENCES:
         raise CapacityError(
             f"the ground regions have {occurrences} pairs of a set and a subset to compare, "
-            f"above the cap of {MOST_OCCURRENCES}; use regions='bethe', or formulas with fewer "
-            "atoms"
+            f"above the cap of {MOST_OCCURRENCES}; {remedy}close predicates (--closed), ask about "
+            "a part of the data, or use formulas with fewer atoms"
         )
 
 
@@ -124,7 +124,7 @@ def common_subsets(outer: Sequence[Ints], *, least: int, closed: bool) -> list[I
     rows, count = np.zeros((1, 0), dtype=np.int64), np.array([len(sizes)])
     found: list[Ints] = []
     while len(holder):
-        _check(int(sizes[holder].sum()))
+        _check(int(sizes[holder].sum()), "use regions='bethe' (--regions bethe), ")
         which = np.repeat(np.arange(len(holder)), sizes[holder])
         place = expand(np.zeros(len(holder), dtype=np.int64), sizes[holder])
         # The mask of a set ends with its last variable, so shifting tells both: inside, and after.

@@ -76,12 +76,26 @@ class Database:
             joined = int(self._connection.execute(query).fetchall()[0][0])
         return joined * others
 
-    def rows(self, selection: Selection) -> tuple[Ints, Ints]:
+    def counts(self, selection: Selection) -> dict[int, int]:
+        """How many substitutions have which states of their atoms; none of them is listed."""
+        query = f"SELECT code, COUNT(*) FROM ({_query(selection)}) GROUP BY code ORDER BY code"
+        return {int(code): int(count) for code, count in self._connection.execute(query).fetchall()}
+
+    def rows(
+        self, selection: Selection, codes: Collection[int] | None = None, most: int | None = None
+    ) -> tuple[Ints, Ints]:
         """The objects of each substitution, and the states of its atoms as one number.
 
         The states are the digits of that number, the first atom's first; `states_of` reads them.
+        With `codes`, only substitutions with these are listed; with `most`, the first so many.
         """
-        found = self._connection.execute(_query(selection)).fetchnumpy()
+        query = _query(selection)
+        if codes is not None:
+            wanted = ", ".join(map(str, codes)) or "NULL"
+            query = f"SELECT * FROM ({query}) WHERE code IN ({wanted})"
+        if most is not None:
+            query += f" ORDER BY ALL LIMIT {most}"
+        found = self._connection.execute(query).fetchnumpy()
         codes = np.asarray(found["code"], np.int64)
         columns = [
             np.asarray(found[f"x{k}"], np.int64) for k in range(len(selection.pattern.domains))

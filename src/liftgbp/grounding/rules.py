@@ -17,11 +17,21 @@ from liftgbp.grounding.atom_states import Setting, open_facts
 from liftgbp.grounding.join import Database, PlacedAtom, Selection, states_of
 from liftgbp.grounding.patterns import Column, Pattern, Patterns, Place, drivers_of
 from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
+from liftgbp.limits import checkpoint
 from liftgbp.model.ast import Rule
 from liftgbp.shatter.rule_tables import RuleTables, drop_indifferent
 
 MOST_ROWS = 10_000_000
 """The most substitutions of one rule that are listed one by one, which bounds the memory."""
+
+LISTED_AT_ONCE = 1_000_000
+"""Up to so many substitutions are listed before it is known which of them the evidence settles.
+
+The others are counted first: of 10^8 pairs of papers, 10^5 may have anything unknown about them.
+"""
+
+MOST_COUNTED = 1_000_000_000
+"""The most substitutions that are counted, which takes some ten seconds."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -86,17 +96,42 @@ class RuleGrounder:
         ]
         others = pattern.count
         for selection in selections:
-            self._check_capacity(selection)
-            rows, codes = self._database.rows(selection)
-            others -= len(rows)
-            self._slice(selection, table, rows, codes, result)
+            others -= self._select(selection, table, result)
         if others:
             if drivers.constant == -np.inf:
                 raise self._contradiction(pattern, self._other_row(pattern, selections))
             result.constants[drivers.constant] += others
 
-    def _check_capacity(self, selection: Selection) -> None:
-        self._rows += self._database.bound(selection, MOST_ROWS)
+    def _select(self, selection: Selection, table: Floats, result: Grounded) -> int:
+        """Add the factors of the substitutions in a selection; returns how many these are."""
+        bound = self._database.bound(selection, MOST_COUNTED)
+        if bound <= LISTED_AT_ONCE:
+            rows, codes = self._database.rows(selection)
+            self._check_rows(len(rows))
+            for code, members in _groups(codes):
+                kept, left = _sliced(selection.atoms, table, code)
+                self._add(selection.pattern, rows[members], kept, left, result)
+            return len(rows)
+        if bound > MOST_COUNTED:
+            self._check_rows(bound)
+        checkpoint()
+        counts = self._database.counts(selection)
+        slices = {code: _sliced(selection.atoms, table, code) for code in counts}
+        unsettled = [code for code, (kept, _) in slices.items() if kept]
+        self._check_rows(sum(counts[code] for code in unsettled))
+        for code, (kept, left) in slices.items():
+            if not kept and left == -np.inf:
+                (first,), _ = self._database.rows(selection, [code], 1)
+                raise self._contradiction(selection.pattern, tuple(first.tolist()))
+            if not kept:
+                result.constants[float(left)] += counts[code]
+        rows, codes = self._database.rows(selection, unsettled)
+        for code, members in _groups(codes):
+            self._add(selection.pattern, rows[members], *slices[code], result)
+        return sum(counts.values())
+
+    def _check_rows(self, more: int) -> None:
+        self._rows += more
         if self._rows > MOST_ROWS:
             raise CapacityError(
                 f"this rule has more than {MOST_ROWS} substitutions that the evidence does not "
@@ -105,25 +140,23 @@ class RuleGrounder:
                 self._rule.span,
             )
 
-    def _slice(
-        self, selection: Selection, table: Floats, rows: Ints, codes: Ints, result: Grounded
+    def _add(
+        self,
+        pattern: Pattern,
+        rows: Ints,
+        kept: Sequence[PlacedAtom],
+        left: Floats,
+        result: Grounded,
     ) -> None:
-        """Add the factors of substitutions; those whose atoms have equal states share a table."""
-        for code, members in _groups(codes):
-            states = states_of(selection.atoms, code)
-            unknown = [k for k, a in enumerate(selection.atoms) if states[k] == a.facts.unknown]
-            index = tuple(slice(None) if k in unknown else states[k] for k in range(len(states)))
-            axes, left = drop_indifferent(tuple((k, ()) for k in unknown), table[index])
-            kept = [selection.atoms[k] for k, _ in axes]
-            if any(atom.predicate >= len(self._setting.facts) for atom in kept):
-                self._expand(selection.pattern, rows[members], result)
-            elif kept:
-                result.factors.append(_factors(kept, rows[members], left))
-            else:
-                if left == -np.inf:
-                    first = min(map(tuple, rows[members].tolist()))
-                    raise self._contradiction(selection.pattern, first)
-                result.constants[float(left)] += len(members)
+        """Add the factors of substitutions whose atoms have equal states: they share a table."""
+        if any(atom.predicate >= len(self._setting.facts) for atom in kept):
+            self._expand(pattern, rows, result)
+        elif kept:
+            result.factors.append(_factors(kept, rows, left))
+        else:
+            if left == -np.inf:
+                raise self._contradiction(pattern, min(map(tuple, rows.tolist())))
+            result.constants[float(left)] += len(rows)
 
     def _expand(self, pattern: Pattern, rows: Ints, result: Grounded) -> None:
         """Add the factors of substitutions under which quantified formulas matter."""
@@ -155,6 +188,17 @@ class RuleGrounder:
             for row in self._database.rows(selection)[0].tolist()
         }
         return next(row for row in _rows_of(pattern, len(taken) + 1) if row not in taken)
+
+
+def _sliced(
+    atoms: Sequence[PlacedAtom], table: Floats, code: int
+) -> tuple[list[PlacedAtom], Floats]:
+    """The unknown atoms that a rule depends on where its atoms have these states, and its table."""
+    states = states_of(atoms, code)
+    unknown = [k for k, atom in enumerate(atoms) if states[k] == atom.facts.unknown]
+    index = tuple(slice(None) if k in unknown else states[k] for k in range(len(states)))
+    axes, left = drop_indifferent(tuple((k, ()) for k in unknown), table[index])
+    return [atoms[k] for k, _ in axes], left
 
 
 def _rows_of(pattern: Pattern, wanted: int) -> Iterator[tuple[int, ...]]:
