@@ -60,6 +60,7 @@ ALLOWED = {
     | {"progress", "files", "formats", "via", "growth", "effort", "lifted_runs", "ground_runs"}
     | {"bounding"},
     "fitting": {"errors", "arrays", "model", "query", "api"},
+    "forecasting": NORMAL | {"grounding", "progress", "via"},
     "sweeps": ENGINE
     | {"progress", "files", "texts", "series", "parts", "growth", "effort", "lifted_runs"},
     "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},
@@ -146,6 +147,7 @@ def test_public_surface() -> None:
         "Evidence",
         "EvidenceError",
         "Flooding",
+        "Forecast",
         "InputError",
         "InternalError",
         "Kind",
@@ -179,6 +181,7 @@ def test_public_surface() -> None:
         "check_messages",
         "export_network",
         "fit_weights",
+        "forecast",
         "infer",
         "load",
         "load_evidence",

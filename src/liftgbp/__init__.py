@@ -35,6 +35,7 @@ _PUBLIC = {
     ),
     "liftgbp.evidence": ("Evidence", "load_evidence", "parse_evidence"),
     "liftgbp.fitting": ("fit_weights",),
+    "liftgbp.forecasting": ("Forecast", "forecast"),
     "liftgbp.formats": ("Network", "load_network"),
     "liftgbp.limits": ("Limits",),
     "liftgbp.messages": ("MessageCheck", "check_messages"),
@@ -116,6 +117,10 @@ if TYPE_CHECKING:
     )
     from liftgbp.fitting import (
         fit_weights as fit_weights,
+    )
+    from liftgbp.forecasting import (
+        Forecast as Forecast,
+        forecast as forecast,
     )
     from liftgbp.formats import (
         Network as Network,

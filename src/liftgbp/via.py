@@ -83,3 +83,8 @@ def _open_atoms(evidence: Evidence, sizes: Mapping[str, int]) -> int:
         for name, predicate in evidence.model.predicates.items()
         if name not in evidence.closed
     )
+
+
+def parfactors_of(objects: ObjectClasses, evidence: Evidence) -> int:
+    """About how many parfactors the rules shatter into over these classes."""
+    return _ways(evidence, Counter(c.sort for c in objects.classes))

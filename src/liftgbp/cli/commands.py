@@ -30,6 +30,7 @@ from liftgbp.cli.arguments import (
     check_block_sorts,
     check_combination,
     check_outputs,
+    is_network,
     output_file,
     read_model_and_evidence,
     read_question,
@@ -165,6 +166,13 @@ liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marg
     group=declared.OUTPUT,
     help="With --all or --objects, also show observed atoms.",
 )
+@option(
+    "--dry-run",
+    is_flag=True,
+    group=declared.OUTPUT,
+    help="Show how large the stages would be (facts, unknown atoms, ground factors, memory), and "
+    "do nothing else.",
+)
 @declared.second_opinion
 @declared.as_json
 @option(
@@ -184,6 +192,7 @@ def query(
     everything: str | None,
     objects: bool,
     observed: bool,
+    dry_run: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -204,6 +213,8 @@ def query(
     solver = take_solver(options)
     options["sum_over"] = sums_asked_for(options["sum_over"])
     check_combination(options, solver)
+    if dry_run:
+        return _dry_run(model, sizes, weights, queries, options, as_json)
     with progress_bar() as progress:
         answers, compared, interrupted = _answered(
             model, sizes, weights, queries, options, {"solver": solver, "progress": progress}
@@ -254,6 +265,36 @@ def query(
     agreed = compared is None or not compared.disagrees
     code = 0 if result["trusted"] and agreed else NOT_TRUSTED
     return INTERRUPTED if interrupted else code
+
+
+def _dry_run(
+    model: str,
+    sizes: dict[str, int],
+    weights: dict[str, float],
+    queries: tuple[str, ...],
+    options: dict[str, Any],
+    as_json: bool,
+) -> int:
+    """Show how large the stages of a run would be."""
+    if is_network(model):
+        raise click.UsageError("--dry-run is about models; a network is ground already")
+    regions = options["regions"] or "intersections"
+    asked, options = read_question(model, sizes, weights, queries, options)
+    with progress_bar() as progress:
+        found = liftgbp.forecast(
+            **asked,
+            via=options["via"],
+            regions="intersections" if regions == "auto" else regions,
+            table_cap=options["table_cap"],
+            progress=progress,
+        )
+    if as_json:
+        click.echo(json.dumps(found.as_dict(), indent=2))
+    else:
+        from liftgbp.cli.report_views import show_forecast
+
+        show_forecast(found)
+    return 0
 
 
 def _answered(

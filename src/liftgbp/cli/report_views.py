@@ -51,6 +51,46 @@ def show_graph(result: dict[str, Any]) -> None:
     )
 
 
+def show_forecast(found: liftgbp.Forecast) -> None:
+    """Print how large the stages of a run would be."""
+    terminal = Terminal()
+    sizes = ", ".join(f"{sort} = {count_text(n)}" for sort, n in found.sizes.items())
+    way = "by classes of objects" if found.via == "lifted" else "grounded, then compressed"
+    terminal.say(f"{found.model} ({sizes}), {way}")
+    atoms = Sheet("evidence", [Column("predicate"), *_numbers("facts", "unknown atoms")], lead="{}")
+    for name in dict.fromkeys((*found.facts, *found.unknown)):
+        facts, unknown = found.facts.get(name, 0), found.unknown.get(name)
+        atoms.add(name, count_text(facts), "closed" if unknown is None else count_text(unknown))
+    terminal.show(atoms)
+    if found.via == "lifted":
+        classes = ", ".join(f"{sort}: {count_text(n)}" for sort, n in found.classes.items())
+        terminal.say(f"classes of objects: {classes}")
+        terminal.say(f"factors over classes: about {count_text(found.parfactors)}")
+        return
+    columns = [Column("line"), Column("rule", prose=True)]
+    columns += _numbers("substitutions", "visited", "factors", "atoms of a factor")
+    rules = Sheet("grounding", columns, lead="line {}")
+    for rule in found.rules:
+        about = "" if rule.exact else "at most "
+        rules.add(
+            "" if rule.line is None else str(rule.line),
+            rule.text,
+            count_text(rule.substitutions),
+            about + count_text(rule.visited),
+            about + count_text(rule.factors),
+            str(rule.width),
+        )
+    terminal.show(rules)
+    terminal.say(
+        f"{counted(found.factors, 'factor')} in all; their regions take about "
+        f"{found.gigabytes:.1f} GB"
+    )
+
+
+def _numbers(*headings: str) -> list[Column]:
+    return [Column(heading, right=True) for heading in headings]
+
+
 def show_check(result: dict[str, Any]) -> None:
     """Print answers beside a second opinion, and whether they agree."""
     terminal = Terminal()

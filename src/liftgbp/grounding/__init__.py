@@ -5,5 +5,15 @@ Knows joins, scopes and shared tables; knows nothing of regions and messages.
 
 from liftgbp.grounding.grounder import ground_network
 from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, atom_names, merged
+from liftgbp.grounding.rule_counting import RuleCount, rule_counts
 
-__all__ = ["AtomTable", "FactorBlock", "GroundNetwork", "atom_names", "ground_network", "merged"]
+__all__ = [
+    "AtomTable",
+    "FactorBlock",
+    "GroundNetwork",
+    "RuleCount",
+    "atom_names",
+    "ground_network",
+    "merged",
+    "rule_counts",
+]

@@ -15,7 +15,7 @@ from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence.evidence import contradiction
 from liftgbp.grounding.atom_states import Setting, open_facts
 from liftgbp.grounding.join import Database, PlacedAtom, Selection, states_of
-from liftgbp.grounding.patterns import Column, Pattern, Patterns, Place, drivers_of
+from liftgbp.grounding.patterns import Column, Drivers, Pattern, Patterns, Place, drivers_of
 from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
 from liftgbp.limits import checkpoint
 from liftgbp.model.ast import Rule
@@ -78,22 +78,51 @@ class RuleGrounder:
 
     def __call__(self, result: Grounded) -> None:
         """Add the factors of this rule to the result."""
+        for pattern, table, drivers, selections in self._selections():
+            self._ground(pattern, table, drivers, selections, result)
+
+    def counts(self) -> tuple[int, int, int, int, bool]:
+        """The numbers of a `RuleCount`, without listing anything."""
+        total = visited = unsettled = width = 0
+        exact = True
+        for pattern, table, _, selections in self._selections():
+            total += pattern.count
+            for selection in selections:
+                bound = self._database.bound(selection, MOST_COUNTED)
+                if bound > MOST_COUNTED:
+                    visited, unsettled, exact = visited + bound, unsettled + bound, False
+                    width = max(width, len(selection.atoms))
+                    continue
+                for code, count in self._database.counts(selection).items():
+                    kept, _ = _sliced(selection.atoms, table, code)
+                    visited += count
+                    unsettled += count if kept else 0
+                    width = max(width, len(kept))
+        return total, visited, unsettled, width, exact
+
+    def _selections(self) -> Iterator[tuple[Pattern, Floats, Drivers, list[Selection]]]:
+        """For each pattern, the table of the rule and the substitutions that matter."""
         for pattern in self._patterns:
             label_atoms, table = self._tables(pattern.labels)
             atoms = tuple(
                 PlacedAtom(number, tuple(pattern.places[k] for k in labels), self._facts[number])
                 for number, labels in label_atoms
             )
-            self._ground(pattern, atoms, table, result)
+            drivers = drivers_of(table, [atom.facts for atom in atoms])
+            selections = [
+                Selection(pattern, atoms, chosen, drivers.sets[:k])
+                for k, chosen in enumerate(drivers.sets)
+            ]
+            yield pattern, table, drivers, selections
 
     def _ground(
-        self, pattern: Pattern, atoms: tuple[PlacedAtom, ...], table: Floats, result: Grounded
+        self,
+        pattern: Pattern,
+        table: Floats,
+        drivers: Drivers,
+        selections: Sequence[Selection],
+        result: Grounded,
     ) -> None:
-        drivers = drivers_of(table, [atom.facts for atom in atoms])
-        selections = [
-            Selection(pattern, atoms, chosen, drivers.sets[:k])
-            for k, chosen in enumerate(drivers.sets)
-        ]
         others = pattern.count
         for selection in selections:
             others -= self._select(selection, table, result)
@@ -135,8 +164,9 @@ class RuleGrounder:
         if self._rows > MOST_ROWS:
             raise CapacityError(
                 f"this rule has more than {MOST_ROWS} substitutions that the evidence does not "
-                "settle; make a predicate closed-world (--closed), use fewer objects, or give "
-                "evidence about few objects, so that classes of objects suffice (--via lifted)",
+                "settle (--dry-run counts them); make a predicate closed-world (--closed), use "
+                "fewer objects, or give evidence about few objects, so that classes of objects "
+                "suffice (--via lifted)",
                 self._rule.span,
             )
 
