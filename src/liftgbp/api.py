@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
 
@@ -29,6 +29,7 @@ from liftgbp.errors import (
     checked_flag,
     checked_number,
     checked_path,
+    checked_texts,
     shown,
     wrong_type,
 )
@@ -37,6 +38,7 @@ from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted
 from liftgbp.limits import Limits, check_work, limited
 from liftgbp.model.model import Model, check_model
+from liftgbp.model.queries import held, holding
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Prepared, UntrustedAnswerError
@@ -68,6 +70,7 @@ def infer(
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
+    queries: str | Iterable[str] = (),
     exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
@@ -105,6 +108,7 @@ def infer(
     sum_over: str | Iterable[str] | None = None,
     blocks: BlocksChoice | None = None,
     regions: str | None = None,
+    queries: str | Iterable[str] = (),
     exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
@@ -128,6 +132,8 @@ def infer(
       number for each sort, as in `{"person": 3}`.
     - `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as
       the answer can be trusted, and the answers tell of each step in `growth`.
+    - `queries` are questions whose atoms some region shall hold, whatever the family: regions are
+      added where needed. Over classes of objects only; exact answers need none.
     - `exact=True` gives the exact answer or says why there is none; `exact=False` always
       approximates. Without it, whoever names a solver or one of the above wants that.
 
@@ -165,6 +171,8 @@ def infer(
     level = checked_effort(effort, run.solver, blocks)
     if _is_network(model):
         _refuse_for_networks(asked, bounds)
+        if checked_texts("queries", queries):
+            raise InputError("regions that hold a query are added over classes of objects only")
         from liftgbp.ground_runs import ground_answers
 
         answers = ground_answers(
@@ -175,6 +183,7 @@ def infer(
         )
     else:
         known = _checked(model, evidence, regions or FACTOR_SCOPES, table_cap, progress)
+        known = _holding(known, checked_texts("queries", queries), table_cap)
         answers = _answers(known, sizes, via, level, asked, bounds, run)
     if strict and not answers.trusted:
         raise UntrustedAnswerError(answers)
@@ -212,6 +221,8 @@ def _answers(
     elif regions.startswith("loops") and via == "auto":
         via = "ground"
     objects = choose_via(via, known, sizes, regions)
+    if objects is None and held(known.model):
+        raise InputError("regions that hold a query are added over classes of objects only")
     if objects is None and bounds:
         from liftgbp.bounding import TOO_MANY_CLASSES
 
@@ -235,6 +246,13 @@ def _answers(
         found = bounds_over(objects, level, None, run.table_cap, run.progress)
         answers = judged_by(answers, found)
     return replace(answers, seconds=time.perf_counter() - started)
+
+
+def _holding(known: Evidence, queries: Sequence[str], table_cap: int) -> Evidence:
+    """The evidence about a model whose regions hold these queries."""
+    if not queries:
+        return known
+    return replace(known, model=holding(known.model, queries, table_cap))
 
 
 def _wants_blocks(asked: Asked) -> bool:

@@ -86,6 +86,10 @@ class QueryError(InputError):
     """A query asks for something that the model lacks, or that no region holds."""
 
 
+class NotHeldError(QueryError):
+    """The atoms of a query lie in no common region."""
+
+
 class EvidenceError(InputError):
     """The evidence does not fit the model, or contradicts itself."""
 

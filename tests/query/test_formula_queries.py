@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from liftgbp import infer, parse, parse_evidence, reference, sample
-from liftgbp.errors import CapacityError, ContradictionError, QueryError
+from liftgbp import infer, load, parse, parse_evidence, reference, sample
+from liftgbp.cli.commands import cli
+from liftgbp.errors import CapacityError, ContradictionError, InputError, NotHeldError, QueryError
 from liftgbp.model.ast import (
     And,
     Constant,
@@ -260,3 +264,65 @@ def test_errors(query: str, message: str) -> None:
         model.check_queries(query)
     with pytest.raises(QueryError, match=message):
         infer(model, {"person": 4}, effort="quick").query(query)
+
+
+# --- regions that hold a query
+
+APART = [
+    "smokes(x) ^ smokes(y) ^ smokes(z) | distinct",
+    "friends(x,y) ^ friends(y,z) => friends(x,z) | distinct",
+    "smokes(x) v rain | mood(y) != low, x != y",
+]
+
+
+@pytest.mark.parametrize("query", APART)
+def test_regions_are_added(query: str) -> None:
+    model = parse(SOCIETY)
+    plain = infer(model, {"person": 4}, effort="quick", solver="auto")
+    assert not plain.holds(query)
+    with pytest.raises(NotHeldError, match="infer"):
+        plain.query(query)
+    answers = infer(model, {"person": 4}, effort="quick", queries=query)
+    assert answers.holds(query)
+    assert any("a region was added" in note for note in answers.notes)
+    exact = infer(model, {"person": 4}, exact=True)
+    # Summed over the counts of smokes, what is left are trees, which regions see exactly.
+    summed = infer(model, {"person": 4}, sum_over="smokes", queries=[query])
+    for row, wanted in zip(summed.query(query), exact.query(query), strict=True):
+        assert list(row.values.values()) == pytest.approx(list(wanted.values.values()), abs=1e-6)
+    assert summed.log_z == pytest.approx(exact.log_z, abs=1e-8)
+
+
+def test_a_table_that_changes_nothing_changes_no_exact_answer() -> None:
+    model = parse(SOCIETY)
+    plain = infer(model, {"person": 4}, exact=True)
+    held = infer(model, {"person": 4}, exact=True, queries=["smokes(Anna) ^ friends(x,y)"])
+    assert held.log_z == pytest.approx(plain.log_z, abs=1e-9)
+    for text in ("smokes(Anna)", "friends(Anna,Bob)", "rain"):
+        assert held.probability(text) == pytest.approx(plain.probability(text), abs=1e-9)
+
+
+def test_what_no_region_is_added_for() -> None:
+    model = parse(SOCIETY)
+    with pytest.raises(QueryError, match="quantifier ranges over all objects"):
+        infer(model, {"person": 40}, queries="smokes(x) ^ EXIST y friends(x,y)")
+    with pytest.raises(CapacityError, match="a table of 64 entries, above the cap of 16"):
+        wide = " ^ ".join(f"smokes(x{k})" for k in range(6))
+        infer(model, {"person": 40}, queries=wide, table_cap=16)
+    with pytest.raises(InputError, match="classes of objects only"):
+        infer(model, {"person": 4}, via="ground", queries=APART[0])
+
+
+def test_the_command_line_adds_regions() -> None:
+    path = str(Path(__file__).parent.parent.parent / "models" / "friends-smokers.mln")
+    query = "friends(x,y) ^ friends(y,z) => friends(x,z) | distinct"
+    arguments = ["query", path, "-n", "person=6", "--sum-over", "smokes", "-q", query, "--json"]
+    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    assert result.exception is None
+    answered = json.loads(result.output)
+    wanted = infer(load(path), {"person": 6}, exact=True).query(query)[0]
+    (row,) = answered["answers"]
+    assert row["atoms"] == ["friends(x,y) ^ friends(y,z) => friends(x,z)"]
+    found = {tuple(own["assignment"]): own["p"] for own in row["values"]}
+    assert found == pytest.approx(wanted.values, abs=1e-8)
+    assert any("a region was added" in note for note in answered["notes"])

@@ -311,6 +311,9 @@ def _answered(
     run["progress"]("reading", 0, 1)
     asked, options = read_question(model, sizes, weights, queries, options)
     answers = liftgbp.infer(**asked, **run, **options)
+    missing = [] if answers.via == "ground" else [q for q in queries if not answers.holds(q)]
+    if missing:
+        answers = liftgbp.infer(**asked, **run, **options, queries=missing)
     if seconds is None:
         return answers, None, False
     progress = run["progress"]

@@ -337,13 +337,17 @@ class WeightedFormula:
 
 @dataclass(frozen=True, slots=True)
 class TableParfactor:
-    """Potentials over a list of atoms, row-major with the last atom fastest."""
+    """Potentials over a list of atoms, row-major with the last atom fastest.
+
+    A `kept` one has equal potentials: it only holds its atoms together, in one region.
+    """
 
     atoms: tuple[Atom, ...]
     potentials: tuple[Weight, ...]
     restrictions: tuple[Equal | Not, ...] = ()
     distinct: bool = False
     span: Span | None = field(default=None, compare=False, repr=False)
+    kept: bool = False
 
 
 Rule: TypeAlias = WeightedFormula | TableParfactor

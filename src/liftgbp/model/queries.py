@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from liftgbp.errors import ModelError, QueryError, Span
+from liftgbp.errors import CapacityError, ModelError, QueryError, Span
 from liftgbp.model.assemble import resolved_formula
 from liftgbp.model.ast import (
     And,
@@ -13,13 +15,23 @@ from liftgbp.model.ast import (
     Formula,
     Is,
     Not,
+    Number,
     Query,
+    TableParfactor,
     Term,
+    Variable,
     rule_atoms,
     subformulas,
 )
 from liftgbp.model.model import Model
-from liftgbp.model.scopes import constant_sorts, free_variables, term_sorts
+from liftgbp.model.parser import parse_query
+from liftgbp.model.scopes import (
+    constant_sorts,
+    free_variables,
+    quantified_variables,
+    term_sorts,
+)
+from liftgbp.model.writer import atom_text
 
 MOST_NAMED = 5
 """At most this many objects are named in a message."""
@@ -106,3 +118,59 @@ def _span_of(query: Query, constant: str) -> Span | None:
             if isinstance(term, Constant) and term.name == constant:
                 return term.span or atom.span
     return None
+
+
+def holding(model: Model, queries: Iterable[str], cap: int) -> Model:
+    """The model with a table that changes nothing for each query, so that a region holds its atoms.
+
+    >>> from liftgbp.model.parser import parse
+    >>> model = parse("r(thing, thing)\\n1 r(x,y)")
+    >>> print(holding(model, ["r(x,y) ^ r(y,x)"], 16).rules[-1].potentials)
+    (Number(value=1.0), Number(value=1.0), Number(value=1.0), Number(value=1.0))
+    """
+    rules = (_holding(model, parse_query(text), cap) for text in queries)
+    return replace(model, rules=(*model.rules, *(rule for rule in rules if rule is not None)))
+
+
+def held(model: Model) -> list[str]:
+    """The atoms that were put into one region each for queries, in words."""
+    tables = (rule for rule in model.rules if isinstance(rule, TableParfactor) and rule.kept)
+    return [" ^ ".join(map(atom_text, table.atoms)) for table in tables]
+
+
+def _holding(model: Model, asked: Query, cap: int) -> TableParfactor | None:
+    terms = checked_query(asked, model)
+    rule = terms.query.rule
+    atoms = tuple(dict.fromkeys(rule_atoms(rule)))
+    if len(atoms) < 2:
+        return None
+    if quantified_variables(rule):
+        raise QueryError(
+            f"no region is added for {asked}: its quantifier ranges over all objects, and a region "
+            "is about a few of them"
+        )
+    for sort, constant in terms.constants:
+        if constant in model.sorts[sort].from_evidence:
+            raise QueryError(
+                f"no region is added for {asked}: only the evidence names {constant}; declare it "
+                f"in the model, {sort} = {{{constant}, ...}}"
+            )
+    entries = math.prod(len(model.predicates[atom.predicate].values) for atom in atoms)
+    if entries > cap:
+        raise CapacityError(
+            f"a region for {asked} needs a table of {entries} entries, above the cap of {cap}; "
+            "ask about fewer atoms, or raise the cap (--table-cap)"
+        )
+    free = set(free_variables(replace(rule, restrictions=())))
+    restrictions = tuple(
+        own
+        for own in rule.restrictions
+        if {t.name for t in _terms(own) if isinstance(t, Variable)} <= free
+    )
+    ones = (Number(1.0),) * entries
+    return TableParfactor(atoms, ones, restrictions, terms.query.distinct, kept=True)
+
+
+def _terms(restriction: Equal | Not) -> tuple[Term, ...]:
+    inner = restriction.body if isinstance(restriction, Not) else restriction
+    return (inner.left, inner.right) if isinstance(inner, Equal) else ()

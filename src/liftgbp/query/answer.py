@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from liftgbp.errors import InternalError, QueryError, wrong_type
+from liftgbp.errors import InternalError, NotHeldError, QueryError, wrong_type
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.parser import parse_query
 from liftgbp.query.lookup import conditional_table
@@ -203,7 +203,7 @@ def read_row(text: str, row: Row, readers: Sequence[Reader]) -> list[Answer]:
             counts = [row.counted.at(r.normal.class_sizes) for r in _lifted(readers)]
     except QueryError as error:
         where = f" where {row.where}" if row.where else ""
-        raise QueryError(f"no region holds {row.text}{where}: {error.message}") from None
+        raise NotHeldError(f"no region holds {row.text}{where}: {error.message}") from None
     if row.event is not None:
         tables = row.event.folded(tables, len(row.given))
     if row.conditional:

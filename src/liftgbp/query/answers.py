@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from liftgbp.errors import (
     InputError,
     InternalError,
+    NotHeldError,
     QueryError,
     checked_flag,
     checked_number,
@@ -26,6 +27,7 @@ from liftgbp.errors import (
 from liftgbp.files import installed
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
+from liftgbp.model.queries import held
 from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.plan import Plan
 from liftgbp.query.answer import (
@@ -317,6 +319,14 @@ class Answers:
         self._warn()
         return answers
 
+    def holds(self, text: str) -> bool:
+        """Whether the atoms of a query lie in a common region, so that it has an answer."""
+        try:
+            query_all(text, [self.reader])
+        except NotHeldError:
+            return False
+        return True
+
     def marginal(self, atom: str, value: str | tuple[str, ...] = "true") -> float:
         """The probability that an atom has a value, for different objects without names.
 
@@ -374,6 +384,7 @@ class Answers:
         return (
             *self.model.notes,
             *self.reader.evidence.notes,
+            *(f"a region was added that holds {atoms}" for atoms in held(self.model)),
             *([unchecked] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
 

@@ -89,7 +89,10 @@ def _region_table(
 def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
     sorts = Counter(graph.normal.classes[cls].sort for cls, _ in objects_of(atoms))
     needed = max(sorts.values(), default=1)
-    return f"the regions are {graph.family}; --regions objects:{needed} would hold it"
+    return (
+        f"the regions are {graph.family}; --regions objects:{needed} would hold it, and so does "
+        "infer(..., queries=[...]) with this query"
+    )
 
 
 def repeat_axes(table: Floats, axes: Sequence[int]) -> Floats:

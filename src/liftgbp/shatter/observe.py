@@ -94,12 +94,15 @@ def _patterns(
 
 
 def sliced(
-    atoms: tuple[ObjAtom, ...], table: Floats, observations: Observations
+    atoms: tuple[ObjAtom, ...], table: Floats, observations: Observations, *, kept: bool = False
 ) -> tuple[tuple[ObjAtom, ...], Floats]:
-    """The table at the observed values, without the atoms that it no longer depends on."""
+    """The table at the observed values, without the atoms that it no longer depends on.
+
+    All others stay if they are to be kept together.
+    """
     values = [observations.value(atom) for atom in atoms]
     if all(value is None for value in values):
         return atoms, table
     table = table[tuple(slice(None) if value is None else value for value in values)]
     left = tuple(atom for atom, value in zip(atoms, values, strict=True) if value is None)
-    return drop_indifferent(left, table)
+    return (left, table) if kept else drop_indifferent(left, table)

@@ -91,6 +91,8 @@ class RuleTables:
         """The atoms that matter under this pattern, and the log table over them."""
         if isinstance(self._rule, TableParfactor):
             atoms, table = self._read_table(self._rule, labels)
+            if self._rule.kept:
+                return atoms, table
         else:
             atoms, table = self._read_formula(self._rule, labels)
         return drop_indifferent(atoms, table)

@@ -351,7 +351,8 @@ class _RuleShatter:
         atoms: tuple[ObjAtom, ...] = tuple(
             (predicate, tuple(objects[k] for k in args)) for predicate, args in label_atoms
         )
-        atoms, table = sliced(atoms, table, self._observations)
+        kept = isinstance(self._rule, TableParfactor) and self._rule.kept
+        atoms, table = sliced(atoms, table, self._observations, kept=kept)
         present = {obj for _, args in atoms for obj in args}
         swaps = 1
         groups = _groups(obj for obj in others if obj in present)
