@@ -204,6 +204,7 @@ def test_the_json_fields_are_on_the_command_line_page(
         "models/transitive.mln -n person=40 --effort normal",
         "models/smoking-network.mln -e models/smoking-network.db --closed friends",
         "models/town.mln -n person=1000 --known smokes(x)=300",
+        "models/friends-smokers.mln -n person=6 -q #{x:smokes(x)}",
     ):
         run(f"liftgbp query {options} --json", monkeypatch)
         found |= fields(json.loads(capsys.readouterr().out))

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import counted
+from liftgbp.errors import QueryError, counted
 from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Reader, Result
 from liftgbp.query.lookup import alone, with_others
+from liftgbp.query.rows import Row
 from liftgbp.shatter import NormalModel, ObjectClasses
 from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.signature import canonise
@@ -156,6 +158,17 @@ class PartsReader(ClassReader):
                 inside += own
         whole = with_others(atoms, inside, table, lambda atom: alone(atom, self.normal))
         return np.asarray(whole[0])
+
+    def counted(self, rows: Sequence[Row]) -> Floats:
+        """How likely each number of objects is, if the formula is about one part."""
+        homes = {
+            self.part_of.get(canonise((atom,)).cluster[0]) for row in rows for atom in row.every
+        }
+        homes.discard(None)
+        if len(homes) != 1:
+            raise QueryError("the formula is not about one independent part of the model alone")
+        (home,) = homes
+        return self.readers[cast(int, home)].counted(rows)
 
 
 def multiplied(

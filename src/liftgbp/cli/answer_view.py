@@ -56,6 +56,9 @@ def show_answers(
     show_used(terminal, result)
     for query, group in groupby(result["answers"], key=lambda row: row["query"]):
         rows = list(group)
+        if "mean" in rows[0]:
+            _show_count(terminal, rows[0])
+            continue
         terminal.show(*_answer_sheets(query, rows[:most_rows], result["evidence"] is not None))
         if len(rows) > most_rows:
             left = len(rows) - most_rows
@@ -75,6 +78,20 @@ def show_answers(
         terminal.show(_growth_sheet(result["growth"], result["answers"]))
         terminal.say(f"no larger regions: {result['growth']['end']}")
     _show_run(terminal, result, verbose)
+
+
+def _show_count(terminal: Terminal, row: Row) -> None:
+    """How many objects satisfy a formula: where the probability lies, in a line or two."""
+    terminal.say(row["atom"])
+    for values, p in assignments(row):
+        if values == ["true"]:
+            terminal.say(f"  probability {probability_text(p)}")
+    spread = "" if row["spread"] is None else f", spread {row['spread']:.6g}"
+    low, middle, high = row["quantiles"]
+    terminal.say(
+        f"  count: mean {row['mean']:.6g}{spread}; median {middle}, between {low} and {high} with "
+        "probability 0.9"
+    )
 
 
 # --- trust

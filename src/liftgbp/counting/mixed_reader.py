@@ -15,13 +15,17 @@ from itertools import product
 import numpy as np
 
 from liftgbp.arrays import Floats
+from liftgbp.counting.peaks import ALL
 from liftgbp.counting.points import Base
-from liftgbp.counting.space import Counts
+from liftgbp.counting.space import Counts, Space, SplitClass
+from liftgbp.errors import InternalError, QueryError
 from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Result
+from liftgbp.query.count_queries import one_object
 from liftgbp.query.lookup import joint_table
+from liftgbp.query.rows import Row
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
-from liftgbp.shatter.splitting import Cell, SplitShattering
+from liftgbp.shatter.splitting import Cell, SplitShattering, Values
 from liftgbp.signature import objects_of
 
 
@@ -133,6 +137,50 @@ class MixedReader(ClassReader):
                 if all(cell in part.base.class_of for cell in choice):
                     table += self._of_part(atoms, cells, part)
         return table
+
+    def counted(self, rows: Sequence[Row]) -> Floats:
+        """How likely each number of objects is, if counts say which of them satisfy the formula."""
+        one_object(rows)
+        space = Space(tuple(SplitClass(own.size, len(own.cells)) for own in self.split.splits))
+        if space.number > ALL:
+            raise QueryError("in a domain of this size, only some of the counts are visited")
+        holds = [self._holding(row) for row in rows]
+        total = np.zeros(sum(row.count for row in rows) + 1)
+        starts = self._starts
+        for part in self.parts:
+            for counts, share in zip(part.counts, part.shares.tolist(), strict=True):
+                number = 0
+                for row, (cls, own) in zip(rows, holds, strict=True):
+                    sizes = (row.count,) if cls is None else counts[starts[cls] :][: len(own)]
+                    number += sum(n for n, true in zip(sizes, own, strict=True) if true)
+                total[number] += share
+        return total
+
+    @property
+    def _starts(self) -> dict[int, int]:
+        """Where the counts of each split class start."""
+        sizes = np.cumsum([0, *(len(own.cells) for own in self.split.splits)]).tolist()
+        return {own.cls: start for own, start in zip(self.split.splits, sizes, strict=False)}
+
+    def _holding(self, row: Row) -> tuple[int | None, list[bool]]:
+        """The class of a row, and whether the formula holds in each of its cells."""
+        if row.event is None or row.event.formula is None:
+            raise InternalError("counts are about formulas")
+        atoms, truth = row.event.atoms, row.event.formula
+        classes = {cls for _, args in atoms for cls, _ in args}
+        split = next((own for own in self.split.splits if own.cls in classes), None)
+        if split is not None and row.count != split.size:
+            raise QueryError("the formula is about some objects of a class, not all")
+        cells: Sequence[Values] = ((),) if split is None else split.cells
+        found = []
+        for cell in cells:
+            values = [dict(cell).get(p, self.normal.observations.value((p, a))) for p, a in atoms]
+            if None in values:
+                raise QueryError(
+                    "counts were summed over other atoms than those of the formula; sum over these"
+                )
+            found.append(bool(truth[tuple(values)]))
+        return (None if split is None else split.cls), found
 
     def _cells(self, cls: int) -> list[Cell]:
         split = next((s for s in self.split.splits if s.cls == cls), None)

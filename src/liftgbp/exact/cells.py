@@ -20,6 +20,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.query.count_queries import binomials
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom
 from liftgbp.signature import objects_of
 
@@ -30,6 +31,9 @@ MOST_TABLE = 2**16
 
 MOST_OBJECTS = 2**53
 """Doubles count no further, even where the cells of all objects are independent."""
+
+MOST_OPERATIONS = 2e9
+"""The most operations for the distribution of a count: some ten seconds."""
 
 ROUNDING = 1e-10
 """How far off a probability may be. The logarithms of weights grow with the number of pairs, and
@@ -148,6 +152,51 @@ class CellSum:
                 operands += [table, [*world, *own[j], *own[k], *map(label, asked)]]
         return np.asarray(np.einsum(*operands, [labels[atom] for atom in atoms], optimize=True))
 
+    def counted(self, classes: Sequence[CountedClass]) -> Floats:
+        """How likely each number of objects satisfies a formula, over some classes together.
+
+        Given the counts of merged cells, each object satisfies it on its own.
+        """
+        objects = sum(own.number for own in classes)
+        starts = np.cumsum([0, *(own.cells for own in self._classes)])
+        total = np.zeros(objects + 1)
+        for world in range(self._tables.worlds):
+            numbers, chances = [], []
+            for own in classes:
+                by_cell = self._by_cell(own, world)
+                if own.cls is None:
+                    numbers.append(np.full((len(self._counts), 1), own.number))
+                    chances.append(by_cell[:1])
+                else:
+                    start = int(starts[own.cls])
+                    merged = self._classes[own.cls]
+                    numbers.append(self._counts[:, start : start + merged.cells])
+                    chances.append(merged.split(world) @ by_cell)
+            every = np.concatenate(numbers, axis=1)
+            total += binomials(
+                every,
+                np.broadcast_to(np.concatenate(chances).clip(0.0, 1.0), every.shape),
+                self._shares[world],
+                objects,
+                MOST_OPERATIONS,
+            )
+        return total
+
+    def _by_cell(self, own: CountedClass, world: int) -> Floats:
+        """How likely a formula holds in each cell of its class."""
+        nothing = self._tables.about_nothing
+        place = (0 if own.cls is None else own.cls, 0)
+        cell = () if own.cls is None else self._tables.about(place)
+        order = dict.fromkeys(objects_of(own.atoms), place)
+        atoms = [_placed(atom, order) for atom in own.atoms]
+        every = (*nothing, *cell)
+        axes = np.argsort([every.index(atom) for atom in atoms]).tolist()
+        shape = [self._range(atom) if atom in atoms else 1 for atom in every]
+        wide = np.broadcast_to(
+            own.chance.transpose(axes).reshape(shape), [self._range(atom) for atom in every]
+        )
+        return np.asarray(wide.reshape(self._tables.worlds, -1)[world])
+
     def _range(self, atom: ObjAtom) -> int:
         return self._normal.ranges[atom[0]]
 
@@ -178,6 +227,19 @@ class CellSum:
             used[column] += 1
             taken[own.cls] += 1
         return np.maximum(chance, 0.0)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CountedClass:
+    """How likely each of `number` objects of a class satisfies a formula, for values of `atoms`.
+
+    Without a class, the formula is about no object.
+    """
+
+    number: int
+    atoms: Atoms
+    chance: Floats
+    cls: int | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

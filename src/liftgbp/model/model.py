@@ -315,11 +315,10 @@ class Model:
           smokes(x,y)
           ^~~~~~~~~~~
         """
-        from liftgbp.model.parser import parse_query  # both need this class
-        from liftgbp.model.queries import checked_query
+        from liftgbp.model.queries import check_text  # needs this class
 
         for query in checked_texts("queries", queries):
-            checked_query(parse_query(query), self)
+            check_text(query, self)
 
     def _check_all_declared(self) -> None:
         """Names all unknown predicates at once, if there are several."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -85,6 +86,10 @@ def load(
     return assemble(statements, file.stem, untrusted=bool(untrusted))
 
 
+COUNT = re.compile(r"\s*#\s*\{")
+"""How the text of a count begins."""
+
+
 def parse_query(text: str) -> Query:
     """What a query asks for, what it is given, and the restrictions of its variables.
 
@@ -98,7 +103,11 @@ def parse_query(text: str) -> Query:
     >>> parse_query("smokes(x) => smokes(y)").atoms
     ()
     """
-    return _parse_query(clean_source("<query>", text))
+    source = clean_source("<query>", text)
+    if COUNT.match(source.text):
+        whole = Span(source, 0, len(source.text))
+        raise QueryError("a count cannot be asked for here, or as part of a query", whole)
+    return _parse_query(source)
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import operator
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from liftgbp.errors import CapacityError, ModelError, QueryError, Span
@@ -12,6 +14,8 @@ from liftgbp.model.ast import (
     And,
     Constant,
     Equal,
+    Exists,
+    Forall,
     Formula,
     Is,
     Not,
@@ -24,14 +28,15 @@ from liftgbp.model.ast import (
     subformulas,
 )
 from liftgbp.model.model import Model
-from liftgbp.model.parser import parse_query
+from liftgbp.model.parser import COUNT, parse_query
 from liftgbp.model.scopes import (
     constant_sorts,
     free_variables,
     quantified_variables,
     term_sorts,
 )
-from liftgbp.model.writer import atom_text
+from liftgbp.model.syntax import clean_source
+from liftgbp.model.writer import atom_text, formula_text
 
 MOST_NAMED = 5
 """At most this many objects are named in a message."""
@@ -48,6 +53,106 @@ class QueryTerms:
     sorts: dict[Term, str]
     variables: tuple[str, ...]
     constants: tuple[tuple[str, str], ...]
+
+
+# --- counts
+
+_COUNT = re.compile(
+    r"\s*#\s*\{\s*\??(?P<variable>[^\W\d][\w']*)\s*:(?P<body>.*)\}"
+    r"\s*(?:(?P<operator>>=|<=|!=|==|=|>|<)\s*(?P<number>\d+))?\s*",
+    re.DOTALL,
+)
+
+COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+    "=": operator.eq,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CountQuery:
+    """How many objects satisfy a formula (`body`), perhaps compared with a number.
+
+    `operator` is empty if it is not.
+    """
+
+    text: str
+    variable: str
+    body: Query
+    operator: str = ""
+    number: int = 0
+
+    @property
+    def formula(self) -> Formula:
+        """The formula that is counted."""
+        if self.body.formula is not None:
+            return self.body.formula
+        return And(tuple(Is(atom) for atom in self.body.atoms))
+
+
+def parse_count(text: str) -> CountQuery | None:
+    """A query for a count, such as `#{x : smokes(x)} >= 10`; other queries are `None`.
+
+    `EXIST x smokes(x)` and `FORALL x smokes(x)` are about counts, too: see `as_count`.
+
+    >>> query = parse_count("#{x : smokes(x)} >= 10")
+    >>> query.variable, str(query.body), query.operator, query.number
+    ('x', 'smokes(x)', '>=', 10)
+    """
+    if not isinstance(text, str) or COUNT.match(text) is None:
+        return None
+    found = _COUNT.fullmatch(text)
+    if found is None:
+        whole = Span(clean_source("<query>", text), 0, len(text))
+        raise QueryError("counts are written #{x : smokes(x)} or #{x : smokes(x)} >= 10", whole)
+    body = parse_query(found["body"].strip())
+    return CountQuery(
+        text.strip(), found["variable"], body, found["operator"] or "", int(found["number"] or 0)
+    )
+
+
+def as_count(query: Query) -> CountQuery | None:
+    """A formula that begins with its only quantifier, as a question about a count.
+
+    >>> found = as_count(parse_query("FORALL x smokes(x)"))
+    >>> str(found.body), found.operator, found.number
+    ('!smokes(x)', '=', 0)
+    """
+    if query.given or query.condition is not None or query.restrictions:
+        return None
+    match query.formula:
+        case Exists(variable, body):
+            text, sign, number = formula_text(Not(Not(body))), ">=", 1
+        case Forall(variable, body):
+            text, sign, number = formula_text(Not(body)), "=", 0
+        case _:
+            return None
+    return CountQuery(query.text, variable.name, parse_query(text), sign, number)
+
+
+def check_text(text: str, model: Model) -> None:
+    """Refuse a query that does not fit the model."""
+    count = parse_count(text)
+    if count is None:
+        checked_query(parse_query(text), model)
+    else:
+        checked_count(count, model)
+
+
+def checked_count(count: CountQuery, model: Model) -> None:
+    """Refuse a count that does not fit the model, or that is not about one variable."""
+    terms = checked_query(count.body, model)
+    given = count.body.given or terms.query.condition is not None
+    if terms.variables != (count.variable,) or given:
+        raise QueryError(
+            f"{count.text}: counts are about formulas with one free variable, {count.variable}, "
+            "and without a condition"
+        )
 
 
 def checked_query(asked: Query, model: Model) -> QueryTerms:

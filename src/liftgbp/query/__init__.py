@@ -13,6 +13,7 @@ from liftgbp.query.answers import (
     UntrustedAnswerError,
 )
 from liftgbp.query.block_table import BlockedAtom, BlockPanel, BlockStructure
+from liftgbp.query.count_queries import CountAnswer, CountDistribution
 from liftgbp.query.proven_bounds import Bounds, ProbabilityBounds
 from liftgbp.query.readers import (
     ClassReader,
@@ -31,6 +32,8 @@ __all__ = [
     "BlockedAtom",
     "Bounds",
     "ClassReader",
+    "CountAnswer",
+    "CountDistribution",
     "LiftedReader",
     "MixedResult",
     "Prepared",

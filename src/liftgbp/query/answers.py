@@ -27,7 +27,7 @@ from liftgbp.errors import (
 from liftgbp.files import installed
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
-from liftgbp.model.queries import held
+from liftgbp.model.queries import CountQuery, as_count, checked_query, held, parse_count
 from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.plan import Plan
 from liftgbp.query.answer import (
@@ -40,6 +40,7 @@ from liftgbp.query.answer import (
     read_row,
 )
 from liftgbp.query.block_table import BlockStructure
+from liftgbp.query.count_queries import CountDistribution, count_answer, count_distribution
 from liftgbp.query.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.query.proven_bounds import Bounds
 from liftgbp.query.readers import Prepared, Reader, Via
@@ -315,14 +316,48 @@ class Answers:
         friends(x,x) [x = y]  false: 0.500000  true: 0.500000
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
-        answers = query_all(text, [self.reader])[0]
+        answers = self._answered(text)
         self._warn()
         return answers
+
+    def _answered(self, text: str) -> tuple[Answer, ...]:
+        asked = parse_count(text)
+        if asked is None:
+            parsed = parse_query(text)
+            checked_query(parsed, self.model)
+            # EXIST x smokes(x) over many objects asks whether a count is zero.
+            asked = as_count(parsed)
+            try:
+                return query_all(text, [self.reader])[0]
+            except QueryError:
+                if asked is None:
+                    raise
+        return (count_answer(asked, count_distribution(self.reader, asked)),)
+
+    def count(self, formula: str) -> CountDistribution:
+        """How many objects satisfy a formula with one free variable.
+
+        The mean is always known; the spread, where a region holds two of the objects; the
+        distribution, where a sum over counts or an exact answer by cells knows it.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("heads(coin)\\n0 heads(x)")
+        >>> found = liftgbp.infer(model, sizes={"coin": 2}).count("heads(x)")
+        >>> found.mean, [round(p, 6) for p in found.probabilities], round(found.at_least(1), 6)
+        (1.0, [0.25, 0.5, 0.25], 0.75)
+        """
+        free = checked_query(parse_query(formula), self.model).variables
+        if len(free) != 1:
+            raise QueryError(f"{formula}: counts are about formulas with one free variable")
+        asked = CountQuery(formula, free[0], parse_query(formula))
+        found = count_distribution(self.reader, asked)
+        self._warn()
+        return found
 
     def holds(self, text: str) -> bool:
         """Whether the atoms of a query lie in a common region, so that it has an answer."""
         try:
-            query_all(text, [self.reader])
+            self._answered(text)
         except NotHeldError:
             return False
         return True
@@ -560,7 +595,7 @@ class Answers:
     def _rows(self, queries: tuple[str, ...]) -> Sequence[Answer]:
         if not queries:
             return self._all
-        return [row for query in queries for row in query_all(query, [self.reader])[0]]
+        return [row for query in queries for row in self._answered(query)]
 
     @property
     def used(self) -> str:

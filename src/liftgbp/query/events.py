@@ -74,4 +74,4 @@ def _spread(truth: Truth, length: dict[ObjAtom, int]) -> Bools:
     axes: Sequence[int] = np.argsort([order.index(atom) for atom in atoms]).tolist()
     shape = [size if atom in atoms else 1 for atom, size in length.items()]
     wide = np.broadcast_to(table.transpose(axes).reshape(shape), tuple(length.values()))
-    return np.ascontiguousarray(wide)
+    return np.array(wide)

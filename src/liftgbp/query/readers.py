@@ -115,6 +115,16 @@ class Reader(ABC):
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values that an atom takes."""
 
+    def counted(self, rows: Sequence[Row]) -> Floats:
+        """How likely each number of the objects of some rows satisfies their formula.
+
+        A reader that knows no more than regions about a few objects refuses.
+        """
+        raise QueryError(
+            "regions are about a few objects; a sum over counts (--sum-over) or an exact answer "
+            "(--exact) knows it"
+        )
+
     @abstractmethod
     def marginals(self, predicate: int, objects: Sequence[Ints]) -> Floats:
         """For ground atoms of a predicate, one array of objects per argument, their marginals."""

@@ -229,14 +229,14 @@ class _Rows:
     def _asked_texts(self, names: Mapping[str, str]) -> tuple[str, ...]:
         if self._query.formula is None:
             return self._texts(self._query.atoms, names)
-        return (formula_text(_renamed(self._query.formula, names)),)
+        return (formula_text(renamed(self._query.formula, names)),)
 
     def _condition_texts(self, names: Mapping[str, str]) -> tuple[str, ...]:
         condition = self._query.condition
         if condition is None:
             return ()
         parts = condition.parts if isinstance(condition, And) else (condition,)
-        return tuple(formula_text(_renamed(part, names)) for part in parts)
+        return tuple(formula_text(renamed(part, names)) for part in parts)
 
     # --- atoms
 
@@ -322,7 +322,7 @@ class _Rows:
         return "..."
 
 
-def _renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
+def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
     """The formula with other names of its free variables; texts of constants are names, too."""
 
     def term(own: Term) -> Term:
@@ -335,4 +335,4 @@ def _renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
             return Equal(term(left), term(right))
         case Exists(variable) | Forall(variable):
             names = {name: text for name, text in names.items() if name != variable.name}
-    return map_formula(lambda part: _renamed(part, names), formula)
+    return map_formula(lambda part: renamed(part, names), formula)

@@ -17,9 +17,11 @@ from liftgbp.files import Schema, check_writable, whole_file, write_table
 from liftgbp.grounding import atom_names
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
+from liftgbp.model.queries import COMPARISONS, CountQuery, as_count, checked_count, parse_count
 from liftgbp.opinions import Opinion, OpinionRow
 from liftgbp.query import Answer, Answers
 from liftgbp.query.answer import asked_values
+from liftgbp.query.count_queries import counted_text
 from liftgbp.query.lookup import repeat_axes
 from liftgbp.sampling.annealing import LogZ
 from liftgbp.sampling.chain_starts import Start, Variables
@@ -38,6 +40,9 @@ MOST_ENTRIES = 2**23
 
 MOST_GROUPED = 200
 """Chains are put into groups by at most this many rows."""
+
+WHOLE = 1e-6
+"""How far rounding leads from whole counts."""
 
 WARM_UP = 1 / 3
 """The part of the draws that is left out at the beginning."""
@@ -129,7 +134,56 @@ class Sample:
 
     def query(self, text: str) -> tuple[SampledAnswer, ...]:
         """The rows that answer a query, with standard errors."""
-        return tuple(self._answered(self.grounder.rows(text)))
+        asked = parse_count(text)
+        if asked is not None:
+            return (self._counted(asked),)
+        asked = as_count(parse_query(text))
+        try:
+            return tuple(self._answered(self.grounder.rows(text)))
+        except QueryError:
+            if asked is None:
+                raise
+        return (self._counted(asked),)
+
+    def _counted(self, query: CountQuery) -> SampledAnswer:
+        """How many objects satisfy a formula, counted in each world."""
+        checked_count(query, self.model)
+        rows = self.grounder.rows(counted_text(query))
+        every = [self._literals.cells(row) for row in rows]
+        drawn = traces(self._planes(), joined(every))
+        bounds = np.cumsum([0, *(cells.number for cells in every)]).tolist()
+        exact = np.zeros(drawn.shape[:2])
+        for row, (start, end) in zip(rows, pairwise(bounds), strict=True):
+            if row.row.event is None or (row.objects and len(row.objects[0]) < row.row.count):
+                raise QueryError("a count over so many objects is not read off a sample")
+            shares = row.row.event.masks[1].astype(float)
+            exact += drawn[:, :, start:end] @ shares * row.row.count
+        counts = np.rint(exact)
+        if np.abs(counts - exact).max(initial=0.0) > WHOLE:
+            raise QueryError("no factor is about some of the atoms, so worlds do not have them")
+        keys: list[tuple[str, ...]] = [("false",), ("true",)]
+        if query.operator:
+            holds = np.vectorize(COMPARISONS[query.operator], otypes=[bool])(counts, query.number)
+            told = np.stack([~holds, holds], axis=-1)
+        else:
+            values = np.unique(counts)
+            keys = [(str(int(value)),) for value in values.tolist()]
+            told = counts[..., None] == values
+        found = self._diagnosed(told.astype(float))
+        return SampledAnswer(
+            query.text,
+            query.text,
+            (query.text,),
+            (),
+            "",
+            1,
+            dict(zip(keys, found.mean.ravel().tolist(), strict=True)),
+            "",
+            (),
+            dict(zip(keys, found.error.ravel().tolist(), strict=True)),
+            float(np.nanmin(found.effective, initial=np.inf)),
+            float(np.nanmax(found.r_hat, initial=1.0)),
+        )
 
     def marginal(self, atom: str, value: str | tuple[str, ...] = "true") -> float:
         """The probability that an atom has a value, for different objects without names."""

@@ -1,0 +1,195 @@
+"""How many objects satisfy a formula: against closed forms, other queries and samples."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
+
+from liftgbp import Answers, infer, load, parse, parse_evidence, sample
+from liftgbp.cli.commands import cli
+from liftgbp.errors import CapacityError, ContradictionError, InputError, QueryError
+from liftgbp.model.ast import Atom, Formula, Is, Not, Variable, WeightedFormula
+from liftgbp.model.model import Model
+from liftgbp.model.scopes import free_variables
+from liftgbp.model.writer import formula_text
+from random_models import formulas, models, sizes
+
+MODELS = Path(__file__).parent.parent.parent / "models"
+
+SOCIETY = """
+person = {Anna, Bob}
+friends(person, person)
+smokes(person)
+rain
+1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
+0.3 rain => smokes(x)
+-0.1 smokes(x)
+"""
+
+
+def smokers(size: int) -> list[float]:
+    """The distribution of how many people smoke, from the weight of a world with k smokers."""
+    logs = [
+        math.lgamma(size + 1)
+        - math.lgamma(k + 1)
+        - math.lgamma(size - k + 1)
+        + k * (size - k) * math.log(1 + math.exp(1.4))
+        + (size * (size - 1) - k * (size - k)) * math.log(2 * math.exp(1.4))
+        + math.log(math.exp(0.3 * size) + math.exp(0.3 * k))
+        - 0.1 * k
+        for k in range(size + 1)
+    ]
+    weights = [math.exp(own - max(logs)) for own in logs]
+    return [own / math.fsum(weights) for own in weights]
+
+
+@pytest.mark.parametrize("size", [3, 40])
+@pytest.mark.parametrize("options", [{"exact": True}, {"sum_over": "smokes"}, {}], ids=str)
+def test_smokers(size: int, options: Any) -> None:
+    answers = infer(parse(SOCIETY), {"person": size}, **options)
+    found = answers.count("smokes(x)")
+    wanted = smokers(size)
+    assert found.probabilities == pytest.approx(wanted, abs=1e-8)
+    mean = math.fsum(k * p for k, p in enumerate(wanted))
+    assert found.mean == pytest.approx(mean, rel=1e-6)
+    variance = math.fsum((k - mean) ** 2 * p for k, p in enumerate(wanted))
+    assert found.spread == pytest.approx(math.sqrt(variance), rel=1e-6)
+    for text, p in {
+        "#{x : smokes(x)} >= 2": math.fsum(wanted[2:]),
+        "#{x : smokes(x)} < 2": math.fsum(wanted[:2]),
+        "#{y : smokes(y)} = 3": wanted[3],
+        "#{x : !smokes(x)} <= 1": math.fsum(wanted[-2:]),
+        "EXIST x smokes(x)": 1 - wanted[0],
+        "FORALL x smokes(x)": wanted[-1],
+    }.items():
+        (row,) = answers.query(text)
+        assert row["true"] == pytest.approx(p, abs=1e-8), text
+        assert row["true"] + row["false"] == pytest.approx(1.0)
+    (row,) = answers.query("#{x : smokes(x)}")
+    for k, p in enumerate(wanted):
+        assert row.values.get((str(k),), 0.0) == pytest.approx(p, abs=1e-8)
+
+
+def test_atoms_that_no_other_object_notices_are_binomial() -> None:
+    """Given how many smoke, friends(x,x) falls like a coin; so does what no rule is about."""
+    found = infer(parse(SOCIETY), {"person": 30}).count("friends(x,x)")
+    wanted = [math.comb(30, k) / 2**30 for k in range(31)]
+    assert found.probabilities == pytest.approx(wanted, abs=1e-12)
+
+
+def test_objects_that_evidence_tells_apart() -> None:
+    model = parse(SOCIETY)
+    known = parse_evidence(model, "smokes(Anna)\n!smokes(Bob)")
+    exact = infer(model, {"person": 4}, evidence=known, exact=True)
+    summed = infer(model, {"person": 4}, evidence=known, sum_over="smokes")
+    wanted = exact.count("smokes(x)").probabilities
+    assert wanted[0] == wanted[4] == 0.0
+    both = exact.query("smokes(x) ^ smokes(y) | x != Anna, x != Bob, y != Anna, y != Bob, x != y")
+    assert wanted[3] == pytest.approx(both[0]["true", "true"], abs=1e-9)
+    assert summed.count("smokes(x)").probabilities == pytest.approx(wanted, abs=1e-8)
+
+
+BODIES = st.sampled_from(
+    [Atom("p", (Variable("x"),)), Atom("r", (Variable("x"), Variable("x"))), Atom("rain")]
+).map(Is)
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+@given(models(max_rules=2), sizes(3), formulas(BODIES))
+def test_counts_agree_with_quantifiers(model: Model, domain: dict[str, int], body: Formula) -> None:
+    """Some, all, and the sum of probabilities: each is computed another way."""
+    assume(free_variables(WeightedFormula(body, None)) == ("x",))
+    text = formula_text(Not(Not(body)))
+    try:
+        answers = infer(model, domain, exact=True)
+        found = answers.count(text)
+        some = answers.probability(f"EXIST x {text}")
+        every = answers.probability(f"!!(FORALL x {text})")
+        rows = answers.query(text)
+    except (CapacityError, ContradictionError):
+        assume(False)
+    assert found.mean == pytest.approx(sum(row.count * row["true"] for row in rows), abs=1e-8)
+    if found.probabilities:
+        assert len(found.probabilities) == domain["person"] + 1
+        assert 1 - found.exactly(0) == pytest.approx(some, abs=1e-8)
+        assert found.exactly(domain["person"]) == pytest.approx(every, abs=1e-8)
+        if found.spread:
+            counts = enumerate(found.probabilities)
+            second = math.fsum(p * (k - found.mean) ** 2 for k, p in counts)
+            assert found.spread == pytest.approx(math.sqrt(second), abs=1e-8)
+
+
+def test_what_is_not_known_says_why() -> None:
+    model = parse(SOCIETY)
+    quick = infer(model, {"person": 40}, effort="quick")
+    found = quick.count("smokes(x)")
+    assert found.probabilities == ()
+    assert "--sum-over" in found.unknown
+    assert found.mean == pytest.approx(40 * quick.marginal("smokes(x)"), rel=1e-9)
+    pair = quick.probability("smokes(x) ^ smokes(y)")
+    variance = 40 * 39 * pair + found.mean - found.mean**2
+    assert found.spread == pytest.approx(math.sqrt(variance), rel=1e-6)
+    with pytest.raises(QueryError, match="its mean is"):
+        found.at_least(3)
+    for text in ("EXIST x smokes(x)", "#{x : smokes(x)} >= 3"):
+        with pytest.raises(QueryError, match="regions are about a few objects"):
+            quick.query(text)
+    summed = infer(model, {"person": 10}, sum_over="smokes")
+    with pytest.raises(QueryError, match="other atoms than those of the formula"):
+        summed.query("#{x : friends(x,x)} >= 3")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("#{x : smokes(x)} about 3", "counts are written"),
+        ("#{smokes(x)}", "counts are written"),
+        ("#{x : friends(x,y)}", "one free variable, x"),
+        ("#{x : smokes(y)}", "one free variable, x"),
+        ("#{x : smokes(x) | rain}", "without a condition"),
+        ("#{x : sings(x)}", "unknown predicate sings"),
+    ],
+)
+def test_wrong_counts(query: str, message: str) -> None:
+    model = parse(SOCIETY)
+    for ask in (model.check_queries, infer(model, {"person": 4}, effort="quick").query):
+        with pytest.raises(InputError, match=message):
+            ask(query)
+
+
+def test_samples_count_in_each_world() -> None:
+    model = parse(SOCIETY)
+    drawn = sample(model, {"person": 6}, sweeps=600, seed=5)
+    wanted = smokers(6)
+    (row,) = drawn.query("#{x : smokes(x)}")
+    for k, p in enumerate(wanted):
+        assert abs(row[str(k)] - p) <= 5 * row.errors[str(k),] + 1e-9
+    (row,) = drawn.query("#{x : smokes(x)} >= 2")
+    assert abs(row["true"] - math.fsum(wanted[2:])) <= 5 * row.errors["true",]
+    large = sample(model, {"person": 30}, sweeps=300, seed=5)
+    (row,) = large.query("EXIST x smokes(x)")
+    assert abs(row["true"] - (1 - smokers(30)[0])) <= 5 * row.errors["true",]
+
+
+def test_the_command_line() -> None:
+    path = str(MODELS / "friends-smokers.mln")
+    asked = ["-q", "#{x : smokes(x)} >= 10", "-q", "#{x : smokes(x)}"]
+    result = CliRunner().invoke(cli, ["query", path, "-n", "person=30", *asked, "--json"])
+    first, second = json.loads(result.output)["answers"]
+    answers: Answers = infer(load(path), {"person": 30})
+    found = answers.count("smokes(x)")
+    assert first["values"][1]["p"] == pytest.approx(found.at_least(10))
+    assert (second["mean"], second["spread"]) == pytest.approx((found.mean, found.spread))
+    assert second["quantiles"] == [0, found.quantile(0.5), 30]
+    shown = CliRunner().invoke(cli, ["query", path, "-n", "person=30", *asked]).output
+    assert "count: mean 15, spread 15" in shown
