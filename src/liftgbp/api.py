@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
 
 from liftgbp.effort import (
     FACTOR_SCOPES,
+    LEVELS,
     Asked,
     BlocksChoice,
     EffortChoice,
@@ -35,8 +36,9 @@ from liftgbp.errors import (
 )
 from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.growth import AUTO
-from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted
+from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted, with_quantifiers
 from liftgbp.limits import Limits, check_work, limited
+from liftgbp.model.existentials import large_quantifiers
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.queries import held, holding
 from liftgbp.plan import compile_plan
@@ -237,14 +239,20 @@ def _answers(
             run,
         )
     started = time.perf_counter()
+    large = [sort for sort, size in objects.sizes.items() if size > run.table_cap.bit_length() - 1]
+    if large_quantifiers(known.model, large) and not asked.method and asked.exact is not False:
+        states = max(asked.exact_states(effort), LEVELS["normal"].exact)
+        found = with_quantifiers(objects, large, states, run)
+        if found is not None:
+            return replace(found, effort=effort, seconds=time.perf_counter() - started)
     answers = best_answers(LiftedRuns(objects, run), effort, asked)
     if bounds:
         from liftgbp.bounding import bounds_over, judged_by
 
         # Quick bounds would save little, and say less.
         level: EffortChoice = "thorough" if effort == "thorough" else "normal"
-        found = bounds_over(objects, level, None, run.table_cap, run.progress)
-        answers = judged_by(answers, found)
+        proven = bounds_over(objects, level, None, run.table_cap, run.progress)
+        answers = judged_by(answers, proven)
     return replace(answers, seconds=time.perf_counter() - started)
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from liftgbp.effort import FACTOR_SCOPES, LEVELS, Level
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.growth import AUTO, grow
+from liftgbp.model.existentials import outlined
 from liftgbp.parts import Part, independent_parts, may_miss_minima, multiplied
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress
@@ -247,3 +248,30 @@ def prepare_lifted(normal: NormalModel, regions: str, progress: Progress) -> Pre
     graph = build_regions(normal, regions)
     progress("compiling", 0, 1)
     return PreparedLifted(graph, compile_plan(graph))
+
+
+def with_quantifiers(
+    objects: ObjectClasses, large: Sequence[str], states: int, run: Run
+) -> Answers | None:
+    """Exact answers about a model with quantifiers over sorts that are too large to be expanded.
+
+    There are none if a quantified formula has no stand-in.
+    """
+    from liftgbp.exact.exact_result import ExactLimits
+    from liftgbp.exact.over_classes import exact_with_quantifiers
+
+    known = objects.evidence
+    outline = outlined(known.model, large)
+    if outline is None:
+        return None
+    own = replace(objects, evidence=replace(known, model=outline.model))
+    try:
+        normal = Shattering(own, table_cap=run.table_cap).normal()
+        prepared = prepare_lifted(normal, FACTOR_SCOPES, run.progress)
+        return exact_with_quantifiers(prepared, outline, known.model, ExactLimits.of(states))
+    except CapacityError as error:
+        raise CapacityError(
+            f"a quantifier over the objects of {' and '.join(large)} is not expanded, and there is "
+            f"no exact answer: {error.message}",
+            error.span,
+        ) from None

@@ -11,23 +11,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, permutations
-from typing import Any, TypeAlias
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.exact.pair_tables import Atoms, PairTables, about_objects, placed
 from liftgbp.query.count_queries import binomials
-from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom
+from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
-
-Atoms: TypeAlias = tuple[ObjAtom, ...]
-
-MOST_TABLE = 2**16
-"""The most states of all atoms about one pair of objects."""
 
 MOST_OBJECTS = 2**53
 """Doubles count no further, even where the cells of all objects are independent."""
@@ -38,10 +34,6 @@ MOST_OPERATIONS = 2e9
 ROUNDING = 1e-10
 """How far off a probability may be. The logarithms of weights grow with the number of pairs, and
 their last digit decides: friends-smokers may have some 450 people."""
-
-
-class NoCellsError(CapacityError):
-    """The model is none whose pairs of objects are independent given their cells."""
 
 
 class CellSum:
@@ -57,14 +49,14 @@ class CellSum:
         if pairs > most_terms:
             raise CapacityError(f"there are {pairs} pairs of classes, above {most_terms}")
         self._normal = normal
-        self._tables = _Tables(normal)
+        self._tables = PairTables(normal)
         self._classes = [_merged(cls, self._tables) for cls in range(len(normal.classes))]
         self.terms = self._tables.worlds * math.prod(own.ways for own in self._classes)
         if self.terms > most_terms:
             raise CapacityError(
                 f"there are {self.terms} ways to count who has which properties, above {most_terms}"
             )
-        self._counts = _counts(self._classes)
+        self._counts = all_counts([(own.size, own.cells) for own in self._classes])
         self._log_weights = self._weighed()
         top = self._log_weights.max()
         if top == -math.inf:
@@ -81,7 +73,7 @@ class CellSum:
         An impossible cell or pair of cells weighs nothing if it occurs.
         """
         counts = self._counts.astype(float)
-        ways = -_log_factorials(self._counts).sum(axis=1)
+        ways = -log_factorials(self._counts).sum(axis=1)
         ways += sum(math.lgamma(own.size + 1) for own in self._classes)
         rows = []
         largest = 0.0
@@ -131,7 +123,7 @@ class CellSum:
 
     def holds(self, atom: ObjAtom) -> bool:
         """Whether factors are about an atom."""
-        return _placed(atom, _order(objects_of((atom,)))) in self._tables.atoms
+        return self._tables.holds(atom)
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of different atoms that factors are about, one axis each."""
@@ -146,7 +138,7 @@ class CellSum:
         shape = [self._range(atom) for atom in labels]
         operands: list[Any] = [self._cells_of(objects).reshape(shape), list(range(len(labels)))]
         for (j, one), (k, other) in combinations(enumerate(objects), 2):
-            asked = [atom for atom in atoms if _about((atom,)) == {one, other}]
+            asked = [atom for atom in atoms if about_objects((atom,)) == {one, other}]
             if asked:
                 table = self._tables.conditional(one, other, asked)
                 operands += [table, [*world, *own[j], *own[k], *map(label, asked)]]
@@ -188,7 +180,7 @@ class CellSum:
         place = (0 if own.cls is None else own.cls, 0)
         cell = () if own.cls is None else self._tables.about(place)
         order = dict.fromkeys(objects_of(own.atoms), place)
-        atoms = [_placed(atom, order) for atom in own.atoms]
+        atoms = [placed(atom, order) for atom in own.atoms]
         every = (*nothing, *cell)
         axes = np.argsort([every.index(atom) for atom in atoms]).tolist()
         shape = [self._range(atom) if atom in atoms else 1 for atom in every]
@@ -282,7 +274,7 @@ class _Merged:
         return shares
 
 
-def _merged(cls: int, tables: _Tables) -> _Merged:
+def _merged(cls: int, tables: PairTables) -> _Merged:
     weights = tables.single(cls)
     possible = np.flatnonzero((weights > -np.inf).any(axis=0))
     seen = [tables.pair(cls, other) for other in range(tables.classes)]
@@ -301,11 +293,11 @@ def _merged(cls: int, tables: _Tables) -> _Merged:
     return _Merged(cls, tables.sizes[cls], group, possible[examples], weights, log_single)
 
 
-def _counts(classes: Sequence[_Merged]) -> Ints:
-    """All ways to spread the objects of each class over its cells, one row each."""
+def all_counts(classes: Sequence[tuple[int, int]]) -> Ints:
+    """All ways to spread the objects of each class (size, cells) over its cells, one row each."""
     rows = np.zeros((1, 0), dtype=np.int64)
-    for own in classes:
-        ways = _compositions(own.size, own.cells)
+    for size, cells in classes:
+        ways = _compositions(size, cells)
         left = np.repeat(rows, len(ways), axis=0)
         rows = np.concatenate([left, np.tile(ways, (len(rows), 1))], axis=1)
     return rows
@@ -324,140 +316,8 @@ def _compositions(total: int, parts: int) -> Ints:
     return np.diff(np.concatenate([np.full((len(bars), 1), -1), bars, ends], axis=1)) - 1
 
 
-def _log_factorials(numbers: Ints) -> Floats:
+def log_factorials(numbers: Ints) -> Floats:
+    """The log of the factorial of each number."""
     different, places = np.unique(numbers, return_inverse=True)
     logs = np.array([math.lgamma(number + 1) for number in different.tolist()])
     return logs[places].reshape(numbers.shape)
-
-
-# --- tables
-
-
-def _about(atoms: Iterable[ObjAtom]) -> frozenset[Obj]:
-    return frozenset(objects_of(atoms))
-
-
-def _order(objects: Iterable[Obj]) -> dict[Obj, Obj]:
-    """Placeholders for some objects: the first ones of their classes."""
-    used: Counter[int] = Counter()
-    order = {}
-    for obj in sorted(objects):
-        order[obj] = (obj[0], used[obj[0]])
-        used[obj[0]] += 1
-    return order
-
-
-def _placed(atom: ObjAtom, objects: Mapping[Obj, Obj]) -> ObjAtom:
-    return atom[0], tuple(objects[obj] for obj in atom[1])
-
-
-class _Tables:
-    """What factors add for each value of the atoms about nothing, an object, and a pair.
-
-    A *world* is a combination of values of the atoms about nothing. The objects of a pair are
-    `(a, 0)` and `(b, 0)`, or `(a, 0)` and `(a, 1)` if both are of one class.
-    """
-
-    def __init__(self, normal: NormalModel) -> None:
-        self._normal = normal
-        self.sizes = normal.class_sizes
-        self.classes = len(normal.classes)
-        self._placements: dict[frozenset[Obj], list[tuple[Atoms, Floats]]] = {}
-        for parfactor in normal.parfactors:
-            for own in _placements(parfactor):
-                self._placements.setdefault(_about(own[0]), []).append(own)
-        every = chain.from_iterable(self._placements.values())
-        self.atoms = {atom for atoms, _ in every for atom in atoms}
-        self._atoms_about: dict[frozenset[Obj], list[ObjAtom]] = {}
-        for atom in sorted(self.atoms):
-            self._atoms_about.setdefault(_about((atom,)), []).append(atom)
-        self.about_nothing = self._about(frozenset())
-        self.worlds = math.prod(normal.ranges[p] for p, _ in self.about_nothing)
-        self._pair: dict[tuple[int, int], Floats] = {}
-        self.of_world = self._table(frozenset(), self.about_nothing).reshape(-1)
-
-    def _about(self, objects: frozenset[Obj]) -> Atoms:
-        """The atoms of factors that are about just these objects."""
-        return tuple(self._atoms_about.get(objects, ()))
-
-    def about(self, obj: Obj) -> Atoms:
-        """The atoms about one object alone."""
-        first = (obj[0], 0)
-        return tuple(_placed(atom, {first: obj}) for atom in self._about(frozenset({first})))
-
-    def _table(self, objects: frozenset[Obj], atoms: Atoms) -> Floats:
-        """The sum of the factors about just these objects."""
-        shape = tuple(self._normal.ranges[p] for p, _ in atoms)
-        if math.prod(shape) > MOST_TABLE:
-            raise NoCellsError(f"a pair of objects has more than {MOST_TABLE} states")
-        table = np.zeros(shape)
-        axis = {atom: k for k, atom in enumerate(atoms)}
-        for scope, log_table in self._placements.get(objects, ()):
-            places = [axis[atom] for atom in scope]
-            order = sorted(range(len(scope)), key=places.__getitem__)
-            lengths = dict(zip(places, log_table.shape, strict=True))
-            table = table + log_table.transpose(order).reshape(
-                [lengths.get(k, 1) for k in range(len(shape))]
-            )
-        return table
-
-    def single(self, cls: int) -> Floats:
-        """The weights (W, C) of the cells of a class, as logarithms."""
-        obj = (cls, 0)
-        atoms = (*self.about_nothing, *self.about(obj))
-        return self._table(frozenset({obj}), atoms).reshape(self.worlds, -1)
-
-    def pair(self, one: int, other: int) -> Floats:
-        """What a pair of objects adds (W, C, C), as a logarithm; a class of one object has none."""
-        if (one, other) not in self._pair:
-            first, second = self._objects(one, other)
-            logs, cells = self._with_pair(first, second)
-            total = np.logaddexp.reduce(logs.reshape(*cells, -1), axis=-1)
-            self._pair[one, other] = total
-            self._pair[other, one] = np.swapaxes(total, 1, 2)
-        return self._pair[one, other]
-
-    @staticmethod
-    def _objects(one: int, other: int) -> tuple[Obj, Obj]:
-        return (one, 0), (other, 1 if one == other else 0)
-
-    def _with_pair(self, first: Obj, second: Obj) -> tuple[Floats, tuple[int, int, int]]:
-        """The table about a pair, with the numbers of worlds and cells."""
-        pair = self._about(frozenset({first, second}))
-        singles = (self.about_nothing, self.about(first), self.about(second))
-        atoms = (*singles[0], *singles[1], *singles[2], *pair)
-        table = self._table(frozenset({first, second}), atoms)
-        worlds, one, other = (math.prod(self._normal.ranges[p] for p, _ in own) for own in singles)
-        return table, (worlds, one, other)
-
-    def conditional(self, one: Obj, other: Obj, atoms: Sequence[ObjAtom]) -> Floats:
-        """The distribution of atoms about a pair, given the atoms about nothing and both cells."""
-        order = _order({one, other})
-        first, second = order[one], order[other]
-        table, _ = self._with_pair(first, second)
-        given = len(self.about_nothing) + len(self.about(first)) + len(self.about(second))
-        pair = self._about(frozenset({first, second}))
-        axes = tuple(range(given, table.ndim))
-        top = table.max(axis=axes, keepdims=True)
-        weights = np.exp(table - np.where(top > -np.inf, top, 0.0))
-        total = weights.sum(axis=axes, keepdims=True)
-        shares = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-        wanted = [given + pair.index(_placed(atom, order)) for atom in atoms]
-        others = tuple(k for k in axes if k not in wanted)
-        kept = [*range(given), *sorted(wanted)]
-        places = [kept.index(axis) for axis in (*range(given), *wanted)]
-        return np.asarray(shares.sum(axis=others).transpose(places))
-
-
-def _placements(parfactor: NormalParfactor) -> Iterator[tuple[Atoms, Floats]]:
-    """The factors of a parfactor about one object or one pair: both orders, unless they are one."""
-    objects = sorted(objects_of(parfactor.atoms))
-    if len(objects) > 2:
-        raise NoCellsError("a formula is about more than two objects")
-    orders = [_order(objects)]
-    if len(objects) == 2 and objects[0][0] == objects[1][0]:
-        places = list(orders[0].values())
-        if not any(len(group) > 1 for group in parfactor.exchangeable):
-            orders = [dict(zip(objects, own, strict=True)) for own in permutations(places)]
-    for order in orders:
-        yield tuple(_placed(atom, order) for atom in parfactor.atoms), parfactor.log_table

@@ -11,8 +11,12 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, InternalError, QueryError, counted
-from liftgbp.exact.cells import CellSum, CountedClass, NoCellsError
+from liftgbp.exact.cells import CellSum, CountedClass
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
+from liftgbp.exact.existential_cells import ExistentialCells
+from liftgbp.exact.pair_tables import NoCellsError
+from liftgbp.model.existentials import Outlined
+from liftgbp.model.model import Model
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, ClassReader, PreparedLifted
 from liftgbp.query.count_queries import one_object
@@ -53,7 +57,7 @@ class ExactReader(ClassReader):
     def counted(self, rows: Sequence[Row]) -> Floats:
         """How likely each number of objects is, by the counts of cells."""
         if not isinstance(self.source, CellSum):
-            return super().counted(rows)
+            raise QueryError("this exact answer is not a sum over the counts of cells")
         one_object(rows)
         return self.source.counted([self._chances(row, self.source) for row in rows])
 
@@ -101,3 +105,27 @@ def exact_over_classes(
         result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
     seconds = time.perf_counter() - started
     return Answers(ExactReader(prepared, source), result, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class OutlinedReader(ExactReader):
+    """Reads a model in which atoms stand for quantified formulas, without these atoms."""
+
+    asked: Model
+
+    @property
+    def model(self) -> Model:
+        """The model that was asked."""
+        return self.asked
+
+
+def exact_with_quantifiers(
+    prepared: PreparedLifted, outline: Outlined, asked: Model, limits: ExactLimits
+) -> Answers:
+    """The exact answers of a model whose quantifiers over large sorts have stand-ins."""
+    started = time.perf_counter()
+    cells = ExistentialCells(prepared.graph.normal, outline.definitions, limits.terms)
+    log_z = prepared.plan.log_offset + cells.log_z
+    result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
+    reader = OutlinedReader(prepared, cells, asked)
+    return Answers(reader, result, time.perf_counter() - started)
