@@ -383,6 +383,7 @@ def _ground(
         evidence,
         sizes,
         table_cap=table_cap,
+        chained=True,
         progress=progress,
     )
     if network.atoms is None:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from plain_grounding import PlainAtom, PlainGrounder, ViolatedError, World
 
+from liftgbp import infer, parse_evidence, reference
 from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Source, Span
 from liftgbp.evidence import Evidence, Known, Relation, SoftRelation
 from liftgbp.grounding import GroundNetwork, ground_network
@@ -423,3 +424,60 @@ def test_without_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
     evidence = social("0.5 smokes(x)")
     with pytest.raises(InputError, match=r"pip install 'liftgbp\[data\]'"):
         ground_network(evidence, {})
+
+
+# --- quantifiers over many unknown atoms
+
+ADVISED = """
+person = {Anna, Bob, Carl}
+student(person)
+prof(person)
+advises(person, person)
+-1 advises(x,y)
+0.3 student(x)
+"""
+LARGE = {
+    "weighted": "1.5 student(y) => EXIST x advises(x,y)",
+    "hard": "student(y) => EXIST x (advises(x,y) ^ prof(x)).",
+    "both": "0.8 student(y) <=> (FORALL x (advises(x,y) => prof(x)))\n0.2 EXIST x student(x)",
+    "nested": "0.9 prof(x) => EXIST y (advises(x,y) ^ !(EXIST z (advises(y,z) ^ student(z))))",
+}
+
+
+@pytest.mark.parametrize("rule", LARGE.values(), ids=LARGE)
+@pytest.mark.parametrize("facts", ["", "student(Anna)\n!advises(Bob,Anna)\nprof(Carl)"])
+def test_large_formulas_are_taken_apart(rule: str, facts: str) -> None:
+    """Stand-ins change neither log Z nor any marginal."""
+    model = parse(ADVISED + rule)
+    evidence = parse_evidence(model, facts)
+    sizes = {"person": 3}
+    exact = reference.exact(reference.ground(model, sizes, evidence))
+    network = ground_network(evidence, sizes, table_cap=8, chained=True)
+    assert network.atoms is not None
+    assert max(table.size for table in network.tables) <= 8
+    assert (network.atoms.predicate == len(model.predicates)).any()
+    answers = infer(model, sizes, evidence=evidence, via="ground", table_cap=8, exact=True)
+    assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
+    for name in ("Anna", "Bob", "Carl"):
+        number = model.object_numbers("person")[name]
+        for predicate in ("student", "prof"):
+            wanted = exact.marginals.get(reference.GroundAtom(predicate, (number,)))
+            if wanted is not None:
+                found = answers.query(f"{predicate}({name})")[0].values.values()
+                assert list(found) == pytest.approx(wanted.tolist(), abs=1e-9)
+    assert not any(row.atom.startswith("?") for row in answers.all)
+
+
+def test_messages_pass_through_stand_ins() -> None:
+    """Each column of advises is a tree, so messages are exact: as the sum over cells says."""
+    model = parse(
+        "person = 68\nstudent(person)\nadvises(person, person)\n"
+        "student(y) => EXIST x advises(x,y).\n-4 advises(x,y)\n0.3 student(x)"
+    )
+    evidence = parse_evidence(model, "student(Anna)\nadvises(Bob,Carl)")
+    ground = infer(model, evidence=evidence, via="ground", exact=False)
+    lifted = infer(model, evidence=evidence, via="lifted", exact=True)
+    assert ground.log_z == pytest.approx(lifted.log_z, abs=1e-8)
+    for query in ("student(Bob)", "advises(Bob,Anna)", "advises(Anna,Bob)"):
+        (one,), (other,) = ground.query(query), lifted.query(query)
+        assert one["true"] == pytest.approx(other["true"], abs=1e-8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from liftgbp.arrays import Ints
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
+
+if TYPE_CHECKING:
+    from liftgbp.grounding.quantifiers import Chains
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,6 +83,8 @@ class Setting:
     sizes: Mapping[str, int]
     facts: tuple[Facts, ...]
     table_cap: int
+    chains: Chains | None = None
+    """What takes in the stand-ins for parts of large formulas; without it, these are refused."""
 
     @property
     def model(self) -> Model:

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints, row_keys
 from liftgbp.errors import ContradictionError
 from liftgbp.evidence import Evidence
-from liftgbp.grounding.atom_states import Facts, Setting, all_facts
+from liftgbp.grounding.atom_states import Facts, Setting, all_facts, open_facts
 from liftgbp.grounding.clauses_of_terms import with_one_constant
 from liftgbp.grounding.join import Database
-from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, merged
+from liftgbp.grounding.network import STAND_IN, AtomTable, FactorBlock, GroundNetwork, merged
+from liftgbp.grounding.quantifiers import Chains
 from liftgbp.grounding.rules import AtomFactors, Grounded, RuleGrounder
-from liftgbp.model.model import Model
+from liftgbp.model.ast import Predicate
 from liftgbp.model.writer import ground_atom_text
 from liftgbp.progress import Progress, silent
 from liftgbp.shatter import TABLE_CAP
@@ -28,9 +30,14 @@ def ground_network(
     sizes: Mapping[str, int] | None = None,
     *,
     table_cap: int = TABLE_CAP,
+    chained: bool = False,
     progress: Progress = silent,
 ) -> GroundNetwork:
     """The ground factors that evidence leaves of its model, over the atoms it does not observe.
+
+    If it may be `chained`, quantified formulas whose tables exceed the cap are taken apart into
+    factors with stand-ins. These variables come after all others; their predicate is one more than
+    the model has.
 
     >>> from liftgbp.evidence import Relation
     >>> from liftgbp.model.parser import parse
@@ -44,7 +51,9 @@ def ground_network(
     """
     model = evidence.model
     domain_sizes = evidence.domain_sizes(sizes)
-    setting = Setting(evidence, domain_sizes, all_facts(evidence, domain_sizes), table_cap)
+    chains = Chains(len(model.predicates)) if chained else None
+    facts = all_facts(evidence, domain_sizes)
+    setting = Setting(evidence, domain_sizes, facts, table_cap, chains)
     grounded = Grounded()
     with closing(Database(setting.facts)) as database:
         for done, rule in enumerate(model.rules):
@@ -55,7 +64,14 @@ def ground_network(
         if name in evidence.soft:
             _SoftFactors(setting, number)(grounded)
     progress("grounding", len(model.rules), len(model.rules))
-    return _network(model, domain_sizes, setting.facts, grounded.factors, grounded.log_constant)
+    predicates = list(model.predicates.values())
+    if chains is not None and chains.defined:
+        grounded.add(chains.defined)
+        count = len(chains.defined)
+        predicates.append(Predicate(STAND_IN, (STAND_IN,)))
+        domain_sizes = {**domain_sizes, STAND_IN: count}
+        facts = (*facts, replace(open_facts(2), unobserved=count))
+    return _network(predicates, domain_sizes, facts, grounded.factors, grounded.log_constant)
 
 
 class _SoftFactors:
@@ -116,14 +132,14 @@ class _SoftFactors:
 
 
 def _network(
-    model: Model,
+    declared: Sequence[Predicate],
     sizes: Mapping[str, int],
     facts: Sequence[Facts],
     factors: Sequence[AtomFactors],
     log_constant: float,
 ) -> GroundNetwork:
     """The network of these factors; its variables are the atoms that factors touch."""
-    atoms, numbers = _numbered(model, sizes, factors)
+    atoms, numbers = _numbered(declared, sizes, factors)
     blocks = [
         FactorBlock(np.stack(scope, axis=1), np.full(len(scope[0]), k))
         for k, scope in enumerate(numbers)
@@ -143,7 +159,7 @@ def _network(
 
 
 def _numbered(
-    model: Model, sizes: Mapping[str, int], factors: Sequence[AtomFactors]
+    declared: Sequence[Predicate], sizes: Mapping[str, int], factors: Sequence[AtomFactors]
 ) -> tuple[AtomTable, list[list[Ints]]]:
     """The sorted atoms of all factors, and the numbers of the atoms on each axis of each factor."""
     uses: dict[int, list[tuple[int, int]]] = {}
@@ -151,10 +167,10 @@ def _numbered(
         for axis, number in enumerate(some.predicates):
             uses.setdefault(number, []).append((k, axis))
     scopes = [[np.zeros(0, np.int64)] * len(some.predicates) for some in factors]
-    widest = max((len(p.sorts) for p in model.predicates.values()), default=0)
+    widest = max((len(p.sorts) for p in declared), default=0)
     predicates, objects = [np.zeros(0, np.int64)], [np.zeros((0, widest), np.int64)]
     total = 0
-    for number, predicate in enumerate(model.predicates.values()):
+    for number, predicate in enumerate(declared):
         if number in uses:
             parts = [factors[k].args[axis] for k, axis in uses[number]]
             atoms, numbers = _unique_rows(parts, [sizes[sort] for sort in predicate.sorts])

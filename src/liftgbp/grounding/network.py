@@ -12,6 +12,9 @@ from liftgbp.arrays import Floats, Ints
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text
 
+STAND_IN = "?"
+"""How variables are called that stand for parts of large formulas."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class FactorBlock:
@@ -196,5 +199,7 @@ def atom_names(atoms: AtomTable, model: Model) -> list[str]:
     rows = zip(atoms.predicate.tolist(), atoms.args.tolist(), strict=True)
     return [
         ground_atom_text(model, predicates[k].name, args[: len(predicates[k].sorts)])
+        if k < len(predicates)
+        else f"{STAND_IN}{args[0]}"
         for k, args in rows
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeAlias
@@ -131,6 +131,37 @@ def _alike(left: _Rest, right: _Rest) -> _Rest:
     return _Alike(left, right)
 
 
+Shape: TypeAlias = Callable[[Sequence[GroundAtom]], tuple[int, ...]]
+"""The numbers of values of atoms."""
+
+
+class Chains:
+    """Atoms that stand for parts of formulas whose tables would be too large.
+
+    A disjunction of 68 unknown atoms has a table of 2^68 entries. Over stand-ins for the
+    disjunction of two parts, for that of two of these, and so on, each table has eight. They form a
+    tree, so messages pass through them without loss. The atom of part k is `(predicate, (k,))`.
+    """
+
+    def __init__(self, predicate: int) -> None:
+        self.predicate = predicate
+        self.defined: list[tuple[tuple[GroundAtom, ...], Floats]] = []
+        self._known: dict[_Rest, _Test] = {}
+
+    def stand_in(self, rest: _Rest, shape: Shape) -> _Test:
+        """The atom that stands for what is left of a formula; equal parts share one."""
+        if rest not in self._known:
+            found = _Test((self.predicate, (len(self.defined),)), 1)
+            self._known[rest] = found
+            atoms = tuple(dict.fromkeys(_atoms(rest)))
+            own = (*atoms, found.atom)
+            axes = dict(zip(own, np.ix_(*map(np.arange, shape(own))), strict=True))
+            holds = _truth(_Alike(found, rest), axes)
+            table = np.where(np.broadcast_to(holds, shape(own)), 0.0, -np.inf)
+            self.defined.append((own, table))
+        return self._known[rest]
+
+
 class Expansion:
     """The factor of a rule with quantifiers under one substitution and the evidence."""
 
@@ -143,6 +174,7 @@ class Expansion:
         self._number_of = setting.object_number
         self._predicates = {name: k for k, name in enumerate(setting.model.predicates)}
         self._facts = setting.facts
+        self._chains = setting.chains
         self._instances = 0
         self._listed: dict[str, dict[tuple[int, ...], int]] = {}
         self._indices: dict[tuple[str, tuple[int, ...]], dict[tuple[int, ...], list[int]]] = {}
@@ -153,6 +185,9 @@ class Expansion:
             raise InternalError("a table has no quantifiers")
         rest = self._rest(self._rule.formula, substitution)
         atoms = tuple(dict.fromkeys(_atoms(rest)))
+        if self._chains is not None and math.prod(self._shape(atoms)) > self._cap:
+            rest = self._chained(rest, self._chains)
+            atoms = tuple(dict.fromkeys(_atoms(rest)))
         self._check_capacity(atoms)
         truth = np.broadcast_to(_truth(rest, self._axes(atoms)), self._shape(atoms))
         if self._rule.weight is None:
@@ -161,6 +196,31 @@ class Expansion:
             weight = evaluate_weight(self._rule.weight, self._sizes, self._model.weights)
             table = np.where(truth, weight, 0.0)
         return drop_indifferent(atoms, table)
+
+    def _chained(self, rest: _Rest, chains: Chains) -> _Rest:
+        """The same with stand-ins, so that no part joins more than two others."""
+        match rest:
+            case _Negated(body):
+                return _negated(self._chained(body, chains))
+            case _Alike(left, right):
+                sides = [self._small(self._chained(own, chains), chains) for own in (left, right)]
+                return _alike(*sides)
+            case _Joined(some, parts):
+                open_parts = [self._small(self._chained(part, chains), chains) for part in parts]
+                while len(open_parts) > 2:
+                    pairs = [open_parts[k : k + 2] for k in range(0, len(open_parts), 2)]
+                    open_parts = [
+                        pair[0]
+                        if len(pair) == 1
+                        else chains.stand_in(_Joined(some, tuple(pair)), self._shape)
+                        for pair in pairs
+                    ]
+                return _Joined(some, tuple(open_parts))
+        return rest
+
+    def _small(self, rest: _Rest, chains: Chains) -> _Rest:
+        """A part, or its stand-in if it is about several atoms."""
+        return rest if len(set(_atoms(rest))) < 2 else chains.stand_in(rest, self._shape)
 
     # --- partial evaluation
 
@@ -299,7 +359,9 @@ class Expansion:
             )
 
     def _shape(self, atoms: Sequence[GroundAtom]) -> tuple[int, ...]:
-        return tuple(self._facts[predicate].range for predicate, _ in atoms)
+        # A stand-in comes after all predicates.
+        ranges = [*(own.range for own in self._facts), 2]
+        return tuple(ranges[predicate] for predicate, _ in atoms)
 
     def _axes(self, atoms: Sequence[GroundAtom]) -> dict[GroundAtom, Ints]:
         """Per atom its values, as arrays that broadcast against each other."""

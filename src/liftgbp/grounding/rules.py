@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -58,6 +58,19 @@ class Grounded:
     def log_constant(self) -> float:
         """The sum of all constants, rounded once per different constant."""
         return math.fsum(value * count for value, count in self.constants.items())
+
+    def add(self, factors: Iterable[tuple[tuple[GroundAtom, ...], Floats]]) -> None:
+        """Add single factors; those with equal tables become one array."""
+        found: dict[tuple[tuple[int, ...], bytes], tuple[Floats, list[tuple[GroundAtom, ...]]]] = {}
+        for atoms, table in factors:
+            key = (tuple(predicate for predicate, _ in atoms), table.tobytes())
+            found.setdefault(key, (table, []))[1].append(atoms)
+        for (predicates, _), (table, scopes) in found.items():
+            args = tuple(
+                np.array([scope[k][1] for scope in scopes], np.int64).reshape(len(scopes), -1)
+                for k in range(len(predicates))
+            )
+            self.factors.append(AtomFactors(predicates, args, table))
 
 
 class RuleGrounder:
@@ -190,22 +203,16 @@ class RuleGrounder:
 
     def _expand(self, pattern: Pattern, rows: Ints, result: Grounded) -> None:
         """Add the factors of substitutions under which quantified formulas matter."""
-        found: dict[tuple[tuple[int, ...], bytes], tuple[Floats, list[tuple[GroundAtom, ...]]]] = {}
+        found: list[tuple[tuple[GroundAtom, ...], Floats]] = []
         for row in sorted(map(tuple, rows.tolist())):
             atoms, table = self._expansion(_substitution(pattern, row))
             if atoms:
-                key = (tuple(predicate for predicate, _ in atoms), table.tobytes())
-                found.setdefault(key, (table, []))[1].append(atoms)
+                found.append((atoms, table))
             elif table == -np.inf:
                 raise self._contradiction(pattern, row)
             else:
                 result.constants[float(table)] += 1
-        for (predicates, _), (table, scopes) in found.items():
-            args = tuple(
-                np.array([scope[k][1] for scope in scopes], np.int64).reshape(len(scopes), -1)
-                for k in range(len(predicates))
-            )
-            result.factors.append(AtomFactors(predicates, args, table))
+        result.add(found)
 
     def _contradiction(self, pattern: Pattern, row: Sequence[int]) -> ContradictionError:
         return contradiction(self._setting.evidence, self._rule, _substitution(pattern, row))
