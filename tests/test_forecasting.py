@@ -60,6 +60,26 @@ def test_counts_are_those_of_enumeration(seed: int) -> None:
     assert found.factors == PEOPLE - len(smokers) + len(open_pairs)
 
 
+def test_terms_of_functions() -> None:
+    """Only definitions and walks are visited, not all people at all times."""
+    model = liftgbp.parse("""
+        event walking(id)
+        Happens(event, time)
+        Moves(id, time)
+        1.5 Happens(walking(p), t) => Moves(p, t)
+    """)
+    walks = [(p, t) for p in range(40) for t in range(40) if (p * t) % 7 == 3]
+    lines = [f"W{p} = walking(P{p})" for p in range(40)]
+    lines += [f"Happens(W{p},{t})" for p, t in walks]
+    lines += [f"Moves(P{p},{t})" for p, t in walks[::3]]
+    evidence = liftgbp.parse_evidence(model, "\n".join(lines), closed=["Happens"])
+    found = liftgbp.forecast(model, evidence=evidence, via="ground")
+    (rule,) = found.rules
+    assert rule.substitutions == 40 * 40 * len({t for _, t in walks})
+    assert rule.visited == 40 + len(walks)
+    assert rule.factors == len(walks) - len(walks[::3])
+
+
 def test_over_classes() -> None:
     model = liftgbp.parse(TEXT)
     evidence = liftgbp.load_evidence(model, known=["smokes(x)=3e8", "!smokes(x)=1e8"])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from liftgbp.evidence import Evidence
 from liftgbp.grounding.atom_states import Setting, all_facts
+from liftgbp.grounding.clauses_of_terms import with_one_constant
 from liftgbp.grounding.join import Database
 from liftgbp.grounding.rules import RuleGrounder
 from liftgbp.model.ast import Rule
@@ -57,6 +58,10 @@ def rule_counts(
     with closing(Database(setting.facts)) as database:
         for done, rule in enumerate(evidence.model.rules):
             progress("counting", done, len(evidence.model.rules))
-            grounder = RuleGrounder(setting, rule, database)
-            found.append(RuleCount(rule, *grounder.counts()))
+            parts = with_one_constant(evidence.model, rule, domain_sizes)
+            counts = [RuleGrounder(setting, one, database).counts() for one in parts]
+            total, visited, unsettled, width, exact = zip(*counts, strict=True)
+            found.append(
+                RuleCount(rule, max(total), sum(visited), sum(unsettled), max(width), all(exact))
+            )
     return tuple(found)
