@@ -197,9 +197,11 @@ def test_small_differences_that_act_together_are_no_agreement(
     text: str, atom: str, log_odds: Callable[[float], float], people: int, tolerance: float
 ) -> None:
     """Messages differ by one part in `people` at first, and so many of them act on each atom."""
-    answers = infer(parse(text), {"person": people}, solver=Flooding(), effort="quick")
-    assert answers.result.iterations > 20
-    assert answers.marginal(atom) == pytest.approx(mean_field(log_odds), abs=tolerance)
+    model, limit = parse(text), mean_field(log_odds)
+    early = infer(model, {"person": people}, solver=Flooding(iterations=5), effort="quick")
+    assert early.marginal(atom) != pytest.approx(limit, abs=tolerance)
+    answers = infer(model, {"person": people}, solver=Flooding(), effort="quick")
+    assert answers.marginal(atom) == pytest.approx(limit, abs=tolerance)
     # Rounding may keep such a run from settling, but nothing grows.
     assert answers.status is not Status.DIVERGED
 
