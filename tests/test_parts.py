@@ -95,7 +95,7 @@ def test_parts_of_a_network() -> None:
         path.write_text("\n".join(text), encoding="utf-8")
         network = liftgbp.load_network(path)
     exact = liftgbp.infer(network, exact=True)
-    answers = liftgbp.infer(network, exact=False)
+    answers = liftgbp.infer(network, effort="quick")
     assert "parts" in answers.as_dict()
     assert answers.log_z == pytest.approx(exact.log_z, abs=0.05)
     for variable in ("x0", "x5"):

@@ -343,7 +343,6 @@ def test_answers_are_exact_on_trees(name: str, via: str) -> None:
     [
         "Dist(person)\n1 motherOf(Ute) = Veit",  # functions
         "takes(student, course)\ncount(takes(x,y)|x)=6.",  # counts
-        "attr(object)\nP(attr(A))=0.4",  # probabilities of formulas
     ],
 )
 def test_what_is_outside_the_language_is_pointed_at(outside: str) -> None:

@@ -168,6 +168,7 @@ def infer(
     0.441985
     """
     strict, bounds = checked_flag("strict", strict), checked_flag("bounds", bounds)
+    table_cap = checked_number("table_cap", table_cap, least=1)
     run = Run(as_solver(solver), table_cap, progress)
     asked = asked_for(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = checked_effort(effort, run.solver, blocks)
@@ -359,6 +360,7 @@ def _prepared(
 ) -> Prepared:
     if _is_network(model):
         return _network(model, sizes, evidence, via, regions, progress)
+    table_cap = checked_number("table_cap", table_cap, least=1)
     known = _checked(model, evidence, regions, table_cap, progress)
     objects = choose_via(via, known, sizes, regions)
     if objects is None:

@@ -33,7 +33,7 @@ def with_numbers(model: Model) -> Model:
     """The model whose rules have numbers as weights; its objects keep their numbers.
 
     >>> from liftgbp.model.parser import parse
-    >>> print(with_numbers(parse("conf = {0.5, -1}\\n*seen(box, conf)\\nred(box)\\n"
+    >>> print(with_numbers(parse("conf = {0.5, \\"-1\\"}\\n*seen(box, conf)\\nred(box)\\n"
     ...     "c: seen(x,c) => red(x)")))
     conf = {0.5, "-1"}
     *seen(box, conf)

@@ -58,6 +58,9 @@ def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan
 
 # --- the numbers
 
+LARGEST = 1e306
+"""The energy of all ground regions of a kind is less: sums over kinds and states need some room."""
+
 
 def _fill(layout: Layout, graph: RegionGraph, theta: Floats | None = None) -> Plan:
     if theta is None:
@@ -66,14 +69,19 @@ def _fill(layout: Layout, graph: RegionGraph, theta: Floats | None = None) -> Pl
         return _numbers(layout, graph, theta)
     except OverflowError:
         raise SizeError(
-            "the domain is too large: its counts exceed 1e308, the largest number of floating point"
+            "the domain is too large: its counts, or the energy of its worlds, exceed 1e308, the "
+            "largest number of floating point"
         ) from None
 
 
 def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
     weights = tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True))
-    # Solvers turn these into floats later; what is too large for that is refused here.
-    float(max(map(abs, weights), default=0))
+    # Solvers turn these into floats later, and multiply them by what factors add to log Z; what is
+    # too large for that is refused here.
+    largest = float(max(map(abs, weights), default=0))
+    energy = float(np.abs(theta, where=np.isfinite(theta), out=np.zeros_like(theta)).max(initial=1))
+    if not largest * energy < LARGEST:
+        raise OverflowError
     return Plan(
         layout=layout,
         theta=theta,

@@ -67,6 +67,7 @@ class ClassIndex:
     def members(self, cls: int, size: int) -> Iterator[int]:
         """The objects of a class, in a sort of this size; the first ones come without the others.
 
+        >>> from itertools import islice
         >>> index = ClassIndex({1: 7}, ((2, 5, 8),), 9)
         >>> [list(islice(index.members(cls, 10**30), 4)) for cls in (7, 8, 9)]
         [[1], [2, 3, 4], [0, 5, 6, 7]]
