@@ -376,3 +376,40 @@ def test_soft_clauses_about_terms_visit_only_what_facts_list() -> None:
     # All groundings but one hold whatever is seen.
     others = 0.5 * (4000**2 - 1) + 3999 * math.log(2)
     assert answers.log_z == pytest.approx(others + math.log(1 + math.exp(0.5)), rel=1e-12)
+
+
+def test_steps_both_ways_in_one_formula() -> None:
+    answers = liftgbp.infer(parse("time = {0,1,2}\ns(time)\ng(time)\n3 s(t+1) ^ g(t-1)"))
+    # Only t = 1 has both neighbours.
+    log_z, marginals = listed_worlds(
+        [f"{kind}{t}" for kind in "sg" for t in range(3)],
+        lambda world: 3.0 * (world["s2"] and world["g0"]),
+    )
+    assert answers.log_z == pytest.approx(log_z)
+    for t in range(3):
+        assert answers.marginal(f"s({t})") == pytest.approx(marginals[f"s{t}"])
+        assert answers.marginal(f"g({t})") == pytest.approx(marginals[f"g{t}"])
+
+
+def test_distinct_is_about_the_variables_that_are_written() -> None:
+    model = parse("t = {0,1,2}\np(t)\nr(t)\n0.9 p(x+1) ^ r(x) ^ r(y) | distinct")
+
+    def weight(world: World) -> float:
+        return 0.9 * sum(
+            world[f"p{x + 1}"] and world[f"r{x}"] and world[f"r{y}"]
+            for x in range(2)
+            for y in range(3)
+            if x != y
+        )
+
+    log_z, marginals = listed_worlds([f"{kind}{t}" for kind in "pr" for t in range(3)], weight)
+    assert parse(str(model)) == model
+    answers = liftgbp.infer(model)
+    assert answers.log_z == pytest.approx(log_z)
+    for t in range(3):
+        assert answers.marginal(f"r({t})") == pytest.approx(marginals[f"r{t}"])
+
+
+def test_a_step_beyond_all_numbers() -> None:
+    with pytest.raises(liftgbp.ModelError, match="whole number"):
+        parse("t = {0,1}\np(t)\n1 p(x+" + "9" * 400 + ")")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import combinations, count
 from typing import cast
 
 from liftgbp.errors import ModelError, Span
@@ -33,7 +33,7 @@ from liftgbp.model.ast import (
     reserved_message,
     weight_parts,
 )
-from liftgbp.model.function_terms import resolved_rule
+from liftgbp.model.function_terms import is_new, resolved_rule
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.model.statements import (
@@ -82,7 +82,24 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
     named = list(_with_named_weights(rules))
     final_rules = tuple(resolved_rule(_final(rule, propositions), predicates) for rule in named)
     values = {weight.name: weight.value for weight in weights.values()}
-    return Model(sorts, predicates, final_rules, name, values, untrusted, tuple(demands))
+    model = Model(sorts, predicates, final_rules, name, values, untrusted, tuple(demands))
+    spelled_out = tuple(_distinct_as_written(model, rule) for rule in final_rules)
+    return model if spelled_out == final_rules else replace(model, rules=spelled_out)
+
+
+def _distinct_as_written(model: Model, rule: Rule) -> Rule:
+    """A rule whose `distinct` is about the variables that it shows, not about values of terms."""
+    free = free_variables(rule)
+    if not rule.distinct or not any(map(is_new, free)):
+        return rule
+    sorts = model.variable_sorts(rule)
+    pairs = combinations([name for name in free if not is_new(name)], 2)
+    different = (
+        Not(Equal(Variable(left), Variable(right)))
+        for left, right in pairs
+        if sorts[left] == sorts[right]
+    )
+    return replace(rule, distinct=False, restrictions=(*rule.restrictions, *different))
 
 
 # --- declarations

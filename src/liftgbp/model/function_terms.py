@@ -71,14 +71,16 @@ class Definitions:
 
     def value(self, name: str, args: Sequence[Term], span: Span | None, *, place: int = -1) -> Term:
         """The variable that stands for a term; `place` is where its value is in the relation."""
+
+        def relation(value: Term) -> tuple[Term, ...]:
+            return (*args, value) if place == -1 else (value, *args)
+
         for known in self.found:
-            others = [term for term in known.atom.args if term is not known.variable]
-            if known.atom.predicate == name and others == [*args]:
+            if known.atom.predicate == name and known.atom.args == relation(known.variable):
                 return known.variable
         new = next(f"_{k}" for k in self._numbers if f"_{k}" not in self.taken)  # as in _NEW
         variable = Variable(new, span)
-        terms = [*args, variable] if place == -1 else [variable, *args]
-        self.found.append(Definition(variable, Atom(name, tuple(terms), span)))
+        self.found.append(Definition(variable, Atom(name, relation(variable), span)))
         return variable
 
     def bound(
@@ -113,6 +115,11 @@ def _conditioned(definitions: Sequence[Definition], body: Formula, *, hard: bool
     if hard:
         return Implies(conditions[0] if len(conditions) == 1 else And(conditions), body)
     return And((*conditions, body))
+
+
+def is_new(variable: str) -> bool:
+    """Whether a variable stands for a term, and was not written by the user."""
+    return _NEW.fullmatch(variable) is not None
 
 
 # --- steps
@@ -176,7 +183,7 @@ def _resolved(formula: Formula, predicates: Mapping[str, Predicate]) -> Formula:
 
 def _is_hoisted(args: Sequence[Term], known: Predicate) -> bool:
     """Whether an atom says which object a new variable is."""
-    return len(args) > len(known.sorts) and bool(_NEW.fullmatch(args[-1].name))
+    return len(args) > len(known.sorts) and is_new(args[-1].name)
 
 
 def _value_term(value: str, span: Span | None) -> Term:

@@ -124,7 +124,7 @@ class Reader:
         """The step and the term in front of it."""
         base, sign, *number = node.children
         size = float(cast(Token, number[0])) if number else 1.0
-        if size != int(size):
+        if not size.is_integer():
             raise self.problem("a step is a whole number", number[0])
         return int(size) * (-1 if str(sign).startswith("-") else 1), base
 

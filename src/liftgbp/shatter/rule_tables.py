@@ -6,6 +6,7 @@ Only equality between objects matters here, so patterns use small integers (labe
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
@@ -13,7 +14,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats
-from liftgbp.errors import CapacityError, ModelError
+from liftgbp.errors import CapacityError, ModelError, states_text
 from liftgbp.model.ast import (
     And,
     Atom,
@@ -41,6 +42,9 @@ from liftgbp.shatter.normal import Obj, ObjAtom
 LabelAtom: TypeAlias = tuple[int, tuple[int, ...]]
 LabelTable: TypeAlias = tuple[tuple[LabelAtom, ...], Floats]
 AnyAtom = TypeVar("AnyAtom")
+
+BITS = 64
+"""No memory holds a table of more than 2^64 entries, so atoms beyond these need not be listed."""
 
 LARGEST_WEIGHT = 1e15
 """Entropies would be lost in rounding beside a larger weight."""
@@ -125,11 +129,14 @@ class RuleTables:
         shape = tuple(self._range[predicate] for predicate, _ in atoms)
         return tuple(atoms), np.broadcast_to(self._truth(formula, labels, axis), shape)
 
-    def _check_capacity(self, atoms: Mapping[LabelAtom, None]) -> None:
-        entries = math.prod(self._range[predicate] for predicate, _ in atoms)
-        if entries > self._cap:
+    def _check_capacity(self, atoms: Mapping[LabelAtom, None], *, at_least: str = "") -> None:
+        axes = Counter(self._range[predicate] for predicate, _ in atoms)
+        if sum(count * math.log2(length) for length, count in axes.items()) > BITS or (
+            math.prod(length**count for length, count in axes.items()) > self._cap
+        ):
             raise CapacityError(
-                f"this formula grounds to {len(atoms)} atoms and a table of {entries} entries, "
+                f"this formula grounds to {at_least}{len(atoms)} atoms and a table of "
+                f"{at_least}{states_text(axes)} entries, "
                 f"above the cap of {self._cap}; use fewer variables, a smaller sort below EXIST, "
                 "or raise the cap (--table-cap)",
                 self._rule.span,
@@ -147,6 +154,8 @@ class RuleTables:
             case Exists(variable, body) | Forall(variable, body):
                 for inner in labels.each(variable.name, self._sorts[variable.name]):
                     self._collect(body, inner, found)
+                    if len(found) > BITS:
+                        self._check_capacity(found, at_least="at least ")
             case _:
                 for part in children(formula):
                     self._collect(part, labels, found)
