@@ -184,6 +184,42 @@ def test_options_that_make_no_sense(arguments: tuple[str, ...], message: str) ->
     assert message in str(getattr(result.exception, "message", result.exception))
 
 
+@pytest.mark.parametrize(
+    ("command", "source", "options"),
+    [
+        ("query", "friends={}", ("-o", "facts.atoms.csv")),
+        ("query", "friends={}[from,to]", ("--all", "facts.atoms.csv")),
+        ("query", "friends=glob:*.atoms.csv[from, to]", ("--all", "./facts.atoms.csv")),
+        ("sample", "friends={}", ("-o", "link.csv")),
+        ("sweep", "friends = {}", ("-o", "facts.atoms.csv")),
+        ("export", "friends={}", ("-o", "facts.uai")),
+        ("export", "friends={}", ("-o", "facts.fg.gz")),
+        ("query", "friends=data.parquet:facts", ("-o", "data.parquet")),
+        ("query", "friends={}", ("-o", "new.csv", "--all", "./new.csv")),
+        ("query", "friends={}", ("--blocks-plot", "model.svg")),
+    ],
+)
+def test_what_is_read_is_not_overwritten(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    source: str,
+    options: tuple[str, ...],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.svg").write_text(Path(SMOKERS).read_text())
+    Path("facts.atoms.csv").write_text("from,to\nAnna,Bob\n")
+    Path("link.csv").symlink_to("facts.atoms.csv")
+    with duckdb.connect("data.parquet") as connection:
+        connection.execute("CREATE TABLE facts AS FROM 'facts.atoms.csv'")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    model, evidence = "model.svg", source.format("facts.atoms.csv")
+    arguments = [command, model, "-n", "person=4", "-e", evidence, *options]
+    with pytest.raises(liftgbp.InputError, match=r"this command reads it|of two outputs"):
+        cli(arguments, standalone_mode=False)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_long_names_of_options() -> None:
     long = call("query", SMOKERS, "--size", "person=4", "--query", "smokes(x)", "-o", "-")
     short = call("query", SMOKERS, "-n", "person=4", "-q", "smokes(x)", "--output", "-")

@@ -509,6 +509,30 @@ def test_views_of_strangers_are_refused(database: Path) -> None:
             load_evidence(MODEL, f"smokes={database}:{view}", untrusted=True)
 
 
+@pytest.mark.parametrize(
+    "macro",
+    [
+        "lower(a) AS NULL",
+        "duckdb_views() AS TABLE SELECT false AS internal, 'none' AS view_name",
+        "sum(a) AS max(0 * a)",
+        "strlen(a) AS 1",
+        "trim(a) AS repeat(a, 100)",
+    ],
+)
+def test_macros_of_strangers_change_no_check(database: Path, macro: str) -> None:
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("CREATE TABLE large AS SELECT repeat('x', 16777216) AS person")
+        connection.execute("CREATE SCHEMA other")
+        connection.execute("CREATE TABLE other.cases AS SELECT 'Bob' AS person")
+        connection.execute(f"CREATE MACRO {macro}")
+    for table, name in {"people": "Anna", "main.people": "Anna", "other.cases": "Bob"}.items():
+        evidence = load_evidence(MODEL, f"smokes={database}:{table}", untrusted=True)
+        assert facts(evidence, "smokes") == {(name,): 1}
+    for table, reason in {"own": "it is a view", "large": "more than 16 MB of text"}.items():
+        with pytest.raises(EvidenceError, match=reason):
+            load_evidence(MODEL, f"smokes={database}:{table}", untrusted=True)
+
+
 def test_tables_are_no_variables_of_ours(database: Path) -> None:
     people2 = [("Bob",)]  # DuckDB would look for it here
     with pytest.raises(EvidenceError, match="does not exist"):

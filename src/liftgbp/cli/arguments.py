@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from glob import glob
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +176,49 @@ def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
     check_writable(Path(path), extensions)
     if Path(path).suffix in PICTURE_FILES:
         need_module("matplotlib", "plot", f"writing {Path(path).suffix}")
+
+
+def check_apart(outputs: Sequence[str | None], model: str, sources: Sequence[str]) -> None:
+    """Refuse outputs that would replace what is read, or each other."""
+    written = [output for output in outputs if output not in (None, "", "-")]
+    for output in written:
+        for source in (model, *sources):
+            if any(_is_same(output, name) for name in _files_named(source)):
+                raise liftgbp.InputError(
+                    f"cannot write {output}: this command reads it ({source}); choose another "
+                    "output"
+                )
+    for one, other in combinations(written, 2):
+        if Path(one).resolve() == Path(other).resolve() or _is_same(one, other):
+            raise liftgbp.InputError(
+                f"cannot write {other}: it is the file of two outputs; give each its own"
+            )
+
+
+def _files_named(source: str) -> Iterator[str]:
+    """All names of files that a model or evidence may mean, whatever columns or table follow.
+
+    >>> list(_files_named("friends=data.duckdb:people[from]"))[3:]
+    ['data.duckdb:people[from]', 'data.duckdb', 'data.duckdb:people']
+    """
+    for text in (source, source.partition("=")[2].strip()):
+        whole = text.removeprefix("glob:")
+        ends = (place for place, letter in enumerate(whole) if letter in ":[")
+        for name in (whole, *(whole[:end].rstrip() for end in ends)):
+            yield from (name,) if whole == text else glob(name, recursive=True)  # noqa: PTH207
+
+
+def _is_same(output: str, name: str) -> bool:
+    try:
+        return os.path.samefile(output, name)  # noqa: PTH121
+    except (OSError, ValueError):  # one of them is no file
+        return False
+
+
+def names_beside(network: str) -> str:
+    """The file that `export` writes beside a network."""
+    path = Path(network.removesuffix(".gz"))
+    return str(path.with_suffix(".atoms.csv")) if path.name else ""
 
 
 def check_outputs(as_json: bool, output: str | None, *, observed: bool, atoms: bool) -> None:

@@ -27,10 +27,12 @@ from liftgbp.cli.arguments import (
     ANSWER_FILES,
     PICTURE_FILES,
     SWEEP_FILES,
+    check_apart,
     check_block_sorts,
     check_combination,
     check_outputs,
     is_network,
+    names_beside,
     output_file,
     read_model_and_evidence,
     read_question,
@@ -208,6 +210,7 @@ def query(
     output_file(output, ANSWER_FILES)
     output_file(blocks_plot, PICTURE_FILES)
     output_file(everything, (".csv", ".parquet"))
+    check_apart([output, blocks_plot, everything], model, options["evidence"])
     sort, top, least = (options.pop(name) for name in ("sort", "top", "least"))
     minima, verbose = options.pop("minima"), options.pop("verbose")
     solver = take_solver(options)
@@ -390,6 +393,7 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
     trusted and reason say which points are not trusted.
     """
     output_file(output, SWEEP_FILES)
+    check_apart([output], model, options["evidence"])
     solver = take_solver(options)
     sizes = split_assignments(options.pop("sizes"), "SORT=RANGE, such as person=2..1000")
     weights = split_assignments(options.pop("weights"), "NAME=RANGE, such as alpha=0..2")
@@ -458,6 +462,7 @@ def export(
 
     A file .atoms.csv beside it says which variable is which ground atom.
     """
+    check_apart([output, names_beside(output)], model, options["evidence"])
     relational, evidence = read_model_and_evidence(model, weights, options)
     with progress_bar() as progress:
         liftgbp.export_network(

@@ -12,7 +12,13 @@ import click
 
 import liftgbp
 from liftgbp.cli import options as declared
-from liftgbp.cli.arguments import is_network, output_file, read_model_and_evidence, read_network
+from liftgbp.cli.arguments import (
+    check_apart,
+    is_network,
+    output_file,
+    read_model_and_evidence,
+    read_network,
+)
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 
@@ -172,6 +178,7 @@ def sample(
     """
     begun, seconds = time.perf_counter(), options["seconds"]
     output_file(output, (".csv", ".parquet"))
+    check_apart([output], model, options["evidence"])
     sampled: dict[str, Any]
     with progress_bar() as progress:
         if is_network(model):

@@ -94,8 +94,9 @@ def read_columns(
 def has_table(place: str, path: str, name: str) -> bool:
     """Whether a database has a table or a view of this very name."""
     with _connection(place, path) as connection:
-        query = "SELECT 1 FROM information_schema.tables WHERE table_name = $name"
-        return bool(connection.execute(query, {"name": name}).fetchone())
+        query = "FROM information_schema.tables WHERE table_catalog = $database"
+        names = {"database": DATABASE, "name": name}
+        return bool(connection.execute(f"{query} AND table_name = $name", names).fetchone())
 
 
 _CHOOSE = "choose columns as in {}[from,to]"
@@ -116,10 +117,10 @@ def _typed_table(place: str, untrusted: bool) -> tuple[tuple[str, ...], tuple[An
         raise EvidenceError(f"cannot read {place}: {_KINDS}")
     _check_file(path)
     with _connection(place, path) as connection:
-        names = table.split(".")
+        schema, _, name = table.rpartition(".")
         if untrusted:
-            _check_no_view(connection, place, names)
-        rows = f"FROM {'.'.join(map(_quoted, names))}"
+            _check_no_view(connection, place, name)
+        rows = f"FROM {DATABASE}.{_quoted(schema or 'main')}.{_quoted(name)}"
         _check_size(connection, place, rows, {}, most)
         return _texts(connection, rows, {})
 
@@ -241,12 +242,17 @@ def _check_lines(place: str, untrusted: bool) -> None:
         number += piece.count(b"\n")
 
 
+DATABASE = "facts"
+"""What a database is called while it is read."""
+
+
 @contextmanager
-def _connection(place: str, path: str = ":memory:") -> Iterator[duckdb.DuckDBPyConnection]:
+def _connection(place: str, path: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection to a database that reads no other files, or one that reads tables.
 
-    A view may name any file of the machine, so a database has no access to any. No extension is
-    fetched from the network.
+    A view may name any file of the machine, so a database has no access to any. Its macros may have
+    the names of functions that are used here, so it is attached, where they are not looked for. No
+    extension is fetched from the network.
     """
     try:
         import duckdb
@@ -258,21 +264,22 @@ def _connection(place: str, path: str = ":memory:") -> Iterator[duckdb.DuckDBPyC
         "autoinstall_known_extensions": False,
         "python_enable_replacements": False,  # a table is never a variable of ours
     }
-    is_file = path != ":memory:"
-    if is_file:
-        path = str(Path(path).absolute())
-        settings |= {"enable_external_access": False, "lock_configuration": True}
     try:
-        with duckdb.connect(path, read_only=is_file, config=settings) as connection:
+        with duckdb.connect(":memory:", config=settings) as connection:
+            if path is not None:
+                file = str(Path(path).absolute()).replace("'", "''")
+                connection.execute(f"ATTACH '{file}' AS {DATABASE} (READ_ONLY)")
+                connection.execute("SET enable_external_access = false")
+                connection.execute("SET lock_configuration = true")
             yield connection
     except duckdb.Error as error:
         raise EvidenceError(f"cannot read {place}: {_reason(str(error))}") from None
 
 
-def _check_no_view(connection: duckdb.DuckDBPyConnection, place: str, names: Sequence[str]) -> None:
+def _check_no_view(connection: duckdb.DuckDBPyConnection, place: str, name: str) -> None:
     """Refuse a view in a stranger's database, which may compute for ever."""
     query = "FROM duckdb_views() WHERE NOT internal AND lower(view_name) = lower($name)"
-    if connection.execute(f"SELECT 1 {query}", {"name": names[-1]}).fetchone():
+    if connection.execute(f"SELECT 1 {query}", {"name": name}).fetchone():
         raise EvidenceError(f"cannot read {place}: it is a view; untrusted databases need tables")
 
 
