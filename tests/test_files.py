@@ -106,3 +106,33 @@ def test_types_of_sweeps(tmp_path: Path) -> None:
         assert types["person"] == kind
         assert types["$w"] == types["probability"] == types["log_z"] == "DOUBLE"
         assert {types[name] for name in ("query", "atom", "where", "value")} == {"VARCHAR"}
+
+
+FULL = """
+import resource, sys
+from liftgbp.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+sys.argv = ["liftgbp", *sys.argv[1:]]
+main(apart=False)
+"""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("query", "-o"),
+        ("query", "--effort", "quick", "--all"),
+        ("sweep", "--effort", "quick", "-o"),
+        ("sample", "--sweeps", "8", "--starts", "random", "-o"),
+    ],
+)
+def test_a_full_disk_leaves_no_table(tmp_path: Path, options: tuple[str, ...]) -> None:
+    model, path = tmp_path / "m.mln", tmp_path / "t.parquet"
+    model.write_text("p(thing)\n1 p(x) ^ p(y) | x != y\n")
+    path.write_text("the good one")
+    command, *others = options
+    arguments = [command, str(model), "-n", "thing=4", *others, str(path)]
+    ended = processes.run([sys.executable, "-c", FULL, *arguments])
+    assert (ended.returncode, ended.stderr) == (2, f"error: cannot write {path}: File too large\n")
+    assert path.read_text() == "the good one"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["m.mln", "t.parquet"]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import importlib
 import importlib.util
 import os
+import re
 import shutil
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -248,7 +250,7 @@ def _write_parquet(path: Path, schema: Schema, rows: Iterable[Sequence[object]])
             f"cannot write {path.suffix}: some columns differ only in case; write .csv instead"
         )
     remaining = iter(rows)
-    with duckdb.connect() as connection:
+    with _as_os_error(duckdb.Error), duckdb.connect() as connection:
         columns = ", ".join(f"{_quoted(name)} {SQL_TYPES[kind]}" for name, kind in schema.items())
         connection.execute(f"CREATE TABLE written ({columns})")
         while chunk := list(islice(remaining, ROWS_AT_ONCE)):
@@ -263,6 +265,21 @@ def _write_parquet(path: Path, schema: Schema, rows: Iterable[Sequence[object]])
             connection.execute("INSERT INTO written SELECT * FROM chunk")
             connection.unregister("chunk")
         connection.table("written").write_parquet(str(path.absolute()))
+
+
+_ERROR_NUMBER = re.compile(r'"errno":"(\d{1,9})"')
+
+
+@contextlib.contextmanager
+def _as_os_error(kind: type[Exception]) -> Iterator[None]:
+    """Raise what every other file raises that cannot be written, as on a full disk."""
+    try:
+        yield
+    except kind as error:
+        # DuckDB states the number of the reason, or its words behind the name of the file.
+        number, text = _ERROR_NUMBER.search(str(error)), str(error).partition("\n")[0]
+        reason = os.strerror(int(number[1])) if number else text.rpartition(": ")[2]
+        raise OSError(errno.EIO, reason) from None
 
 
 def _quoted(name: str) -> str:

@@ -187,6 +187,21 @@ def test_a_journal_cut_short_anywhere_is_continued(interrupted: Path, kept: int)
     assert sorted({row["thing"] for row in rows(interrupted)}) == ["2", "3", "4", "5"]
 
 
+def test_points_of_another_sweep_are_kept(interrupted: Path) -> None:
+    journal = interrupted.with_name("s.csv.partial")
+    before = journal.read_bytes()
+    with pytest.warns(UserWarning, match=r"s\.csv\.partial is kept: it holds 2 finished points of"):
+        liftgbp.sweep_to_file(MODEL, interrupted, {"thing": [7, 6]}, effort="quick")
+    assert [row["thing"] for row in rows(interrupted)][::2] == ["7", "6"]
+    assert journal.read_bytes() == before
+    # A sweep with one of the points needs no others.
+    with pytest.warns(UserWarning, match="it holds 1 finished point of"):
+        liftgbp.sweep_to_file(MODEL, interrupted, {"thing": 3}, effort="quick")
+    liftgbp.sweep_to_file(MODEL, interrupted, SIZES, effort="quick")
+    assert [row["thing"] for row in rows(interrupted)][::2] == ["2", "3", "4", "5"]
+    assert [one.name for one in interrupted.parent.iterdir()] == ["s.csv"]
+
+
 def test_a_full_disk_is_named(interrupted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from liftgbp.sweeps import sweep_files
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from liftgbp.errors import InputError, check_function, checked_path
+from liftgbp.errors import InputError, check_function, checked_path, counted
 from liftgbp.evidence import Evidence
 from liftgbp.files import (
     Schema,
@@ -73,8 +73,9 @@ def sweep_to_file(
     """Sweep and write the table to a file; the options are those of `sweep`.
 
     Finished points are kept in a file beside the output until that is complete. Called again after
-    an interrupt, the sweep continues where it stopped. If that file is damaged, it is renamed with
-    a warning, and the sweep starts over. While another process sweeps to the same output, this
+    an interrupt, the sweep continues where it stopped. Points there that are not part of this sweep
+    are kept, with a warning. If that file is damaged, it is renamed with a warning, and the sweep
+    starts over. While another process sweeps to the same output, this
     raises `BusyError`.
     """
     path = checked_path("output", output)
@@ -89,7 +90,7 @@ def sweep_to_file(
             journal.save(rows)
         records = journal.records(points)
         write_records(records, path)
-        journal.remove()
+        journal.finish(points)
     return records
 
 
@@ -118,6 +119,10 @@ class DamagedJournal(UserWarning):
     """The journal of an interrupted sweep is damaged, and was put aside."""
 
 
+class KeptJournal(UserWarning):
+    """A journal holds points of another interrupted sweep, and is kept for that one."""
+
+
 class _DamagedError(Exception):
     """A journal holds what no sweep writes."""
 
@@ -133,8 +138,8 @@ class _Journal:
         self.path = output.with_name(output.name + ".partial")
         self._output = output
         self._finished: dict[SweepPoint, list[Record]] = {}
+        self._header = header = json.dumps({"sweep": mark}) + "\n"
         with self._reported():
-            header = json.dumps({"sweep": mark}) + "\n"
             written = self._read(header.encode()) if self.path.exists() else b""
             self._file = self.path.open("r+b" if written else "wb")
             # What an interrupt left of a line is overwritten.
@@ -195,9 +200,8 @@ class _Journal:
         for row in rows:
             by_point.setdefault(row.point, []).extend(row.records())
         for point, records in by_point.items():
-            line: Record = {"sizes": point.sizes, "weights": point.weights, "records": records}
             with self._reported():
-                self._append(json.dumps(line) + "\n")
+                self._append(_text(point, records))
             self._finished[point] = records
 
     def _append(self, line: str) -> None:
@@ -208,10 +212,23 @@ class _Journal:
         """The records of points in their order."""
         return [record for point in points for record in self._finished[point]]
 
-    def remove(self) -> None:
-        """Delete the file: the output is written."""
+    def finish(self, points: Sequence[SweepPoint]) -> None:
+        """Delete these points, whose output is written, and the file if it holds no others."""
         self._file.close()
-        self.path.unlink()
+        for point in set(points):
+            del self._finished[point]
+        if not self._finished:
+            self.path.unlink()
+            return
+        with whole_file(self.path) as unfinished:
+            lines = itertools.starmap(_text, self._finished.items())
+            unfinished.write_text(self._header + "".join(lines), encoding="utf-8")
+        warnings.warn(
+            f"{self.path} is kept: it holds {counted(len(self._finished), 'finished point')} of "
+            "another interrupted sweep to this output; finish that one, or remove the file",
+            KeptJournal,
+            stacklevel=2,
+        )
 
     def __enter__(self) -> _Journal:
         return self
@@ -222,10 +239,18 @@ class _Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._file.close()
+        # What could not be written is written again here; that it failed has been said.
+        with contextlib.suppress(OSError):
+            self._file.close()
         if not self._finished:
             # Nothing is lost, and the file would be in the way of a sweep with other options.
             self.path.unlink(missing_ok=True)
+
+
+def _text(point: SweepPoint, records: Sequence[Record]) -> str:
+    """The line of a point."""
+    line: Record = {"sizes": point.sizes, "weights": point.weights, "records": records}
+    return json.dumps(line) + "\n"
 
 
 def _line(raw: bytes) -> dict[str, Any]:
