@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -518,3 +519,14 @@ def test_where_there_are_no_minima_to_show(
     assert code == 0
     assert "no minima to show" in out
     assert reason in out
+
+
+@pytest.mark.parametrize(("trusted", "expected"), [(True, 0), (False, 1)])
+def test_checks_of_smaller_domains_say_nothing_about_untrusted_answers(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, trusted: bool, expected: int
+) -> None:
+    answers = SimpleNamespace(trusted=trusted)
+    found = SimpleNamespace(agrees=True, is_smaller=True, answers=answers, as_dict=dict)
+    monkeypatch.setattr("liftgbp.check", lambda **_: found)
+    code, _, _ = shell("check", SMOKERS, "-n", "person=1e6", "--json")
+    assert code == expected

@@ -28,7 +28,7 @@ def show_used(terminal: Terminal, result: dict[str, Any]) -> None:
     quick = effort["quick"]
     if quick is None:
         exact = result["verdict"]["kind"] == liftgbp.Kind.EXACT.value
-        same = "" if exact else ", as with --effort quick"
+        same = "" if exact or result.get("growth") else ", as with --effort quick"
         terminal.say(f"used: {effort['used']}{same}")
         return
     terminal.say(f"used: {effort['used']}")

@@ -68,7 +68,8 @@ def check(
     """Check the answers about MODEL: put them beside the exact ones, or beside a sample.
 
     The options are those of query, and so are the answers. Where MODEL is too large for a second
-    opinion, answers over smaller domains are checked. The exit code is 1 if they disagree.
+    opinion, answers over smaller domains are checked. The exit code is 1 if they disagree, or if
+    only smaller domains could be checked and the answer asked for is not trusted.
 
     With --messages, every ground region is written out and compared, so domains must be small.
     """
@@ -89,7 +90,8 @@ def check(
         from liftgbp.cli.report_views import show_check
 
         show_check(result)
-    return 0 if found.agrees else DISAGREES
+    doubtful = found.is_smaller and not found.answers.trusted
+    return 0 if found.agrees and not doubtful else DISAGREES
 
 
 def _check_messages(

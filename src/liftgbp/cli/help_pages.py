@@ -12,7 +12,7 @@ import liftgbp
 
 EXIT_CODES = """\
 0    the answer is trusted, or the work is done
-1    the answer is not trusted (sweep: no point is; check: lifted differs from ground; sample:
+1    the answer is not trusted (sweep: no point is; check: it disagrees; sample:
      chains have not mixed), --timeout or --memory ended the run, or another process writes to the
      same file
 2    bad input: an option, a file, a model, a query
