@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,21 @@ from liftgbp.cli.commands import cli
 from liftgbp.errors import CapacityError, ContradictionError, InputError, NotHeldError, QueryError
 from liftgbp.model.ast import (
     And,
+    Atom,
     Constant,
     Equal,
     Exists,
     Forall,
     Formula,
+    Implies,
+    Is,
     Not,
+    Or,
+    Sort,
+    Term,
     Variable,
     WeightedFormula,
+    map_formula,
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
@@ -125,6 +133,148 @@ def test_named_objects(model: Model, domain: dict[str, int], formula: Formula) -
     except CapacityError:
         assume(False)
     assert row["true"] == pytest.approx(wanted, abs=1e-9)
+
+
+# --- free variables
+
+NAMES = {"person": ("Anna", "Bob", "Carl"), "thing": ("Hat", "Key")}
+
+
+@st.composite
+def queries_about_an_atom(draw: st.DrawFn) -> Formula:
+    """An atom beside comparisons and tautologies, perhaps with a quantifier."""
+    own = draw(leaves())
+    people = st.sampled_from([Variable(name) for name in VARIABLES["person"]])
+
+    def compared(pair: tuple[Variable, Variable | Constant]) -> Formula:
+        person = Is(Atom("p", (pair[0],)))
+        return And((Equal(*pair), Or((person, Not(person)))))
+
+    others = st.one_of(people, st.sampled_from([Constant("Anna"), Constant("Bob")]))
+    parts = st.one_of(
+        st.just(own),
+        st.tuples(people, others).filter(lambda pair: pair[0] != pair[1]).map(compared),
+        leaves().map(lambda leaf: Implies(leaf, leaf)),
+    )
+    formula = draw(formulas(parts))
+    free = free_variables(WeightedFormula(formula, None))
+    quantifier = draw(st.sampled_from([None, None, Exists, Forall]))
+    if free and quantifier is not None:
+        formula = quantifier(Variable(draw(st.sampled_from(free))), formula)
+    return formula
+
+
+@settings(SLOW, max_examples=30)
+@given(
+    models(max_rules=1),
+    st.integers(2, 3),
+    st.integers(1, 2),
+    queries_about_an_atom(),
+    st.none() | queries_about_an_atom(),
+)
+def test_every_grounding_is_in_one_row(
+    model: Model, persons: int, things: int, formula: Formula, condition: Formula | None
+) -> None:
+    domain = {"person": persons, "thing": things}
+    named = {sort: NAMES[sort][:size] for sort, size in domain.items()}
+    model = replace(model, sorts={sort: Sort(sort, names) for sort, names in named.items()})
+    possible(model, domain)
+    parts = (formula,) if condition is None else (formula, condition)
+    free = free_variables(WeightedFormula(And(parts), None))
+
+    @cache
+    def known(*parts: Formula) -> float:
+        return probability(model, domain, And(parts))
+
+    wanted = []
+    objects = [named["person" if name in VARIABLES["person"] else "thing"] for name in free]
+    for names in product(*objects):
+        own = [with_names(part, dict(zip(free, names, strict=True))) for part in parts]
+        given_that = known(own[1]) if own[1:] else 1.0
+        wanted.append(known(*own) / given_that if given_that else -1.0)
+
+    text = " | ".join(formula_text(Not(Not(part))) for part in parts)
+    for via in ("lifted", "ground"):
+        answers = infer(model, domain, exact=True, via=via)
+        try:
+            rows = answers.query(text)
+        except QueryError as error:
+            assert via == "ground"
+            assert "its objects must be named" in str(error)
+            continue
+        found = [-1.0 if math.isnan(row["true"]) else row["true"] for row in rows]
+        each = [p for p, row in zip(found, rows, strict=True) for _ in range(row.count)]
+        assert sorted(each) == pytest.approx(sorted(wanted), abs=1e-6)
+
+
+def with_names(formula: Formula, names: dict[str, str]) -> Formula:
+    """The formula with constants in place of its free variables."""
+
+    def term(own: Term) -> Term:
+        return Constant(names[own.name]) if own.name in names else own
+
+    match formula:
+        case Is(atom, value):
+            return Is(Atom(atom.predicate, tuple(map(term, atom.args))), value)
+        case Equal(left, right):
+            same = Equal(term(left), term(right))
+            if isinstance(same.left, Constant) and isinstance(same.right, Constant):
+                rain = Is(Atom("rain"))
+                return Implies(rain, rain) if same.left == same.right else And((rain, Not(rain)))
+            return same
+        case Exists(variable) | Forall(variable):
+            names = {name: constant for name, constant in names.items() if name != variable.name}
+    return map_formula(lambda part: with_names(part, names), formula)
+
+
+COMPARED = """
+person = {Anna, Bob, Carl}
+q(person)
+w
+1 q(Anna)
+-1 q(Bob)
+-1.3 w
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "wanted"),
+    {
+        # Of the nine pairs, three are equal; each q(y) has two x that differ from y.
+        "x = y v q(y)": {1.0: 3, 1.0 / (1 + math.exp(-1)): 2, 1 / (1 + math.e): 2, 0.5: 2},
+        "x != y ^ !q(x)": {0.0: 3, 1.0 / (1 + math.exp(-1)): 2, 1 / (1 + math.e): 2, 0.5: 2},
+        "q(Carl) | (q(Anna) <=> q(Anna))": {0.5: 1},
+        "q(x) | (w => w)": {1.0 / (1 + math.exp(-1)): 1, 1 / (1 + math.e): 1, 0.5: 1},
+        "w | (w => w)": {1 / (1 + math.exp(1.3)): 1},
+        "q(x) => (EXIST e (q(e)))": {1.0: 3},
+    }.items(),
+)
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+def test_groundings_are_counted(query: str, wanted: dict[float, int], via: Any) -> None:
+    rows = infer(parse(COMPARED), via=via, exact=True).query(query)
+    found = sorted(row["true"] for row in rows for _ in range(row.count))
+    expected = sorted(p for p, count in wanted.items() for _ in range(count))
+    assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_on_the_ground_a_given_atom_may_be_the_only_one() -> None:
+    (row,) = infer(parse(COMPARED), via="ground").query("!(w <=> w) | q(Anna)")
+    assert [row["true", given] for given in ("false", "true")] == [0.0, 0.0]
+    assert row.given == ("q(Anna)",)
+
+
+def test_on_the_ground_quantifiers_over_all_but_a_variable() -> None:
+    answers = infer(parse(COMPARED), via="ground", exact=True)
+    with pytest.raises(QueryError, match="its objects must be named"):
+        answers.query("EXIST e (q(e) ^ e != x)")
+    (row,) = answers.query("EXIST e (q(e) ^ e != x) | x = Carl")
+    neither = (1 - 1 / (1 + math.exp(-1))) * (1 - 1 / (1 + math.e))
+    assert row["true"] == pytest.approx(1 - neither, abs=1e-9)
+
+
+def test_on_the_ground_an_example_is_the_whole_formula() -> None:
+    rows = infer(parse(COMPARED), via="ground").query("x = y v q(y) | x != y, y = Bob")
+    assert [row.example for row in rows] == ["Anna = Bob v q(Bob)"]
 
 
 # --- every reader

@@ -324,9 +324,9 @@ class Answers:
         asked = parse_count(text)
         if asked is None:
             parsed = parse_query(text)
-            checked_query(parsed, self.model)
+            free = checked_query(parsed, self.model).variables
             # EXIST x smokes(x) over many objects asks whether a count is zero.
-            asked = as_count(parsed)
+            asked = None if free else as_count(parsed)
             try:
                 return query_all(text, [self.reader])[0]
             except QueryError:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,16 +17,17 @@ from liftgbp.compress import QuotientGraph
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.grounding import AtomTable, atom_names
-from liftgbp.model.ast import applied
+from liftgbp.model.ast import Query, applied
 from liftgbp.model.parser import parse_query
+from liftgbp.model.queries import checked_query
 from liftgbp.model.writer import object_text
 from liftgbp.plan import Plan
 from liftgbp.query.lookup import with_others
 from liftgbp.query.readers import Prepared, Reader, Via, pattern_text
-from liftgbp.query.rows import Row, query_rows
+from liftgbp.query.rows import Row, query_rows, query_text
 from liftgbp.shatter import NormalModel, Obj, shatter
+from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.signature import objects_of
 
 NOBODY = -1
 """Stands for an object that no fact and no factor is about."""
@@ -103,14 +107,17 @@ class GroundAtomReader(Reader):
 
     def rows(self, query: str) -> list[Row]:
         """One row per kind of atoms that behave alike, or the one row of a conjunction."""
-        patterns = query_rows(parse_query(query), self._plain)
+        asked = checked_query(parse_query(query), self.model).query
+        patterns = query_rows(asked, self._plain)
         if not patterns:
             raise QueryError(f"no objects satisfy the restrictions of {query}")
         return [
             row
             for pattern in patterns
             for row in (
-                self._split(pattern) if len(pattern.every) == 1 else [self._named_row(pattern)]
+                self._split(asked, pattern)
+                if len(pattern.every) == 1
+                else [self._named_row(pattern)]
             )
         ]
 
@@ -147,9 +154,9 @@ class GroundAtomReader(Reader):
     def _numbers(self, pattern: Row) -> dict[Obj, int]:
         """The objects of the constants of a row, and those that only quantifiers range over."""
         number = dict(pattern.constants)
-        if any(obj not in number for obj in objects_of(pattern.every) if obj not in pattern.bound):
-            return number
-        for cls in {cls for cls, _ in pattern.bound}:
+        unnamed = {obj[0] for _, obj in pattern.way if obj not in number}
+        # Which objects are the others is open as long as those of variables are.
+        for cls in {cls for cls, _ in pattern.bound} - unnamed:
             taken = {own for obj, own in number.items() if obj[0] == cls}
             others = (own for own in range(self._plain.class_sizes[cls]) if own not in taken)
             number |= zip((obj for obj in pattern.bound if obj[0] == cls), others, strict=True)
@@ -160,23 +167,37 @@ class GroundAtomReader(Reader):
         number = list(self.sizes)
         return predicate, tuple((number.index(s), o) for s, o in zip(sorts, objects, strict=True))
 
-    def _split(self, pattern: Row) -> Iterator[Row]:
+    def _split(self, asked: Query, pattern: Row) -> Iterator[Row]:
         """The rows of the atoms that match a pattern: in factors, observed, and all others."""
         predicate = pattern.every[0][0]
         left = pattern.count
+        each = self._groundings_of_an_atom(pattern)
         for description, args, group in self._listed(predicate):
             matching = np.flatnonzero(_matches(pattern, args))
-            kinds, first, counts = np.unique(group[matching], return_index=True, return_counts=True)
-            for example, count in zip(matching[first].tolist(), counts.tolist(), strict=True):
+            _, first, counts = np.unique(group[matching], return_index=True, return_counts=True)
+            for example, found in zip(matching[first].tolist(), counts.tolist(), strict=True):
+                count = found * each
                 left -= count
-                single = len(kinds) == 1 and count == pattern.count
-                yield self._row(
-                    pattern, args[example].tolist(), count, "" if single else description
-                )
+                note = "" if count == pattern.count else description
+                yield self._row(asked, pattern, args[example].tolist(), count, note)
         if left:
             nobody = [NOBODY] * len(pattern.every[0][1])
             closed = self._plain.predicates[predicate].name in self.evidence.closed
-            yield self._row(pattern, nobody, left, "not listed" if closed else "in no factor")
+            note = "not listed" if closed else "in no factor"
+            yield self._row(asked, pattern, nobody, left, note)
+
+    def _groundings_of_an_atom(self, pattern: Row) -> int:
+        """How many groundings of a row with one atom have the same ground atom.
+
+        They differ in the objects of variables that are only compared, or whose atoms make no
+        difference. All ground atoms that match have the same number of them.
+        """
+        constants = dict(pattern.constants)
+        named = Counter(cls for cls, _ in constants)
+        chosen = Counter(cls for cls, _ in set(pattern.every[0][1]) - set(constants))
+        sizes = self._plain.class_sizes
+        matching = math.prod(falling(sizes[cls] - named[cls], n) for cls, n in chosen.items())
+        return pattern.count // matching
 
     def _listed(self, predicate: int) -> Iterator[tuple[str, Ints, Ints]]:
         """Ground atoms of a predicate, each with a number for its group."""
@@ -186,19 +207,34 @@ class GroundAtomReader(Reader):
         if relation is not None:
             yield "observed", relation.args, relation.values
 
-    def _row(self, pattern: Row, objects: Sequence[int], count: int, description: str) -> Row:
-        predicate = pattern.every[0][0]
-        example = self._atom_text(predicate, objects) if NOBODY not in objects else ""
-        note = f"like {example}" if description == "like" else description
-        atoms, event = (self._with_sorts(predicate, objects),), pattern.event
+    def _row(
+        self, asked: Query, pattern: Row, objects: Sequence[int], count: int, description: str
+    ) -> Row:
+        predicate, placeholders = pattern.every[0]
+        note, example = description, ""
+        if NOBODY not in objects:
+            if description == "like":
+                note = f"like {self._atom_text(predicate, objects)}"
+            number = dict(pattern.constants) | dict(zip(placeholders, objects, strict=True))
+            example = query_text(asked, self._names(pattern, number))
+        atom, event = self._with_sorts(predicate, objects), pattern.event
         return replace(
             pattern,
-            atoms=() if event else atoms,
-            event=event and replace(event, atoms=atoms),
+            atoms=(atom,) * len(pattern.atoms),
+            given=(atom,) * len(pattern.given),
+            event=event and replace(event, atoms=(atom,) * len(event.atoms)),
             where=", ".join(part for part in (pattern.where, note) if part),
             count=count,
             example=example,
         )
+
+    def _names(self, pattern: Row, number: dict[Obj, int]) -> dict[str, str]:
+        """The names of objects for the variables of a row; any others where no number is known."""
+        for _, obj in pattern.way:
+            taken = {own for other, own in number.items() if other[0] == obj[0]}
+            number.setdefault(obj, next(k for k in itertools.count() if k not in taken))
+        sort = [cls.sort for cls in self._plain.classes]
+        return {v: object_text(self.model, sort[obj[0]], number[obj]) for v, obj in pattern.way}
 
     def _atom_text(self, predicate: int, objects: Sequence[int]) -> str:
         own = self._plain.predicates[predicate]

@@ -64,6 +64,8 @@ class Row:
     """The formulas that hold, in words."""
     bound: tuple[Obj, ...] = ()
     """Placeholders of the objects that only quantifiers range over: all the others there are."""
+    way: tuple[tuple[str, Obj], ...] = ()
+    """The placeholder of each variable, which may occur in no atom that matters."""
 
     @property
     def text(self) -> str:
@@ -84,6 +86,12 @@ class Row:
 def query_rows(query: Query, normal: NormalModel) -> list[Row]:
     """The rows that answer a query, after checking it against the model."""
     return list(_Rows(query, normal))
+
+
+def query_text(query: Query, names: Mapping[str, str]) -> str:
+    """A query without its restrictions, with other names of its free variables."""
+    given = (*_texts(query.given, names), *_condition_texts(query, names))
+    return _joined(_asked_texts(query, names), given)
 
 
 def groups_with_same_rows(query: Query, every: Sequence[NormalModel]) -> list[list[int]]:
@@ -158,8 +166,8 @@ class _Rows:
         return Row(
             atoms=tuple(self._ground(atom, way) for atom in self._query.atoms),
             given=tuple(self._ground(atom, way) for atom in self._query.given),
-            atom_texts=self._asked_texts(names),
-            given_texts=self._texts(self._query.given, names),
+            atom_texts=_asked_texts(self._query, names),
+            given_texts=_texts(self._query.given, names),
             where=", ".join(self._conditions(way, names)),
             count=counted.at(self._normal.class_sizes),
             counted=counted,
@@ -170,10 +178,11 @@ class _Rows:
                 for (sort, name), obj in self._named.items()
             ),
             event=event,
-            conditions=self._condition_texts(names),
+            conditions=_condition_texts(self._query, names),
             bound=tuple(
                 obj for sort in self._ranges for obj in self._ranges[sort] if obj not in used
             ),
+            way=tuple(way.items()),
         )
 
     # --- formulas
@@ -226,18 +235,6 @@ class _Rows:
 
         return Event.of(read(self._query.formula), read(self._query.condition))
 
-    def _asked_texts(self, names: Mapping[str, str]) -> tuple[str, ...]:
-        if self._query.formula is None:
-            return self._texts(self._query.atoms, names)
-        return (formula_text(renamed(self._query.formula, names)),)
-
-    def _condition_texts(self, names: Mapping[str, str]) -> tuple[str, ...]:
-        condition = self._query.condition
-        if condition is None:
-            return ()
-        parts = condition.parts if isinstance(condition, And) else (condition,)
-        return tuple(formula_text(renamed(part, names)) for part in parts)
-
     # --- atoms
 
     def _ground(self, atom: Atom, way: Mapping[str, Obj]) -> ObjAtom:
@@ -255,17 +252,6 @@ class _Rows:
         """For each variable the constant or the first variable that it coincides with."""
         first: dict[Obj, str] = {}
         return {v: self._name_of.get(obj) or first.setdefault(obj, v) for v, obj in way.items()}
-
-    @staticmethod
-    def _texts(atoms: Sequence[Atom], names: Mapping[str, str]) -> tuple[str, ...]:
-        def text(atom: Atom) -> str:
-            args = [
-                names[t.name] if isinstance(t, Variable) else constant_text(t.name)
-                for t in atom.args
-            ]
-            return applied(atom.predicate, args)
-
-        return tuple(map(text, atoms))
 
     def _conditions(self, way: Mapping[str, Obj], names: Mapping[str, str]) -> Iterator[str]:
         for v, name in names.items():
@@ -306,8 +292,7 @@ class _Rows:
     def _example(self, way: Mapping[str, Obj]) -> str:
         """The atoms of the query over objects of the row."""
         names = {v: self._name_of.get(obj) or self._examples(obj) for v, obj in way.items()}
-        given = (*self._texts(self._query.given, names), *self._condition_texts(names))
-        return _joined(self._asked_texts(names), given)
+        return query_text(self._query, names)
 
     def _examples(self, obj: Obj) -> str:
         """A member of the class that is no constant of the query."""
@@ -320,6 +305,30 @@ class _Rows:
         if at < len(members):
             return object_text(self._normal.model, own.sort, members[at])
         return "..."
+
+
+def _asked_texts(query: Query, names: Mapping[str, str]) -> tuple[str, ...]:
+    if query.formula is None:
+        return _texts(query.atoms, names)
+    return (formula_text(renamed(query.formula, names)),)
+
+
+def _condition_texts(query: Query, names: Mapping[str, str]) -> tuple[str, ...]:
+    condition = query.condition
+    if condition is None:
+        return ()
+    parts = condition.parts if isinstance(condition, And) else (condition,)
+    return tuple(formula_text(renamed(part, names)) for part in parts)
+
+
+def _texts(atoms: Sequence[Atom], names: Mapping[str, str]) -> tuple[str, ...]:
+    def text(atom: Atom) -> str:
+        args = [
+            names[t.name] if isinstance(t, Variable) else constant_text(t.name) for t in atom.args
+        ]
+        return applied(atom.predicate, args)
+
+    return tuple(map(text, atoms))
 
 
 def renamed(formula: Formula, names: Mapping[str, str]) -> Formula:
