@@ -186,7 +186,7 @@ def test_impossible_and_certain_values() -> None:
         ({"regions": "auto"}, "leave regions='auto' out"),
         ({"regions": 3}, "regions must be the name"),
         ({"effort": "lazy"}, "unknown effort"),
-        ({"evidence": "facts.db"}, "evidence must be Evidence"),
+        ({"evidence": "facts.db"}, "is read as facts, not as the name of a file"),
     ],
 )
 def test_bad_input(options: dict[str, Any], words: str) -> None:
