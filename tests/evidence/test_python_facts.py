@@ -107,7 +107,7 @@ def test_paths(tmp_path: Path) -> None:
 
 
 def frames() -> list[Any]:
-    """Makers of frames from columns, one for each library that is installed."""
+    """Makers of frames from columns, one for each library."""
     makers = [
         pytest.param(
             lambda columns: duckdb.sql(
@@ -122,13 +122,8 @@ def frames() -> list[Any]:
         "polars": "DataFrame",
         "pyarrow": "table",
     }.items():
-        try:
-            found = importlib.import_module(module)
-        except ImportError:
-            skipped = pytest.mark.skip(reason=f"{module} is not installed")
-            makers.append(pytest.param(None, id=module, marks=skipped))
-        else:
-            makers.append(pytest.param(getattr(found, maker), id=module))
+        found = importlib.import_module(module)
+        makers.append(pytest.param(getattr(found, maker), id=module))
     return makers
 
 

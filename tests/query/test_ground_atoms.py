@@ -130,7 +130,6 @@ def test_closed_predicates_are_not_written_out() -> None:
     ("library", "method"), [("pandas", "to_frame"), ("polars", "to_frame"), ("pyarrow", "to_arrow")]
 )
 def test_frames(answers: liftgbp.Answers, library: str, method: str) -> None:
-    pytest.importorskip(library)
     options = {"library": library} if method == "to_frame" else {}
     with duckdb.connect() as connection:
         connection.register("frame", getattr(answers, method)("mood(x)", **options))

@@ -5,13 +5,7 @@ imported from its own file, by those who need it.
 """
 
 from liftgbp.query.answer import Answer, every_row, marginal_of, query_all
-from liftgbp.query.answers import (
-    Answers,
-    MixedResult,
-    Result,
-    UntrustedAnswer,
-    UntrustedAnswerError,
-)
+from liftgbp.query.answers import Answers, UntrustedAnswer, UntrustedAnswerError
 from liftgbp.query.block_table import BlockedAtom, BlockPanel, BlockStructure
 from liftgbp.query.count_queries import CountAnswer, CountDistribution
 from liftgbp.query.proven_bounds import Bounds, ProbabilityBounds
@@ -23,6 +17,7 @@ from liftgbp.query.readers import (
     Reader,
     pattern_text,
 )
+from liftgbp.query.result import MixedResult, Result
 
 __all__ = [
     "Answer",
