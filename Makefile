@@ -8,7 +8,7 @@ DEMO   := .venv-demo
 DEMO_READY := $(DEMO)/.ready
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types check bench fuzz clean python
+.PHONY: demo test lint types check docs bench fuzz clean python
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit("liftgbp needs Python 3.11 or newer; run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -39,6 +39,10 @@ types: $(READY)
 check: $(READY)
 	$(BIN)/python -m pytest -n auto
 
+# The site is build/site/index.html. The tests build it, too.
+docs: $(READY)
+	$(BIN)/python -m sphinx -q -W -n -b html docs build/site
+
 test: lint types check
 
 bench: $(READY)
@@ -50,4 +54,4 @@ fuzz: $(READY)
 	$(BIN)/python tests/fuzz/hunting.py --minutes $(MINUTES) --seed $$(date +%s) --jobs 2
 
 clean:
-	rm -rf $(VENV) $(DEMO) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,87 @@
+"""The documentation builds as a site without a warning, and the site needs no other."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+LOADED = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src"}
+
+
+class Page(HTMLParser):
+    """What a page loads, links and can be linked by."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loads: set[str] = set()
+        self.links: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value for name, value in attrs if value}
+        self.anchors |= {given["id"]} if "id" in given else set()
+        if tag == "a" and "href" in given:
+            self.links.add(given["href"])
+        if LOADED.get(tag, "") in given:
+            self.loads.add(given[LOADED[tag]])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-n", "-b", "html"]
+    built = subprocess.run(
+        [*command, "-d", f"{folder}/doctrees", "docs", f"{folder}/html"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert built.returncode == 0, built.stderr
+    assert not built.stderr
+    return folder / "html"
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {file: Page(file.read_text(encoding="utf-8")) for file in site.glob("*.html")}
+
+
+def test_every_page_is_in_the_site(pages: dict[Path, Page]) -> None:
+    assert {page.stem for page in (ROOT / "docs").glob("*.md")} <= {file.stem for file in pages}
+
+
+def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Page]) -> None:
+    for file, page in pages.items():
+        assert page.loads, file.name
+        for address in page.loads:
+            parts = urlsplit(address)
+            assert not parts.scheme and not parts.netloc, f"{file.name} loads {address}"
+            found = file.parent / unquote(parts.path) if parts.path else file
+            assert found.is_file(), f"{file.name} loads {address}"
+    for sheet in site.rglob("*.css"):
+        for address in re.findall(r"url\([\"']?([^\"')]+)|@import\s+([^;]+)", sheet.read_text()):
+            named = "".join(address)
+            assert named.startswith("data:") or (sheet.parent / named).is_file(), named
+
+
+def test_links_within_the_site_lead_somewhere(pages: dict[Path, Page]) -> None:
+    for file, page in pages.items():
+        for address in page.links:
+            parts = urlsplit(address)
+            if parts.scheme or parts.netloc:
+                continue
+            target = file.parent / unquote(parts.path) if parts.path else file
+            assert target.is_file(), f"{file.name} links {address}"
+            if parts.fragment and target in pages:
+                assert unquote(parts.fragment) in pages[target].anchors, f"{file.name}: {address}"
