@@ -27,7 +27,7 @@ $(DEMO_READY): pyproject.toml $(shell find src -name '*.py' -o -name '*.lark') |
 	@touch $(DEMO_READY)
 
 demo: $(DEMO_READY)
-	$(DEMO)/bin/liftgbp query models/town.mln -n person=1000000 --known 'smokes(x)=3e5' -q 'smokes(x)' -q 'cancer(x)'
+	$(DEMO)/bin/liftgbp query example:town -n person=1000000 --known 'smokes(x)=3e5' -q 'smokes(x)' -q 'cancer(x)'
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 import tracemalloc
 from collections.abc import Callable
-from pathlib import Path
 
-MODELS = Path(__file__).parent.parent / "models"
 PAPER_MODELS = ("friends-smokers", "transitive", "friends-knows", "chain")
 
 

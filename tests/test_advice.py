@@ -9,11 +9,11 @@ import pytest
 
 import liftgbp
 from command_shell import Shell
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.solve import descent, flooding
 from liftgbp.solve.newton import newton_step
 from liftgbp.solve.problem import Energy
 
-MODELS = Path(__file__).parents[1] / "models"
 MOST_WORK = 3e12
 """Multiplications of Newton steps and of flooding: some minutes of one core."""
 

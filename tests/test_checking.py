@@ -11,8 +11,8 @@ from liftgbp.formats import Network
 from liftgbp.grounding import FactorBlock
 from liftgbp.grounding.network import merged
 
-SMOKERS = liftgbp.load("models/friends-smokers.mln")
-TRANSITIVE = liftgbp.load("models/transitive.mln")
+SMOKERS = liftgbp.load("example:friends-smokers")
+TRANSITIVE = liftgbp.load("example:transitive")
 
 
 def test_the_answer_of_query_is_checked() -> None:
@@ -108,8 +108,8 @@ def test_without_time_for_a_sample_a_smaller_size_is_checked() -> None:
 
 
 def test_with_evidence_by_classes_and_on_the_ground() -> None:
-    model = liftgbp.load("models/smoking-network.mln")
-    evidence = liftgbp.load_evidence(model, "models/smoking-network.db", closed=["friends"])
+    model = liftgbp.load("example:smoking-network")
+    evidence = liftgbp.load_evidence(model, "example:smoking-network.db", closed=["friends"])
     for via in ("lifted", "ground"):
         found = liftgbp.check(model, evidence=evidence, via=via, exact=False)
         assert found.method == "exact"
@@ -140,7 +140,7 @@ def test_the_check_for_json_and_in_words() -> None:
 
 
 def test_evidence_that_allows_no_smaller_domain() -> None:
-    model = liftgbp.load("models/town.mln")
+    model = liftgbp.load("example:town")
     evidence = liftgbp.load_evidence(model, known=["smokes(x)=3e5"])
     found = liftgbp.check(model, {"person": 10**6}, evidence=evidence, effort="quick")
     assert found.comparison is None

@@ -46,7 +46,6 @@ def blocks(kind: str) -> list[pytest.param]:
 @pytest.fixture(autouse=True)
 def _in_scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Examples may write files, so they run in a folder that looks like the repository."""
-    (tmp_path / "models").symlink_to(ROOT / "models")
     (tmp_path / "docs" / "img").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
 
@@ -99,7 +98,7 @@ def shell_commands() -> Iterator[pytest.param]:
     """The commands of shell blocks that run liftgbp on the models of this repository."""
     for block in blocks("sh"):
         for line in block.values[0].replace("\\\n", " ").splitlines():
-            if line.startswith("liftgbp ") and " models/" in line:
+            if line.startswith("liftgbp ") and " example:" in line:
                 yield pytest.param(line, id=f"{block.id}: {line.split()[1]}")
 
 
@@ -128,7 +127,7 @@ def test_make_targets_exist() -> None:
 
 def test_the_model_of_the_readme_is_the_town() -> None:
     shown = next(m[2] for m in FENCE.finditer(text_of("README.md")) if m[1] == "text")
-    town = liftgbp.load("models/town.mln")
+    town = liftgbp.load("example:town")
     assert str(liftgbp.parse(shown, name="town.mln")) == str(town)
 
 
@@ -199,12 +198,12 @@ def test_the_json_fields_are_on_the_command_line_page(
     listed = set(re.findall(r"^\| `([a-z_.]+)` \|", text_of("docs/command-line.md"), re.MULTILINE))
     found: set[str] = set()
     for options in (
-        "models/friends-smokers.mln -n person=6 -q smokes(x) --regions auto --table-cap 100",
-        "models/friends-smokers.mln -n person=6 --sum-over auto --bounds --second-opinion 1",
-        "models/transitive.mln -n person=40 --effort normal",
-        "models/smoking-network.mln -e models/smoking-network.db --closed friends",
-        "models/town.mln -n person=1000 --known smokes(x)=300",
-        "models/friends-smokers.mln -n person=6 -q #{x:smokes(x)}",
+        "example:friends-smokers -n person=6 -q smokes(x) --regions auto --table-cap 100",
+        "example:friends-smokers -n person=6 --sum-over auto --bounds --second-opinion 1",
+        "example:transitive -n person=40 --effort normal",
+        "example:smoking-network -e example:smoking-network.db --closed friends",
+        "example:town -n person=1000 --known smokes(x)=300",
+        "example:friends-smokers -n person=6 -q #{x:smokes(x)}",
     ):
         run(f"liftgbp query {options} --json", monkeypatch)
         found |= fields(json.loads(capsys.readouterr().out))

@@ -15,12 +15,13 @@ import liftgbp
 import processes
 from liftgbp import reference
 from liftgbp.errors import InternalError
+from liftgbp.example_models import FOLDER
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.regions.counts import Count
 from liftgbp.shatter import shatter
 
 TESTS = Path(__file__).parent
-SMOKERS = TESTS.parent / "models" / "friends-smokers.mln"
+SMOKERS = FOLDER / "friends-smokers.mln"
 
 
 def lifted() -> LiftedRegionGraph:

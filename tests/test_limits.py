@@ -15,8 +15,8 @@ import liftgbp
 import processes
 from liftgbp import LimitExceeded, Limits, limits as room
 from liftgbp.cli.commands import cli
+from liftgbp.example_models import FOLDER as MODELS
 
-MODELS = Path(__file__).parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
 LIFTGBP = [sys.executable, "-m", "liftgbp"]
 

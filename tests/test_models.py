@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from liftgbp import Answers, Flooding, Model, Status, infer, load, reference
+from liftgbp.example_models import FOLDER
 from liftgbp.messages import GroundObjects
 from liftgbp.query import every_row
 from liftgbp.shatter import shatter
 
-FILES = sorted((Path(__file__).parent.parent / "models").glob("*.mln"))
+FILES = sorted(FOLDER.glob("*.mln"))
 FAMILY = {"gbp": "intersections", "bethe": "bethe"}
 TOLERANCE = 1e-8
 

@@ -118,7 +118,7 @@ def test_sums_over_many_classes_are_refused_at_once() -> None:
 
 @pytest.mark.parametrize("size", [10**30, 10**100])
 def test_sums_whose_terms_have_too_many_digits(size: int) -> None:
-    model = liftgbp.load("models/friends-smokers.mln")
+    model = liftgbp.load("example:friends-smokers")
     with pytest.raises(liftgbp.CapacityError, match="60 digits do not tell such numbers apart"):
         liftgbp.infer(model, {"person": size}, sum_over="smokes")
     # What nobody asked for is left out.
@@ -150,7 +150,7 @@ def test_growing_regions_in_a_sum_take_limited_work(monkeypatch: pytest.MonkeyPa
 
 
 def test_networks_that_are_too_large_to_write(tmp_path: Path) -> None:
-    model = liftgbp.load("models/friends-smokers.mln")
+    model = liftgbp.load("example:friends-smokers")
     output = tmp_path / "net.uai"
     with pytest.raises(liftgbp.CapacityError, match=r"870 factors over 900 atoms.*--work"):
         liftgbp.export_network(model, output, {"person": 30}, limits=Limits(work=100))

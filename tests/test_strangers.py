@@ -76,7 +76,7 @@ def test_untrusted_runs_of_commands_have_limits(
     monkeypatch.setattr(
         supervision, "run_within", lambda limits, work, apart: seen.append(limits) or 0
     )
-    monkeypatch.setattr("sys.argv", ["liftgbp", "query", "models/chain.mln", *options])
+    monkeypatch.setattr("sys.argv", ["liftgbp", "query", "example:chain", *options])
     with pytest.raises(SystemExit):
         entry.main(apart=False)
     assert seen == [Limits(seconds, memory)]

@@ -35,6 +35,7 @@ _PUBLIC = {
         "SizeError",
     ),
     "liftgbp.evidence": ("Evidence", "load_evidence", "parse_evidence"),
+    "liftgbp.example_models": ("examples",),
     "liftgbp.fitting": ("fit_weights",),
     "liftgbp.forecasting": ("Forecast", "forecast"),
     "liftgbp.formats": ("Network", "load_network"),
@@ -118,6 +119,9 @@ if TYPE_CHECKING:
         Evidence as Evidence,
         load_evidence as load_evidence,
         parse_evidence as parse_evidence,
+    )
+    from liftgbp.example_models import (
+        examples as examples,
     )
     from liftgbp.fitting import (
         fit_weights as fit_weights,

@@ -228,7 +228,7 @@ def check(
     a sample.
 
     >>> import liftgbp
-    >>> model = liftgbp.load("models/friends-smokers.mln")
+    >>> model = liftgbp.load("example:friends-smokers")
     >>> found = liftgbp.check(model, {"person": 10}, queries="friends(x,y)", effort="quick")
     >>> print(found.sentence.partition(", in ")[0])
     the answer agrees with the exact answer: the largest difference is 0.00017

@@ -21,7 +21,7 @@ ROWS = [
 
 @cache
 def bounds_of(name: str, people: int) -> liftgbp.Bounds:
-    return liftgbp.bounds(liftgbp.load(ROOT / "models" / f"{name}.mln"), {"person": people})
+    return liftgbp.bounds(liftgbp.load(f"example:{name}"), {"person": people})
 
 
 def test_all_models_and_sizes_are_there() -> None:
@@ -48,6 +48,6 @@ def test_intervals(row: list[str]) -> None:
 @pytest.mark.parametrize("row", [row for row in ROWS if float(row[1]) <= 10], ids=lambda r: r[0])
 def test_estimates(row: list[str]) -> None:
     name, people, *_, estimate, _ = row
-    model = liftgbp.load(ROOT / "models" / f"{name}.mln")
+    model = liftgbp.load(f"example:{name}")
     answers = liftgbp.infer(model, {"person": int(people)}, effort="normal")
     assert answers.log_z == pytest.approx(float(estimate.split()[0]), rel=1e-9)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -14,14 +13,13 @@ from liftgbp import reference
 from liftgbp.bounding import ProvenJudge
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
 from liftgbp.progress import silent
 from liftgbp.shatter import Shattering
 from liftgbp.solve import Solution
 from liftgbp.via import choose_via
 from random_models import models, sizes
-
-MODELS = Path(__file__).parents[2] / "models"
 
 
 def judge_of(model: Model, domain: dict[str, int]) -> ProvenJudge:

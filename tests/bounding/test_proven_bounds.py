@@ -85,7 +85,7 @@ PAPER = ("friends-smokers", "transitive", "friends-knows", "chain")
 @pytest.mark.parametrize("name", PAPER)
 def test_large_domains(name: str) -> None:
     """Bounds per atom converge, and rounding does not cross them."""
-    model = liftgbp.load(f"models/{name}.mln")
+    model = liftgbp.load(f"example:{name}")
     small, large = (liftgbp.bounds(model, {"person": people}) for people in (10**6, 10**9))
     assert large.lower <= large.upper
     assert 0 <= large.width_per_atom == pytest.approx(small.width_per_atom, abs=1e-4)
@@ -108,7 +108,7 @@ def sum_over_smokers(people: int, weight: float) -> float:
 
 @pytest.mark.parametrize("people", [2, 10, 100, 1000])
 def test_friends_smokers_are_nearly_known(people: int) -> None:
-    model = liftgbp.load("models/friends-smokers.mln")
+    model = liftgbp.load("example:friends-smokers")
     bounds = liftgbp.bounds(model, {"person": people})
     exact = sum_over_smokers(people, 1.4)
     check_contains(bounds, exact)
@@ -117,7 +117,7 @@ def test_friends_smokers_are_nearly_known(people: int) -> None:
 
 
 def test_an_estimate_outside_is_not_trusted() -> None:
-    model = liftgbp.load("models/transitive.mln")
+    model = liftgbp.load("example:transitive")
     plain = liftgbp.infer(model, {"person": 40}, effort="quick")
     assert plain.trusted
     bounded = liftgbp.infer(model, {"person": 40}, effort="quick", bounds=True)
@@ -143,7 +143,7 @@ def test_an_estimate_above_is_not_trusted() -> None:
 
 
 def test_answers_are_compared_with_bounds() -> None:
-    model = liftgbp.load("models/friends-smokers.mln")
+    model = liftgbp.load("example:friends-smokers")
     bounds = liftgbp.bounds(model, {"person": 100}, queries=["smokes(x)", "friends(x,y)"])
     right = liftgbp.infer(model, {"person": 100}, effort="normal").compare(bounds)
     assert right.agrees
@@ -196,13 +196,13 @@ def test_bad_input(options: dict[str, Any], words: str) -> None:
 
 
 def test_the_ground_route_has_no_bounds() -> None:
-    model = liftgbp.load("models/friends-smokers.mln")
+    model = liftgbp.load("example:friends-smokers")
     with pytest.raises(liftgbp.InputError, match="via='lifted'"):
         liftgbp.infer(model, {"person": 3}, via="ground", bounds=True)
 
 
 def test_evidence_that_tells_everybody_apart() -> None:
-    model = liftgbp.load("models/friends-smokers.mln")
+    model = liftgbp.load("example:friends-smokers")
     names = [f"Person{k}" for k in range(40)]
     facts = "\n".join(f"friends({a},{b})" for a, b in pairwise(names))
     evidence = liftgbp.parse_evidence(model, facts)

@@ -19,8 +19,8 @@ import liftgbp
 import processes
 from command_shell import Shell
 from json_rows import probability
+from liftgbp.example_models import FOLDER as MODELS
 
-MODELS = Path(__file__).parent.parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
 CHAIN = str(MODELS / "chain.mln")
 QUICK = ("--effort", "quick")

@@ -17,9 +17,9 @@ from command_shell import Shell
 from liftgbp.cli import terminal
 from liftgbp.cli.block_view import show_blocks
 from liftgbp.cli.commands import cli
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.query.block_table import ClassTable
 
-MODELS = Path(__file__).parent.parent.parent / "models"
 TRANSITIVE = str(MODELS / "transitive.mln")
 SMOKERS = str(MODELS / "friends-smokers.mln")
 LAYERS = (TRANSITIVE, "-n", "person=40", "--effort", "normal")

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from liftgbp.cli.commands import cli
+from liftgbp.example_models import FOLDER as MODELS
 
-MODELS = Path(__file__).parent.parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
 TRANSITIVE = str(MODELS / "transitive.mln")
 

@@ -16,8 +16,8 @@ from click.testing import CliRunner, Result
 import liftgbp
 from liftgbp.cli.commands import cli
 from liftgbp.cli.selection import assignment_text, assignments
+from liftgbp.example_models import FOLDER as MODELS
 
-MODELS = Path(__file__).parent.parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
 NETWORK = (
     *("query", str(MODELS / "smoking-network.mln")),

@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 
 import liftgbp
 from liftgbp.cli.commands import cli
+from liftgbp.example_models import FOLDER as MODELS
 
-MODELS = Path(__file__).parent.parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
 TRANSITIVE = str(MODELS / "transitive.mln")
 

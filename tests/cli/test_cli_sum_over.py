@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from liftgbp.cli.commands import cli
+from liftgbp.example_models import FOLDER as MODELS
 
-MODELS = Path(__file__).parent.parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
 
 

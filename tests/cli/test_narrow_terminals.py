@@ -7,7 +7,6 @@ import pty
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -15,8 +14,8 @@ from click.testing import CliRunner
 from liftgbp.cli import terminal
 from liftgbp.cli.commands import cli
 from liftgbp.cli.terminal import Column, Sheet
+from liftgbp.example_models import FOLDER as MODELS
 
-MODELS = Path(__file__).parent.parent.parent / "models"
 SMOKERS = str(MODELS / "friends-smokers.mln")
 JOINT = "friends(x,y) ^ smokes(x)"
 CONDITIONAL = "smokes(y) | friends(x,y), smokes(x)"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +26,7 @@ from liftgbp.compress import (
     potentials,
 )
 from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
@@ -36,7 +36,6 @@ from liftgbp.solve import Auto, Descent, Flooding, Solution, solver_for
 from random_models import models, sizes
 
 FAMILIES = ["intersections", "subsets", "bethe"]
-MODELS = Path(__file__).parent.parent.parent / "models"
 RUN_AWAY = 100.0
 
 

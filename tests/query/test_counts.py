@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,13 +13,12 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from liftgbp import Answers, infer, load, parse, parse_evidence, sample
 from liftgbp.cli.commands import cli
 from liftgbp.errors import CapacityError, ContradictionError, InputError, QueryError
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.model.ast import Atom, Formula, Is, Not, Variable, WeightedFormula
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.model.writer import formula_text
 from random_models import formulas, models, sizes
-
-MODELS = Path(__file__).parent.parent.parent / "models"
 
 SOCIETY = """
 person = {Anna, Bob}

@@ -7,7 +7,6 @@ import math
 from dataclasses import replace
 from functools import cache
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -464,7 +463,7 @@ def test_what_no_region_is_added_for() -> None:
 
 
 def test_the_command_line_adds_regions() -> None:
-    path = str(Path(__file__).parent.parent.parent / "models" / "friends-smokers.mln")
+    path = "example:friends-smokers"
     query = "friends(x,y) ^ friends(y,z) => friends(x,z) | distinct"
     arguments = ["query", path, "-n", "person=6", "--sum-over", "smokes", "-q", query, "--json"]
     result = CliRunner().invoke(cli, arguments, standalone_mode=False)

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 import liftgbp
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.regions import build_regions
 from liftgbp.reproduction import Cell, Claim, Reproduction, Run
 from liftgbp.reproduction.claims import judge_claims, paper_kappa
 from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, friends_of_smokers
 from liftgbp.shatter import shatter
 
-MODELS = Path(__file__).parents[2] / "models"
 FILES = {"times.svg", "probability.svg", "results.csv", "report.md"}
 
 

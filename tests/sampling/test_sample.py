@@ -186,11 +186,11 @@ def test_a_network_of_another_tool(tmp_path: Path) -> None:
 
 
 def test_answers_are_compared_with_a_sample() -> None:
-    model = liftgbp.load("models/friends-smokers.mln")
+    model = liftgbp.load("example:friends-smokers")
     answers = liftgbp.infer(model, {"person": 4}, effort="normal")
     comparison = answers.compare(liftgbp.sample(model, {"person": 4}, sweeps=600, log_z=False))
     assert comparison.agrees, comparison.sentence
-    model = liftgbp.load("models/transitive.mln")
+    model = liftgbp.load("example:transitive")
     # Exactly 0.3845, by GBP over factor scopes 0.3660, as the file of the model states.
     wrong = liftgbp.infer(model, {"person": 4}, effort="quick")
     comparison = wrong.compare(liftgbp.sample(model, {"person": 4}, sweeps=300, log_z=False))
@@ -239,7 +239,7 @@ def test_log_z_by_annealing(name: str) -> None:
 
 
 def test_log_z_of_many_values_and_evidence() -> None:
-    model = liftgbp.load("models/moods.mln")
+    model = liftgbp.load("example:moods")
     # As the file of the model states.
     sample = liftgbp.sample(model, {"person": 4}, sweeps=600)
     assert sample.log_z == pytest.approx(14.9592642789, abs=0.1)
@@ -273,7 +273,7 @@ def test_chains_start_at_minima() -> None:
 
 
 def test_chains_start_at_blocks() -> None:
-    model = liftgbp.load("models/transitive.mln")
+    model = liftgbp.load("example:transitive")
     answers = liftgbp.infer(model, {"person": 20}, effort="normal")
     sample = liftgbp.sample(model, {"person": 20}, answers=answers, sweeps=300, log_z=False)
     assert [start.name for start in sample.starts][:2] == ["random worlds", "blocks 1"]
@@ -323,7 +323,7 @@ def test_answers_about_something_else_are_refused() -> None:
 
 
 def test_models_that_are_too_large_are_refused() -> None:
-    model = liftgbp.load("models/transitive.mln")
+    model = liftgbp.load("example:transitive")
     with pytest.raises(liftgbp.CapacityError, match="groundings of rules, and sampling writes"):
         liftgbp.sample(model, {"person": 10**6})
 

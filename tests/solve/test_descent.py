@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from scipy.linalg import null_space
 from liftgbp import Answers, infer, load, parse, reference
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.model.ast import Number, WeightedFormula
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan, refill
@@ -25,7 +25,6 @@ from liftgbp.solve.mixture import End, solutions_of
 from liftgbp.solve.tolerances import Tolerances
 from random_models import models, sizes
 
-MODELS = Path(__file__).parents[2] / "models"
 FRIENDS_SMOKERS = """
 friends(person, person)
 smokes(person)

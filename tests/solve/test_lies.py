@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pytest
 
 import liftgbp
 from liftgbp import reference
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Descent, Tolerances
 from liftgbp.solve.mean_field import log_z_bounds
 
-MODELS = Path(__file__).parents[2] / "models"
 VIAS = ["lifted", "ground"]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from liftgbp import Descent, Flooding, load, parse, reference
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.series import SharedPlans
@@ -107,8 +108,6 @@ def test_an_answer_below_what_independent_atoms_reach_is_refused() -> None:
 
 
 # --- batches
-
-MODELS = Path(__file__).parents[2] / "models"
 
 
 @pytest.mark.parametrize("regions", ["intersections", "bethe", "objects:2"])

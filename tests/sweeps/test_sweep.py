@@ -13,10 +13,10 @@ import pytest
 
 import liftgbp
 from liftgbp import InputError, Model, sweep, sweep_to_file
+from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.series import SharedPlans
 from liftgbp.shatter import NormalModel, resize, shatter
 
-MODELS = Path(__file__).parent.parent.parent / "models"
 TEXT = """
 friends(person, person)
 smokes(person)

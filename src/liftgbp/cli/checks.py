@@ -26,9 +26,9 @@ DISAGREES = 1
     cls=Command,
     short_help="Check the answers about MODEL.",
     examples="""\
-liftgbp check models/friends-smokers.mln -n person=10
-liftgbp check models/transitive.mln -n person=1e6 --seconds 30
-liftgbp check models/friends-smokers.mln -n person=3 --messages
+liftgbp check example:friends-smokers -n person=10
+liftgbp check example:transitive -n person=1e6 --seconds 30
+liftgbp check example:friends-smokers -n person=3 --messages
 """,
 )
 @declared.sizes_and_weights

@@ -115,13 +115,13 @@ def cli() -> None:
 
 @cli.command(
     examples="""\
-liftgbp query models/friends-smokers.mln -n person=1000000 -q 'friends(x,y)'
-liftgbp query models/friends-smokers.mln -n person=10 --sum-over smokes
-liftgbp query models/transitive.mln -n person=40 --blocks-plot blocks.png
-liftgbp query models/smoking-network.mln -e models/smoking-network.db --closed friends \\
+liftgbp query example:friends-smokers -n person=1000000 -q 'friends(x,y)'
+liftgbp query example:friends-smokers -n person=10 --sum-over smokes
+liftgbp query example:transitive -n person=40 --blocks-plot blocks.png
+liftgbp query example:smoking-network -e example:smoking-network.db --closed friends \\
     -q 'smokes(x)' --top 3
-liftgbp query models/smoking-network.mln -e models/smoking-network.db -q 'smokes(x)' --objects
-liftgbp query models/smoking-network.mln -e models/smoking-network.db --all marginals.csv
+liftgbp query example:smoking-network -e example:smoking-network.db -q 'smokes(x)' --objects
+liftgbp query example:smoking-network -e example:smoking-network.db --all marginals.csv
 """
 )
 @declared.sizes_and_weights
@@ -332,8 +332,8 @@ cli.add_command(check)
 @cli.command(
     short_help="Show the lifted region graph of MODEL.",
     examples="""\
-liftgbp graph models/friends-smokers.mln -n person=1000
-liftgbp graph models/chain.mln -n person=1000 --regions objects:4 --json
+liftgbp graph example:friends-smokers -n person=1000
+liftgbp graph example:chain -n person=1000 --regions objects:4 --json
 """,
 )
 @declared.sizes_and_weights
@@ -366,8 +366,8 @@ def graph(
 
 @cli.command(
     examples="""\
-liftgbp sweep models/friends-smokers.mln -n person=2..1e9 -q 'friends(x,y)' -o sweep.png
-liftgbp sweep models/friends-smokers.mln -n person=10,100,1000 --sum-over smokes | head
+liftgbp sweep example:friends-smokers -n person=2..1e9 -q 'friends(x,y)' -o sweep.png
+liftgbp sweep example:friends-smokers -n person=10,100,1000 --sum-over smokes | head
 """
 )
 @declared.size_and_weight_ranges
@@ -443,7 +443,7 @@ def _warnings_as_notes() -> Iterator[None]:
         yield
 
 
-@cli.command(examples="liftgbp export models/friends-smokers.mln -n person=20 -o smokers.uai\n")
+@cli.command(examples="liftgbp export example:friends-smokers -n person=20 -o smokers.uai\n")
 @declared.sizes_and_weights
 @declared.evidence
 @declared.table_cap
@@ -491,3 +491,14 @@ def reproduce(directory: str) -> None:
     with progress_bar() as progress:
         reproduction = liftgbp.reproduce(directory, progress=progress)
     show_reproduction(reproduction)
+
+
+@cli.command("examples", examples="liftgbp examples\n")
+def list_examples() -> None:
+    """List the models that come with liftgbp.
+
+    Each can be given in place of a file: example:town.
+    """
+    from liftgbp.cli.report_views import show_examples
+
+    show_examples(liftgbp.examples())

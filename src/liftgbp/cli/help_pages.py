@@ -133,7 +133,7 @@ class CommandGroup(click.Group):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write an example and the exit codes as they are."""
-        example = "liftgbp query models/friends-smokers.mln -n person=1000 -q 'friends(x,y)'\n"
+        example = "liftgbp query example:friends-smokers -n person=1000 -q 'friends(x,y)'\n"
         write_verbatim(formatter, "Example", example)
         write_verbatim(formatter, "Exit codes", EXIT_CODES)
         formatter.write_paragraph()

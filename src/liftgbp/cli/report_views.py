@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import liftgbp
@@ -140,3 +141,11 @@ def show_reproduction(reproduction: liftgbp.Reproduction) -> None:
         terminal.say(f"written: {path}")
     if reproduction.note:
         terminal.say(f"note: {reproduction.note}", "yellow")
+
+
+def show_examples(about: Mapping[str, str]) -> None:
+    """Print what the models are about that come with liftgbp."""
+    sheet = Sheet("examples", [Column("model"), Column("about", prose=True)])
+    for name, sentence in about.items():
+        sheet.add(f"example:{name}", sentence)
+    Terminal().show(sheet)

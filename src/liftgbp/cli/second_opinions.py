@@ -27,8 +27,8 @@ from liftgbp.cli.progress_bar import progress_bar
     cls=Command,
     short_help="Bound log Z and probabilities of MODEL for certain.",
     examples="""\
-liftgbp bounds models/friends-smokers.mln -n person=1000000
-liftgbp bounds models/friends-smokers.mln -n person=100 -q 'friends(x,y)'
+liftgbp bounds example:friends-smokers -n person=1000000
+liftgbp bounds example:friends-smokers -n person=100 -q 'friends(x,y)'
 """,
 )
 @declared.sizes_and_weights
@@ -104,9 +104,9 @@ FOR_ANSWERS = 0.3
     cls=Command,
     short_help="Sample worlds of MODEL by Markov chain Monte Carlo.",
     examples="""\
-liftgbp sample models/friends-smokers.mln -n person=20 -q 'friends(x,y)'
-liftgbp sample models/transitive.mln -n person=40 --seconds 30 --seed 7
-liftgbp sample models/moods.mln -n person=4 --sweeps 200 -o worlds.parquet
+liftgbp sample example:friends-smokers -n person=20 -q 'friends(x,y)'
+liftgbp sample example:transitive -n person=40 --seconds 30 --seed 7
+liftgbp sample example:moods -n person=4 --sweeps 200 -o worlds.parquet
 """,
 )
 @declared.sizes_and_weights

@@ -77,7 +77,7 @@ WORK_OF_PARFACTOR = 3e5
 WORK_OF_BATCH, WORK_OF_ITERATION = 1e7, 2e6
 """What it takes to start a batch of points, and for an iteration of its descent, in the same units.
 In large domains counts are climbed in many small batches, and each takes many iterations: 2400 of
-them for `models/moods.mln` over 1e9 objects."""
+them for `example:moods` over 1e9 objects."""
 
 WORK_OF_FLOODING = 2e4
 """What it takes to flood a point, for each belief entry: a thousand iterations from all starts."""
@@ -87,7 +87,7 @@ FEW_PREDICATES = 4
 
 MOST_ITERATIONS = 100
 """Where work is limited, descent ends after this many iterations. At counts near zero it may not
-settle at all (`models/married.mln` over 1e6 people)."""
+settle at all (`example:married` over 1e6 people)."""
 
 DIGITS_BEHIND = 12
 """The digits of exponents behind the point that a sum needs: weights are compared by differences.

@@ -16,7 +16,6 @@ from liftgbp.errors import (
     EvidenceError,
     Span,
     checked_flag,
-    checked_path,
     checked_texts,
     wrong_type,
 )
@@ -47,6 +46,7 @@ from liftgbp.evidence.sources import (
     Statements,
     unknown_predicate,
 )
+from liftgbp.example_models import input_path
 from liftgbp.input_files import LARGEST_UNTRUSTED
 from liftgbp.limits import Limits, limited
 from liftgbp.model.ast import (
@@ -186,7 +186,7 @@ def _read(
 ) -> list[Statements | ListedObjects]:
     if isinstance(source, Mapping):
         return _from_mapping(model, source)
-    path = checked_path("evidence", source)
+    path = input_path("evidence", source, EvidenceError)
     table = table_source(source) if isinstance(source, str) else None
     # A file may have an equals sign in its name.
     if table is not None and not _is_file(path):

@@ -17,9 +17,9 @@ from liftgbp.errors import (
     Source,
     Span,
     checked_flag,
-    checked_path,
     wrong_type,
 )
+from liftgbp.example_models import input_path
 from liftgbp.limits import Limits, limited
 from liftgbp.model.assemble import assemble
 from liftgbp.model.ast import And, Atom, Formula, Query
@@ -75,11 +75,13 @@ def load(
 ) -> Model:
     """The model in a file; see `parse` for the language and the options.
 
+    `example:town` is one of the models that come with liftgbp, see `examples`.
+
     >>> load("no such file.mln")
     Traceback (most recent call last):
     liftgbp.errors.ModelError: cannot read no such file.mln: No such file or directory
     """
-    file = checked_path("the model", path)
+    file = input_path("the model", path, ModelError)
     includes = _includes(file.parent, include_anywhere, untrusted)
     source = read_source(file, most=LARGEST_UNTRUSTED_MODEL if untrusted else None)
     statements = _statements(source, file.parent, includes, (_resolved(file),), set())

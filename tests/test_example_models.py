@@ -1,0 +1,59 @@
+"""The models that come with liftgbp are found by name, from any folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import liftgbp
+from liftgbp.example_models import FOLDER
+
+
+@pytest.mark.parametrize("name", sorted(liftgbp.examples()))
+def test_every_example_loads_and_says_what_it_is_about(name: str) -> None:
+    assert liftgbp.load(f"example:{name}") == liftgbp.load(FOLDER / f"{name}.mln")
+    about = liftgbp.examples()[name]
+    assert about[-1] in ".?"
+    assert "//" not in about
+
+
+def test_facts_may_be_examples() -> None:
+    model = liftgbp.load("example:smoking-network")
+    evidence = liftgbp.load_evidence(model, "example:smoking-network.db")
+    from_file = liftgbp.load_evidence(model, FOLDER / "smoking-network.db")
+    assert evidence.model.constants("person") == from_file.model.constants("person")
+    assert len(evidence.model.constants("person")) > 3
+
+
+def test_a_misspelt_name_gets_advice() -> None:
+    with pytest.raises(liftgbp.ModelError, match="did you mean friends-smokers"):
+        liftgbp.load("example:friend-smokers")
+    with pytest.raises(liftgbp.ModelError, match="there are celebrity, chain"):
+        liftgbp.load("example:")
+    model = liftgbp.load("example:smoking-network")
+    with pytest.raises(liftgbp.EvidenceError, match=r"did you mean smoking-network\.db"):
+        liftgbp.load_evidence(model, "example:smoking-netwrk.db")
+
+
+@pytest.mark.parametrize("name", ["example:../errors.py", "example:/etc/passwd", "example:town/.."])
+def test_only_examples_are_examples(name: str) -> None:
+    with pytest.raises(liftgbp.ModelError, match="no example is called"):
+        liftgbp.load(name, untrusted=True)
+
+
+def test_the_command_line_takes_examples_in_any_folder(tmp_path: Path) -> None:
+    command = ["query", "example:friends-smokers", "-n", "person=4", "-q", "smokes(x)", "--json"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "liftgbp", *command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(liftgbp.__file__).parent.parent)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert '"trusted": true' in ran.stdout
+    assert not list(tmp_path.iterdir())
