@@ -184,7 +184,7 @@ ENDLESS = [*LIFTGBP, "sample", SMOKERS, "-n", "person=5", "--sweeps", "100000000
 
 @pytest.mark.parametrize(
     ("limit", "words"),
-    [(("--timeout", "1.5"), "longer than 1.5 s"), (("--memory", "0.04"), "more than 0.04 GB")],
+    [(("--timeout", "1.5"), "longer than 1.5 s"), (("--memory", "40MB"), "more than 0.04 GB")],
 )
 def test_a_run_that_exceeds_a_limit(tmp_path: Path, limit: tuple[str, str], words: str) -> None:
     ended = processes.run([*ENDLESS, "-o", str(tmp_path / "worlds.csv"), *limit])

@@ -360,6 +360,11 @@ BAD_CALLS = {
         ("check", SMOKERS, "-n", "person=3", "--messages", "-q", "smokes(x)"),
         "--messages",
     ),
+    "no amount of memory": (
+        ("query", SMOKERS, "-n", "person=3", "--memory", "much"),
+        "'much' is no amount of memory; give gigabytes",
+    ),
+    "no memory": (("query", SMOKERS, "-n", "person=3", "--memory", "0MB"), "no amount of memory"),
     "objects beyond the cap": (
         ("query", SMOKERS, "-n", "person=9", "--regions", "objects:6"),
         "above the cap",

@@ -270,13 +270,37 @@ def test_answers_for_each_object(model: Path, facts: Path, via: str) -> None:
     }
 
 
+def test_queries_that_are_not_about_objects_are_refused_before_any_work(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_arguments: object, **_options: object) -> None:
+        raise AssertionError("inference has begun")
+
+    monkeypatch.setattr(liftgbp, "infer", never)
+    command = ("query", model, "-n", "person=3", "--objects", "-q")
+    assert "must be one atom" in refused(*command, "smokes(x) ^ smokes(y)")
+    assert "must be one atom" in refused(*command, "#{x : smokes(x)}")
+
+
+def test_objects_under_restrictions(model: Path) -> None:
+    asked = ("query", model, "-n", "person=3", "--objects", "-q", "friends(x,y) | x != y")
+    atoms = {row["atom"] for row in run(*asked)["answers"]}
+    assert atoms == {f"friends(#{a},#{b})" for a in (1, 2, 3) for b in (1, 2, 3) if a != b}
+
+
+def test_steps_in_time_are_no_evidence(tmp_path: Path) -> None:
+    path = tmp_path / "steps.mln"
+    path.write_text("time = {1, ..., 3}\non(time)\n1.2 on(t) => on(t+1)\n", encoding="utf-8")
+    shown = CliRunner().invoke(cli, ["query", str(path)]).output
+    assert "no evidence; grounded, then compressed" in shown
+
+
 def test_too_many_objects_are_not_printed(model: Path) -> None:
     assert "add --top, --min" in refused("query", model, "-n", "person=2000", "--objects")
     found = run("query", model, "-n", "person=20000", "-q", "smokes(x)", "--objects", "--top", 5)
     assert len(found["answers"]) == 5
     message = refused("query", model, "-n", "person=1e9", "-q", "smokes(x)", "--objects")
     assert "matches 1e+09 ground atoms" in message
-    assert "must be one atom" in refused(
-        "query", model, "-n", "person=3", "-q", "smokes(x) ^ smokes(y)", "--objects"
-    )
+    two = ("query", model, "-n", "person=3", "-q", "smokes(x) ^ smokes(y)", "--objects")
+    assert "must be one atom" in refused(*two)
     assert "--all and --objects" in refused("query", model, "-n", "person=3", "--observed")

@@ -87,6 +87,29 @@ def test_columns_of_a_query(answers: liftgbp.Answers) -> None:
     assert atoms("friends(Anna,Bob)") == set()
     assert atoms("friends(Anna,Bob)", observed=True) == {"friends(Anna,Bob)"}
     assert len(atoms("friends(x,y)")) == 9 - 2
+    unequal = {f"friends({a},{b})" for a in NAMES for b in NAMES if a != b}
+    assert atoms("friends(x,y) | x != y", observed=True) == unequal
+    assert atoms("friends(x,y) | distinct", observed=True) == unequal
+    assert atoms("friends(x,y) | x = y", observed=True) == {f"friends({a},{a})" for a in NAMES}
+    without = {own for own in unequal if "Bob" not in own}
+    assert atoms("friends(x,y) | x != y, Bob != x, y != Bob", observed=True) == without
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("smokes(x) ^ smokes(y)", "must be one atom"),
+        ("smokes(x) | rain", "must be one atom"),
+        ("!smokes(x)", "must be one atom"),
+        ("#{x : smokes(x)}", "must be one atom"),
+        ("smokes(x) | y = z, friends(y,z)", "must be one atom"),
+        ("sings(x)", "unknown predicate sings"),
+    ],
+)
+def test_what_is_not_about_single_atoms(answers: liftgbp.Answers, query: str, message: str) -> None:
+    for ask in (answers.top, lambda text: answers.model.check_queries(text, atoms=True)):
+        with pytest.raises(liftgbp.InputError, match=message):
+            ask(query)
 
 
 def test_the_most_probable_ones(

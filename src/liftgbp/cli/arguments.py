@@ -323,16 +323,21 @@ def read_question(
     weights: dict[str, float],
     queries: tuple[str, ...],
     options: dict[str, Any],
+    *,
+    atoms: bool = False,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is asked about, a model with evidence or a network, and the options that are left."""
+    """What is asked about, a model with evidence or a network, and the options that are left.
+
+    With `atoms`, queries must be about single atoms.
+    """
     if is_network(path):
         options = network_options(sizes, weights, options)
         network = read_network(path, options)
-        network.check_queries(queries)
+        network.check_queries(queries, atoms=atoms)
         return {"model": network, "evidence": options.pop("evidence")}, options
     model, evidence = read_model_and_evidence(path, weights, options, queries, sizes)
     check_block_sorts(options["blocks"], model)
-    (model if evidence is None else evidence.model).check_queries(queries)
+    (model if evidence is None else evidence.model).check_queries(queries, atoms=atoms)
     return {"model": model, "sizes": sizes, "evidence": evidence}, options
 
 

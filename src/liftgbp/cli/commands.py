@@ -220,7 +220,13 @@ def query(
         return _dry_run(model, sizes, weights, queries, options, as_json)
     with progress_bar() as progress:
         answers, compared, interrupted = _answered(
-            model, sizes, weights, queries, options, {"solver": solver, "progress": progress}
+            model,
+            sizes,
+            weights,
+            queries,
+            options,
+            {"solver": solver, "progress": progress},
+            atoms=objects,
         )
         if everything is not None:
             progress("writing all atoms", 0, 1)
@@ -307,12 +313,14 @@ def _answered(
     queries: tuple[str, ...],
     options: dict[str, Any],
     run: dict[str, Any],
+    *,
+    atoms: bool,
 ) -> tuple[liftgbp.Answers, liftgbp.Comparison | None, bool]:
     """The answers about a model or a network, what a sample says if one is asked for, and whether
     Ctrl-C ended that."""
     seconds = options.pop("second_opinion")
     run["progress"]("reading", 0, 1)
-    asked, options = read_question(model, sizes, weights, queries, options)
+    asked, options = read_question(model, sizes, weights, queries, options, atoms=atoms)
     answers = liftgbp.infer(**asked, **run, **options)
     missing = [] if answers.via == "ground" else [q for q in queries if not answers.holds(q)]
     if missing:

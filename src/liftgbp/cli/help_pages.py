@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -23,6 +25,10 @@ EXIT_CODES = """\
 TYPED = "liftgbp.typed"
 """Where a context keeps the arguments as they were typed."""
 
+UNITS = {"k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}
+AMOUNT = re.compile(r"\s*(?P<number>\d*\.?\d+(e[+-]?\d+)?)\s*((?P<unit>[kmgt])i?b?)?\s*")
+"""An amount of memory, in gigabytes unless it says so."""
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -37,6 +43,25 @@ class GroupedOption(click.Option):
 def option(*names: str, group: str = "", **settings: Any) -> Callable[[Decorated], Decorated]:
     """Like `click.option`, for a group on the help page."""
     return click.option(*names, cls=GroupedOption, group=group, **settings)
+
+
+def gigabytes(
+    _context: click.Context, _parameter: click.Parameter, value: str | None
+) -> float | None:
+    """An amount of memory: a number of gigabytes, or a number with a unit.
+
+    >>> gigabytes(None, None, "500MB"), gigabytes(None, None, "2")
+    (0.5, 2.0)
+    """
+    if value is None:
+        return None
+    found = AMOUNT.fullmatch(value.lower())
+    if found is None or not 0 < float(found["number"]) < math.inf:
+        raise click.BadParameter(
+            f"{value!r} is no amount of memory; give gigabytes, as in 2 or 0.5, or a unit, as in "
+            "500MB"
+        )
+    return float(found["number"]) * UNITS[found["unit"] or "g"]
 
 
 @dataclass(frozen=True)
@@ -58,10 +83,11 @@ def limit_options() -> list[click.Parameter]:
         ),
         GroupedOption(
             ["--memory"],
-            type=click.FloatRange(0, min_open=True),
+            callback=gigabytes,
             metavar="GB",
             group="Limits",
-            help="End the run if it holds more than this many gigabytes of memory.",
+            help="End the run if it holds more than this many gigabytes of memory; units such as "
+            "500MB will do, too.",
         ),
         GroupedOption(
             ["--work"],

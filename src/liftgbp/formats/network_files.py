@@ -100,9 +100,12 @@ class Network:
         most = LARGEST_UNTRUSTED if self.untrusted else None
         return read_uai_evidence(checked_path("evidence", evidence), self.ground, most)
 
-    def check_queries(self, queries: str | Iterable[str]) -> None:
-        """Refuse queries that no run could answer, before one is started."""
-        self.as_evidence({})[0].model.check_queries(queries)
+    def check_queries(self, queries: str | Iterable[str], *, atoms: bool = False) -> None:
+        """Refuse queries that no run could answer, before one is started.
+
+        With `atoms`, also refuse all but single atoms, which `answers.top` takes.
+        """
+        self.as_evidence({})[0].model.check_queries(queries, atoms=atoms)
 
     def conditioned(self, observed: Mapping[int, int]) -> GroundNetwork:
         """The network given the values of some variables, which keep their numbers."""

@@ -303,10 +303,11 @@ class Model:
 
     # --- checks
 
-    def check_queries(self, queries: str | Iterable[str]) -> None:
+    def check_queries(self, queries: str | Iterable[str], *, atoms: bool = False) -> None:
         """Refuse queries that no run could answer, before one is started.
 
         With evidence, ask the model of the evidence, which knows the objects that evidence names.
+        With `atoms`, also refuse those that `answers.top` does not take: all but single atoms.
 
         >>> from liftgbp.model.parser import parse
         >>> parse("person = 9\\nsmokes(person)").check_queries(["smokes(x,y)"])
@@ -315,10 +316,11 @@ class Model:
           smokes(x,y)
           ^~~~~~~~~~~
         """
-        from liftgbp.model.queries import check_text  # needs this class
+        from liftgbp.model.queries import check_text, checked_atom_query  # need this class
 
+        check = checked_atom_query if atoms else check_text
         for query in checked_texts("queries", queries):
-            check_text(query, self)
+            check(query, self)
 
     def _check_all_declared(self) -> None:
         """Names all unknown predicates at once, if there are several."""

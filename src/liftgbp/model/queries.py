@@ -155,6 +155,22 @@ def checked_count(count: CountQuery, model: Model) -> None:
         )
 
 
+def checked_atom_query(text: str, model: Model) -> Query:
+    """A query for single atoms, perhaps restricted: what can be answered object by object."""
+    form = f"{text} must be one atom, as in smokes(x), friends(Anna,y) or friends(x,y) | x != y"
+    if parse_count(text) is not None:
+        raise QueryError(form)
+    query = checked_query(parse_query(text), model).query
+    if len(query.atoms) != 1 or query.given or query.condition is not None:
+        raise QueryError(f"{form}; ask about other formulas without their objects")
+    own = {term.name for term in query.atoms[0].args if isinstance(term, Variable)}
+    for restriction in query.restrictions:
+        named = [term.name for term in _terms(restriction) if isinstance(term, Variable)]
+        if not named or not own.issuperset(named):
+            raise QueryError(f"{text}: restrictions are about the variables of the atom")
+    return query
+
+
 def checked_query(asked: Query, model: Model) -> QueryTerms:
     """The terms of a query, once its atoms, its sorts and its constants fit the model."""
     query = _resolved(asked, model)

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.errors import CapacityError, QueryError
+from liftgbp.errors import CapacityError, InternalError
 from liftgbp.evidence import Relation
 from liftgbp.files import NUMPY_TYPES, Schema, check_writable, whole_file, write_table
-from liftgbp.model.ast import BOOLEAN, Constant, Predicate, applied
-from liftgbp.model.parser import parse_query
-from liftgbp.model.queries import checked_query
+from liftgbp.model.ast import BOOLEAN, Constant, Equal, Not, Predicate, Variable, applied
+from liftgbp.model.queries import checked_atom_query
 from liftgbp.model.writer import object_text
 from liftgbp.query.answer import Answer
 from liftgbp.query.readers import Reader
@@ -83,11 +83,15 @@ def most_probable(
     ]
 
 
+Comparison: TypeAlias = tuple[int, int | None, int, bool]
+"""An axis, the axis or else the object that it is compared with, and whether they are equal."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Atoms of one predicate: argument k is the object `fixed[k]`, or any object of axis `axes[k]`.
 
-    Arguments with one axis are the same object.
+    Arguments with one axis are the same object. `restrictions` say which objects axes may have.
     """
 
     number: int
@@ -95,6 +99,7 @@ class Asked:
     axes: tuple[int | None, ...]
     fixed: tuple[int, ...]
     shape: tuple[int, ...]
+    restrictions: tuple[Comparison, ...] = ()
 
     @property
     def keys(self) -> list[tuple[str, ...]]:
@@ -109,6 +114,16 @@ class Asked:
             for axis, number in zip(self.axes, self.fixed, strict=True)
         ]
         return np.stack(columns, axis=1) if columns else np.zeros((len(flat), 0), np.int64)
+
+    def admitted(self, flat: Ints) -> Ints:
+        """Those of the atoms that meet the restrictions."""
+        if not self.restrictions:
+            return flat
+        axes = np.unravel_index(flat, self.shape)
+        kept = np.ones(len(flat), np.bool_)
+        for axis, other, number, equal in self.restrictions:
+            kept &= (axes[axis] == (number if other is None else axes[other])) == equal
+        return flat[kept]
 
     def numbers(self, objects: Ints) -> Ints:
         """The numbers of atoms, given as rows of objects, as far as they are among these."""
@@ -188,11 +203,8 @@ class GroundAtoms:
 
     def matching(self, text: str) -> Asked:
         """The ground atoms that a query for one atom matches."""
-        query = parse_query(text)
-        if len(query.atoms) != 1 or query.given or query.restrictions or query.distinct:
-            raise QueryError(f"{text} must be one atom, as in smokes(x) or friends(Anna,y)")
         model = self._reader.model
-        checked_query(query, model)
+        query = checked_atom_query(text, model)
         (atom,) = query.atoms
         number = list(model.predicates).index(atom.predicate)
         predicate = model.predicates[atom.predicate]
@@ -208,6 +220,15 @@ class GroundAtoms:
                 for term, sort in zip(atom.args, predicate.sorts, strict=True)
             ),
             tuple(self._reader.sizes[sort_of[name]] for name in variables),
+            tuple(
+                _compared(own, axis_of, lambda v, c: model.object_numbers(sort_of[v])[c])
+                for own in query.restrictions
+            )
+            + tuple(
+                (axis_of[one], axis_of[other], -1, False)
+                for one, other in combinations(variables, 2)
+                if query.distinct and sort_of[one] == sort_of[other]
+            ),
         )
         if self._size(asked) > MOST_ATOMS:
             raise CapacityError(
@@ -237,6 +258,9 @@ class GroundAtoms:
             else:
                 flat = np.arange(start, min(start + AT_ONCE, self._size(asked)))
             seen = np.ones(len(flat), np.bool_) if closed else np.isin(flat, listed)
+            if asked.restrictions:
+                kept = np.isin(flat, asked.admitted(flat))
+                flat, seen = flat[kept], seen[kept]
             if not self._with_observed:
                 flat, seen = flat[~seen], seen[~seen]
             if len(flat):
@@ -288,3 +312,19 @@ class GroundAtoms:
             size = self._reader.sizes[sort]
             self._names[sort] = [object_text(self._reader.model, sort, k) for k in range(size)]
         return self._names[sort]
+
+
+def _compared(
+    restriction: Equal | Not, axis_of: Mapping[str, int], number: Callable[[str, str], int]
+) -> Comparison:
+    """A restriction as a comparison of axes, or of an axis and an object."""
+    equal = isinstance(restriction, Equal)
+    inner = restriction.body if isinstance(restriction, Not) else restriction
+    if not isinstance(inner, Equal):
+        raise InternalError("restrictions compare two terms")
+    one, other = inner.left, inner.right
+    if not isinstance(one, Variable):
+        one, other = other, one
+    if isinstance(other, Variable):
+        return axis_of[one.name], axis_of[other.name], -1, equal
+    return axis_of[one.name], None, number(one.name, other.name), equal
