@@ -17,9 +17,10 @@ project = "liftgbp"
 author = "the authors of liftgbp"
 version = release = liftgbp.__version__
 
-extensions = ["myst_parser", "equations"]
+extensions = ["myst_parser", "equations", "option_tables"]
 exclude_patterns = ["_ext", "_static"]
 nitpicky = True
+smartquotes = False  # --option is no dash
 
 # Pages are plain Markdown, as on GitHub: its anchors of headings, its mathematics between dollars.
 myst_enable_extensions = ["dollarmath"]

@@ -156,18 +156,6 @@ def test_pages_name_public_names_only() -> None:
             assert hasattr(liftgbp, name), f"{page.name}: liftgbp.{name}"
 
 
-def test_every_option_is_on_the_command_line_page() -> None:
-    page = text_of("docs/command-line.md")
-    for command in cli.commands.values():
-        for parameter in command.params:
-            for option in (
-                (*parameter.opts, *parameter.secondary_opts)
-                if parameter.opts[0].startswith("-")
-                else ()
-            ):
-                assert re.search(rf"`(?:[^`]* )?{option}[ `]", page), f"{command.name} {option}"
-
-
 def test_options_in_the_pages_exist() -> None:
     known = {"--version", "--help"}
     for command in cli.commands.values():

@@ -6,11 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+
+from liftgbp.cli.commands import cli
 
 ROOT = Path(__file__).parent.parent
 LOADED = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src"}
@@ -73,6 +76,16 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Page]) -
         for address in re.findall(r"url\([\"']?([^\"')]+)|@import\s+([^;]+)", sheet.read_text()):
             named = "".join(address)
             assert named.startswith("data:") or (sheet.parent / named).is_file(), named
+
+
+def test_every_option_is_in_the_site(site: Path) -> None:
+    text = (site / "options.html").read_text(encoding="utf-8")
+    shown = set(re.findall(r"--[a-z][-a-z]*|(?<![-\w])-[a-z]\b", unescape(text)))
+    for name, command in cli.commands.items():
+        assert f'id="{name}"' in text
+        assert {
+            option for one in command.params for option in one.opts if option[0] == "-"
+        } <= shown
 
 
 def test_links_within_the_site_lead_somewhere(pages: dict[Path, Page]) -> None:

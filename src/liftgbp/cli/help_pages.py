@@ -107,7 +107,7 @@ class Command(click.Command):
 
     def __init__(self, *arguments: Any, examples: str = "", **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self._examples = examples
+        self.examples = examples
         self.params += limit_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -148,7 +148,7 @@ class Command(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples and exit codes as they are."""
-        write_verbatim(formatter, "Examples", self._examples)
+        write_verbatim(formatter, "Examples", self.examples)
         write_verbatim(formatter, "Exit codes", EXIT_CODES)
 
 
