@@ -163,6 +163,57 @@ def test_limits_of_the_wrong_type(model: liftgbp.Model) -> None:
         liftgbp.infer(model, {"person": 3}, limits=5)
 
 
+# --- long texts
+
+
+class Ticking(Clock):
+    """A clock that every look at it puts forward."""
+
+    def monotonic(self) -> float:
+        self.now += 0.001
+        return self.now
+
+
+PREDICATES = "p(person)\nq(person)\ntime = {1,...,9}\nat(time)\nperson f(person)\n"
+LONG_TEXTS = {
+    "conjunction": "1 " + " ^ ".join(["p(x)"] * 4000),
+    "disjunction": "1 " + " v ".join(f"p(x{i})" for i in range(4000)),
+    "parentheses": "1 " + "(" * 9000 + "p(x)" + ")" * 9000,
+    "negations": "1 " + "!" * 9000 + "p(x)",
+    "constants": "person = {" + ", ".join(f"A{i}" for i in range(4000)) + "}",
+    "declarations": "\n".join(f"p{i}(person)" for i in range(2000)),
+    "rules": "1 p(x)\n" * 2000,
+    "equivalences": "1 " + " <=> ".join(["p(x)"] * 4000),
+    "terms": "1 " + " ^ ".join(f"p(f(x{i}))" for i in range(2000)),
+    "orders": "1 " + " ^ ".join(f"(at(t{i}) v t{i} < t{i + 1})" for i in range(2000)),
+}
+
+
+@pytest.mark.parametrize("text", LONG_TEXTS.values(), ids=LONG_TEXTS)
+def test_reading_looks_at_its_limits_all_the_time(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "time", Ticking())
+    with pytest.raises(LimitExceeded, match="in stage 'reading the model'"):
+        liftgbp.parse(PREDICATES + text, limits=Limits(seconds=2))
+
+
+def test_reading_facts_looks_at_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = liftgbp.parse(PREDICATES)
+    facts = "\n".join(f"p(A{i})" for i in range(3000))
+    monkeypatch.setattr(room, "time", Ticking())
+    with pytest.raises(LimitExceeded, match="in stage 'reading evidence'"):
+        liftgbp.parse_evidence(model, facts, limits=Limits(seconds=2))
+
+
+def test_queries_of_strangers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = liftgbp.parse("p(person)\nperson = 9\n1 p(x)", untrusted=True)
+    answers = liftgbp.infer(model)
+    monkeypatch.setattr(room, "time", Ticking())
+    with pytest.raises(LimitExceeded, match="in stage 'answering'"):
+        answers.query(" ^ ".join(["p(x)"] * 20_000))
+
+
 # --- on the command line
 
 

@@ -244,6 +244,18 @@ def limits_about(model: object, limits: Limits | None) -> Limits | None:
     return _or_for_strangers(limits, False, model)
 
 
+@contextmanager
+def within_limits_about(model: object, stage: str) -> Iterator[None]:
+    """What is done with the model of a stranger, within limits also where nobody gives any."""
+    watch = watch_for(limits_about(model, None))
+    if watch is None or watch is _CURRENT.get():
+        yield
+        return
+    with watch.running():
+        watch.enter(stage)
+        yield
+
+
 def _or_for_strangers(limits: Limits | None, untrusted: object, model: object) -> Limits | None:
     if limits is not None or _CURRENT.get() is not None:
         return limits

@@ -385,3 +385,40 @@ def test_any_text(pieces: list[str], between: str) -> None:
             read()
         except InputError as error:
             assert "\n" in str(error)
+
+
+# --- long texts
+
+
+LONG = 300_000
+LONG_MISTAKES = {
+    "quotes that are never closed": '1 p("' + '\\"' * LONG + ")",
+    "blanks in what is no declaration": "a" + " " * LONG + "b ^",
+    "blanks in what is no probability": "P(" + " " * LONG + "(",
+    "quantified variables": "1 EXIST " + ",".join(f"y{i}" for i in range(3000)) + " p(y0)",
+    "universal variables": "FORALL " + ",".join(f"y{i}" for i in range(3000)) + " p(y0).",
+    "quantifiers inside each other": "1 " + "EXIST x,y,z (p(x) ^ " * 40 + "p(u)" + ")" * 40,
+}
+
+
+@pytest.mark.parametrize("text", LONG_MISTAKES.values(), ids=LONG_MISTAKES)
+def test_long_mistakes_are_refused_at_once(text: str) -> None:
+    """Time that grew with the square of the length would be hours here."""
+    with pytest.raises(ModelError):
+        parse("p(person)\n" + text)
+
+
+def test_long_chains_of_comparisons() -> None:
+    """The sort of each variable follows from that of the next one."""
+    count = 2000
+    chain = " ^ ".join(f"x{i} != x{i + 1}" for i in range(count))
+    model = parse(f"p(person)\n1 {chain} ^ p(x{count})")
+    sorts = model.variable_sorts(model.rules[0])
+    assert sorts == {f"x{i}": "person" for i in range(count + 1)}
+
+
+def test_long_lists_of_ranges() -> None:
+    count = 3000
+    ranges = ", ".join(f"{5 * i}, ..., {5 * i + 3}" for i in range(count))
+    (sort,) = parse(f"number = {{{ranges}}}").sorts.values()
+    assert len(sort.constants) == 4 * count

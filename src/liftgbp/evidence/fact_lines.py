@@ -20,6 +20,7 @@ from liftgbp.evidence.sources import (
     unknown_predicate,
     wrong_arity,
 )
+from liftgbp.limits import checkpoint
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.syntax import without_comments
@@ -154,11 +155,14 @@ def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]
     file = FactFile(source, _lines(source))
     listed: list[ListedObjects] = []
     batches: dict[str, _Batch] = {}
+    functions = any(predicate.kind == "function" for predicate in model.predicates.values())
+    separators: list[int] = []
     for row, line in enumerate(file.lines):
-        found = FACT.fullmatch(line) or _function_line(model, line)
+        checkpoint()
+        found = FACT.fullmatch(line) or (_function_line(model, line) if functions else None)
         if found is None:
             if _SEPARATOR.fullmatch(line):
-                _check_separator(file, row)
+                separators.append(row)
             elif line and not line.isspace():
                 listed.append(_listed_objects(model, file, row))
             continue
@@ -180,13 +184,12 @@ def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]
             raise _problem(file, row, "this fact has two probabilities; drop one", "after")
         chance = found["chance"] or found["after"]
         batch.claims.append((chance, found["negation"], value))
+    _check_separators(file, separators)
     return [*listed, *(batch.statements() for batch in batches.values())]
 
 
 def _function_line(model: Model, line: str) -> re.Match[str] | None:
     """A line that states the value of a function, or has terms of functions as arguments."""
-    if not any(predicate.kind == "function" for predicate in model.predicates.values()):
-        return None
     found = VALUE.fullmatch(line)
     if found is not None:
         known = model.predicates.get(found["predicate"])
@@ -199,9 +202,14 @@ def _function_line(model: Model, line: str) -> re.Match[str] | None:
     return FACT.fullmatch(line[:opening] + _TERM.sub(named, line[opening - 1 :])[1:])
 
 
-def _check_separator(file: FactFile, row: int) -> None:
+def _check_separators(file: FactFile, rows: list[int]) -> None:
     """Refuses a line `---` between facts: those before and after it are about different worlds."""
-    if any(map(str.strip, file.lines[:row])) and any(map(str.strip, file.lines[row + 1 :])):
+    if not rows:
+        return
+    separators = set(rows)
+    other = [r for r, line in enumerate(file.lines) if line.strip() and r not in separators]
+    row = next((row for row in rows if other and other[0] < row < other[-1]), None)
+    if row is not None:
         message = "--- separates databases about different worlds; put each into a file of its own"
         raise file.problem(row, message)
 

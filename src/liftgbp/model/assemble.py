@@ -8,6 +8,7 @@ from itertools import combinations, count
 from typing import cast
 
 from liftgbp.errors import ModelError, Span
+from liftgbp.limits import checkpoint
 from liftgbp.model.ast import (
     BOOLEAN,
     And,
@@ -53,9 +54,10 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
     rules: list[Rule] = []
     demands: list[Demand] = []
     statements = tuple(statements)
-    listed_sorts = {statement.name for statement in statements if isinstance(statement, Sort)}
+    named_sorts = {statement.name for statement in statements if isinstance(statement, Sort)}
     usual = set(_usually_declared(statements))
     for statement in statements:
+        checkpoint()
         if isinstance(statement, WeightDeclaration):
             _name_weight(weights, statement)
         elif isinstance(statement, Sort):
@@ -64,16 +66,19 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
         elif isinstance(statement, Predicate):
             _check_names((statement.name, *statement.sorts), statement.span)
             _declare(predicates, statement)
+            named_sorts.update(statement.sorts)
         elif isinstance(statement, ExactlyOne):
             _declare_unless_known(predicates, statement.predicate)
+            named_sorts.update(predicates[statement.predicate.name].sorts)
             rules.append(_uniqueness(statement))
         elif isinstance(statement, Demand):
             demands.append(statement)
         elif isinstance(statement, BareAtom):
-            if _declares(statement, predicates, listed_sorts, usual):
+            if _declares(statement, predicates, named_sorts, usual):
                 new = cast(Predicate, statement.declared)
                 _check_names((new.name, *new.sorts), new.span)
                 _declare(predicates, new)
+                named_sorts.update(new.sorts)
             else:
                 rules.append(statement.formula)
         else:
@@ -93,12 +98,11 @@ def _distinct_as_written(model: Model, rule: Rule) -> Rule:
     if not rule.distinct or not any(map(is_new, free)):
         return rule
     sorts = model.variable_sorts(rule)
-    pairs = combinations([name for name in free if not is_new(name)], 2)
-    different = (
-        Not(Equal(Variable(left), Variable(right)))
-        for left, right in pairs
-        if sorts[left] == sorts[right]
-    )
+    different = []
+    for left, right in combinations([name for name in free if not is_new(name)], 2):
+        checkpoint()
+        if sorts[left] == sorts[right]:
+            different.append(Not(Equal(Variable(left), Variable(right))))
     return replace(rule, distinct=False, restrictions=(*rule.restrictions, *different))
 
 
@@ -175,8 +179,7 @@ def _declares(
     known = predicates.get(new.name)
     if known is None:
         return statement.lower or new.name not in usual
-    all_sorts = sorts.union(*(predicate.sorts for predicate in predicates.values()))
-    return len(known.sorts) != len(new.sorts) or not all_sorts.isdisjoint(new.sorts)
+    return len(known.sorts) != len(new.sorts) or not sorts.isdisjoint(new.sorts)
 
 
 def _at(known: WeightDeclaration | Sort | Predicate) -> str:

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from liftgbp.errors import Span
+from liftgbp.limits import checkpoint
 
 BOOLEAN = ("false", "true")
 
@@ -206,6 +207,7 @@ def map_formula(function: Callable[[Formula], Formula], formula: Formula) -> For
     >>> map_formula(Not, Or((rain, wet))) == Or((Not(rain), Not(wet)))
     True
     """
+    checkpoint()
     match formula:
         case Is() | Equal():
             return formula

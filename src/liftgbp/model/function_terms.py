@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import TypeAlias
 
 from liftgbp.errors import ModelError, Span
 from liftgbp.model.ast import (
@@ -33,6 +34,7 @@ from liftgbp.model.ast import (
     rule_atoms,
     rule_equalities,
 )
+from liftgbp.model.scopes import spread
 
 LESS = "<"
 _NEW = re.compile(r"_\d+")
@@ -41,6 +43,8 @@ _RETURNS = "isReturnValueOf"
 
 _BUILT_IN = {"succ": 1, "prec": -1}
 """Functions of other tools that are steps, unless a model declares them."""
+
+_Key: TypeAlias = tuple[str, tuple[Term | None, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,12 @@ class Definition:
         names = {term.name for term in self.atom.args if isinstance(term, Variable)}
         return names - {self.variable.name}
 
+    @property
+    def key(self) -> _Key:
+        """What is defined: the atom without the variable."""
+        args = (None if term == self.variable else term for term in self.atom.args)
+        return self.atom.predicate, tuple(args)
+
 
 @dataclass(slots=True)
 class Definitions:
@@ -63,25 +73,29 @@ class Definitions:
 
     taken: Collection[str]
     found: list[Definition] = field(default_factory=list)
+    _variables: dict[_Key, Variable] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=lambda: count(1))
 
     def inside(self) -> Definitions:
         """What collects the definitions below a quantifier; new variables differ from ours."""
-        return Definitions(self.taken, [], self._numbers)
+        return Definitions(self.taken, _numbers=self._numbers)
 
     def value(self, name: str, args: Sequence[Term], span: Span | None, *, place: int = -1) -> Term:
         """The variable that stands for a term; `place` is where its value is in the relation."""
 
-        def relation(value: Term) -> tuple[Term, ...]:
-            return (*args, value) if place == -1 else (value, *args)
-
-        for known in self.found:
-            if known.atom.predicate == name and known.atom.args == relation(known.variable):
-                return known.variable
+        key: _Key = (name, (*args, None) if place == -1 else (None, *args))
+        known = self._variables.get(key)
+        if known is not None:
+            return known
         new = next(f"_{k}" for k in self._numbers if f"_{k}" not in self.taken)  # as in _NEW
         variable = Variable(new, span)
-        self.found.append(Definition(variable, Atom(name, relation(variable), span)))
+        relation = (*args, variable) if place == -1 else (variable, *args)
+        self._add(Definition(variable, Atom(name, relation, span)))
         return variable
+
+    def _add(self, definition: Definition) -> None:
+        self.found.append(definition)
+        self._variables.setdefault(definition.key, definition.variable)
 
     def bound(
         self, quantifier: type[Exists | Forall], names: set[str], body: Formula, inner: Definitions
@@ -94,7 +108,7 @@ class Definitions:
                 local.append(definition)
                 bound.add(definition.variable.name)
             else:
-                self.found.append(definition)
+                self._add(definition)
         body = _conditioned(local, body, hard=quantifier is Forall)
         for definition in reversed(local):
             body = quantifier(definition.variable, body)
@@ -209,10 +223,14 @@ def _sorts(rule: WeightedFormula, predicates: Mapping[str, Predicate]) -> dict[s
             for term, sort in zip(atom.args, predicates[atom.predicate].sorts, strict=False):
                 if isinstance(term, Variable):
                     sorts.setdefault(term.name, sort)
-    for _ in pairs:
-        for one, other in (*pairs, *(tuple(reversed(pair)) for pair in pairs)):
-            if isinstance(one, Variable) and isinstance(other, Variable) and one.name in sorts:
-                sorts.setdefault(other.name, sorts[one.name])
+    spread(
+        sorts,
+        [
+            (one.name, other.name)
+            for one, other in pairs
+            if isinstance(one, Variable) and isinstance(other, Variable)
+        ],
+    )
     return sorts
 
 

@@ -20,6 +20,7 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
+from liftgbp.limits import checkpoint
 from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
@@ -342,6 +343,7 @@ class Model:
 
     def check_atom(self, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
         """The predicate of an atom, or an error that points at the atom."""
+        checkpoint()
         if not isinstance(atom, Atom):
             raise wrong_type("atom", "an Atom", atom)
         predicate = self.predicates.get(atom.predicate)
@@ -392,7 +394,7 @@ class Model:
             self._check_rule(rule)
 
     def _check_expanded(self, rule: WeightedFormula) -> None:
-        free = free_variables(rule)
+        free = set(free_variables(rule))
         for variable in sorted(rule.expanded):
             if variable not in free:
                 raise ModelError(f"+{variable} is bound by a quantifier; drop the +", rule.span)

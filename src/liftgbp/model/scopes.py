@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from liftgbp.errors import ModelError, Span
 from liftgbp.model.ast import (
@@ -24,6 +26,8 @@ from liftgbp.model.ast import (
     rule_equalities,
     subformulas,
 )
+
+Known = TypeVar("Known", bound=Hashable)
 
 
 def free_variables(rule: Rule) -> tuple[str, ...]:
@@ -67,7 +71,7 @@ def check_restricted_variables(rule: Rule) -> None:
 
     The groundings would range over such a variable too, which would multiply the weight.
     """
-    free = free_variables(replace(rule, restrictions=()))
+    free = set(free_variables(replace(rule, restrictions=())))
     bound = {variable.name for variable in quantified_variables(rule)}
     for restriction in rule.restrictions:
         for part in subformulas(restriction):
@@ -111,19 +115,30 @@ def term_sorts(rule: Rule, predicates: Mapping[str, Predicate]) -> dict[Term, st
 
 def _spread_over_equalities(rule: Rule, sorts: dict[Term, str]) -> None:
     equalities = list(rule_equalities(rule))
-    changed = True
-    while changed:
-        changed = False
-        for equality in equalities:
-            for one, other in (
-                (equality.left, equality.right),
-                (equality.right, equality.left),
-            ):
-                if one in sorts and other not in sorts:
-                    sorts[other] = sorts[one]
-                    changed = True
+    spread(sorts, [(equality.left, equality.right) for equality in equalities])
     for equality in equalities:
         _check_comparable(equality, sorts, rule.span)
+
+
+def spread(sorts: dict[Known, str], pairs: Sequence[tuple[Known, Known]]) -> None:
+    """Give the sort of one of a pair to the other, as far as that leads.
+
+    >>> sorts = {"x": "person"}
+    >>> spread(sorts, [("z", "y"), ("y", "x")])
+    >>> sorts
+    {'x': 'person', 'y': 'person', 'z': 'person'}
+    """
+    partners: dict[Known, list[Known]] = {}
+    for one, other in pairs:
+        partners.setdefault(one, []).append(other)
+        partners.setdefault(other, []).append(one)
+    left = deque(one for one in partners if one in sorts)
+    while left:
+        one = left.popleft()
+        for other in partners[one]:
+            if other not in sorts:
+                sorts[other] = sorts[one]
+                left.append(other)
 
 
 def _check_comparable(equality: Equal, sorts: Mapping[Term, str], rule_span: Span | None) -> None:

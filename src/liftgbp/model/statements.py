@@ -12,6 +12,7 @@ from typing import TypeAlias, cast
 from lark import Token, Tree
 
 from liftgbp.errors import Source, Span
+from liftgbp.limits import checkpoint
 from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
@@ -101,6 +102,7 @@ def read_statements(source: Source) -> Iterator[Statement | Include]:
     model = cast(ParseTree, parse_tree(source, "model"))
     reader = Reader(source, marked="?" in source.text and _has_marks(model))
     for tree in subtrees(model):
+        checkpoint()
         reader.check_nesting(tree)
         if tree.data == "predicate_weights":
             yield from _predicate_weights(reader, tree)
@@ -233,9 +235,11 @@ def _members(reader: Reader, tree: ParseTree) -> dict[str, None]:
     names: dict[str, None] = {}
     listed = tokens(tree)
     for index, token in enumerate(listed):
+        checkpoint()
         if token.type == "ELLIPSIS":
-            _check_step(reader, token, listed[:index])
-            found = _left_out(reader, token, listed[max(0, index - 1)], listed[index + 1 :])
+            _check_step(reader, token, listed[max(0, index - 3) : index])
+            after = listed[index + 1 : index + 2]
+            found = _left_out(reader, token, listed[max(0, index - 1)], after)
         else:
             found = [plain_name(token)]
         for name in found:

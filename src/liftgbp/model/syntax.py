@@ -20,9 +20,12 @@ from lark.lexer import PatternStr
 
 from liftgbp.errors import InputError, ModelError, QueryError, Source, Span, wrong_type
 from liftgbp.input_files import read_text
+from liftgbp.limits import checkpoint
 from liftgbp.model.ast import is_reserved, reserved_message
 
-_STRING = r'"(?:\\.|[^"\\\n])*"'
+# A string without its end goes to the end of the line, so that no quote inside it is tried again;
+# blanks are matched possessively for the same reason: long runs of either would take forever.
+_STRING = r'"(?:\\.|[^"\\\n])*+"?'
 _STRING_OR_COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*(?s:.*?)\*/|/\*")
 _STRINGS = re.compile(_STRING)
 _NOT_BREAKS = re.compile(r"[^\n]")
@@ -143,8 +146,19 @@ def _grammar() -> Lark:
         parser="lalr",
         start=["model", "query", "formula_text", "weight", "conditions", "call"],
         propagate_positions=True,
+        lexer_callbacks=dict.fromkeys(_FREQUENT, _within_limits),
         cache=_cached_tables(),
     )
+
+
+_FREQUENT = ("NAME", "NUMBER", "LPAR", "RPAR", "NOT", "MINUS")
+"""A text with few of these is short, or no model."""
+
+
+def _within_limits(token: Token) -> Token:
+    """The token, unless a limit is exceeded."""
+    checkpoint()
+    return token
 
 
 def _cached_tables() -> str | bool:
@@ -246,7 +260,7 @@ _CONDITION = re.compile(r"\|(?:[^|]*,)?\s*(?:[^\W\d]\w*\s*(?:\([^()]*\)\s*)?)?$"
 _RESTRICTIONS = "; 'or' is written v, and restrictions such as x != y follow |"
 
 # What looks like the declaration of a predicate or a sort, as a whole statement.
-_DECLARATION = re.compile(r"\s*(\w+)\s*(?:\([\w\s,]*\))?\s*(?:$|:\s*\{|=\s*[\d{])")
+_DECLARATION = re.compile(r"\s*+(\w++)\s*+(?:\([\w\s,]*+\))?\s*+(?:$|:\s*\{|=\s*[\d{])")
 
 
 def pointed_error(

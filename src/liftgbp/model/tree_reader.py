@@ -10,6 +10,7 @@ from typing import cast
 from lark import Token, Tree
 
 from liftgbp.errors import InputError, ModelError, Source, Span
+from liftgbp.limits import checkpoint
 from liftgbp.model.ast import (
     And,
     Arithmetic,
@@ -61,12 +62,16 @@ class Reader:
 
     def check_nesting(self, node: Node) -> None:
         """Refuses formulas and weights that are nested absurdly deep."""
-        level = [node] if isinstance(node, Tree) else []
-        for _ in range(MAX_NESTING):
-            level = [part for tree in level for part in subtrees(tree)]
-            if not level:
-                return
-        raise self.problem(f"this is nested more than {MAX_NESTING} levels deep", node)
+        left = [(node, 1)] if isinstance(node, Tree) else []
+        while left:
+            checkpoint()
+            tree, level = left.pop()
+            if level > MAX_NESTING:
+                raise self.problem(f"this is nested more than {MAX_NESTING} levels deep", node)
+            parts = subtrees(tree)
+            # A quantifier over several variables becomes several quantifiers.
+            deeper = len(tokens(parts[0])) if tree.data == "quantified" else 1
+            left.extend((part, level + deeper) for part in parts)
 
     # --- terms and atoms
 
@@ -153,6 +158,7 @@ class Reader:
         What functions and steps stand for is added to `definitions`; without these, both are
         refused.
         """
+        checkpoint()
         match tree.data:
             case "truth":
                 return Is(self.atom(subtrees(tree)[0], definitions), span=self.span(tree))

@@ -6,6 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
@@ -25,6 +26,7 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.files import installed
+from liftgbp.limits import within_limits_about
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import CountQuery, as_count, checked_query, held, parse_count
@@ -242,9 +244,14 @@ class Answers:
         friends(x,x) [x = y]  false: 0.500000  true: 0.500000
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
-        answers = self._answered(text)
+        with self._within_limits():
+            answers = self._answered(text)
         self._warn()
         return answers
+
+    def _within_limits(self) -> AbstractContextManager[None]:
+        """Limits on reading answers, if the model is a stranger's; so may be the query."""
+        return within_limits_about(self.model, "answering")
 
     def _answered(self, text: str) -> tuple[Answer, ...]:
         asked = parse_count(text)
@@ -272,18 +279,20 @@ class Answers:
         >>> found.mean, [round(p, 6) for p in found.probabilities], round(found.at_least(1), 6)
         (1.0, [0.25, 0.5, 0.25], 0.75)
         """
-        free = checked_query(parse_query(formula), self.model).variables
-        if len(free) != 1:
-            raise QueryError(f"{formula}: counts are about formulas with one free variable")
-        asked = CountQuery(formula, free[0], parse_query(formula))
-        found = count_distribution(self.reader, asked)
+        with self._within_limits():
+            free = checked_query(parse_query(formula), self.model).variables
+            if len(free) != 1:
+                raise QueryError(f"{formula}: counts are about formulas with one free variable")
+            asked = CountQuery(formula, free[0], parse_query(formula))
+            found = count_distribution(self.reader, asked)
         self._warn()
         return found
 
     def holds(self, text: str) -> bool:
         """Whether the atoms of a query lie in a common region, so that it has an answer."""
         try:
-            self._answered(text)
+            with self._within_limits():
+                self._answered(text)
         except NotHeldError:
             return False
         return True
@@ -298,7 +307,8 @@ class Answers:
         >>> round(liftgbp.infer(model, sizes={"person": 1000}).marginal("smokes(x)"), 6)
         0.731059
         """
-        found = marginal_of(self.reader, atom, value)
+        with self._within_limits():
+            found = marginal_of(self.reader, atom, value)
         self._warn()
         return found
 
@@ -317,7 +327,8 @@ class Answers:
         >>> round(answers.probability("EXIST x smokes(x)"), 6)
         0.997672
         """
-        found = marginal_of(self.reader, formula, parse_query(formula).all_true)
+        with self._within_limits():
+            found = marginal_of(self.reader, formula, parse_query(formula).all_true)
         self._warn()
         return found
 
@@ -329,7 +340,8 @@ class Answers:
 
     @cached_property
     def _all(self) -> tuple[Answer, ...]:
-        return tuple(answer for answer, _ in every_row(self.reader))
+        with self._within_limits():
+            return tuple(answer for answer, _ in every_row(self.reader))
 
     def _warn(self) -> None:
         """Warn of numbers that cannot be trusted, once, at the line of the caller's caller."""
@@ -433,7 +445,8 @@ class Answers:
             count = checked_number("count", count, least=1)
         if not isinstance(least, Real) or isinstance(least, bool):
             raise wrong_type("least", "a probability", least)
-        found = most_probable(self.reader, query, count, float(least), observed=observed)
+        with self._within_limits():
+            found = most_probable(self.reader, query, count, float(least), observed=observed)
         self._warn()
         return tuple(found)
 
