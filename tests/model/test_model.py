@@ -152,7 +152,7 @@ def test_a_model_prints_as_its_text() -> None:
     ],
 )
 def test_short_form_of_a_model(text: str, expected: str) -> None:
-    assert repr(parse(text, "example:friends-smokers")) == expected
+    assert repr(parse(text, "models/friends-smokers.mln")) == expected
 
 
 # --- variables

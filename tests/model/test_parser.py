@@ -577,7 +577,7 @@ def test_span_of_a_named_weight() -> None:
 
 def test_names_of_models() -> None:
     assert parse("").name == "<text>"
-    assert parse("", "example:smokers").name == "smokers"
+    assert parse("", "models/smokers.mln").name == "smokers"
 
 
 # --- files
