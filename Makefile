@@ -8,7 +8,7 @@ DEMO   := .venv-demo
 DEMO_READY := $(DEMO)/.ready
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types check docs bench fuzz clean python
+.PHONY: demo test lint types check docs bench fuzz browser clean python
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit("liftgbp needs Python 3.11 or newer; run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -52,6 +52,10 @@ bench: $(READY)
 MINUTES ?= 60
 fuzz: $(READY)
 	$(BIN)/python tests/fuzz/hunting.py --minutes $(MINUTES) --seed $$(date +%s) --jobs 2
+
+# What the tests draw pictures with, on Debian. Without it, those tests are skipped.
+browser:
+	apt-get install --yes --no-install-recommends chromium fonts-dejavu-core
 
 clean:
 	rm -rf $(VENV) $(DEMO) build .mypy_cache .pytest_cache .ruff_cache .hypothesis

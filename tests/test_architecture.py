@@ -14,30 +14,32 @@ import liftgbp
 import processes
 
 SOURCE = Path(liftgbp.__file__).parent
-NORMAL = {"errors", "limits", "arrays", "model", "evidence", "shatter"}
+NORMAL = {"errors", "limits", "arrays", "pictures", "model", "evidence", "shatter"}
 ENGINE = NORMAL | {"signature", "regions", "plan", "solve", "query"}
 GROUND = {"grounding", "compress"}
 ALLOWED = {
     "errors": set(),
     "texts": set(),
-    "limits": {"errors"},
+    "pictures": {"texts"},
+    "limits": {"errors", "pictures"},
     "arrays": set(),
     "progress": {"limits"},
     "files": {"errors", "limits"},
     "input_files": {"errors", "limits"},
     "example_models": {"errors"},
-    "model": {"errors", "limits", "input_files", "example_models"},
-    "evidence": {"errors", "limits", "arrays", "input_files", "example_models", "model"},
+    "model": {"errors", "limits", "input_files", "example_models", "pictures"},
+    "evidence": {"errors", "limits", "arrays", "input_files", "example_models", "model"}
+    | {"pictures"},
     "shatter": {"errors", "limits", "arrays", "model", "evidence"},
     "grounding": NORMAL | {"arrays", "progress", "signature"},
-    "formats": {"errors", "limits", "arrays", "files", "input_files", "model"}
+    "formats": {"errors", "limits", "arrays", "files", "input_files", "pictures", "model"}
     | {"evidence", "grounding"},
     "signature": {"errors", "limits"},
-    "regions": {"errors", "limits", "arrays", "model", "shatter", "signature"},
+    "regions": {"errors", "limits", "arrays", "pictures", "model", "shatter", "signature"},
     "compress": {"errors", "limits", "arrays", "progress", "grounding", "regions", "signature"},
     "plan": {"errors", "arrays", "model", "regions", "signature"},
-    "solve": {"errors", "limits", "arrays", "progress", "plan"},
-    "opinions": set(),
+    "solve": {"errors", "limits", "arrays", "progress", "pictures", "plan"},
+    "opinions": {"pictures"},
     "query": ENGINE | GROUND | {"files", "texts", "opinions"},
     "reference": {"errors", "arrays", "model", "evidence"},
     "via": NORMAL,

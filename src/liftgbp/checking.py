@@ -32,6 +32,8 @@ from liftgbp.limits import Limits, limited
 from liftgbp.messages import ground_atom_of
 from liftgbp.model.model import Model, check_model
 from liftgbp.opinions import Comparison, Opinion, OpinionRow
+from liftgbp.pictures.cards import BAD, DOUBTFUL, Shown, badge
+from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, ClassReader
 from liftgbp.query.answer import read_row
@@ -118,8 +120,8 @@ def _joint(
     return table
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Check:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Check(Shown):
     """An answer beside a second opinion.
 
     `answers` are the answers that were asked for. `comparison` puts them, or those over the smaller
@@ -186,8 +188,15 @@ class Check:
         table = [] if self.comparison is None else str(self.comparison).splitlines()[:-1]
         return "\n".join([*table, self.sentence])
 
-    def __repr__(self) -> str:
-        return f"<Check {self.answers.model.name}: {self.sentence}>"
+    def _headline(self) -> str:
+        return f"{self.answers.model.name}: {self.sentence}"
+
+    def _body(self) -> Iterable[Content]:
+        yield from (badge(BAD, f"not trusted: {doubt}") for doubt in self.doubts)
+        if self.comparison is None:
+            yield badge(DOUBTFUL, self.sentence)
+        else:
+            yield from self.comparison._body()
 
     def as_dict(self) -> dict[str, object]:
         """The check for JSON."""

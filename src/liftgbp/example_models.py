@@ -24,7 +24,7 @@ def examples() -> dict[str, str]:
     >>> liftgbp.examples()["friends-knows"]
     "One knows the friends of one's friends."
     >>> liftgbp.load("example:friends-knows")
-    Model('friends-knows', 2 predicates, 1 formula)
+    <Model friends-knows: 2 predicates, 1 rule>
     """
     return {path.stem: _about(path) for path in sorted(FOLDER.glob("*.mln"))}
 

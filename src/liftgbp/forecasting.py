@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
+from liftgbp.pictures.cards import Shown, code, count_text, sizes_text, table
+from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
 from liftgbp.shatter import TABLE_CAP
 from liftgbp.via import ViaChoice, choose_via, parfactors_of
@@ -49,8 +51,8 @@ class RuleForecast:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+@dataclass(frozen=True, slots=True, repr=False)
+class Forecast(Shown):
     """How large the stages of a run are.
 
     via         `lifted` over classes of objects, or `ground`
@@ -81,6 +83,37 @@ class Forecast:
         if self.via == "lifted":
             return None
         return (BASE_BYTES + self.factors * BYTES_PER_FACTOR) / 1e9
+
+    def _headline(self) -> str:
+        size = (
+            f"{self.parfactors} factors over {sum(self.classes.values())} classes of objects"
+            if self.via == "lifted"
+            else f"{self.factors} ground factors, about {self.gigabytes:.2g} GB"
+        )
+        return f"{self.model}{sizes_text(self.sizes)}: {self.via}, {size}"
+
+    def _body(self) -> Iterable[Content]:
+        rows = [
+            (
+                name,
+                count_text(self.facts[name]) if name in self.facts else "",
+                count_text(self.unknown[name]) if name in self.unknown else "",
+            )
+            for name in dict.fromkeys((*self.facts, *self.unknown))
+        ]
+        yield table(("predicate", "facts", "unknown atoms"), rows, numbers=[1, 2])
+        counts = [
+            (
+                code(rule.text),
+                count_text(rule.substitutions),
+                count_text(rule.visited),
+                count_text(rule.factors),
+            )
+            for rule in self.rules
+        ]
+        if counts:
+            headings = ("rule", "substitutions", "visited", "ground factors")
+            yield table(headings, counts, numbers=[1, 2, 3])
 
     def as_dict(self) -> dict[str, object]:
         """The forecast for JSON."""

@@ -21,6 +21,7 @@ from numbers import Real
 from typing import Any, ParamSpec, TypeVar, cast
 
 from liftgbp.errors import CapacityError, LimitExceeded, checked_number, wrong_type
+from liftgbp.pictures.cards import HasSettings
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -39,7 +40,7 @@ MEMORY_EVERY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(HasSettings):
     """The most that a run may take; `None` stands for no limit.
 
     seconds  time

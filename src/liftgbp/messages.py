@@ -6,7 +6,7 @@ The only place that knows both the engine and the reference.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -19,6 +19,8 @@ from liftgbp.errors import InternalError, checked_number, wrong_type
 from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
+from liftgbp.pictures.cards import BAD, GOOD, Shown, badge, table
+from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
 from liftgbp.query.ground_reader import PreparedGround
@@ -41,8 +43,8 @@ RUN_AWAY = 100.0
 """Log beliefs beyond this have run away; rounding is amplified there with every iteration."""
 
 
-@dataclass(frozen=True, slots=True)
-class MessageCheck:
+@dataclass(frozen=True, slots=True, repr=False)
+class MessageCheck(Shown):
     """How lifted message passing compares with ground message passing.
 
     `differences` holds, before the first iteration and after each, the largest difference in
@@ -63,6 +65,19 @@ class MessageCheck:
         """
         same_regions = self.ground_regions == self.answers.graph.ground_regions
         return same_regions and max(self.differences[: self.judged]) <= TOLERANCE
+
+    def _headline(self) -> str:
+        agrees = "agrees with" if self.agrees else "differs from"
+        judged = max(self.differences[: self.judged], default=0.0)
+        return (
+            f"{self.answers.model.name}: lifted message passing {agrees} that on "
+            f"{self.ground_regions} ground regions; the largest difference is {judged:.2g}"
+        )
+
+    def _body(self) -> Iterable[Content]:
+        yield badge(GOOD, "agrees") if self.agrees else badge(BAD, "differs")
+        rows = [(str(k), f"{own:.3g}") for k, own in enumerate(self.differences)]
+        yield table(("iteration", "largest difference"), rows, numbers=[0, 1], most=8)
 
     def as_dict(self) -> dict[str, object]:
         """The report for JSON."""

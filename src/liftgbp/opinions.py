@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, Protocol, TypeAlias
 
+from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, Shown, badge, bar, code, table
+from liftgbp.pictures.markup import Content
+
 AGREES_WITHIN = 0.01
 """Probabilities agree if they differ by no more than this and what may be chance: three standard
 errors for one probability, more for the largest of many differences."""
@@ -128,8 +131,8 @@ class ComparedValue:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
     """Answers beside a second opinion, probability by probability.
 
     `missing` counts the rows of the answers that the opinion says nothing about.
@@ -214,6 +217,31 @@ class Comparison:
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
         return "\n".join([*lines, self.sentence])
 
+    def _headline(self) -> str:
+        return self.sentence
+
+    def _body(self) -> Iterable[Content]:
+        level = GOOD if self.agrees else BAD if self.disagrees else DOUBTFUL
+        yield badge(level, "agrees" if self.agrees else self.sentence)
+        # The probability of true says everything about a Boolean atom.
+        told = [row for row in self.rows if row.assignment != ("false",)]
+        rows = [
+            (
+                code(row.atom),
+                row.where,
+                "" if row.assignment == ("true",) else row.value,
+                f"{row.answer:.6f}",
+                bar(row.answer),
+                f"{row.second:.6f}",
+                bar(row.second, *_interval(row)),
+                _digits(row.error) if row.error else "",
+                f"{row.difference:+.6f}",
+            )
+            for row in told
+        ]
+        headings = ("atom", "where", "value", "answer", "", self.title, "", "error", "difference")
+        yield table(headings, rows, numbers=[3, 5, 7, 8])
+
     def as_dict(self) -> dict[str, object]:
         """The comparison for JSON."""
         return {
@@ -268,6 +296,13 @@ def _compared(row: AnsweredRow, other: OpinionRow) -> Iterator[ComparedValue]:
             error = other.errors.get(assignment, 0.0)
             value = row.assignment_text(assignment)
             yield ComparedValue(row.query, row.atom, row.where, assignment, value, p, second, error)
+
+
+def _interval(row: ComparedValue) -> tuple[float, float] | tuple[()]:
+    """Two standard errors around the second opinion, if it has any."""
+    if not row.error:
+        return ()
+    return max(0.0, row.second - 2 * row.error), min(1.0, row.second + 2 * row.error)
 
 
 def _cells(row: ComparedValue) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ class LazySequence(Sequence[Item]):
         return iter(self._items)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class QuotientGraph(RegionGraph):
     """A ground region graph with one region for all that behave alike.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
@@ -24,6 +24,8 @@ from liftgbp.evidence.data_weights import with_numbers
 from liftgbp.model.ast import Atom, Constant, Rule, TableParfactor, rule_atoms
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.writer import ground_atom_text, object_text
+from liftgbp.pictures.cards import Shown, count_text, note, table
+from liftgbp.pictures.markup import Content
 
 WRITE_OUT_CAP = 10**8
 
@@ -80,8 +82,8 @@ class Known:
     count: int
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
+@dataclass(frozen=True, eq=False, repr=False)
+class Evidence(Shown):
     """What is known about the objects of a model.
 
     Where weights are data, `model` has rules with numbers, and `read_for` the rules as they were.
@@ -103,14 +105,39 @@ class Evidence:
     )
     read_for: Model | None = None
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         facts = sum(len(r.values) for name, r in self.hard.items() if self.is_stated(name))
         uncertain = sum(len(relation.args) for relation in self.soft.values())
         counted = sum(known.count for known in self.known)
         parts = [f"{facts} facts", f"{uncertain} uncertain", f"{counted} counted objects"]
         named = sorted(filter(self.is_stated, self.closed))
         closed = f", closed: {', '.join(named)}" if named else ""
-        return f"<Evidence about {self.model.name}: {', '.join(parts)}{closed}>"
+        return f"about {self.model.name}: {', '.join(parts)}{closed}"
+
+    def _body(self) -> Iterable[Content]:
+        rows = [
+            (
+                name,
+                count_text(len(self.hard[name].values)) if name in self.hard else "",
+                count_text(len(self.soft[name].args)) if name in self.soft else "",
+                "all others are false" if name in self.closed else "",
+            )
+            for name in self.model.predicates
+            if self.is_stated(name) and (name in {*self.hard, *self.soft} or name in self.closed)
+        ]
+        yield table(("predicate", "facts", "uncertain facts", ""), rows, numbers=[1, 2])
+        if self.known:
+            values = self.model.predicates
+            counted = [
+                (
+                    count_text(own.count),
+                    own.sort,
+                    ", ".join(f"{name} = {values[name].values[k]}" for name, k in own.values),
+                )
+                for own in self.known
+            ]
+            yield table(("objects", "sort", "with"), counted, numbers=[0])
+        yield from map(note, self.notes)
 
     def is_stated(self, predicate: str) -> bool:
         """Whether people state facts about a predicate; those of steps and orders are computed."""

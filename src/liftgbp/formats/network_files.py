@@ -32,13 +32,15 @@ from liftgbp.input_files import LARGEST_UNTRUSTED
 from liftgbp.limits import Limits, limited
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
+from liftgbp.pictures.cards import Shown, fields
+from liftgbp.pictures.markup import Content
 
 READERS = {".uai": read_uai, ".fg": read_fg}
 WRITERS = {".uai": write_uai, ".fg": write_fg}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Network:
+class Network(Shown):
     """A Markov random field over numbered variables, read from a file.
 
     Variables are numbered from 0 as in the file. Queries call variable 3 `x3`, and its values `0`,
@@ -71,19 +73,24 @@ class Network:
         """The number of factors."""
         return self.ground.factors
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         variables = counted(self.variables, "variable")
-        return f"<Network {self.name}: {variables}, {counted(self.factors, 'factor')}>"
+        return f"{self.name}: {variables}, {counted(self.factors, 'factor')}"
+
+    def _body(self) -> Iterable[Content]:
+        return [fields(self._described())]
 
     def __str__(self) -> str:
+        return "\n".join([self.name, *(f"{name}: {text}" for name, text in self._described())])
+
+    def _described(self) -> list[tuple[str, str]]:
         values = sorted(Counter(self.ground.ranges.tolist()).items())
         widths = [(block.scopes.shape[1], len(block.table_of)) for block in self.ground.blocks]
         named = f" x0 to x{self.variables - 1}" if self.variables else ""
-        return (
-            f"{self.name}\n"
-            f"variables{named}: {_sizes(values, 'with', 'value')}\n"
-            f"factors: {_sizes(widths, 'over', 'variable')}"
-        )
+        return [
+            (f"variables{named}", _sizes(values, "with", "value")),
+            ("factors", _sizes(widths, "over", "variable")),
+        ]
 
     def observed(
         self, evidence: str | os.PathLike[str] | Mapping[int, int] | None = None

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar, cast
 
-from liftgbp.errors import ModelError, checked_flag, elements, shown
+from liftgbp.errors import ModelError, checked_flag, counted, elements, shown
 from liftgbp.model.assemble import assemble
 from liftgbp.model.ast import (
     BOOLEAN,
     Atom,
+    Demand,
     Equal,
     Formula,
     Is,
@@ -29,6 +30,8 @@ from liftgbp.model.model import Model, checked_names, finite_value
 from liftgbp.model.statements import MAX_SIZE, Statement, WeightDeclaration
 from liftgbp.model.syntax import Node, ParseTree, clean_source, parse_tree
 from liftgbp.model.tree_reader import Reader, subtrees
+from liftgbp.pictures.cards import Shown, code, table
+from liftgbp.pictures.markup import Content
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
 Restrictions: TypeAlias = str | Equal | Not | Iterable[Equal | Not]
 
 
-@dataclass(frozen=True)
-class ModelBuilder:
+@dataclass(frozen=True, repr=False)
+class ModelBuilder(Shown):
     """Builds a model; each method returns a new builder and leaves this one unchanged.
 
     >>> model = (
@@ -56,6 +59,12 @@ class ModelBuilder:
 
     name: str = "model"
     statements: tuple[Statement, ...] = ()
+
+    def _headline(self) -> str:
+        return f"{self.name}: {counted(len(self.statements), 'statement')}"
+
+    def _body(self) -> Iterable[Content]:
+        return [table(("statement",), [(code(_statement_text(own)),) for own in self.statements])]
 
     def sort(
         self, name: str, *, size: SupportsFloat | None = None, constants: Iterable[str | int] = ()
@@ -151,6 +160,23 @@ class ModelBuilder:
         wanted = tuple(len(declared[atom.predicate].values) for atom in atoms)
         if shape != wanted:
             raise ModelError(f"the array has shape {shape}, but its atoms need {wanted}")
+
+
+def _statement_text(statement: Statement) -> str:
+    from liftgbp.model.writer import demand_text, predicate_text, rule_text, sort_lines
+
+    match statement:
+        case Sort():
+            return "; ".join(sort_lines(statement, statement.constants)) or statement.name
+        case Predicate():
+            return predicate_text(statement)
+        case WeightedFormula() | TableParfactor():
+            return rule_text(statement)
+        case Demand():
+            return demand_text(statement)
+        case WeightDeclaration(name, value):
+            return f"${name} = {value:g}"
+    return type(statement).__name__
 
 
 _RuleT = TypeVar("_RuleT", bound=WeightedFormula | TableParfactor)

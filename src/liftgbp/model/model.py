@@ -49,10 +49,12 @@ from liftgbp.model.scopes import (
     free_variables,
     term_sorts,
 )
+from liftgbp.pictures.cards import Shown
+from liftgbp.pictures.markup import Content
 
 
 @dataclass(frozen=True, repr=False)
-class Model:
+class Model(Shown):
     """A relational model; immutable, and checked when it is constructed.
 
     Read one with `liftgbp.load` or `liftgbp.parse`, or build it with `liftgbp.ModelBuilder`.
@@ -97,9 +99,14 @@ class Model:
 
         return model_text(self)
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         predicates = counted(len(self.predicates), "predicate")
-        return f"<Model {self.name}: {predicates}, {counted(len(self.rules), 'rule')}>"
+        return f"{self.name}: {predicates}, {counted(len(self.rules), 'rule')}"
+
+    def _body(self) -> Iterable[Content]:
+        from liftgbp.model.writer import model_body  # the writer itself needs this class
+
+        return model_body(self)
 
     # --- what the rules mention
 

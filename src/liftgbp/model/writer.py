@@ -33,10 +33,13 @@ from liftgbp.model.ast import (
     Term,
     Variable,
     Weight,
+    WeightedFormula,
     applied,
     is_reserved,
 )
 from liftgbp.model.model import Model
+from liftgbp.pictures.cards import MOST_LETTERS, code, count_text, shortened, table
+from liftgbp.pictures.markup import Content
 
 # How tightly each kind of formula binds; what binds more loosely than its place gets parentheses.
 # A quantifier extends as far as possible, so inside other formulas it always gets them.
@@ -62,8 +65,8 @@ def model_text(model: Model) -> str:
     """
     blocks = (
         [f"${name} = {_number_text(value)}" for name, value in model.weights.items()],
-        [line for sort in model.sorts.values() for line in _sort_lines(model, sort)],
-        [_predicate_text(p) for p in model.predicates.values() if p.kind not in ("step", "order")],
+        [line for sort in model.sorts.values() for line in _lines_of_sort(model, sort)],
+        [predicate_text(p) for p in model.predicates.values() if p.kind not in ("step", "order")],
         [rule_text(rule) for rule in model.rules],
         [demand_text(demand) for demand in model.demands],
     )
@@ -83,9 +86,7 @@ def rule_text(rule: Rule) -> str:
         atoms = ", ".join(atom_text(atom) for atom in rule.atoms)
         potentials = ", ".join(weight_text(potential) for potential in rule.potentials)
         return f"parfactor {atoms}{restriction} : [{potentials}]"
-    # At the top of a formula, FORALL is the default reading of free variables; here it is not.
-    inner = isinstance(rule.formula, Forall)
-    formula = formula_text(Not(Not(rule.formula)) if inner else rule.formula, rule.expanded)
+    formula = _rule_formula(rule)
     if rule.weight is None:
         return f"{formula}{restriction}."
     if isinstance(rule.weight, OpenWeight):
@@ -95,18 +96,84 @@ def rule_text(rule: Rule) -> str:
     return f"{weight_text(rule.weight)} {formula}{restriction}"
 
 
+def _rule_formula(rule: WeightedFormula) -> str:
+    # At the top of a formula, FORALL is the default reading of free variables; here it is not.
+    inner = isinstance(rule.formula, Forall)
+    return formula_text(Not(Not(rule.formula)) if inner else rule.formula, rule.expanded)
+
+
 def demand_text(demand: Demand) -> str:
     """A demand as one line of text."""
     given = "" if demand.given is None else f" | {formula_text(demand.given)}"
     return f"P({formula_text(demand.formula)}{given}) = {demand.probability:g}"
 
 
+def model_body(model: Model) -> Iterable[Content]:
+    """What notebooks show of a model: its sorts with sizes, its predicates, its rules."""
+    sorts = [(s.name, _size_text(model, s), _names_text(model, s)) for s in model.sorts.values()]
+    yield table(("sort", "size", "objects with names"), sorts, numbers=[1])
+    weights = [(f"${name}", f"{value:.6g}") for name, value in model.weights.items()]
+    if weights:
+        yield table(("named weight", "value"), weights, numbers=[1])
+    declared = [p for p in model.predicates.values() if p.kind not in ("step", "order")]
+    remarks = {"function": "function", "relation": ""}
+    yield table(
+        ("predicate", ""),
+        [
+            (code(predicate_text(p)), "closed world" if p.closed else remarks.get(p.kind, ""))
+            for p in declared
+        ],
+    )
+    yield table(("weight", "rule", "where"), map(_rule_cells, model.rules), numbers=[0])
+    if model.demands:
+        yield table(("demanded probability",), [(code(demand_text(d)),) for d in model.demands])
+
+
+def _size_text(model: Model, sort: Sort) -> str:
+    if sort.size is not None:
+        return count_text(sort.size)
+    named = len(model.constants(sort.name))
+    return count_text(named) if named else "to be given"
+
+
+def _names_text(model: Model, sort: Sort) -> str:
+    names = model.constants(sort.name)
+    shown = ", ".join(map(constant_text, names[:MOST_NAMES]))
+    left = len(names) - MOST_NAMES
+    return f"{shown} and {left} more" if left > 0 else shown
+
+
+def _rule_cells(rule: Rule) -> tuple[Content, ...]:
+    """Weight, formula and restrictions."""
+    where = _restriction_text(rule.restrictions, rule.distinct).removeprefix(" | ")
+    if isinstance(rule, TableParfactor):
+        whole = rule_text(rule).removesuffix(f" | {where}") if where else rule_text(rule)
+        return "", code(shortened(whole, MOST_LETTERS)), code(where)
+    weight: Content
+    match rule.weight:
+        case None:
+            weight = "hard"
+        case OpenWeight():
+            weight = "none yet"
+        case _:
+            weight = code(weight_text(rule.weight))
+    return weight, code(shortened(_rule_formula(rule), MOST_LETTERS)), code(where) if where else ""
+
+
+MOST_NAMES = 6
+"""How many objects of a sort notebooks name."""
+
+
 # --- declarations
 
 
-def _sort_lines(model: Model, sort: Sort) -> Iterable[str]:
+def _lines_of_sort(model: Model, sort: Sort) -> Iterable[str]:
     # Names from evidence follow those that rules mention; only a full list keeps this order.
-    constants = model.constants(sort.name) if sort.from_evidence else sort.constants
+    return sort_lines(sort, model.constants(sort.name) if sort.from_evidence else sort.constants)
+
+
+def sort_lines(sort: Sort, constants: tuple[str, ...]) -> Iterable[str]:
+    """The declarations of a sort: the names of objects, and its size."""
     if constants:
         yield f"{sort.name} = {{{', '.join(_listed_constants(constants))}}}"
     if sort.size is not None:
@@ -122,7 +189,8 @@ def _listed_constants(constants: tuple[str, ...]) -> list[str]:
     return [constant_text(constant) for constant in constants]
 
 
-def _predicate_text(predicate: Predicate) -> str:
+def predicate_text(predicate: Predicate) -> str:
+    """The declaration of a predicate."""
     if predicate.kind == "function":
         *arguments, result = predicate.sorts
         return f"{result} {predicate.name}({', '.join(arguments)})"

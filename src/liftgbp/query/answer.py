@@ -5,15 +5,27 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 
 from liftgbp.errors import InternalError, NotHeldError, QueryError, wrong_type
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.parser import parse_query
+from liftgbp.pictures.cards import (
+    MOST_ROWS,
+    SeveralShown,
+    Shown,
+    bar,
+    code,
+    count_text,
+    note,
+    table,
+)
+from liftgbp.pictures.markup import Content, Markup, joined
 from liftgbp.query.lookup import conditional_table
 from liftgbp.query.readers import LiftedReader, Reader, joints
 from liftgbp.query.rows import Row, groups_with_same_rows
@@ -21,8 +33,8 @@ from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import objects_of
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+@dataclass(frozen=True, slots=True, repr=False)
+class Answer(Shown):
     """One row of an answer.
 
     `atoms` are the atoms that were asked for, or the formula, which is `true` or `false`; `given`
@@ -98,6 +110,55 @@ class Answer:
             f"{self.assignment_text(key)}: {p:.6f}" for key, p in self.values.items()
         )
         return f"{self.atom}{f' [{self.where}]' if self.where else ''}  {values}"
+
+    def _headline(self) -> str:
+        return str(self)
+
+    def _body(self) -> Iterable[Content]:
+        return [rows_table([self])]
+
+    def _error(self, assignment: tuple[str, ...]) -> float | None:
+        """The standard error of a probability, if it has one."""
+        return None
+
+    @property
+    def shown_values(self) -> dict[tuple[str, ...], float]:
+        """The values to show: the probability of true says everything about a Boolean atom."""
+        plain = list(self.values) == [("false",), ("true",)]
+        return {("true",): self.values["true",]} if plain else self.values
+
+
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
+
+
+class AnswerRows(SeveralShown[AnyAnswer]):
+    """The rows that answer a query."""
+
+    __slots__ = ()
+
+    def _body(self) -> Iterable[Content]:
+        return [rows_table(self)]
+
+
+def rows_table(rows: Iterable[Answer], *, more: bool = False) -> Markup:
+    """Rows of answers for notebooks, with a bar for each probability.
+
+    `more` says that there are more rows than these.
+    """
+    lines: list[tuple[Content, ...]] = []
+    for row in rows:
+        count = count_text(row.count) if row.count != 1 else ""
+        lead: tuple[Content, ...] = (code(row.atom), row.where, count)
+        for assignment, p in row.shown_values.items():
+            value = "" if assignment == ("true",) else row.assignment_text(assignment)
+            error = row._error(assignment)
+            interval = () if not error else (max(0.0, p - 2 * error), min(1.0, p + 2 * error))
+            told = "" if error is None else f"± {error:.2g}"
+            lines.append((*lead, value, bar(p, *interval), f"{p:.6f}", told))
+            lead = ("", "", "")
+    headings = ("atom", "where", "count", "value", "", "probability", "")
+    shown = table(headings, lines, numbers=[2, 5])
+    return joined([shown, note("… and more")]) if more and len(lines) <= MOST_ROWS else shown
 
 
 @dataclass(frozen=True, slots=True)

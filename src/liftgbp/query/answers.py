@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from numbers import Real
 from typing import Any, Literal
 
@@ -31,15 +32,29 @@ from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import CountQuery, as_count, checked_query, held, parse_count
 from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
+from liftgbp.pictures.cards import (
+    BAD,
+    DOUBTFUL,
+    GOOD,
+    MOST_ROWS,
+    Shown,
+    badge,
+    folded,
+    note,
+    sizes_text,
+)
+from liftgbp.pictures.markup import Content, Markup
 from liftgbp.plan import Plan
 from liftgbp.query.answer import (
     Answer,
+    AnswerRows,
     Change,
     every_row,
     largest_change,
     marginal_of,
     query_all,
     read_row,
+    rows_table,
 )
 from liftgbp.query.block_table import BlockStructure
 from liftgbp.query.count_queries import CountDistribution, count_answer, count_distribution
@@ -49,7 +64,7 @@ from liftgbp.query.readers import Prepared, Reader, Via
 from liftgbp.query.result import Result
 from liftgbp.query.rows import Row
 from liftgbp.regions import RegionGraph
-from liftgbp.solve import Kind, Point, Remedy, Solution, Status, Verdict, reason
+from liftgbp.solve import Kind, Point, Points, Remedy, Solution, Status, Verdict, reason
 from liftgbp.solve.verdict import TOO_LARGE
 
 UNCHECKED = (
@@ -85,7 +100,7 @@ class UntrustedAnswerError(Exception):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answers:
+class Answers(Shown):
     """What a run found out; ask it with `query` or `marginal`.
 
     Reading probabilities or log Z from answers that are not `trusted` warns once
@@ -135,11 +150,42 @@ class Answers:
         """How the region graph was found: `lifted` over classes of objects, or `ground`."""
         return self.reader.prepared.via
 
-    def __repr__(self) -> str:
-        sizes = ", ".join(f"{sort}={size}" for sort, size in self.sizes.items())
-        name = self.model.name
+    def _headline(self) -> str:
         trust = "trusted" if self.trusted else "not trusted"
-        return f"<Answers {name} ({sizes}): {trust}, log Z {self.result.log_z:.10g}>"
+        where = f"{self.model.name}{sizes_text(self.sizes)}"
+        return f"{where}: {trust}, log Z {self.result.log_z:.10g}"
+
+    def _body(self) -> Iterable[Content]:
+        yield self._badge()
+        yield from self._shown_rows()
+        for structure in self.blocks[:1]:
+            yield note(f"objects differ: {structure._headline()}")
+            yield from structure._body()
+        minima = self.minima
+        if sum(point.weight > 0 for point in minima) > 1:
+            yield folded(f"{len(minima)} stationary points of the free energy", *minima._body())
+        if self.bounds is not None:
+            yield note(f"proven: {self.bounds.text}")
+        yield note(f"log Z = {self.result.log_z:.10g}; {self.used}")
+        yield from map(note, self.notes)
+
+    def _badge(self) -> Markup:
+        """Whether to trust the answers: green, amber or red."""
+        if not self.trusted:
+            return badge(BAD, f"not trusted: {self.reason}")
+        match self.verdict.kind:
+            case Kind.EXACT:
+                return badge(GOOD, "trusted: the answer is exact")
+            case Kind.UNCHECKED:
+                return badge(DOUBTFUL, "trusted as far as it could be checked; see below")
+        return badge(GOOD, "trusted: the solver converged, and the answer passed every check")
+
+    def _shown_rows(self) -> Iterator[Markup]:
+        """The first rows; there may be very many on the ground."""
+        rows = self._all if "_all" in self.__dict__ else None
+        with self._within_limits():
+            first = rows or [row for row, _ in islice(every_row(self.reader), MOST_ROWS + 1)]
+        yield rows_table(first[:MOST_ROWS], more=len(first) > MOST_ROWS)
 
     @property
     def model(self) -> Model:
@@ -204,9 +250,9 @@ class Answers:
         return True
 
     @property
-    def minima(self) -> tuple[Point, ...]:
+    def minima(self) -> Points:
         """The stationary points of the free energy that descent found, the best first."""
-        return self.result.points
+        return Points(self.result.points)
 
     def at(self, point: Point) -> Answers:
         """The answers of one stationary point alone.
@@ -234,7 +280,7 @@ class Answers:
         reader = self.reader.prepared.reader(point.log_beliefs)
         return replace(self, reader=reader, result=solution, one_point=True)
 
-    def query(self, text: str) -> tuple[Answer, ...]:
+    def query(self, text: str) -> AnswerRows[Answer]:
         """The rows that answer a query.
 
         >>> import liftgbp
@@ -247,7 +293,7 @@ class Answers:
         with self._within_limits():
             answers = self._answered(text)
         self._warn()
-        return answers
+        return AnswerRows(answers)
 
     def _within_limits(self) -> AbstractContextManager[None]:
         """Limits on reading answers, if the model is a stranger's; so may be the query."""
@@ -333,15 +379,15 @@ class Answers:
         return found
 
     @property
-    def all(self) -> tuple[Answer, ...]:
+    def all(self) -> AnswerRows[Answer]:
         """The answers for every predicate."""
         self._warn()
         return self._all
 
     @cached_property
-    def _all(self) -> tuple[Answer, ...]:
+    def _all(self) -> AnswerRows[Answer]:
         with self._within_limits():
-            return tuple(answer for answer, _ in every_row(self.reader))
+            return AnswerRows(answer for answer, _ in every_row(self.reader))
 
     def _warn(self) -> None:
         """Warn of numbers that cannot be trusted, once, at the line of the caller's caller."""
@@ -427,7 +473,7 @@ class Answers:
 
     def top(
         self, query: str, count: int | None = 20, *, least: float = 0.0, observed: bool = False
-    ) -> tuple[Answer, ...]:
+    ) -> AnswerRows[Answer]:
         """The ground atoms that match a query, one by one, the most probable ones first.
 
         `count` is how many at most, and `least` the smallest probability: that of true, or of
@@ -448,7 +494,7 @@ class Answers:
         with self._within_limits():
             found = most_probable(self.reader, query, count, float(least), observed=observed)
         self._warn()
-        return tuple(found)
+        return AnswerRows(found)
 
     def compare(self, second: SecondOpinion, queries: str | Iterable[str] = ()) -> Comparison:
         """These answers beside a second opinion: exact answers, or a sample.

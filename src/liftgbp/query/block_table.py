@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -19,6 +19,8 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError, checked_path, comma_list, wrong_type
 from liftgbp.model.writer import object_text
+from liftgbp.pictures.cards import Shown, heat_map, side_by_side, table as html_table
+from liftgbp.pictures.markup import Content, Markup
 from liftgbp.shatter.normal import NormalModel, ObjectClass
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ DIGITS = 3
 
 MOST_BLOCKS = 12
 """Tables and pictures show at most this many blocks; those of split classes come first."""
+
+MOST_MAPS = 6
+"""Notebooks show at most this many heat maps of one structure."""
 
 EXACT_SIZES = 10**5
 """Larger sizes are rounded in texts."""
@@ -64,8 +69,8 @@ class ClassTable:
         return np.asarray(self.table @ (np.arange(last + 1) / max(last, 1)))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class BlockPanel:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class BlockPanel(Shown):
     """Probabilities of one value of an atom by the blocks of two of its objects.
 
     `rows` and `columns` are the numbers of the blocks of the objects that the variables name. Where
@@ -79,14 +84,27 @@ class BlockPanel:
     columns: tuple[int, ...]
     cells: Floats
 
+    def _headline(self) -> str:
+        return f"{self.title}: {len(self.rows)} × {len(self.columns)} blocks"
+
+    def _body(self) -> Iterable[Content]:
+        return [self.heat_map]
+
+    @property
+    def heat_map(self) -> Markup:
+        """The cells as a table in which higher probabilities are darker."""
+        rows = [f"{self.row_variable} in {k}" for k in self.rows]
+        columns = [f"{self.column_variable} in {k}" for k in self.columns]
+        return heat_map(self.title, rows, columns, self.cells.tolist(), self.texts)
+
     @property
     def texts(self) -> list[list[str]]:
         """The cells as they are shown."""
         return [list(map(cell_text, row)) for row in self.cells.tolist()]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class BlockedAtom:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class BlockedAtom(Shown):
     """The probabilities of an atom by the blocks of its objects.
 
     `text` is the atom, such as `friends(x,y)`; `values` are those of the predicate. `variables` are
@@ -100,6 +118,22 @@ class BlockedAtom:
     variables: tuple[str, ...]
     blocks: tuple[tuple[int, ...], ...]
     table: Floats
+
+    def _headline(self) -> str:
+        sizes = " × ".join(str(len(own)) for own in self.blocks)
+        return f"{self.text} by the blocks of {', '.join(self.variables)}: {sizes}"
+
+    def _body(self) -> Iterable[Content]:
+        if len(self.variables) > 1:
+            return [side_by_side(panel.heat_map for panel in self.panels())]
+        blocks = self.blocks[0][:MOST_BLOCKS]
+        cells = [
+            self.table[: len(blocks), self.values.index(value)].tolist()
+            for value in self.shown_values
+        ]
+        names = [f"{self.variables[0]} in {k}" for k in blocks]
+        rows = [self.value_text(value) for value in self.shown_values]
+        return [heat_map("", rows, names, cells, [list(map(cell_text, own)) for own in cells])]
 
     def probability(self, *blocks: int, value: str = "true") -> float:
         """The probability of a value where the objects of the atom are in these blocks."""
@@ -160,8 +194,8 @@ class BlockedAtom:
                     yield {"atom": self.text, "blocks": blocks, "value": value, "p": p}
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class BlockStructure:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class BlockStructure(Shown):
     """One way in which objects fall into blocks, and its share in the answer.
 
     blocks       all blocks; a class of objects that is not split is a block of its own
@@ -177,6 +211,25 @@ class BlockStructure:
     atoms: tuple[BlockedAtom, ...]
     information: float
     log_z: float
+
+    def _headline(self) -> str:
+        return f"{self.summary}, share {self.share:.3g}"
+
+    def _body(self) -> Iterable[Content]:
+        singles = self.singles
+        rows = [
+            (str(own.number), own.objects, size_text(own.size))
+            for own in self.blocks[: self.shown_blocks]
+        ]
+        yield html_table(("block", "objects", "size"), rows, numbers=[2], total=len(self.blocks))
+        maps = [panel.heat_map for panel in self.panels[:MOST_MAPS]]
+        if singles:
+            numbers = [own.number for own in self.blocks[: self.shown_blocks]]
+            cells = [[own.get(k, math.nan) for k in numbers] for _, own in singles]
+            texts = [list(map(cell_text, own)) for own in cells]
+            names = [text for text, _ in singles]
+            maps.append(heat_map("", names, [f"block {k}" for k in numbers], cells, texts))
+        yield side_by_side(maps)
 
     @classmethod
     def of(

@@ -7,7 +7,7 @@ distribution is read off sums over counts, exact cells and samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,9 @@ from liftgbp.errors import QueryError
 from liftgbp.model.ast import And, Equal, Not, Variable
 from liftgbp.model.queries import COMPARISONS, CountQuery, checked_count
 from liftgbp.model.writer import formula_text
-from liftgbp.query.answer import Answer, read_row
+from liftgbp.pictures.cards import Shown, columns_chart, note
+from liftgbp.pictures.markup import Content, Markup
+from liftgbp.query.answer import Answer, read_row, rows_table
 from liftgbp.query.readers import Reader
 from liftgbp.query.rows import Row, renamed
 
@@ -27,12 +29,16 @@ LISTED = 1e-9
 QUANTILES = (0.05, 0.5, 0.95)
 """Which quantiles are told of a count."""
 
+VISIBLE, MOST_COLUMNS = 1e-3, 100
+"""Counts with less than this part of the highest share are not seen in a chart, which has at most
+this many columns."""
+
 DIGITS = 1e-10
 """A variance that is smaller than the square of the mean by this factor is lost in rounding."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class CountDistribution:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class CountDistribution(Shown):
     """How many objects satisfy a formula.
 
     `objects` is how many there are. `spread` is the standard deviation, `None` if no region holds
@@ -50,6 +56,16 @@ class CountDistribution:
     spread: float | None
     probabilities: tuple[float, ...] = ()
     unknown: str = ""
+
+    def _headline(self) -> str:
+        spread = "" if self.spread is None else f", spread {self.spread:.6g}"
+        return f"#{{{self.formula}}} of {self.objects} objects: mean {self.mean:.6g}{spread}"
+
+    def _body(self) -> Iterable[Content]:
+        if self.probabilities:
+            yield likely_counts(dict(enumerate(self.probabilities)))
+        else:
+            yield note(f"the distribution is not known: {self.unknown}")
 
     def at_least(self, count: int) -> float:
         """The probability that so many objects satisfy the formula, or more."""
@@ -78,7 +94,7 @@ class CountDistribution:
         return self.probabilities
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CountAnswer(Answer):
     """A row with the distribution of a count, whose values are numbers, or of a comparison.
 
@@ -89,11 +105,37 @@ class CountAnswer(Answer):
     spread: float | None = None
     quantiles: tuple[int, ...] = ()
 
+    def _headline(self) -> str:
+        spread = "" if self.spread is None else f", spread {self.spread:.6g}"
+        true = self.values.get(("true",))
+        chance = "" if true is None else f": probability {true:.6f}"
+        return f"{self.atom}{chance}; mean {self.mean:.6g}{spread}"
+
+    def _body(self) -> Iterable[Content]:
+        if ("true",) in self.values:
+            return [rows_table([self])]
+        return [likely_counts({int(count): p for (count,), p in self.values.items()})]
+
     def as_dict(self) -> dict[str, object]:
         """The row for JSON."""
         told = Answer.as_dict(self)
         quantiles = list(self.quantiles)
         return {**told, "mean": self.mean, "spread": self.spread, "quantiles": quantiles}
+
+
+def likely_counts(shares: Mapping[int, float]) -> Markup:
+    """A chart of how likely counts are, from the first that shows to the last."""
+    highest = max(shares.values(), default=0.0)
+    seen = [count for count, share in shares.items() if share > VISIBLE * highest]
+    if not seen:
+        return Markup("")
+    first, last = min(seen), max(seen)
+    together = -(-(last - first + 1) // MOST_COLUMNS)
+    columns = [
+        sum(shares.get(count + k, 0.0) for k in range(together))
+        for count in range(first, last + 1, together)
+    ]
+    return columns_chart(columns, first, together)
 
 
 def count_distribution(reader: Reader, query: CountQuery) -> CountDistribution:

@@ -33,7 +33,7 @@ NOBODY = -1
 """Stands for an object that no fact and no factor is about."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PreparedGround(Prepared):
     """The quotient of a ground network, with its plan and what its variables are."""
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from liftgbp.opinions import Opinion, OpinionRow
+from liftgbp.pictures.cards import (
+    Shown,
+    bar,
+    code,
+    count_text,
+    fields,
+    number_text,
+    sizes_text,
+    table,
+)
+from liftgbp.pictures.markup import Content, Markup
 
 PRINTED = 5e-7
 """Probabilities are printed with six digits; what differs by less looks the same."""
@@ -18,8 +29,8 @@ DIGITS = 10
 """Digits of a printed log Z."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProbabilityBounds:
+@dataclass(frozen=True, slots=True, repr=False)
+class ProbabilityBounds(Shown):
     """What the probabilities of one row lie in: an interval (least, most) for each value."""
 
     query: str
@@ -28,6 +39,12 @@ class ProbabilityBounds:
     count: int
     values: dict[str, tuple[float, float]]
     example: str = ""
+
+    def _headline(self) -> str:
+        return str(self)
+
+    def _body(self) -> Iterable[Content]:
+        return [_bounds_table([self])]
 
     def __getitem__(self, value: str) -> tuple[float, float]:
         """The interval of the probability of a value."""
@@ -67,8 +84,8 @@ class ProbabilityBounds:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+@dataclass(frozen=True, slots=True, repr=False)
+class Bounds(Shown):
     """Proven bounds: `lower` <= log Z <= `upper`, whatever any approximation says.
 
     lower      minus infinity if no world was found that hard formulas allow
@@ -90,6 +107,20 @@ class Bounds:
     upper_by: str
     rows: tuple[ProbabilityBounds, ...] = ()
     seconds: float = 0.0
+
+    def _headline(self) -> str:
+        return f"{self.model}{sizes_text(self.domains)}: {self.text}"
+
+    def _body(self) -> Iterable[Content]:
+        told = [
+            ("from below by", self.lower_by),
+            ("from above by", self.upper_by),
+            ("ground atoms", count_text(self.atoms)),
+            ("apart for each of them", number_text(self.width_per_atom)),
+        ]
+        yield fields(told)
+        if self.rows:
+            yield _bounds_table(self.rows)
 
     @property
     def lower_per_atom(self) -> float:
@@ -166,6 +197,22 @@ class Bounds:
             *map(str, self.rows),
         ]
         return "\n".join(lines)
+
+
+def _bounds_table(rows: Iterable[ProbabilityBounds]) -> Markup:
+    lines = [
+        (
+            code(row.atom),
+            row.where,
+            "" if value == "true" else value,
+            bar(0.0, least, most),
+            interval_text(least, most) if row.informative else "no information",
+        )
+        for row in rows
+        for value, (least, most) in row.values.items()
+        if not (value == "false" and "true" in row.values)
+    ]
+    return table(("atom", "where", "value", "", "probability"), lines)
 
 
 def _nearest(

@@ -6,7 +6,7 @@ A prepared model and beliefs make a reader, which owns both.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +18,8 @@ from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
+from liftgbp.pictures.cards import Shown, count_text, fields, sizes_text
+from liftgbp.pictures.markup import Content
 from liftgbp.plan import Plan
 from liftgbp.query.lookup import joint_table
 from liftgbp.query.preview import preview
@@ -30,7 +32,7 @@ VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 Via: TypeAlias = Literal["lifted", "ground"]
 
 
-class Prepared(ABC):
+class Prepared(Shown, ABC):
     """A model that is ready to be solved: its region graph and its plan.
 
     `print` shows both as small tables.
@@ -77,6 +79,24 @@ class Prepared(ABC):
 
     def __str__(self) -> str:
         return preview(self.graph_as_dict(), self.via, self.plan)
+
+    def _headline(self) -> str:
+        graph = self.graph
+        return (
+            f"{self.model.name}{sizes_text(self.sizes)}: {len(graph.regions)} canonical regions, "
+            f"{len(graph.edges)} edges ({graph.family}, via {self.via})"
+        )
+
+    def _body(self) -> Iterable[Content]:
+        yield from self.graph._body()
+        layout = self.plan.layout
+        yield fields(
+            [
+                ("beliefs", count_text(layout.belief_entries)),
+                ("messages", count_text(layout.message_entries)),
+                ("sums over parents", count_text(len(layout.sources))),
+            ]
+        )
 
 
 class Reader(ABC):
@@ -187,7 +207,7 @@ class ClassReader(Reader):
         return np.array([self.joint([atom(k)]) for k in first])[pattern.ravel()]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PreparedLifted(Prepared):
     """The region graph of a model in normal form, with its plan."""
 

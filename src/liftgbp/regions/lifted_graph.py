@@ -30,7 +30,7 @@ from liftgbp.shatter.normal import SOFT
 from liftgbp.signature import Atom, Obj, canonise, objects_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LiftedRegionGraph(RegionGraph):
     """The region graph of a model in normal form: regions are clusters up to renaming of objects.
 

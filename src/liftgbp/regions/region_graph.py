@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from liftgbp.arrays import Floats, first_and_last
 from liftgbp.errors import ContradictionError, InternalError
+from liftgbp.pictures.cards import Shown, count_text, table
+from liftgbp.pictures.markup import Content
 from liftgbp.regions.atom_bounds import Choice, Pair
 from liftgbp.regions.counts import Count
 from liftgbp.regions.families import Family
@@ -101,8 +103,8 @@ class Edge:
     count: Count
 
 
-@dataclass(frozen=True)
-class RegionGraph(ABC):
+@dataclass(frozen=True, repr=False)
+class RegionGraph(Shown, ABC):
     """Canonical regions, from large to small, with lifted edges between them.
 
     This is all that a plan is compiled from. Tables of factors pass through without being read.
@@ -230,25 +232,45 @@ class RegionGraph(ABC):
         """Whether a region is an outer one."""
         return self.regions[number].outer
 
-    def __str__(self) -> str:
-        head = (
-            f"{self.title}: {len(self.regions)} regions, {len(self.edges)} edges, "
+    def _headline(self) -> str:
+        return (
+            f"({self.family}): {len(self.regions)} regions, {len(self.edges)} edges, "
             f"{self.ground_regions} ground regions"
         )
+
+    def _body(self) -> Iterable[Content]:
+        first = range(min(len(self.regions), MOST_ROWS))
+        rows = [
+            (
+                str(k),
+                self.region_text(k),
+                count_text(self.n[k]),
+                str(self.counting_numbers[k]),
+                self._parents_text(k),
+            )
+            for k in first
+        ]
+        headings = ("region", "atoms", "n", "c", "parents × κ")
+        return [table(headings, rows, numbers=[2, 3], total=len(self.regions))]
+
+    def __str__(self) -> str:
+        head = self._headline().replace(f"({self.family})", self.title, 1)
         shown = first_and_last(len(self.regions), MOST_ROWS)
         gap = f"  … {len(self.regions) - MOST_ROWS} more …"
         return "\n".join([head, *(gap if k is None else self._row_text(k) for k in shown)])
 
     def _row_text(self, number: int) -> str:
-        into = self.edges_into[number]
-        parent = self.arrays.edge_parent
-        parents = ", ".join(f"{parent[e]} × {self.kappa[e]}" for e in into[:MOST_PARENTS])
-        more = ", …" if len(into) > MOST_PARENTS else ""
         return (
             f"  {number}{'*' if self.is_outer(number) else ' '} {self.region_text(number)}   "
             f"n={self.n[number]}  c={self.counting_numbers[number]}  "
-            f"parents × κ: {parents or 'none'}{more}"
+            f"parents × κ: {self._parents_text(number)}"
         )
+
+    def _parents_text(self, number: int) -> str:
+        into = self.edges_into[number]
+        parent = self.arrays.edge_parent
+        parents = ", ".join(f"{parent[e]} × {self.kappa[e]}" for e in into[:MOST_PARENTS])
+        return f"{parents or 'none'}{', …' if len(into) > MOST_PARENTS else ''}"
 
     def described(self, atoms: Sequence[Sequence[str]]) -> dict[str, object]:
         """Regions and edges for JSON, given the atoms of each region in words.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from liftgbp.errors import InputError, check_function, checked_number, checked_p
 from liftgbp.files import whole_files
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import finite_value
+from liftgbp.pictures.cards import DOUBTFUL, GOOD, PLAIN, Shown, badge, note, table as html_table
+from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.reproduction.claims import Claim, judge_claims
@@ -33,8 +35,8 @@ NO_FIGURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reproduction:
+@dataclass(frozen=True, slots=True, repr=False)
+class Reproduction(Shown):
     """All runs, the claims judged by them, and the files that were written.
 
     `note` says why files are missing, if any are.
@@ -44,6 +46,25 @@ class Reproduction:
     claims: tuple[Claim, ...]
     files: tuple[Path, ...]
     note: str = ""
+
+    def _headline(self) -> str:
+        judged = ", ".join(f"{claim.title} {claim.verdict}" for claim in self.claims)
+        return f"{len(self.runs)} runs; {judged}"
+
+    def _body(self) -> Iterable[Content]:
+        levels = {"reproduced": GOOD, "not measured": PLAIN}
+        rows = [
+            (
+                badge(levels.get(claim.verdict, DOUBTFUL), claim.verdict),
+                claim.title,
+                claim.statement,
+                claim.measured,
+            )
+            for claim in self.claims
+        ]
+        yield html_table(("", "claim", "statement", "measured"), rows)
+        if self.files:
+            yield note(f"written: {', '.join(path.name for path in self.files)}")
 
 
 @limited("starting")

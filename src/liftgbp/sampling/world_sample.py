@@ -19,8 +19,18 @@ from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import COMPARISONS, CountQuery, as_count, checked_count, parse_count
 from liftgbp.opinions import Opinion, OpinionRow
+from liftgbp.pictures.cards import (
+    DOUBTFUL,
+    GOOD,
+    MOST_ROWS,
+    Shown,
+    badge,
+    note,
+    sizes_text,
+)
+from liftgbp.pictures.markup import Content
 from liftgbp.query import Answer, Answers
-from liftgbp.query.answer import asked_values
+from liftgbp.query.answer import AnswerRows, asked_values, rows_table
 from liftgbp.query.count_queries import counted_text
 from liftgbp.query.lookup import repeat_axes
 from liftgbp.sampling.annealing import LogZ
@@ -48,7 +58,7 @@ WARM_UP = 1 / 3
 """The part of the draws that is left out at the beginning."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class SampledAnswer(Answer):
     """One row of an answer by sampling, with Monte Carlo standard errors.
 
@@ -59,6 +69,9 @@ class SampledAnswer(Answer):
     errors: dict[tuple[str, ...], float] = field(default_factory=dict)
     effective: float = 0.0
     r_hat: float = float("inf")
+
+    def _error(self, assignment: tuple[str, ...]) -> float | None:
+        return self.errors.get(assignment)
 
     def __str__(self) -> str:
         values = "  ".join(
@@ -78,7 +91,7 @@ class SampledAnswer(Answer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sample:
+class Sample(Shown):
     """Worlds drawn by many chains; ask it with `query` or `marginal`, as answers.
 
     `worlds` are bits: for each draw, one row of words for each value but the first of each
@@ -124,26 +137,33 @@ class Sample:
     def _drawn(self) -> Words:
         return self.worlds[int(len(self.worlds) * WARM_UP) :]
 
-    def __repr__(self) -> str:
-        sizes = ", ".join(f"{sort}={size}" for sort, size in self.sizes.items())
+    def _headline(self) -> str:
         mixed = "mixed" if self.mixed else "has not mixed"
-        named = f"{self.model.name} ({sizes})" if sizes else self.model.name
-        return f"<Sample {named}: {self.chains} chains, {self.sweeps} sweeps, {mixed}>"
+        named = f"{self.model.name}{sizes_text(self.sizes)}"
+        return f"{named}: {self.chains} chains, {self.sweeps} sweeps, {mixed}"
+
+    def _body(self) -> Iterable[Content]:
+        mixed = "the chains have mixed: those from different starts agree"
+        yield badge(DOUBTFUL, self.doubt) if self.doubt else badge(GOOD, mixed)
+        yield rows_table(self.all[:MOST_ROWS], more=len(self.all) > MOST_ROWS)
+        if self.annealed is not None:
+            yield note(f"log Z = {self.annealed.value:.8g} ± {self.annealed.error:.2g}")
+        yield from map(note, (*self.notes, *self._notes_on_groups))
 
     # --- queries
 
-    def query(self, text: str) -> tuple[SampledAnswer, ...]:
+    def query(self, text: str) -> AnswerRows[SampledAnswer]:
         """The rows that answer a query, with standard errors."""
         asked = parse_count(text)
         if asked is not None:
-            return (self._counted(asked),)
+            return AnswerRows([self._counted(asked)])
         asked = as_count(parse_query(text))
         try:
-            return tuple(self._answered(self.grounder.rows(text)))
+            return AnswerRows(self._answered(self.grounder.rows(text)))
         except QueryError:
             if asked is None:
                 raise
-        return (self._counted(asked),)
+        return AnswerRows([self._counted(asked)])
 
     def _counted(self, query: CountQuery) -> SampledAnswer:
         """How many objects satisfy a formula, counted in each world."""
@@ -197,9 +217,9 @@ class Sample:
         return self.marginal(formula, parse_query(formula).all_true)
 
     @cached_property
-    def all(self) -> tuple[SampledAnswer, ...]:
+    def all(self) -> AnswerRows[SampledAnswer]:
         """The answers for every predicate."""
-        return tuple(self._answered(self.grounder.every_row()))
+        return AnswerRows(self._answered(self.grounder.every_row()))
 
     @property
     def log_z(self) -> float | None:

@@ -17,7 +17,7 @@ from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.precision import exact_logs_z
 from liftgbp.solve.problem import log_z
-from liftgbp.solve.solution import Point, Remedy, Solution, Status, reason
+from liftgbp.solve.solution import Point, Points, Remedy, Solution, Status, reason
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Kind, Verdict
 
@@ -27,6 +27,7 @@ __all__ = [
     "Flooding",
     "Kind",
     "Point",
+    "Points",
     "Remedy",
     "Solution",
     "Solver",

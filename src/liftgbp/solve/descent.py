@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import checked_number
+from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Plan
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_beliefs
@@ -27,7 +28,7 @@ HIDDEN = "rounding hides the minimum of the free energy; the answer is that of i
 
 
 @dataclass(frozen=True, slots=True)
-class Descent:
+class Descent(HasSettings):
     """Configuration of a descent.
 
     It starts from independent atoms, flat and tilted towards each value of each predicate, from

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError, checked_flag, checked_number, shown, wrong_type
+from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import stacked
 from liftgbp.progress import Progress, silent
@@ -47,7 +48,7 @@ def check_tolerances(given: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Flooding:
+class Flooding(HasSettings):
     """Configuration of a flooding run.
 
     It stops when the residual falls below `tol`, or below what rounding allows, and after this many

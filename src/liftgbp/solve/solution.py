@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
 
 from liftgbp.arrays import Floats
+from liftgbp.errors import counted
+from liftgbp.pictures.cards import (
+    BAD,
+    GOOD,
+    HasCard,
+    SeveralShown,
+    Shown,
+    badge,
+    bar,
+    note,
+    table,
+)
+from liftgbp.pictures.markup import Content
 from liftgbp.solve.verdict import Verdict
 
 
-class Status(Enum):
+class Status(HasCard, Enum):
     """How a run ended."""
 
     CONVERGED = "converged"
@@ -20,6 +33,9 @@ class Status(Enum):
     DIVERGED = "diverged"
     IMPRECISE = "precision lost"
     NO_MINIMUM = "no trustworthy minimum"
+
+    def _headline(self) -> str:
+        return f"{self.value}: {self.meaning}"
 
     @property
     def meaning(self) -> str:
@@ -72,8 +88,8 @@ def reason(flaw: str, remedies: Sequence[Remedy]) -> str:
     return f"{flaw}; try {advice}" if flaw and advice else flaw
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
+@dataclass(frozen=True, eq=False, repr=False)
+class Point(Shown):
     """A stationary point of the free energy.
 
     `weight` is its share in the answer: zero for a saddle or an implausible point. `exact_log_z`
@@ -90,9 +106,36 @@ class Point:
     def __post_init__(self) -> None:
         self.log_beliefs.setflags(write=False)
 
+    def _headline(self) -> str:
+        share = f", share {self.weight:.4g}" if self.weight else ""
+        return f"log Z {self.log_z:.10g}{share}: {self.verdict.kind.value}"
 
-@dataclass(frozen=True, eq=False)
-class Solution:
+    def _body(self) -> Iterable[Content]:
+        return self.verdict._body()
+
+
+class Points(SeveralShown[Point]):
+    """Stationary points of the free energy, the best first."""
+
+    __slots__ = ()
+
+    def _body(self) -> Iterable[Content]:
+        if not self:
+            return [note("no stationary points to show")]
+        rows = [
+            (
+                f"{point.log_z:.10g}",
+                bar(point.weight) if point.weight else "",
+                f"{point.weight:.4f}" if point.weight else "",
+                str(point.verdict),
+            )
+            for point in self
+        ]
+        return [table(("log Z", "", "share", "what it is"), rows, numbers=[0, 2])]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(Shown):
     """The end of a run.
 
     `log_beliefs` holds normalised log beliefs in the layout of the plan. `trace` tells for each
@@ -124,6 +167,18 @@ class Solution:
     def verdict(self) -> Verdict:
         """What is known about the best point."""
         return self.judged if isinstance(self.judged, Verdict) else self.judged()
+
+    def _headline(self) -> str:
+        ended = f"{self.status.value} after {counted(self.iterations, 'iteration')}"
+        trust = "trusted" if self.trusted else f"not trusted: {self.flaw}"
+        return f"{self.solver}, {ended}, log Z {self.log_z:.10g}, {trust}"
+
+    def _body(self) -> Iterable[Content]:
+        yield badge(GOOD, "trusted") if self.trusted else badge(BAD, self.reason)
+        if self.points:
+            yield from Points(self.points)._body()
+        else:
+            yield from self.verdict._body()
 
     def only(self, point: Point) -> Solution:
         """The same end of a run with one of its points instead of their mixture."""

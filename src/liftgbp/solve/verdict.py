@@ -6,13 +6,15 @@ Is it stationary, is it a minimum, are its beliefs possible? The last is left to
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
 from liftgbp.arrays import Floats
+from liftgbp.pictures.cards import BAD, GOOD, HasCard, Shown, badge, fields, number_text
+from liftgbp.pictures.markup import Content
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.bounds import Bounds, Limits, limits_of
 from liftgbp.solve.newton import Step, few_threads, nearest_consistent, newton_step
@@ -32,7 +34,7 @@ OVER_BLOCKS = "independent atoms over blocks"
 """What reaches a bound of log Z, where objects of a class behave differently."""
 
 
-class Kind(Enum):
+class Kind(HasCard, Enum):
     """What a point of the free energy is."""
 
     MINIMUM = "minimum"
@@ -43,9 +45,12 @@ class Kind(Enum):
     UNCHECKED = "not checked"
     UNKNOWN = "unknown"
 
+    def _headline(self) -> str:
+        return self.value
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Shown):
     """What is known about a point.
 
     residual       how far it is from stationary, as the largest relative change of a belief
@@ -179,6 +184,23 @@ class Verdict:
         unknown = f" ({self.unknown})" if self.unknown else ""
         plausible = f"implausible ({self.implausible})" if self.implausible else "plausible"
         return f"{self.kind.value}{curvature}{unknown}, {plausible}, residual {self.residual:.1e}"
+
+    def _headline(self) -> str:
+        return str(self)
+
+    def _body(self) -> Iterable[Content]:
+        yield badge(BAD, self.flaw) if self.flaw else badge(GOOD, "nothing is wrong with the point")
+        numbers = [
+            ("residual", self.residual),
+            ("smallest curvature", self.curvature),
+            ("between halves of classes", self.broken_curvature),
+            ("entropy", self.entropy),
+            ("at most", self.entropy_bound),
+            ("log Z is at least", self.log_z_bound),
+            ("log Z is at most", self.log_z_ceiling),
+        ]
+        known = [(name, own) for name, own in numbers if own is not None and math.isfinite(own)]
+        yield fields((name, number_text(own)) for name, own in known)
 
     def as_dict(self) -> dict[str, object]:
         """The verdict for JSON."""

@@ -33,8 +33,11 @@ from liftgbp.lifted_runs import LiftedRuns, Run
 from liftgbp.limits import Limits, each_limited, limits_about, reporting
 from liftgbp.model.model import Model, check_model, finite_value
 from liftgbp.parts import independent_parts, may_miss_minima
+from liftgbp.pictures.cards import BAD, GOOD, Shown, badge, bar, card, code, table
+from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answer, Answers, pattern_text, query_all
+from liftgbp.query.answer import rows_table
 from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
 from liftgbp.solve import Flooding, Solver, SolverChoice, as_solver
@@ -71,12 +74,15 @@ def size_column(sort: str) -> str:
     return f"|{sort}|" if sort in ANSWER_COLUMNS else sort
 
 
-@dataclass(frozen=True, slots=True)
-class SweepPoint:
+@dataclass(frozen=True, slots=True, repr=False)
+class SweepPoint(Shown):
     """One setting of the swept sizes and weights."""
 
     sizes: tuple[tuple[str, int], ...]
     weights: tuple[tuple[str, float], ...]
+
+    def _headline(self) -> str:
+        return ", ".join(f"{name} = {value:g}" for name, value in self.as_dict().items())
 
     def as_dict(self) -> dict[str, float]:
         """The setting by name; named weights carry their dollar sign.
@@ -87,8 +93,8 @@ class SweepPoint:
         return {**sizes, **{f"${name}": value for name, value in self.weights}}
 
 
-@dataclass(frozen=True, slots=True)
-class SweepRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class SweepRow(Shown):
     """One row of an answer at one point of a sweep.
 
     `trusted` says whether the numbers of the point can be used; if not, `reason` says why.
@@ -101,6 +107,14 @@ class SweepRow:
     minima: int
     trusted: bool
     reason: str
+
+    def _headline(self) -> str:
+        trust = "" if self.trusted else " (not trusted)"
+        return f"at {self.point._headline()}: {self.answer}{trust}"
+
+    def _body(self) -> Iterable[Content]:
+        yield badge(GOOD, "trusted") if self.trusted else badge(BAD, self.reason)
+        yield rows_table([self.answer])
 
     def records(self) -> Iterator[Record]:
         """The row in long form, one record per assignment of values."""
@@ -120,7 +134,7 @@ class SweepRow:
             }
 
 
-class Sweep:
+class Sweep(Shown):
     """The rows of a sweep, in the order of its points.
 
     Iterating over it solves batch after batch; rows that were found once are kept.
@@ -130,6 +144,35 @@ class Sweep:
         self._batches = batches
         self._rows: list[SweepRow] = []
         self._error: BaseException | None = None
+
+    def _headline(self) -> str:
+        points = len({row.point for row in self._rows})
+        return f"{points} points, {len(self._rows)} rows so far"
+
+    def _repr_html_(self) -> str:
+        # A notebook that shows a sweep wants to see all of it.
+        rows = self.rows
+        points = list(dict.fromkeys(row.point for row in rows))
+        doubtful = len({row.point for row in rows if not row.trusted})
+        trust = f"{doubtful} of {len(points)} points are not trusted"
+        lines = [
+            (
+                row.point._headline(),
+                code(row.answer.atom),
+                row.answer.where,
+                bar(p),
+                f"{p:.6f}",
+                "" if row.trusted else "not trusted",
+            )
+            for row in rows
+            for p in list(row.answer.shown_values.values())[-1:]
+        ]
+        return card(
+            "Sweep ",
+            f"{len(points)} points, {len(rows)} rows",
+            badge(BAD, trust) if doubtful else badge(GOOD, "all points are trusted"),
+            table(("at", "atom", "where", "", "probability", ""), lines, numbers=[4]),
+        )
 
     def __iter__(self) -> Iterator[SweepRow]:
         given = 0
