@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -276,12 +276,65 @@ sys.exit(supervision.run_within({limits}, work, apart=True))
     ],
 )
 def test_a_call_that_hears_no_signals_is_ended(tmp_path: Path, deaf: str, limits: str) -> None:
-    output = tmp_path / "answer.csv"
+    output = tmp_path / "two\nlines.csv"
     script = DEAF.format(deaf=deaf, limits=limits)
     ended = processes.run([sys.executable, "-c", script, str(output)])
     assert ended.returncode == 1
     assert ended.stderr.startswith("error: stopped in stage 'multiplying': it took")
     assert list(tmp_path.iterdir()) == []
+
+
+SLEEP = "time.sleep(1000)"
+DEAF_TO_TERM = f"signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); {SLEEP}"
+
+
+@pytest.mark.parametrize("name", ["answer.csv", "two\nlines.csv"])
+@pytest.mark.parametrize(
+    ("work", "limits"),
+    [(SLEEP, "Limits()"), (SLEEP, "Limits(seconds=600)"), (DEAF_TO_TERM, "Limits(seconds=600)")],
+)
+def test_a_run_that_is_ended_leaves_no_files(
+    tmp_path: Path, work: str, limits: str, name: str
+) -> None:
+    script = DEAF.format(deaf=work, limits=limits)
+    with processes.started([sys.executable, "-c", script, str(tmp_path / name)]) as process:
+        wait_for(lambda: any(file.read_text() for file in tmp_path.iterdir()))
+        process.terminate()
+        _, err = process.communicate(timeout=processes.TIMEOUT)
+    assert (process.returncode, err) == (-signal.SIGTERM, "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("work", [SLEEP, DEAF_TO_TERM])
+def test_no_worker_outlives_its_supervisor(tmp_path: Path, work: str) -> None:
+    script = DEAF.format(deaf=work, limits="Limits(seconds=600)")
+    command = [sys.executable, "-c", script, str(tmp_path / "two\nlines.csv")]
+    with processes.started(command) as process:
+        worker = next(children_of(process.pid))
+        wait_for(lambda: any(file.read_text() for file in tmp_path.iterdir()))
+        process.kill()
+        try:
+            process.communicate(timeout=processes.TIMEOUT)  # the worker holds the other ends
+            wait_for(lambda: not is_running(worker))
+        finally:
+            if is_running(worker):
+                os.kill(worker, signal.SIGKILL)
+    assert list(tmp_path.iterdir()) == []
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + processes.TIMEOUT
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process runs; one that has ended may wait for whoever asks how."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

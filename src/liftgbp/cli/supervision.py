@@ -4,20 +4,25 @@ The command runs in a process of its own, and the first process watches it. A co
 a limit is told so by a signal, which raises `LimitExceeded` in it, so that it leaves as it does
 after any other error. A command that does not hear signals, as it is inside one long call into a
 compiled library, is ended a few seconds later. Where processes cannot fork, there is no such end.
+
+Whatever ends a command, no unfinished files stay behind: it removes them if it hears the signal,
+and the first process removes them otherwise. A command whose first process is gone ends as well.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import mmap
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -49,7 +54,7 @@ def run_within(limits: liftgbp.Limits, work: Callable[[], Any], *, apart: bool) 
     """The result of a command that keeps its limits; with `apart`, in a process of its own."""
     endless = limits.seconds is None and limits.memory is None
     if endless or not (apart and hasattr(os, "fork")):
-        with Watch(limits).running():
+        with _leaving(), Watch(limits).running():
             return work()
     board = _Board()
     for stream in (sys.stdout, sys.stderr):
@@ -57,12 +62,20 @@ def run_within(limits: liftgbp.Limits, work: Callable[[], Any], *, apart: bool) 
             stream.flush()
     # What ends a run waits until both processes know what to do about it.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    # Nobody writes to this pipe. It is closed when the first process ends, however that happens.
+    watched, kept = os.pipe()
     worker = os.fork()
     if worker:
+        os.close(watched)
         supervisor = _Supervisor(worker, limits, board)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        return supervisor.exit_code()
-    with _hearing(limits, board):
+        try:
+            return supervisor.exit_code()
+        finally:
+            os.close(kept)
+    os.close(kept)
+    threading.Thread(target=_end_with, args=(watched, board), daemon=True).start()
+    with _leaving(), _hearing(limits, board):
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return work()
 
@@ -73,7 +86,7 @@ def run_within(limits: liftgbp.Limits, work: Callable[[], Any], *, apart: bool) 
 class _Board:
     """Shared memory: which limit is exceeded, whether Ctrl-C was heard, the stage, the files."""
 
-    STAGE, FILES, SIZE = 16, 256, 8192
+    STAGE, FILES, SIZE = 16, 256, 2**16
     NONE, SECONDS, MEMORY = range(3)
 
     def __init__(self) -> None:
@@ -105,12 +118,23 @@ class _Board:
 
     @property
     def files(self) -> list[str]:
-        """The paths of files that are being written."""
-        return self._text(self.FILES, self.SIZE).split("\n")[:-1]
+        """The paths of files that are being written; there are two places, and one is valid."""
+        return list(map(str, json.loads(self._text(*self._place(self._bytes[2])) or "[]")))
 
     @files.setter
     def files(self, files: list[str]) -> None:
-        self._write("".join(f"{file}\n" for file in files), self.FILES, self.SIZE)
+        other = 1 - self._bytes[2]
+        start, stop = self._place(other)
+        text = json.dumps(files)
+        while len(text) >= stop - start:  # dozens of the longest paths
+            files = files[:-1]
+            text = json.dumps(files)
+        self._write(text, start, stop)
+        self._bytes[2] = other
+
+    def _place(self, number: int) -> tuple[int, int]:
+        half = (self.SIZE - self.FILES) // 2
+        return self.FILES + number * half, self.FILES + (number + 1) * half
 
     def _text(self, start: int, stop: int) -> str:
         return self._bytes[start:stop].partition(b"\0")[0].decode("utf-8", "surrogateescape")
@@ -121,6 +145,51 @@ class _Board:
 
 
 # --- the command
+
+
+class _Ended(BaseException):
+    """Somebody ends this process by a signal."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextlib.contextmanager
+def _leaving() -> Iterator[None]:
+    """Clean up before a signal ends this process; a second signal ends it at once."""
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise _Ended(number)
+
+    here = threading.current_thread() is threading.main_thread()
+    heard = [n for n in ENDS if here and signal.getsignal(n) is signal.SIG_DFL]
+    for number in heard:
+        signal.signal(number, leave)
+    try:
+        yield
+    except _Ended as ended:
+        os.kill(os.getpid(), ended.number)
+    finally:
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _end_with(watched: int, board: _Board) -> None:
+    """Wait until the first process is gone, and end this one, too."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # the main thread hears them
+    os.read(watched, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    _remove(board.files)
+    os._exit(LIMIT_EXCEEDED)
+
+
+def _remove(files: list[str]) -> None:
+    for file in files:
+        with contextlib.suppress(OSError):
+            Path(file).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -168,10 +237,12 @@ class _Supervisor:
         self._board = board
         self._started = time.monotonic()
         self._told: float | None = None
+        self._ended_by: int | None = None
+        self._ended: float | None = None
         self._interrupted: float | None = None
         for number in ENDS:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                hear = self._hear_interrupt if number == signal.SIGINT else self._pass_on
+                hear = self._hear_interrupt if number == signal.SIGINT else self._hear_end
                 signal.signal(number, hear)
 
     def exit_code(self) -> int:
@@ -180,6 +251,9 @@ class _Supervisor:
             ended, status = os.waitpid(self._worker, os.WNOHANG)
             if ended:
                 return self._code(os.waitstatus_to_exitcode(status))
+            if self._ended is not None and time.monotonic() > self._ended + GRACE:
+                self._kill()
+                return self._code(-cast(int, self._ended_by))
             name = self._look()
             if name is not None:
                 return self._end(name)
@@ -207,25 +281,30 @@ class _Supervisor:
         return None
 
     def _end(self, name: str) -> int:
-        stage, files = self._board.stage, self._board.files
+        self._kill()
+        click.echo(f"error: {exceeded(self._limits, name, self._board.stage)}", err=True)
+        return LIMIT_EXCEEDED
+
+    def _kill(self) -> None:
         self._pass_on(signal.SIGKILL)
         os.waitpid(self._worker, 0)
-        for file in files:
-            with contextlib.suppress(OSError):
-                Path(file).unlink(missing_ok=True)
-        click.echo(f"error: {exceeded(self._limits, name, stage)}", err=True)
-        return LIMIT_EXCEEDED
+        _remove(self._board.files)
+
+    def _hear_end(self, number: int, _frame: FrameType | None) -> None:
+        self._ended_by, self._ended = number, time.monotonic()
+        self._pass_on(number)
 
     def _hear_interrupt(self, _number: int, _frame: FrameType | None) -> None:
         self._interrupted = time.monotonic()
 
-    def _pass_on(self, number: int, _frame: FrameType | None = None) -> None:
+    def _pass_on(self, number: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._worker, number)
 
     def _code(self, code: int) -> int:
         """The exit code of the command; if a signal ended it, that ends this process too."""
         if code < 0:
+            _remove(self._board.files)
             with contextlib.suppress(OSError, ValueError):
                 signal.signal(-code, signal.SIG_DFL)
             os.kill(os.getpid(), -code)
