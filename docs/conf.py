@@ -17,7 +17,7 @@ project = "liftgbp"
 author = "the authors of liftgbp"
 version = release = liftgbp.__version__
 
-extensions = ["myst_parser", "equations", "option_tables"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "equations", "option_tables", "public_names"]
 exclude_patterns = ["_ext", "_static"]
 nitpicky = True
 smartquotes = False  # --option is no dash
@@ -26,6 +26,13 @@ smartquotes = False  # --option is no dash
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = True
+
+autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+add_module_names = False
 
 html_theme = "furo"
 html_title = f"liftgbp {version}"

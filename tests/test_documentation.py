@@ -156,6 +156,17 @@ def test_pages_name_public_names_only() -> None:
             assert hasattr(liftgbp, name), f"{page.name}: liftgbp.{name}"
 
 
+def test_the_api_page_has_every_public_name_once() -> None:
+    lists = re.findall(r"^```\{public\}\n(.*?)^```$", text_of("docs/api.md"), re.M | re.S)
+    assert sorted(" ".join(lists).split()) == liftgbp.__all__
+
+
+@pytest.mark.parametrize("name", liftgbp.__all__)
+def test_every_public_name_has_an_example(name: str) -> None:
+    """The doctests of the sources run it."""
+    assert ">>> " in (getattr(liftgbp, name).__doc__ or "")
+
+
 def test_options_in_the_pages_exist() -> None:
     known = {"--version", "--help"}
     for command in cli.commands.values():

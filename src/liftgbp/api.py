@@ -449,6 +449,15 @@ def export_network(
 
     Beside it, a file `.atoms.csv` tells which variable is which ground atom. Observed atoms, and
     atoms that no formula touches, are no variables there; they count in the constant factor.
+
+    >>> import pathlib
+    >>> import tempfile
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     liftgbp.export_network(model, f"{folder}/net.uai", {"person": 3})
+    ...     print(sorted(file.name for file in pathlib.Path(folder).iterdir()))
+    ['net.atoms.csv', 'net.uai']
     """
     from liftgbp.files import held
     from liftgbp.formats import check_target, write_network

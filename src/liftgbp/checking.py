@@ -127,6 +127,12 @@ class Check(Shown):
     `answers` are the answers that were asked for. `comparison` puts them, or those over the smaller
     domains `sizes` (`compared`), beside `second`: exact answers or a sample. It is missing where no
     second opinion could be had; `note` says why.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> check = liftgbp.check(model, {"person": 6})
+    >>> check.method, check.agrees, check.sizes
+    ('exact', True, {'person': 6})
     """
 
     answers: Answers

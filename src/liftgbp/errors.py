@@ -75,35 +75,106 @@ class InputError(Exception):
 
 
 class ModelError(InputError):
-    """The model's text or structure is wrong."""
+    """The model's text or structure is wrong.
+
+    >>> import liftgbp
+    >>> liftgbp.parse("smokes(person)\\n1.4 smoke(x)")
+    Traceback (most recent call last):
+    liftgbp.errors.ModelError: <text>:2:5: unknown predicate smoke; the model declares smokes
+      1.4 smoke(x)
+          ^~~~~~~~
+    """
 
 
 class SizeError(InputError):
-    """A domain size is missing, malformed or too small for the constants it must hold."""
+    """A domain size is missing, malformed or too small for the constants it must hold.
+
+    >>> import liftgbp
+    >>> try:
+    ...     liftgbp.infer(liftgbp.parse("smokes(person)"))
+    ... except liftgbp.SizeError as error:
+    ...     print(error.message.split(";")[0])
+    sort person has no size
+    """
 
 
 class QueryError(InputError):
-    """A query asks for something that the model lacks, or that no region holds."""
+    """A query asks for something that the model lacks, or that no region holds.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> try:
+    ...     liftgbp.infer(model, {"person": 4}).marginal("drinks(x)")
+    ... except liftgbp.QueryError as error:
+    ...     print(error.message)
+    unknown predicate drinks; the model declares friends, smokes
+    """
 
 
 class NotHeldError(QueryError):
-    """The atoms of a query lie in no common region."""
+    """The atoms of a query lie in no common region.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> answers = liftgbp.infer(model, {"person": 1000}, effort="quick")
+    >>> try:
+    ...     answers.query("friends(x,y) ^ friends(y,z)")
+    ... except liftgbp.NotHeldError as error:
+    ...     print(error.message.split(":")[0])
+    no region holds friends(x,y) ^ friends(y,z) where x != y, x != z, y != z
+    """
 
 
 class EvidenceError(InputError):
-    """The evidence does not fit the model, or contradicts itself."""
+    """The evidence does not fit the model, or contradicts itself.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> try:
+    ...     liftgbp.parse_evidence(model, "smokes(Anna)\\n!smokes(Anna)")
+    ... except liftgbp.EvidenceError as error:
+    ...     print(error.message.split(" in ")[0])
+    !smokes(Anna) contradicts smokes(Anna)
+    """
 
 
 class CapacityError(InputError):
-    """A table or a graph would exceed its cap."""
+    """A table or a graph would exceed its cap.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> try:
+    ...     liftgbp.prepare(model, {"person": 10}, regions="objects:5", table_cap=1000)
+    ... except liftgbp.CapacityError as error:
+    ...     print(error.message.split(",")[0])
+    regions objects:5 need a table over 25 atoms with 33554432 entries
+    """
 
 
 class ContradictionError(InputError):
-    """The hard formulas leave no possible world."""
+    """The hard formulas leave no possible world.
+
+    >>> import liftgbp
+    >>> model = liftgbp.parse("smokes(person)\\nsmokes(x).\\n!smokes(x).")
+    >>> try:
+    ...     liftgbp.infer(model, {"person": 4})
+    ... except liftgbp.ContradictionError as error:
+    ...     print(error.message.split(":")[0])
+    the hard formulas contradict each other
+    """
 
 
 class LimitExceeded(InputError):  # noqa: N818
-    """A run took more time or memory than its limits allow; `stage` says what it was doing."""
+    """A run took more time or memory than its limits allow; `stage` says what it was doing.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> try:
+    ...     liftgbp.sample(model, {"person": 50}, limits=liftgbp.Limits(seconds=1e-6))
+    ... except liftgbp.LimitExceeded as error:
+    ...     print("stopped in a stage:", error.stage != "")
+    stopped in a stage: True
+    """
 
     def __init__(self, message: str, stage: str = "") -> None:
         super().__init__(message)
@@ -111,11 +182,29 @@ class LimitExceeded(InputError):  # noqa: N818
 
 
 class BusyError(InputError):
-    """Another process writes to the same file."""
+    """Another process writes to the same file.
+
+    >>> import tempfile
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     try:
+    ...         liftgbp.export_network(model, f"{folder}/net.uai", {"person": 3})
+    ...     except liftgbp.BusyError as error:
+    ...         print(error)  # names the process that holds the file
+    ...     else:
+    ...         print("written")
+    written
+    """
 
 
 class InternalError(AssertionError):
-    """An invariant of liftgbp itself does not hold. This is a bug, whatever the input was."""
+    """An invariant of liftgbp itself does not hold. This is a bug, whatever the input was.
+
+    >>> import liftgbp
+    >>> issubclass(liftgbp.InternalError, liftgbp.InputError)  # `except InputError` hides no bugs
+    False
+    """
 
 
 # --- checking arguments

@@ -61,6 +61,12 @@ class Forecast(Shown):
     classes     how many classes of objects each sort has, over classes
     parfactors  about how many factors over classes there are, over classes
     rules       what each rule grounds to, on the ground
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> forecast = liftgbp.forecast(model, {"person": 1000})
+    >>> forecast.via, forecast.unknown["friends"], forecast.classes
+    ('lifted', 1000000, {'person': 1})
     """
 
     model: str

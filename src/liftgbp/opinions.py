@@ -136,6 +136,14 @@ class Comparison(Shown):
     """Answers beside a second opinion, probability by probability.
 
     `missing` counts the rows of the answers that the opinion says nothing about.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> comparison = liftgbp.check(model, {"person": 6}).comparison
+    >>> comparison.agrees, len(comparison.rows)
+    (True, 6)
+    >>> comparison.sentence.split(":")[0]
+    'agrees with independent exact inference'
     """
 
     title: str

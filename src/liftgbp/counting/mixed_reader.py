@@ -82,6 +82,14 @@ class SummedAnswers(Answers):
 
     `graph`, `plan` and the verdict are those of the most likely counts. `choice` says why these
     predicates were chosen, or why none was, if they were not asked for by name.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> answers = liftgbp.infer(model, {"person": 20}, sum_over="smokes")
+    >>> type(answers).__name__, answers.sum_over.predicates
+    ('SummedAnswers', ('smokes',))
+    >>> round(answers.marginal("friends(x,y)"), 6)
+    0.499962
     """
 
     choice: str = field(default="", kw_only=True)

@@ -92,6 +92,15 @@ class Evidence(Shown):
     are not observed are false; none of its atoms is uncertain. `notes` are for the user to read.
     `places` says where observed atoms (predicate, objects) were stated, for messages. Evidence that
     says nothing at all is false as a truth value.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> facts = "smokes(Anna)\\n0.8 smokes(Bob)\\n!friends(Anna,Bob)"
+    >>> evidence = liftgbp.parse_evidence(model, facts)
+    >>> evidence
+    <Evidence about friends-smokers: 2 facts, 1 uncertain, 0 counted objects>
+    >>> sorted(evidence.hard), sorted(evidence.soft)
+    (['friends', 'smokes'], ['smokes'])
     """
 
     model: Model

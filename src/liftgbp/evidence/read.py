@@ -126,6 +126,16 @@ def load_evidence(
 
     The name of a file is taken literally. `friends=glob:*.csv` stands for all files that match.
     Of strangers' files (`untrusted`), at most 16 MB are read each, and no views of databases.
+
+    >>> import pathlib
+    >>> import tempfile
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "facts.db").write_text("smokes(Anna)\\nfriends(Anna,Bob)\\n")
+    ...     _ = pathlib.Path(folder, "people.csv").write_text("from,to\\nBob,Eve\\n")
+    ...     liftgbp.load_evidence(model, f"{folder}/facts.db", f"friends={folder}/people.csv")
+    <Evidence about friends-smokers: 3 facts, 0 uncertain, 0 counted objects>
     """
     check_model(model)
     untrusted = checked_flag("untrusted", untrusted)

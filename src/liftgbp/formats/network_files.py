@@ -151,6 +151,16 @@ def load_network(
     """Read a Markov random field in the format that the extension of the file names.
 
     Packed files are read up to 256 MB unpacked, and those of strangers (`untrusted`) up to 16 MB.
+
+    >>> import pathlib
+    >>> import tempfile
+    >>> import liftgbp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "coin.uai")
+    ...     _ = path.write_text("MARKOV 1  2  1  1 0  2  1 3")
+    ...     network = liftgbp.load_network(path)
+    >>> round(liftgbp.infer(network).marginal("x0", "1"), 6)
+    0.75
     """
     path = checked_path("the network", path)
     untrusted = checked_flag("untrusted", untrusted)

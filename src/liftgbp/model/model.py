@@ -61,6 +61,15 @@ class Model(Shown):
     `weights` are the values of the named weights, which rules refer to as `$name`. A model that is
     `untrusted` is by a stranger: what is done with it is within `Limits.for_strangers()`, unless
     other limits are given.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> sorted(model.predicates), len(model.rules)
+    (['friends', 'smokes'], 1)
+    >>> print(model)
+    friends(person, person)
+    smokes(person)
+    1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
     """
 
     sorts: Mapping[str, Sort]

@@ -77,6 +77,8 @@ def load(
 
     `example:town` is one of the models that come with liftgbp, see `examples`.
 
+    >>> load("example:town").predicates["smokes"].sorts
+    ('person',)
     >>> load("no such file.mln")
     Traceback (most recent call last):
     liftgbp.errors.ModelError: cannot read no such file.mln: No such file or directory

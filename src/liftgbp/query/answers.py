@@ -85,13 +85,32 @@ MORE_EFFORT = "larger regions take more effort"
 
 
 class UntrustedAnswer(UserWarning):
-    """Numbers are read from an answer that cannot be trusted; the text says why."""
+    """Numbers are read from an answer that cannot be trusted; the text says why.
+
+    >>> import warnings
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> answers = liftgbp.infer(model, {"person": 20}, solver=liftgbp.Flooding(iterations=2))
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     p = answers.marginal("smokes(x)")
+    >>> seen[0].category.__name__
+    'UntrustedAnswer'
+    """
 
 
 class UntrustedAnswerError(Exception):
     """An answer cannot be trusted, and `infer` was asked to be strict.
 
     `answers` are the answers all the same.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> try:
+    ...     liftgbp.infer(model, {"person": 20}, solver=liftgbp.Flooding(iterations=2), strict=True)
+    ... except liftgbp.UntrustedAnswerError as error:
+    ...     print(error.answers.trusted, str(error)[:33])
+    False message passing has not converged
     """
 
     def __init__(self, answers: Answers) -> None:
@@ -108,6 +127,16 @@ class Answers(Shown):
 
     Where regions were grown automatically, `growth` holds the answers of every family that was
     tried, small regions first, and `growth_end` says why there are no more.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> answers = liftgbp.infer(model, {"person": 20})
+    >>> answers.trusted, round(answers.marginal("friends(x,y)"), 4)
+    (True, 0.5)
+    >>> for row in answers.query("smokes(x) ^ smokes(y)"):
+    ...     print(row.where or "all", row.count, round(row["true", "true"], 4))
+    x = y 20 0.5
+    x != y 380 0.4999
     """
 
     reader: Reader

@@ -75,6 +75,15 @@ class BlockPanel(Shown):
 
     `rows` and `columns` are the numbers of the blocks of the objects that the variables name. Where
     no such atoms exist, a cell is NaN.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:transitive")
+    >>> answers = liftgbp.infer(model, {"person": 40}, blocks=3, effort="quick")
+    >>> (panel,) = answers.blocks[0].atoms[0].panels()
+    >>> panel.title, panel.row_variable, panel.columns
+    ('r(x,y)', 'x', (1, 2, 3))
+    >>> panel.texts[0]
+    ['0.011', '0.475', '0.981']
     """
 
     title: str
@@ -111,6 +120,15 @@ class BlockedAtom(Shown):
     its different objects, and `blocks` the numbers of their blocks, one tuple for each axis of
     `table`. Its last axis is the value. Where no such atoms exist, as between two objects of a
     block that has one, probabilities are NaN.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:transitive")
+    >>> answers = liftgbp.infer(model, {"person": 40}, blocks=3, effort="quick")
+    >>> (atom,) = answers.blocks[0].atoms
+    >>> atom.text, atom.variables, atom.blocks
+    ('r(x,y)', ('x', 'y'), ((1, 2, 3), (1, 2, 3)))
+    >>> round(atom.probability(1, 2), 3)
+    0.475
     """
 
     text: str
@@ -204,6 +222,15 @@ class BlockStructure(Shown):
     log_z        log Z at the most likely sizes, for one way to put objects into blocks
 
     It prints as small tables, and `plot` draws them.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:transitive")
+    >>> answers = liftgbp.infer(model, {"person": 40}, blocks=3, effort="quick")
+    >>> layers = answers.blocks[0]
+    >>> layers.summary
+    '3 blocks of 11, 19, 10'
+    >>> round(layers.probability("r(x,y)", 1, 3), 3), round(layers.probability("r(x,y)", 3, 1), 3)
+    (0.981, 0.0)
     """
 
     share: float

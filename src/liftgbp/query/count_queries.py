@@ -99,6 +99,15 @@ class CountAnswer(Answer):
     """A row with the distribution of a count, whose values are numbers, or of a comparison.
 
     `quantiles` are those at 5, 50 and 95 per cent.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> answers = liftgbp.infer(model, {"person": 6})
+    >>> (row,) = answers.query("#{x : smokes(x)} >= 4")
+    >>> print(row)
+    #{x : smokes(x)} >= 4  false: 0.534663  true: 0.465337
+    >>> round(row.mean, 4), row.quantiles
+    (3.0, (0, 3, 6))
     """
 
     mean: float = math.nan

@@ -36,6 +36,14 @@ class Prepared(Shown, ABC):
     """A model that is ready to be solved: its region graph and its plan.
 
     `print` shows both as small tables.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> prepared = liftgbp.prepare(model, {"person": 20})
+    >>> prepared.via, prepared.sizes
+    ('lifted', {'person': 20})
+    >>> print(prepared.graph.region_text(0))
+    friends(1,2) smokes(1) smokes(2)
     """
 
     graph: RegionGraph

@@ -36,6 +36,12 @@ class LiftedRegionGraph(RegionGraph):
 
     Prints itself as a table. The constructor checks in exact integers that the counting numbers
     count every atom and every factor once.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> graph = liftgbp.prepare(model, {"person": 20}).graph
+    >>> graph.n, graph.counting_numbers, graph.kappa
+    ((380, 190, 20), (1, -1, -18), (1, 1, 19))
     """
 
     normal: NormalModel

@@ -40,6 +40,13 @@ class Reproduction(Shown):
     """All runs, the claims judged by them, and the files that were written.
 
     `note` says why files are missing, if any are.
+
+    >>> import tempfile
+    >>> import liftgbp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = liftgbp.reproduce(folder, weights=[1.4], sizes=[4], iterations=5, compared=5)
+    >>> found.claims[0].statement, found.note
+    ('The algorithm is domain-size independent.', '')
     """
 
     runs: tuple[Run, ...]
@@ -83,6 +90,13 @@ def reproduce(
 
     Lifted and ground beliefs are compared over `compared` iterations. Nothing is written before all
     is computed; files of an earlier reproduction are replaced, others are left alone.
+
+    >>> import tempfile
+    >>> import liftgbp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = liftgbp.reproduce(folder, weights=[1.4], sizes=[4], iterations=5, compared=5)
+    ...     print("report.md" in [file.name for file in found.files])
+    True
     """
     _check_settings(weights, sizes)
     check_function("progress", progress)

@@ -64,6 +64,13 @@ class SampledAnswer(Answer):
 
     `effective` is the effective sample size and `r_hat` the rank-normalised split R-hat, the worst
     of all values.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> sample = liftgbp.sample(model, {"person": 6}, sweeps=200, seed=1)
+    >>> (row,) = sample.query("smokes(x)")
+    >>> 0 < row.errors["true",] < 0.05, row.r_hat < 1.1
+    (True, True)
     """
 
     errors: dict[tuple[str, ...], float] = field(default_factory=dict)
@@ -96,6 +103,12 @@ class Sample(Shown):
 
     `worlds` are bits: for each draw, one row of words for each value but the first of each
     variable. The first third of the draws is left out of all results.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> sample = liftgbp.sample(model, {"person": 6}, sweeps=200, seed=1)
+    >>> sample.chains, abs(sample.marginal("smokes(x)") - 0.5) < 0.05
+    (64, True)
     """
 
     known: Evidence

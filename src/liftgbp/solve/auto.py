@@ -30,6 +30,13 @@ class Auto(HasSettings):
     Descent factorises dense matrices: its work is the number of starts times the cube of the number
     of equations. Beyond `most_work`, which takes a second or two, flooding comes first; beyond
     `most_patience`, which takes a minute or so, descent is not tried at all.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> cautious = liftgbp.Auto(descent=liftgbp.Descent(random=20))
+    >>> answers = liftgbp.infer(model, {"person": 20}, solver=cautious)
+    >>> round(answers.marginal("friends(x,y)"), 6)
+    0.499962
     """
 
     flooding: Flooding = field(default_factory=partial(Flooding, adaptive=True))

@@ -35,6 +35,12 @@ class Descent(HasSettings):
     `random` seeded random points, from the best that independent atoms reach, and from where a
     little flooding leads. It stops when the next step would change no belief by more than `tol` in
     proportion.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> answers = liftgbp.infer(model, {"person": 20}, solver=liftgbp.Descent(random=8, seed=1))
+    >>> round(answers.marginal("friends(x,y)"), 6)
+    0.499962
     """
 
     iterations: int = 500

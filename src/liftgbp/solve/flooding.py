@@ -54,6 +54,13 @@ class Flooding(HasSettings):
     It stops when the residual falls below `tol`, or below what rounding allows, and after this many
     iterations, each of which updates all messages once. With `adaptive`, the damping grows whenever
     the residual does, and shrinks slowly otherwise.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> flooding = liftgbp.Flooding(damping=0.3, iterations=200)
+    >>> answers = liftgbp.infer(model, {"person": 4}, solver=flooding)
+    >>> round(answers.marginal("friends(x,y)"), 4), answers.result.status.value
+    (0.442, 'converged')
     """
 
     damping: float = 0.5

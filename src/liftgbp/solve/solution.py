@@ -26,7 +26,15 @@ from liftgbp.solve.verdict import Verdict
 
 
 class Status(HasCard, Enum):
-    """How a run ended."""
+    """How a run ended.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> hasty = liftgbp.Flooding(iterations=2)
+    >>> status = liftgbp.infer(model, {"person": 20}, solver=hasty).result.status
+    >>> status is liftgbp.Status.NOT_CONVERGED, status.meaning
+    (True, 'message passing has not converged')
+    """
 
     CONVERGED = "converged"
     NOT_CONVERGED = "not converged"
@@ -94,6 +102,15 @@ class Point(Shown):
 
     `weight` is its share in the answer: zero for a saddle or an implausible point. `exact_log_z`
     is log Z without `plan.log_offset`, with digits for differences to other points if `precise`.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> answers = liftgbp.infer(model, {"person": 20}, effort="quick")
+    >>> for point in answers.result.points:
+    ...     print(point.verdict.kind.value, round(point.weight, 2))
+    minimum 0.5
+    minimum 0.5
+    saddle 0.0
     """
 
     log_beliefs: Floats
@@ -144,6 +161,12 @@ class Solution(Shown):
     the verdict on the best point, or what finds it out. `doubt` says in words what is wrong with a
     run that did not converge, `unsettled_region` where that shows most, and `remedies` are
     worth a try if the answer cannot be trusted.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> solution = liftgbp.infer(model, {"person": 20}, solver=liftgbp.Descent()).result
+    >>> solution.solver, solution.converged, len(solution.points)
+    ('descent', True, 3)
     """
 
     solver: str

@@ -35,7 +35,15 @@ OVER_BLOCKS = "independent atoms over blocks"
 
 
 class Kind(HasCard, Enum):
-    """What a point of the free energy is."""
+    """What a point of the free energy is.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> liftgbp.infer(model, {"person": 20}, effort="quick").verdict.kind
+    <Kind.MINIMUM: 'minimum'>
+    >>> liftgbp.Kind("saddle") is liftgbp.Kind.SADDLE
+    True
+    """
 
     MINIMUM = "minimum"
     SADDLE = "saddle"
@@ -73,6 +81,12 @@ class Verdict(Shown):
     bound_by       what reaches the bound of log Z, in words
     broken_curvature  the smallest curvature of the ground free energy if the halves of each class
                    of objects may differ; `None` where it was not computed
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> verdict = liftgbp.infer(model, {"person": 20}, effort="quick").verdict
+    >>> verdict.kind.value, verdict.plausible, verdict.curvature > 0
+    ('minimum', True, True)
     """
 
     residual: float

@@ -77,6 +77,16 @@ def sweep_to_file(
     are kept, with a warning. If that file is damaged, it is renamed with a warning, and the sweep
     starts over. While another process sweeps to the same output, this
     raises `BusyError`.
+
+    >>> import pathlib
+    >>> import tempfile
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "sweep.csv")
+    ...     rows = liftgbp.sweep_to_file(model, path, {"person": [10, 100]}, queries=["smokes(x)"])
+    ...     print(len(rows), path.read_text().splitlines()[0])
+    4 person,query,atom,where,value,probability,log_z,trusted,status,minima,reason
     """
     path = checked_path("output", output)
     check_output(path)

@@ -76,7 +76,14 @@ def size_column(sort: str) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SweepPoint(Shown):
-    """One setting of the swept sizes and weights."""
+    """One setting of the swept sizes and weights.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> sweep = liftgbp.sweep(model, {"person": [10, 1000]}, queries=["smokes(x)"], effort="quick")
+    >>> [row.point.sizes for row in sweep]
+    [(('person', 10),), (('person', 1000),)]
+    """
 
     sizes: tuple[tuple[str, int], ...]
     weights: tuple[tuple[str, float], ...]
@@ -98,6 +105,13 @@ class SweepRow(Shown):
     """One row of an answer at one point of a sweep.
 
     `trusted` says whether the numbers of the point can be used; if not, `reason` says why.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> sweep = liftgbp.sweep(model, {"person": [10, 1000]}, queries=["smokes(x)"], effort="quick")
+    >>> row = next(iter(sweep))
+    >>> row.trusted, row.status, row.answer.atom
+    (True, 'converged', 'smokes(x)')
     """
 
     point: SweepPoint
@@ -138,6 +152,12 @@ class Sweep(Shown):
     """The rows of a sweep, in the order of its points.
 
     Iterating over it solves batch after batch; rows that were found once are kept.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> sweep = liftgbp.sweep(model, {"person": [10, 1000]}, queries=["smokes(x)"], effort="quick")
+    >>> [(row.point.as_dict(), round(row.answer["true"], 4)) for row in sweep]
+    [({'person': 10}, 0.5), ({'person': 1000}, 0.5)]
     """
 
     def __init__(self, batches: Iterator[Sequence[SweepRow]]) -> None:
