@@ -232,7 +232,11 @@ def _answers(
         raise CapacityError(TOO_MANY_CLASSES)
     if objects is None:
         from liftgbp.ground_runs import ground_answers
+        from liftgbp.model.exclusions import with_joint_exclusions
 
+        if asked.regions is None:
+            joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
+            known = replace(known, model=joint)
         return ground_answers(
             lambda family: _ground(known, sizes, family, run.table_cap, run.progress),
             effort,

@@ -20,31 +20,46 @@ from liftgbp.regions.ground_pairs import MOST_PAIRS, MOST_PLACES, GroundPairs, f
 MOST_CELLS = 10**5
 """In graphs whose regions have more variables than this altogether, no order is looked for."""
 
+MOST_CHOICES = 20_000
+"""Nor is an order used that has more different steps."""
+
 
 def ground_pairs(alignment: Alignment, ranges: Ints) -> GroundPairs | None:
-    """The pairs of variables that share a region; `None` if there are too many."""
-    blocks = alignment.variables_in_frame
-    total = sum(len(rows) * rows.shape[1] * (rows.shape[1] - 1) // 2 for rows in blocks)
-    if not 0 < total <= MOST_PAIRS:
-        return None
+    """The pairs of variables that share a region; `None` if there are none.
+
+    If there are too many, these are all pairs of the first variables: some are better than none.
+    """
     parts = []
-    for start, rows in zip(alignment.regions.starts.tolist(), blocks, strict=False):
-        kind = alignment.kind[start : start + len(rows)]
-        for one, other in combinations(range(rows.shape[1]), 2):
-            swapped = rows[:, one] > rows[:, other]
+    last = _last_variable(alignment)
+    for start, rows in zip(
+        alignment.regions.starts.tolist(), alignment.variables_in_frame, strict=False
+    ):
+        regions = np.flatnonzero(rows.min(axis=1, initial=last) < last)
+        kind, own = alignment.kind[start + regions], rows[regions]
+        for one, other in combinations(range(own.shape[1]), 2):
+            swapped = own[:, one] > own[:, other]
             axes = np.where(swapped, other, one), np.where(swapped, one, other)
-            ends = np.sort(rows[:, [one, other]], axis=1)
-            parts.append(np.column_stack([ends, kind, *axes]))
+            ends = np.sort(own[:, [one, other]], axis=1)
+            found = np.column_stack([ends, kind, *axes])
+            parts.append(found[ends[:, 0] < last])
+    if not any(map(len, parts)):
+        return None
     # Regions go from large to small; the last that holds a pair is the smallest.
     table = np.concatenate(parts)[::-1]
     table = table[group_rows([table[:, 0], table[:, 1]])[0]]
     first_of_place, place = group_rows([table[:, 2], table[:, 3], table[:, 4]])
     if len(first_of_place) > MOST_PLACES:
-        return None
+        # A place counts for the first variable that needs it.
+        needed = np.full(len(first_of_place), len(ranges))
+        np.minimum.at(needed, place, table[:, 0])
+        table = table[table[:, 0] < np.sort(needed)[MOST_PLACES]]
+        if not len(table):
+            return None
+        first_of_place, place = group_rows([table[:, 2], table[:, 3], table[:, 4]])
     first, second = table[:, 0].copy(), table[:, 1].copy()
     kinds = alignment.atom_kind
-    inside = np.flatnonzero(kinds >= 0)
-    sources = inside[np.unique(kinds[inside], return_index=True)[1]]
+    paired = np.union1d(first, second)
+    sources = paired[np.unique(kinds[paired], return_index=True)[1]]
     return GroundPairs(
         ranges=ranges,
         first=first,
@@ -54,6 +69,14 @@ def ground_pairs(alignment: Alignment, ranges: Ints) -> GroundPairs | None:
         sources=sources,
         cliques=find_cliques(first, second, len(ranges), sources),
     )
+
+
+def _last_variable(alignment: Alignment) -> int:
+    """The pairs of the variables before this one are not too many to be listed."""
+    paired = np.zeros(alignment.variables + 1, dtype=np.int64)
+    for rows in alignment.variables_in_frame:
+        paired += np.bincount(rows.ravel(), minlength=len(paired)) * max(0, rows.shape[1] - 1)
+    return int(np.searchsorted(np.cumsum(paired), MOST_PAIRS, side="right"))
 
 
 def order_of_variables(alignment: Alignment) -> dict[Choice, int]:
@@ -84,4 +107,4 @@ def order_of_variables(alignment: Alignment) -> dict[Choice, int]:
         row = alignment.region_row(region)
         given = tuple(np.flatnonzero(row < variable).tolist())
         found[int(alignment.kind[region]), axis, given] += 1
-    return dict(found) if len(found) <= MOST_PLACES else {}
+    return dict(found) if len(found) <= MOST_CHOICES else {}

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -120,15 +121,34 @@ def pair_margins(layout: Layout, beliefs: Floats, tolerances: Tolerances) -> lis
     if pairs not in _known:
         _known[pairs] = _Links(pairs)
     links = _known[pairs]
-    tables = []
-    for region, one, other in pairs.places:
-        table = layout.full_table(region, beliefs, missing=0.0)
-        others = tuple(k for k in range(1, table.ndim) if k - 1 not in (one, other))
-        pair = table.sum(axis=others) if others else table
-        tables.append(pair if one < other else pair.transpose(0, 2, 1))
-    return [
-        _margins(pairs, links, [own[k] for own in tables], tolerances) for k in range(len(beliefs))
-    ]
+    return [_margins(pairs, links, _tables(layout, own, tolerances), tolerances) for own in beliefs]
+
+
+def _tables(layout: Layout, beliefs: Floats, tolerances: Tolerances) -> list[Floats]:
+    """The belief of each place, with the axis of the first variable in front.
+
+    Places with tables of one shape are read together: a citation network has tens of thousands.
+    """
+    places = cast(GroundPairs, layout.ground_pairs).places
+    alike: dict[tuple[tuple[int, ...], int, int], list[int]] = {}
+    for number, (region, one, other) in enumerate(places):
+        alike.setdefault((layout.shapes[region], one, other), []).append(number)
+    padded = np.append(beliefs, 0.0)  # the last entry is for states that hard formulas rule out
+    found: list[Floats] = [beliefs] * len(places)
+    for (shape, one, other), numbers in alike.items():
+        others = tuple(k + 1 for k in range(len(shape)) if k not in (one, other))
+        at_once = max(1, tolerances.most_numbers // math.prod(shape))
+        for first in range(0, len(numbers), at_once):
+            own = numbers[first : first + at_once]
+            regions = [places[k][0] for k in own]
+            entries = np.array([layout.entry_of[r] for r in regions])
+            starts = layout.region_starts[regions][:, None]
+            entries = np.where(entries < 0, len(beliefs), starts + entries)
+            pair = padded[entries].reshape(-1, *shape).sum(axis=others)
+            found_here = pair if one < other else pair.transpose(0, 2, 1)
+            for number, table in zip(own, found_here, strict=True):
+                found[number] = table
+    return found
 
 
 def _margins(
