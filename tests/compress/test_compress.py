@@ -243,7 +243,8 @@ def test_no_more_kinds_than_the_symbolic_graph(name: str, family: str, people: i
     assert len(graph.messages) <= len(symbolic.messages)
     plans = [compile_plan(symbolic), compile_plan(graph)]
     assert plans[1].layout.belief_entries <= plans[0].layout.belief_entries
-    flooded = [Flooding(iterations=100)(plan) for plan in plans]
+    # Later, rounding decides whether a run leaves a saddle (friends-smokers over bethe at 8).
+    flooded = [Flooding(iterations=40)(plan) for plan in plans]
     assert flooded[0].status == flooded[1].status
     assert flooded[1].log_z == pytest.approx(flooded[0].log_z, rel=1e-9)
     # Minima of one log Z come in any order.

@@ -240,7 +240,7 @@ def check_minima(small: Plan, full: Plan, solution: Solution) -> None:
         assert log_z(full, logs) == pytest.approx(point.log_z, rel=1e-10, abs=1e-9)
         layout = full.layout
         sums = np.bincount(
-            layout.target_of, beliefs[layout.sources], minlength=layout.message_entries
+            layout.by_target.of, beliefs[layout.sources], minlength=layout.message_entries
         )
         np.testing.assert_allclose(sums, beliefs[layout.children], atol=1e-12)
 

@@ -54,7 +54,7 @@ def test_arrays_are_read_only() -> None:
         *arrays(tuple(vars(layout).values())),
         *arrays(tuple(vars(plan).values())),
         *arrays(tuple(vars(plan.exponents).values())),
-        *(layout.region_of, layout.message_of, layout.target_of),
+        *(layout.region_of, layout.by_message.of, layout.by_target.of),
     ]
     assert len(everything) > 10
     assert not any(array.flags.writeable for array in everything)
@@ -64,10 +64,10 @@ def test_segments_cover_all_entries() -> None:
     plan = plan_of("p(person)\nq(person)\n1 p(x) ^ q(y)\n!(p(x) ^ q(x)).", {"person": 5})
     layout = plan.layout
     assert len(layout.region_of) == layout.belief_entries == len(plan.theta)
-    assert len(layout.message_of) == layout.message_entries == len(layout.children)
-    assert len(layout.target_of) == len(layout.sources)
+    assert len(layout.by_message.of) == layout.message_entries == len(layout.children)
+    assert len(layout.by_target.of) == len(layout.sources)
     # Each message entry has a source: an alive state of a child has an alive extension.
-    assert set(layout.target_of.tolist()) == set(range(layout.message_entries))
+    assert set(layout.by_target.of.tolist()) == set(range(layout.message_entries))
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,26 @@ def test_flooding_is_enough_where_it_converges() -> None:
     assert found.converged
 
 
+def test_damping_comes_back_where_it_is_needed(chain: Plan) -> None:
+    """Without damping this chain diverges within a hundred iterations, with some it converges."""
+    free = Flooding(damping=0.0, adaptive=True, iterations=100)
+    assert not free(chain).converged
+    damped = Flooding(adaptive=True)(chain)
+    assert damped.converged
+    found = Auto(most_work=0, most_patience=0)(chain)
+    assert found.converged
+    assert found.iterations == damped.iterations
+    asked = Auto(Flooding(), most_work=0, most_patience=0)(chain)
+    assert asked.status is Flooding()(chain).status
+
+
+def test_most_networks_need_no_damping() -> None:
+    plan = prepare(parse("p(thing)\n0.1 p(x) ^ p(y) | x != y"), {"thing": 9}).plan
+    free, damped = Auto(most_work=0)(plan), Auto(Flooding(), most_work=0)(plan)
+    assert free.iterations < damped.iterations
+    assert free.log_z == pytest.approx(damped.log_z, rel=1e-12)
+
+
 def test_flooding_starts_again_where_it_ends_on_a_saddle() -> None:
     text = "s(thing)\n1.5 s(x) <=> s(y) | x != y"
     plan = compile_plan(build_regions(shatter(parse(text), {"thing": 9})))

@@ -143,6 +143,21 @@ def test_bad_options(options: dict[str, float]) -> None:
         Flooding(**options)  # type: ignore[arg-type]
 
 
+def test_beliefs_that_floats_cannot_hold() -> None:
+    """Three atoms of each person in a chain, so that beliefs are exact; e^-800 is zero as a float.
+
+    Each half of the chain adds its own factor to the probability of the atom in the middle.
+    """
+    text = "p(person)\nq(person)\nr(person)\n-800 p(x)\n0.5 p(x) ^ q(x)\n0.7 p(x) ^ r(x)"
+    plan = plan_of(text, 3, "bethe")
+    found = Flooding()(plan)
+    assert found.status is Status.CONVERGED
+    wanted = -800 + math.log((1 + math.exp(0.5)) / 2) + math.log((1 + math.exp(0.7)) / 2)
+    region = plan.layout.shapes.index((2,))
+    logs = found.log_beliefs[plan.layout.region_slice(region)]
+    assert logs.min() == pytest.approx(wanted, abs=1e-10)
+
+
 # --- verdicts for large domains
 
 POLARISED = "p(person)\n2 p(a) ^ p(b) | a != b\n"

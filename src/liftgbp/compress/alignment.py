@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from liftgbp.arrays import Ints, group_rows, starts_of
+from liftgbp.arrays import Ints, group_rows, ranks, starts_of
 from liftgbp.compress.ground_regions import GroundRegions
 
 
@@ -76,10 +76,8 @@ class Alignment:
         first, number = group_rows([kind, orbit])
         # Numbered by the regions they live in.
         order = np.lexsort((orbit[first], kind[first]))
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
         atom_kind = np.full(self.variables, -1, dtype=np.int64)
-        atom_kind[inside] = rank[number]
+        atom_kind[inside] = ranks(order)[number]
         return atom_kind
 
     def region_row(self, region: int) -> Ints:

@@ -100,7 +100,7 @@ def _generators(layout: Layout, weights: Ints, potentials: Ints) -> list[Ints]:
         [
             [np.arange(len(twins.first)), region[layout.region_of[twins.first]]],
             [equation, twins.group[layout.children]],
-            [term, equation[layout.target_of[terms]]],
+            [term, equation[layout.by_target.of[terms]]],
             [term, twins.group[layout.sources[terms]]],
         ],
         axis=1,
@@ -134,7 +134,7 @@ class _Twins:
 
     def __init__(self, layout: Layout, colours: Ints) -> None:
         where: list[list[tuple[int, int]]] = [[] for _ in colours]
-        terms = (layout.sources, layout.target_of, layout.source_counts)
+        terms = (layout.sources, layout.by_target.of, layout.source_counts)
         for entry, *term in zip(*(own.tolist() for own in terms), strict=True):
             where[entry].append(tuple(term))
         for entry in layout.children.tolist():

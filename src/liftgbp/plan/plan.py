@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, expand, first_and_last, starts_of
+from liftgbp.arrays import Floats, Ints, Segments, expand, first_and_last, starts_of
 from liftgbp.regions.ground_pairs import GroundPairs
 
 if TYPE_CHECKING:
@@ -155,19 +155,24 @@ class Layout:
         return tuple(last[atom] for atom in range(len(self.group_of_atom)))
 
     @cached_property
+    def by_region(self) -> Segments:
+        """The belief entries of regions."""
+        return Segments(self.region_starts, self.belief_entries)
+
+    @cached_property
+    def by_message(self) -> Segments:
+        """The message entries of messages."""
+        return Segments(self.message_starts, self.message_entries)
+
+    @cached_property
+    def by_target(self) -> Segments:
+        """The sources of message entries."""
+        return Segments(self.source_starts, len(self.sources))
+
+    @property
     def region_of(self) -> Ints:
         """The region of each belief entry."""
-        return segment_of(self.region_starts, self.belief_entries)
-
-    @cached_property
-    def message_of(self) -> Ints:
-        """The message of each message entry."""
-        return segment_of(self.message_starts, self.message_entries)
-
-    @cached_property
-    def target_of(self) -> Ints:
-        """The message entry of each source."""
-        return segment_of(self.source_starts, len(self.sources))
+        return self.by_region.of
 
     @cached_property
     def levels(self) -> int:
@@ -194,9 +199,11 @@ class Layout:
         return which, starts
 
     @cached_property
-    def log_multiplicity(self) -> Floats:
-        """The log of the number of states of each belief entry."""
-        return _frozen(np.log(self.multiplicity))
+    def state_counts(self) -> tuple[Floats | None, Floats | None]:
+        """The numbers of states of belief entries and of sources; `None` where all are one."""
+        counts = (self.multiplicity, self.source_counts)
+        belief, source = (None if (own == 1).all() else own.astype(float) for own in counts)
+        return belief, source
 
     @cached_property
     def log_source_counts(self) -> Floats:
@@ -228,14 +235,6 @@ def _frozen(array: Floats) -> Floats:
     return array
 
 
-def segment_of(starts: Ints, total: int) -> Ints:
-    """For each position the number of its segment."""
-    lengths = np.diff(np.append(starts, total))
-    segment = np.repeat(np.arange(len(starts)), lengths)
-    segment.setflags(write=False)
-    return segment
-
-
 @dataclass(frozen=True, eq=False)
 class Exponents:
     """A sparse matrix, row after row: how often each message entry enters each belief entry."""
@@ -257,7 +256,9 @@ class Exponents:
         stack of matrices with the same columns.
         """
         if len(self.columns) > LARGE and self.values.ndim == 1:
-            return np.asarray((self._scipy @ messages.T).T)
+            if messages.ndim == 1:
+                return np.asarray(self._scipy @ messages)
+            return np.array([self._scipy @ row for row in messages])
         shape = (*messages.shape[:-1], self.shape[0])
         if not len(self.columns):
             return np.zeros(shape)
@@ -311,7 +312,10 @@ class Factored:
     def __matmul__(self, messages: Floats) -> Floats:
         """The log of the product of powers of messages, for each belief entry."""
         into = self.inflow @ messages
-        return np.asarray(into + self.members @ into + self.local @ messages)
+        total = self.members @ into
+        total += into
+        total += self.local @ messages
+        return total
 
     def kept(self, rows: Ints) -> Factored:
         """Some products of a stack."""

@@ -16,7 +16,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats, Ints, Segments, expand, starts_of
 from liftgbp.errors import InputError, checked_flag, checked_number, shown, wrong_type
 from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Plan
@@ -32,7 +32,11 @@ from liftgbp.solve.verdict import Candidate, Verdict, classify, is_small, steps_
 SLOW_DOWN, SPEED_UP = 0.8, 1.1
 SLOWEST, FASTEST = 0.005, 0.9
 """How adaptive damping changes the rate of updates, and within which limits. A rate of one
-overshoots on most models; below the smallest, 500 iterations lead nowhere."""
+overshoots on most models, unless a run starts with it; below the smallest, 500 iterations lead
+nowhere."""
+
+VANISHING = 1e-290
+"""Smaller marginals are summed by their logs: beliefs that enter them may be zero as floats."""
 
 
 def check_tolerance(tol: float) -> None:
@@ -99,6 +103,11 @@ class Flooding(HasSettings):
         has the log beliefs of one.
         """
         own = self.tolerances
+        if len(plans) > 1 and plans[0].layout.belief_entries > own.most_restarted:
+            # Memory is what limits large runs, and together they would not be faster.
+            starts = [None] * len(plans) if messages is None else np.split(messages, len(plans))
+            each = zip(plans, starts, strict=True)
+            return [self.ends([plan], progress, start, known)[0] for plan, start in each]
         with np.errstate(over="ignore", invalid="ignore"):
             flood = _Flood(plans, 1 - float(self.damping), self.adaptive, own, messages)
             ends: dict[int, FloodEnd] = {}
@@ -265,41 +274,46 @@ class _Flood:
         self._theta = np.array([plan.theta for plan in plans])
         self._exponents = stacked([plan.exponents for plan in plans])
         # Looked up once: these lines run hundreds of times on small arrays.
-        self._region_of = self._layout.region_of
-        self._message_of = self._layout.message_of
-        self._target_of = self._layout.target_of
+        self._regions, self._of_messages = self._layout.by_region, self._layout.by_message
+        self._targets = self._layout.by_target
+        self._states, self._counts = self._layout.state_counts
         self._rate = np.full((len(plans), 1), rate)
         self._adaptive = adaptive
+        self._fastest = max(FASTEST, rate)
         shape = len(plans), self._layout.message_entries
         self.messages = np.zeros(shape) if messages is None else messages.copy()
-        self.log_beliefs, self._raw = self._beliefs(self.messages)
-        self._change = self._disagreement()
-        self._moved = np.zeros_like(self.log_beliefs)
+        # Large arrays are written again, not made again: that would take as long as filling them.
+        entries = len(plans), self._layout.belief_entries
+        self.log_beliefs, self._moved, self._chances = (np.zeros(entries) for _ in range(3))
+        self._terms = np.empty((len(plans), len(self._layout.sources)))
+        self._change = np.empty(shape)
+        self._set_beliefs()
+        self._moved[:] = 0.0
         self.residual = _largest(self._change)
 
     def keep(self, rows: Ints) -> None:
         """Go on with some rows only."""
         self.plans = [self.plans[k] for k in rows]
         self._exponents = self._exponents.kept(rows)
-        for name in ("_theta", "_rate", "messages", "log_beliefs", "_raw", "_change", "_moved"):
+        for name in ("_theta", "_rate", "_raw", "_chances", "_terms", "_change", "_moved"):
             setattr(self, name, getattr(self, name)[rows])
+        self.messages, self.log_beliefs = self.messages[rows], self.log_beliefs[rows]
         self.residual = self.residual[rows]
 
     def step(self) -> None:
-        self.messages += self._rate * self._change
+        self._change *= self._rate
+        self.messages += self._change
         if self.messages.shape[1]:
-            starts = self._layout.message_starts
-            top = np.maximum.reduceat(self.messages, starts, axis=-1)
-            self.messages -= top.take(self._message_of, axis=-1)
-        before, residual = self.log_beliefs, self.residual
-        self.log_beliefs, self._raw = self._beliefs(self.messages)
-        self._change = self._disagreement()
-        self._moved = np.abs(self.log_beliefs - before) / self._rate
+            top = self._of_messages.tops(self.messages)
+            self._of_messages.apply(np.subtract, self.messages, top)
+        residual = self.residual
+        self._set_beliefs()
+        self._moved /= self._rate
         self.residual = np.maximum(_largest(self._change), _largest(self._moved))
         if self._adaptive:
             grew = (self.residual > residual)[:, None]
             factor = np.where(grew, SLOW_DOWN, SPEED_UP)
-            self._rate = np.clip(self._rate * factor, SLOWEST, FASTEST)
+            self._rate = np.clip(self._rate * factor, SLOWEST, self._fastest)
 
     def near(self, log_beliefs: Floats) -> NDArray[np.bool_]:
         """Whether no belief differs from a known one by more than what tells points apart."""
@@ -310,7 +324,7 @@ class _Flood:
         change = np.abs(self._change[row])
         if not np.isfinite(change).all() or not len(change):
             return None
-        return int(self._region_of[self._layout.children[change.argmax()]])
+        return int(self._regions.of[self._layout.children[change.argmax()]])
 
     def settled(self, tol: float) -> NDArray[np.bool_]:
         """Whether every difference is below `tol`, or below the rounding of its own regions.
@@ -323,45 +337,62 @@ class _Flood:
         if small.all() or not (self.residual <= rounding * _largest(self._raw)).any():
             return np.asarray(small)
         layout = self._layout
-        scales = np.maximum.reduceat(np.abs(self._raw), layout.region_starts, axis=-1)
+        scales = self._regions.tops(np.abs(self._raw))
         excuse = np.minimum(rounding * scales, self._tolerances.acceptable)
-        allowed = np.maximum(tol, excuse).take(self._region_of, axis=-1)
+        allowed = np.maximum(tol, excuse).take(self._regions.of, axis=-1)
         parents = layout.sources.take(layout.source_starts)
         along = np.maximum(allowed.take(parents, axis=-1), allowed.take(layout.children, axis=-1))
         moved = (self._moved <= allowed).all(axis=-1)
         return np.asarray(small | (moved & (np.abs(self._change) <= along).all(axis=-1)))
 
-    def _beliefs(self, messages: Floats) -> tuple[Floats, Floats]:
-        """The log beliefs that messages make, normalised and as they are."""
-        raw = self._exponents @ messages
-        raw += self._theta
-        starts = self._layout.region_starts
-        if not raw.shape[-1]:
-            return raw, raw
+    def _set_beliefs(self) -> None:
+        """The beliefs that messages make, how far they moved, and what parents think of them."""
+        self._raw = self._exponents @ self.messages
+        self._raw += self._theta
+        if not self._raw.shape[-1]:
+            return
+        before, beliefs, chances = self.log_beliefs, self._moved, self._chances
+        regions = self._regions
         # The largest goes first: subtracting one huge total at the end would cancel digits.
-        top = np.maximum.reduceat(raw, starts, axis=-1)
-        beliefs = raw - top.take(self._region_of, axis=-1)
-        states = beliefs + self._layout.log_multiplicity
-        beliefs -= _log_sum(states, starts, self._region_of).take(self._region_of, axis=-1)
-        return beliefs, raw
+        beliefs[:] = self._raw
+        regions.apply(np.subtract, beliefs, regions.tops(beliefs))
+        np.exp(beliefs, out=chances)
+        total = regions.sums(chances if self._states is None else chances * self._states)
+        regions.apply(np.subtract, beliefs, np.log(total))
+        regions.apply(np.divide, chances, total)
+        np.subtract(beliefs, before, out=before)
+        self.log_beliefs, self._moved = beliefs, np.abs(before, out=before)
+        self._set_change()
 
-    def _disagreement(self) -> Floats:
-        layout = self._layout
-        sources = self.log_beliefs.take(layout.sources, axis=-1)
-        sources += layout.log_source_counts
-        marginals = _log_sum(sources, layout.source_starts, self._target_of)
-        marginals -= self.log_beliefs.take(layout.children, axis=-1)
-        return marginals
+    def _set_change(self) -> None:
+        """By how much the logs of parents' marginals exceed the log beliefs of children."""
+        terms, change = self._terms, self._change
+        if not terms.shape[-1]:
+            return
+        self._chances.take(self._layout.sources, axis=-1, out=terms, mode="clip")
+        if self._counts is not None:
+            terms *= self._counts
+        self._targets.sums(terms, out=change)
+        lost = None
+        if change.min() < VANISHING:
+            lost = np.flatnonzero((change < VANISHING).any(axis=0))
+            change[:, lost] = 1.0
+        np.log(change, out=change)
+        if lost is not None:
+            change[:, lost] = self._log_marginals(lost)
+        change -= self.log_beliefs.take(self._layout.children, axis=-1)
+
+    def _log_marginals(self, entries: Ints) -> Floats:
+        """The logs of marginals that are too small for exponentials of beliefs."""
+        lengths = self._targets.lengths[entries]
+        places = expand(self._targets.starts[entries], lengths)
+        terms = self.log_beliefs.take(self._layout.sources[places], axis=-1)
+        terms += self._layout.log_source_counts[places]
+        targets = Segments(starts_of(lengths)[:-1], len(places))
+        top = targets.tops(terms)
+        targets.apply(np.subtract, terms, top)
+        return np.asarray(top + np.log(targets.sums(np.exp(terms))))
 
 
 def _largest(values: Floats) -> Floats:
     return np.asarray(np.abs(values).max(axis=-1, initial=0.0))
-
-
-def _log_sum(values: Floats, starts: Ints, segment: Ints) -> Floats:
-    """The log of the sum of exponentials in each segment of the last axis."""
-    if not values.shape[-1]:
-        return np.zeros(values.shape)
-    top = np.maximum.reduceat(values, starts, axis=-1)
-    values = np.exp(values - top.take(segment, axis=-1))
-    return np.asarray(top + np.log(np.add.reduceat(values, starts, axis=-1)))

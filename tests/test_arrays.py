@@ -1,0 +1,37 @@
+"""Operations on arrays, beside plain loops."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, strategies as st
+
+from liftgbp.arrays import Segments, ranks, starts_of
+
+RUNS = st.lists(st.tuples(st.integers(1, 9), st.sampled_from([1, 3, 70, 200])), max_size=4)
+
+
+@given(runs=RUNS, rows=st.integers(1, 3), seed=st.integers(0, 99))
+def test_segments_of_equal_and_of_other_lengths(
+    runs: list[tuple[int, int]], rows: int, seed: int
+) -> None:
+    lengths = np.array([length for length, count in runs for _ in range(count)], dtype=np.int64)
+    starts = starts_of(lengths)
+    segments = Segments(starts[:-1], int(starts[-1]))
+    values = np.random.default_rng(seed).normal(size=(rows, starts[-1]))
+    parts = [values[:, a : a + n] for a, n in zip(starts, lengths, strict=False)]
+    if not parts:
+        return
+    tops = np.array([part.max(axis=1) for part in parts]).T
+    np.testing.assert_array_equal(segments.tops(values), tops)
+    sums = np.array([[sum(row) for row in part.tolist()] for part in parts]).T
+    np.testing.assert_allclose(segments.sums(values), sums, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(segments.of, np.repeat(np.arange(len(lengths)), lengths))
+    less = values.copy()
+    segments.apply(np.subtract, less, tops)
+    wanted = [part - part.max(axis=1, keepdims=True) for part in parts]
+    np.testing.assert_array_equal(less, np.concatenate(wanted, axis=1))
+
+
+@given(order=st.permutations(range(9)))
+def test_ranks(order: list[int]) -> None:
+    assert ranks(np.array(order))[order].tolist() == list(range(9))
