@@ -49,6 +49,20 @@ def test_exact_answers_are_compared_with_other_code() -> None:
     assert found.agrees
 
 
+def test_atoms_observed_with_different_values_have_rows_of_their_own() -> None:
+    model = liftgbp.parse("*ties(p,p)\ns(p)\n0.5 ties(x,y) => (s(x) <=> s(y))")
+    facts = "ties(A,B)\nties(B,C)\nties(C,D)\n!s(A)\ns(D)"
+    for exact in (True, False):
+        found = liftgbp.check(
+            model, evidence=facts, queries="s(x)", via="ground", exact=exact, seconds=2
+        )
+        assert found.agrees, found.sentence
+        rows = [(row.where, row["true"]) for row in found.answers.query("s(x)")]
+        assert rows[-2:] == [("observed false", 0.0), ("observed true", 1.0)]
+        change = found.answers.change
+        assert change is None or abs(change.p - change.quick) < 1e-6  # the network is a tree
+
+
 def test_exact_joints_and_conditionals_are_compared_with_other_code() -> None:
     queries = ["smokes(x), smokes(y)", "friends(x,y) | smokes(x), smokes(y)", "smokes(Anna)"]
     evidence = liftgbp.parse_evidence(SMOKERS, "smokes(Anna)\nfriends(Anna,Bob)")

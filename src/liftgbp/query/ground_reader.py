@@ -179,6 +179,9 @@ class GroundAtomReader(Reader):
                 count = found * each
                 left -= count
                 note = "" if count == pattern.count else description
+                if note == "observed" and len(first) > 1:
+                    value = self._plain.predicates[predicate].values[group[example]]
+                    note = f"observed {value}"
                 yield self._row(asked, pattern, args[example].tolist(), count, note)
         if left:
             nobody = [NOBODY] * len(pattern.every[0][1])
