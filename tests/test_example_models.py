@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import igraph
 import pytest
 
 import liftgbp
@@ -27,6 +28,17 @@ def test_facts_may_be_examples() -> None:
     from_file = liftgbp.load_evidence(model, FOLDER / "smoking-network.db")
     assert evidence.model.constants("person") == from_file.model.constants("person")
     assert len(evidence.model.constants("person")) > 3
+
+
+def test_the_karate_club_is_the_one_that_igraph_has() -> None:
+    model = liftgbp.load("example:karate")
+    evidence = liftgbp.load_evidence(model, "example:karate.db")
+    names = evidence.model.constants("person")
+    ties = {frozenset(int(names[k]) for k in row) for row in evidence.hard["ties"].args.tolist()}
+    published = igraph.Graph.Famous("Zachary").get_edgelist()
+    assert ties == {frozenset((a + 1, b + 1)) for a, b in published}
+    assert len(evidence.hard["ties"].args) == len(ties) == 78
+    assert len(names) == 34
 
 
 def test_a_misspelt_name_gets_advice() -> None:
