@@ -224,7 +224,7 @@ def test_every_kind_and_status_is_on_the_trust_page() -> None:
 
 
 def test_files_in_the_pages_exist() -> None:
-    files = [str(file.relative_to(ROOT)) for file in ROOT.glob("[bst]*/**/*.py")]
+    files = [str(file.relative_to(ROOT)) for file in ROOT.glob("[bdst]*/**/*.py")]
     for page in PAGES:
         for named in re.findall(r"`([\w/]+\.pyi?)`", prose_of(page)):
             assert any(f"/{file}".endswith(f"/{named}") for file in files), f"{page.name}: {named}"

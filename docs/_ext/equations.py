@@ -6,6 +6,7 @@ for mathematics would do without.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import ziamath
@@ -17,16 +18,25 @@ from sphinx.writers.html5 import HTML5Translator
 
 FONT = Path(ziamath.__file__).parent / "fonts" / "STIXTwoMath-Regular.ttf"
 
+BEFORE_LOG = re.compile(r"(?<=[\w)}])(\s*)\\log\b")
+AFTER_LOG = re.compile(r"\\log\b(?!\s*\()")
+
+
+def mathml(formula: str, display: str) -> str:
+    """A formula of LaTeX as MathML, with the spaces around `log` that the converter leaves out."""
+    spaced = AFTER_LOG.sub(r"\\log\\,", BEFORE_LOG.sub(r"\1\\,\\log", formula))
+    return convert(spaced, display=display)
+
 
 def inline(writer: HTML5Translator, node: nodes.math) -> None:
     """Write a formula in a sentence."""
-    writer.body.append(convert(node.astext()))
+    writer.body.append(mathml(node.astext(), "inline"))
     raise nodes.SkipNode
 
 
 def displayed(writer: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula on a line of its own."""
-    formula = convert(node.astext(), display="block")
+    formula = mathml(node.astext(), "block")
     writer.body.append(f'<div class="formula">{formula}</div>')
     raise nodes.SkipNode
 
