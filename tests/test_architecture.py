@@ -25,6 +25,7 @@ ALLOWED = {
     "arrays": set(),
     "progress": {"limits"},
     "files": {"errors", "limits"},
+    "charts": {"files"},
     "input_files": {"errors", "limits"},
     "example_models": {"errors"},
     "model": {"errors", "limits", "input_files", "example_models", "pictures"},
@@ -35,12 +36,13 @@ ALLOWED = {
     "formats": {"errors", "limits", "arrays", "files", "input_files", "pictures", "model"}
     | {"evidence", "grounding"},
     "signature": {"errors", "limits"},
-    "regions": {"errors", "limits", "arrays", "pictures", "model", "shatter", "signature"},
+    "regions": {"errors", "limits", "arrays", "files", "pictures", "charts", "model", "shatter"}
+    | {"signature"},
     "compress": {"errors", "limits", "arrays", "progress", "grounding", "regions", "signature"},
     "plan": {"errors", "arrays", "model", "regions", "signature"},
     "solve": {"errors", "limits", "arrays", "progress", "pictures", "plan"},
     "opinions": {"pictures"},
-    "query": ENGINE | GROUND | {"files", "texts", "opinions"},
+    "query": ENGINE | GROUND | {"files", "texts", "charts", "opinions"},
     "reference": {"errors", "arrays", "model", "evidence"},
     "via": NORMAL,
     "series": ENGINE,

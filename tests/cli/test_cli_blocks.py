@@ -217,8 +217,8 @@ def test_a_picture_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("--blocks 2 --via ground", "--blocks is about classes of objects"),
         ("--blocks 2 --solver flooding", "--blocks does not apply to --solver flooding"),
         ("--effort much", "'much' is not one of"),
-        ("--blocks-plot b.csv", "the extension must be one of .png, .svg"),
-        ("--blocks-plot -", "the extension must be one of .png, .svg"),
+        ("--blocks-plot b.csv", "the extension must be one of .pdf, .png, .svg"),
+        ("--blocks-plot -", "the extension must be one of .pdf, .png, .svg"),
         ("--blocks-plot missing/b.svg", "there is no directory missing"),
     ],
 )

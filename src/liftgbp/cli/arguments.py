@@ -23,7 +23,8 @@ SORTS = ("p", "atom")
 """How rows of answers can be ordered."""
 
 ANSWER_FILES = (".csv", ".json", ".parquet")
-PICTURE_FILES = (".png", ".svg")
+PICTURE_FILES = (".pdf", ".png", ".svg")
+GRAPH_FILES = (".dot", ".json", *PICTURE_FILES)
 SWEEP_FILES = (*ANSWER_FILES, *PICTURE_FILES)
 
 LARGEST_UNTRUSTED_INPUT = 2**20 + 1
@@ -171,10 +172,12 @@ def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
     """Refuse a file that could not be written, before the work that fills it."""
     from liftgbp.files import check_writable, need_module
 
-    if path is None or (path == "-" and extensions != PICTURE_FILES):
+    if path is None or (path == "-" and extensions not in (PICTURE_FILES, GRAPH_FILES)):
         return
     check_writable(Path(path), extensions)
-    if Path(path).suffix in PICTURE_FILES:
+    # Graphs are written to .svg without a library.
+    drawn = (".pdf", ".png") if extensions == GRAPH_FILES else PICTURE_FILES
+    if Path(path).suffix in drawn:
         need_module("matplotlib", "plot", f"writing {Path(path).suffix}")
 
 

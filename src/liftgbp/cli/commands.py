@@ -25,6 +25,7 @@ from liftgbp.cli import options as declared
 from liftgbp.cli.advice import distrust, next_command
 from liftgbp.cli.arguments import (
     ANSWER_FILES,
+    GRAPH_FILES,
     PICTURE_FILES,
     SWEEP_FILES,
     check_apart,
@@ -146,7 +147,7 @@ liftgbp query example:smoking-network -e example:smoking-network.db --all margin
     "--blocks-plot",
     metavar="FILE",
     group=declared.OUTPUT,
-    help="Draw the probabilities between blocks as a heat map: a .png or .svg file.",
+    help="Draw the probabilities between blocks as a heat map: a .png, .svg or .pdf file.",
 )
 @option(
     "--all",
@@ -342,6 +343,7 @@ cli.add_command(check)
     examples="""\
 liftgbp graph example:friends-smokers -n person=1000
 liftgbp graph example:chain -n person=1000 --regions objects:4 --json
+liftgbp graph example:chain -n person=10 --local 0 -o chain.svg
 """,
 )
 @declared.sizes_and_weights
@@ -349,21 +351,45 @@ liftgbp graph example:chain -n person=1000 --regions objects:4 --json
 @declared.via
 @declared.regions
 @declared.table_cap
+@option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    group=declared.OUTPUT,
+    help="Also draw the graph to a .svg, .png or .pdf file; .dot is for Graphviz, .json for "
+    "programs.",
+)
+@option(
+    "--local",
+    type=click.IntRange(min=0),
+    metavar="REGION",
+    group=declared.OUTPUT,
+    help="Draw three panels: the graph, the signatures of its regions, and the local graph of the "
+    "region with this number.",
+)
 @declared.as_json
 def graph(
     model: str,
     sizes: dict[str, int],
     weights: dict[str, float],
+    output: str | None,
+    local: int | None,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Show the lifted region graph of MODEL: its canonical regions and lifted edges."""
+    output_file(output, GRAPH_FILES)
+    check_apart([output], model, options["evidence"])
+    if local is not None and (output is None or not output.endswith(PICTURE_FILES)):
+        raise click.UsageError("--local is about a picture; add -o local.svg, .png or .pdf")
     relational, evidence = read_model_and_evidence(model, weights, options)
     with progress_bar() as progress:
         prepared = liftgbp.prepare(
             relational, sizes, evidence=evidence, progress=progress, **options
         )
     result = prepared.graph_as_dict()
+    if output is not None:
+        prepared.write_graph(output, local)
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:
@@ -391,8 +417,8 @@ liftgbp sweep example:friends-smokers -n person=10,100,1000 --sum-over smokes | 
     default="-",
     metavar="FILE",
     group=declared.OUTPUT,
-    help="Write a table (.csv, .json, .parquet) or a plot (.png, .svg); without it, or with -, "
-    "CSV goes to standard output.",
+    help="Write a table (.csv, .json, .parquet) or a plot (.png, .svg, .pdf); without it, or with "
+    "-, CSV goes to standard output.",
 )
 def sweep(model: str, points: int, output: str, **options: Any) -> int:
     """Answer queries about MODEL for many domain sizes and weights.

@@ -311,7 +311,7 @@ def number_text(number: float | None) -> str:
 
 def count_text(count: int) -> str:
     """A number of objects or atoms; those of many digits are rounded."""
-    return f"{count:,}".replace(",", "\u202f") if count < 10**9 else f"{Decimal(count):.4g}"
+    return f"{count:,}" if abs(count) < 10**9 else f"{Decimal(count):.4g}"
 
 
 def _size_text(size: int) -> str:

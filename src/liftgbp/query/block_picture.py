@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.files import check_writable, need_module, plain_texts, whole_file
+from liftgbp.charts import drawn, write_figure
 from liftgbp.query.block_table import MOST_BLOCKS, BlockStructure, cell_text, size_text
 from liftgbp.texts import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-EXTENSIONS = (".png", ".svg")
 
 CELL = 0.62
 """The height and width of a cell. All lengths are in inches."""
@@ -59,22 +57,9 @@ class _Map:
         return max(columns * CELL, LETTER * len(self.title) / 2 + CELL / 2)
 
 
-def check_picture(path: Path) -> None:
-    """Refuse a picture that could not be written."""
-    check_writable(path, EXTENSIONS)
-    need_module("matplotlib", "plot", f"writing {path.suffix}")
-
-
-def write_figure(structure: BlockStructure, path: Path) -> None:
+def write_heat_maps(structure: BlockStructure, path: Path) -> None:
     """Write the heat maps to a file, which appears when it is complete."""
-    check_picture(path)
-    from matplotlib import rc_context
-
-    # Texts that stay texts make small files; without dates and random names, they are repeatable.
-    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": "liftgbp"}
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    with rc_context(settings), plain_texts(), whole_file(path) as unfinished:
-        figure_of(structure).savefig(unfinished, dpi=150, metadata=metadata)
+    write_figure(lambda: _figure(structure), path)
 
 
 def figure_of(structure: BlockStructure) -> Figure:
@@ -82,9 +67,7 @@ def figure_of(structure: BlockStructure) -> Figure:
 
     Everything has its place in inches, so that cells are of one size and rows at one height.
     """
-    need_module("matplotlib", "plot", "drawing")
-    with plain_texts():
-        return _figure(structure)
+    return drawn(lambda: _figure(structure))
 
 
 def _figure(structure: BlockStructure) -> Figure:

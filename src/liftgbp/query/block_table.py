@@ -382,10 +382,10 @@ class BlockStructure(Shown):
         return figure_of(self)
 
     def write_picture(self, path: str | os.PathLike[str]) -> None:
-        """Write the heat maps to a `.png` or `.svg` file."""
-        from liftgbp.query.block_picture import write_figure
+        """Write the heat maps to a `.png`, `.svg` or `.pdf` file."""
+        from liftgbp.query.block_picture import write_heat_maps
 
-        write_figure(self, checked_path("path", path))
+        write_heat_maps(self, checked_path("path", path))
 
     def as_dict(self) -> dict[str, object]:
         """The structure for JSON."""

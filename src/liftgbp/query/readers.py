@@ -5,6 +5,8 @@ A prepared model and beliefs make a reader, which owns both.
 
 from __future__ import annotations
 
+import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,8 +15,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import QueryError
+from liftgbp.errors import QueryError, checked_number, checked_path
 from liftgbp.evidence import Evidence
+from liftgbp.files import check_place, whole_file
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
@@ -80,10 +83,32 @@ class Prepared(Shown, ABC):
     def graph_as_dict(self) -> dict[str, object]:
         """The region graph for JSON, with atoms in words."""
 
+    def write_graph(self, path: str | os.PathLike[str], local: int | None = None) -> None:
+        """Draw the region graph to a `.svg`, `.png` or `.pdf` file; `.dot` is for Graphviz.
+
+        With the number of a region, three panels are drawn: the graph, the signatures of its
+        regions, and the local graph of that region. A `.json` file gets what `graph_as_dict` says.
+        """
+        from liftgbp.regions.graph_drawing import write_drawing
+
+        file = checked_path("path", path)
+        if local is not None:
+            local = checked_number("local", local, least=0)
+        if file.suffix == ".json":
+            check_place(file)
+            with whole_file(file) as unfinished:
+                text = json.dumps(self.graph_as_dict(), indent=2)
+                unfinished.write_text(text + "\n", encoding="utf-8")
+            return
+        write_drawing(self.graph, [own["atoms"] for own in self._described_regions], file, local)
+
     def region_text(self, region: int) -> str:
         """The atoms of a region in words."""
-        regions: Any = self.graph_as_dict()["regions"]
-        return " ".join(regions[region]["atoms"])
+        return " ".join(self._described_regions[region]["atoms"])
+
+    @property
+    def _described_regions(self) -> Any:
+        return self.graph_as_dict()["regions"]
 
     def __str__(self) -> str:
         return preview(self.graph_as_dict(), self.via, self.plan)
@@ -96,7 +121,8 @@ class Prepared(Shown, ABC):
         )
 
     def _body(self) -> Iterable[Content]:
-        yield from self.graph._body()
+        atoms: Any = [own["atoms"] for own in self._described_regions]
+        yield from self.graph.card_body(atoms)
         layout = self.plan.layout
         yield fields(
             [

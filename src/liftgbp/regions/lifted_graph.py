@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import ContradictionError, InternalError, SizeError
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import constant_text
+from liftgbp.pictures.cards import shortened
 from liftgbp.regions.atom_bounds import (
     AlikeAtoms,
     Choice,
@@ -28,6 +30,12 @@ from liftgbp.regions.region_graph import RegionGraph
 from liftgbp.shatter import NormalModel
 from liftgbp.shatter.normal import SOFT
 from liftgbp.signature import Atom, Obj, canonise, objects_of
+
+if TYPE_CHECKING:
+    from liftgbp.regions.graph_drawing import Sketch
+
+LONGEST_NAME = 12
+"""Names of objects in drawings are cut off after this many letters."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -295,14 +303,36 @@ class LiftedRegionGraph(RegionGraph):
     def atom_text(self, atom: Atom) -> str:
         """An atom in words, with numbers for anonymous objects: `friends(1,2)`."""
         predicate, args = atom
-        names = [
-            f"{self._object_prefix[cls]}{index + 1}" if name is None else constant_text(name)
-            for (cls, index), name in zip(args, map(self._constant, args), strict=True)
-        ]
-        return applied(self.normal.predicates[predicate].name, names)
+        return applied(self.normal.predicates[predicate].name, map(self._object_text, args))
 
-    def _constant(self, obj: Obj) -> str | None:
-        return self.normal.classes[obj[0]].constant
+    def _object_text(self, obj: Obj) -> str:
+        name = self.normal.classes[obj[0]].constant
+        number = f"{self._object_prefix[obj[0]]}{obj[1] + 1}"
+        return number if name is None else constant_text(name)
+
+    def sketch(self, number: int) -> Sketch | None:
+        """The signature graph of a region: its objects, and which atoms relate them."""
+        from liftgbp.regions.graph_drawing import MOST_OBJECTS, Sketch
+
+        cluster = self.regions[number].cluster
+        objects = list(objects_of(cluster))
+        if not objects or len(objects) > MOST_OBJECTS:
+            return None
+        place = {obj: k for k, obj in enumerate(sorted(objects))}
+        arrows: list[tuple[int, int, str]] = []
+        unary: list[list[str]] = [[] for _ in objects]
+        for predicate, args in cluster:
+            name = self.normal.predicates[predicate].name
+            different = dict.fromkeys(args)
+            if len(different) == 1:
+                own = name if len(args) == 1 else self.atom_text((predicate, args))
+                unary[place[args[0]]].append(own)
+            elif len(args) == 2:
+                arrows.append((place[args[0]], place[args[1]], name))
+            else:
+                return None
+        names = [shortened(self._object_text(obj), LONGEST_NAME) for obj in place]
+        return Sketch(tuple(names), tuple(arrows), tuple(map(tuple, unary)))
 
     @property
     def atoms_in_words(self) -> list[list[str]]:

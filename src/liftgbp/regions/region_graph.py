@@ -13,9 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from liftgbp.arrays import Floats, first_and_last
+from liftgbp.charts import drawn
 from liftgbp.errors import ContradictionError, InternalError
+from liftgbp.files import installed
 from liftgbp.pictures.cards import Shown, count_text, table
 from liftgbp.pictures.markup import Content
 from liftgbp.regions.atom_bounds import Choice, Pair
@@ -24,6 +27,11 @@ from liftgbp.regions.families import Family
 from liftgbp.regions.graph_arrays import GraphArrays, arrays_of
 from liftgbp.regions.ground_pairs import GroundPairs
 from liftgbp.signature import Cluster
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from liftgbp.regions.graph_drawing import Sketch
 
 MOST_ROWS, MOST_PARENTS = 18, 12
 """How many regions a graph prints, and how many parents of each."""
@@ -228,6 +236,46 @@ class RegionGraph(Shown, ABC):
     def region_text(self, number: int) -> str:
         """The atoms of a region in words."""
 
+    @property
+    def atoms_in_words(self) -> Sequence[Sequence[str]]:
+        """The atoms of each region in words."""
+        return [self.region_text(k).split(" ") for k in range(len(self.regions))]
+
+    def sketch(self, number: int) -> Sketch | None:
+        """The signature graph of a region, if it has one that can be drawn."""
+        return None
+
+    # --- pictures
+
+    def to_dot(self) -> str:
+        """The graph in the language of Graphviz.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("p(thing)\\nq(thing)\\n1 p(x) ^ q(y) | x != y")
+        >>> graph = liftgbp.prepare(model, {"thing": 10}).graph
+        >>> print(graph.to_dot().splitlines()[3])
+          0 [label="0: n = 90, c = 1\\np(1) q(2)", fillcolor="#dce9f6"];
+        """
+        from liftgbp.regions.graph_drawing import dot_text
+
+        return dot_text(self, self.atoms_in_words)
+
+    def plot(self, local: int | None = None) -> Figure:
+        """A figure of Matplotlib: the graph or, for the number of a region, its local graph."""
+        from liftgbp.regions.graph_drawing import scene_of
+
+        return drawn(scene_of(self, self.atoms_in_words, local).figure)
+
+    def to_networkx(self) -> Any:
+        """The graph as a `MultiDiGraph` of NetworkX, which must be installed.
+
+        Nodes are regions, with their atoms, `n`, `c` and `outer`; edges have `kappa`, its formula
+        `kappa_formula` and the `mapping` of atoms. Counts are exact integers.
+        """
+        from liftgbp.regions.graph_drawing import networkx_graph
+
+        return networkx_graph(self, self.atoms_in_words, installed("networkx", "to_networkx"))
+
     def is_outer(self, number: int) -> bool:
         """Whether a region is an outer one."""
         return self.regions[number].outer
@@ -239,11 +287,19 @@ class RegionGraph(Shown, ABC):
         )
 
     def _body(self) -> Iterable[Content]:
+        return self.card_body(self.atoms_in_words)
+
+    def card_body(self, atoms: Sequence[Sequence[str]]) -> Iterable[Content]:
+        """What notebooks show, given the atoms of each region: a drawing, or a table if large."""
+        from liftgbp.regions.graph_drawing import MOST_IN_CARD, graph_scene
+
+        if 0 < len(self.regions) <= MOST_IN_CARD and len(self.edges) <= 2 * MOST_IN_CARD:
+            return [graph_scene(self, atoms).svg()]
         first = range(min(len(self.regions), MOST_ROWS))
         rows = [
             (
                 str(k),
-                self.region_text(k),
+                " ".join(atoms[k]),
                 count_text(self.n[k]),
                 str(self.counting_numbers[k]),
                 self._parents_text(k),

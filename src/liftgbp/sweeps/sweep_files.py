@@ -376,6 +376,7 @@ WRITERS: dict[str, Callable[[Sequence[Record], Path], None]] = {
     ".csv": _write_table,
     ".json": _write_json,
     ".parquet": _write_table,
+    ".pdf": draw,
     ".png": draw,
     ".svg": draw,
 }
