@@ -149,6 +149,21 @@ def test_growing_regions_in_a_sum_take_limited_work(monkeypatch: pytest.MonkeyPa
     assert "takes more effort" in found.growth_end
 
 
+def test_growing_regions_in_a_sum_share_their_work() -> None:
+    """Each size of regions is affordable, and there are a dozen of them."""
+    model = liftgbp.parse("p(t)\nq(t)\n0.509 (!p(y) <=> !q(x)) | distinct")
+    found = liftgbp.infer(model, {"t": 14}, sum_over="auto", regions="auto")
+    assert len(found.growth) < 6
+    assert "more effort" in found.growth_end
+    # Given which objects have p, each q(x) is on its own.
+    logs = []
+    for k in range(15):
+        inside, outside = np.array([k - 1, 14 - k]), np.array([k, 13 - k])
+        terms = k * logsumexp(0.509 * inside) + (14 - k) * logsumexp(0.509 * outside)
+        logs.append(math.log(math.comb(14, k)) + terms)
+    assert found.log_z == pytest.approx(logsumexp(logs), rel=1e-9)
+
+
 def test_networks_that_are_too_large_to_write(tmp_path: Path) -> None:
     model = liftgbp.load("example:friends-smokers")
     output = tmp_path / "net.uai"

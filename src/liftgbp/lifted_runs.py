@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from liftgbp.effort import FACTOR_SCOPES, LEVELS, Level
@@ -170,7 +170,7 @@ class LiftedRuns:
                 return self._summer(regions).on(names)
             return self._summer(regions, LEVELS["thorough"].work, patient=True).auto()
         if AUTO not in names:
-            return grow(self._while_affordable(partial(self._grown_sum, names)))
+            return grow(self._while_affordable(self._grown_sums(names)))
         from liftgbp.counting import with_choice
 
         # What counts gain is found out once, over the scopes of factors.
@@ -179,10 +179,24 @@ class LiftedRuns:
         answers = self.summed(AUTO, chosen) if chosen else self.plain(AUTO)
         return with_choice(answers, first.choice)
 
-    def _grown_sum(self, names: Sequence[str], regions: str, level: Level | None) -> Answers:
-        """A sum over larger regions has some iterations at each count, as plain answers have."""
-        work = math.inf if level is None else level.work / FEWEST_ITERATIONS
-        return self._summer(regions, work, patient=True).on(names)
+    def _grown_sums(self, names: Sequence[str]) -> Callable[[str, Level | None], Answers]:
+        """Sums over larger regions have some iterations at each count, as plain answers have.
+
+        All regions over several objects share that work: in small domains they grow many times.
+        """
+        spent = 0.0
+
+        def run(regions: str, level: Level | None) -> Answers:
+            nonlocal spent
+            work = math.inf if level is None else level.work / FEWEST_ITERATIONS
+            if spent > work:
+                raise CapacityError(MORE_EFFORT)
+            summer = self._summer(regions, work, patient=True)
+            answers = summer.on(names)
+            spent += 0.0 if level is None else summer.spent
+            return answers
+
+        return run
 
     def summed_if_cheap(self, plain: Answers, regions: str, work: float) -> Answers:
         """Plain answers, or those summed over the counts of the predicate that matters most."""

@@ -155,6 +155,8 @@ class Summer:
         if not math.isinf(most_work):
             self._solver = _less_patient(solver, math.inf if patient else MOST_ITERATIONS)
         self._progress = progress
+        self.spent = 0.0
+        """What solving took so far, in units of `work_of`; a batch for every layout."""
 
     def on(self, names: Sequence[str]) -> SummedAnswers:
         """The answers summed over the counts of these predicates."""
@@ -186,6 +188,7 @@ class Summer:
             spent += work_of_point * len(points)
             if iterations:
                 spent += WORK_OF_BATCH + WORK_OF_ITERATION * iterations
+            self.spent += _work_of_batches(model, points)
             return found
 
         try:
@@ -294,6 +297,15 @@ class Summer:
             if any(_settles(normal, other, number) for other in kept if other != number):
                 kept.remove(number)
         return [normal.predicates[number].name for number in kept]
+
+
+def _work_of_batches(model: CountedModel, points: Sequence[Counts]) -> float:
+    """What it took to solve some points; those with one layout are a batch."""
+    longest: dict[int, int] = {}
+    for own in (model.solved[point] for point in points if point in model.solved):
+        batch = id(own.base)
+        longest[batch] = max(longest.get(batch, 0), own.solution.iterations)
+    return sum(WORK_OF_BATCH + WORK_OF_ITERATION * own for own in longest.values())
 
 
 def _less_patient(solver: Solver, most_iterations: float) -> Solver:
