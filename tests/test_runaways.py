@@ -174,6 +174,16 @@ def test_networks_that_are_too_large_to_write(tmp_path: Path) -> None:
     assert output.stat().st_size
 
 
+def test_networks_that_are_too_large_are_not_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("liftgbp.grounding.ground_network", lambda *_, **__: pytest.fail("built"))
+    model = liftgbp.load("example:friends-smokers")
+    with pytest.raises(liftgbp.CapacityError, match=r"writing 3998000 ground formulas.*--work"):
+        liftgbp.export_network(model, tmp_path / "net.uai", {"person": 2000})
+    assert list(tmp_path.iterdir()) == []
+
+
 # --- quantifiers over all objects
 
 

@@ -465,11 +465,16 @@ def export_network(
     """
     from liftgbp.files import held
     from liftgbp.formats import check_target, write_network
-    from liftgbp.grounding import atom_names, ground_network
+    from liftgbp.grounding import atom_names, ground_network, rule_counts
 
     known = _checked(model, evidence, table_cap=table_cap, progress=progress)
     file = checked_path("path", path)
     check_target(file)
+    # Counted first, as they would fill the memory; some may turn out to be one factor.
+    counts = rule_counts(known, sizes, table_cap=table_cap, progress=progress)
+    groundings = sum(count.unsettled for count in counts)
+    what = f"writing {groundings} ground formulas"
+    check_work(what, groundings // WRITTEN_AT_ONCE, "use smaller domains")
     # Two files are written, which must belong together.
     with held(file):
         network = ground_network(

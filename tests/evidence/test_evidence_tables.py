@@ -509,6 +509,29 @@ def test_views_of_strangers_are_refused(database: Path) -> None:
             load_evidence(MODEL, f"smokes={database}:{view}", untrusted=True)
 
 
+def test_generated_columns_of_strangers_are_refused(database: Path) -> None:
+    with duckdb.connect(str(database)) as connection:
+        computed = "person VARCHAR GENERATED ALWAYS AS (repeat('x', size))"
+        connection.execute(f"CREATE TABLE computed (size INTEGER, {computed})")
+        connection.execute("INSERT INTO computed VALUES (3)")
+        connection.execute("CREATE TABLE stored (size INTEGER DEFAULT 7, person VARCHAR)")
+        connection.execute("INSERT INTO stored VALUES (3, 'xxx')")
+    for table in ("computed", "stored"):
+        place = f"smokes={database}:{table}[person]"
+        assert facts(load_evidence(MODEL, place), "smokes") == {("xxx",): 1}
+    load_evidence(MODEL, f"smokes={database}:stored[person]", untrusted=True)
+    for table in ("computed", "main.COMPUTED"):
+        with pytest.raises(EvidenceError, match="its column person is generated"):
+            load_evidence(MODEL, f"smokes={database}:{table}[person]", untrusted=True)
+
+
+@pytest.mark.parametrize("table", ["people", "main.people", "data.main.people", "DATA.main.people"])
+def test_tables_with_the_names_of_schema_and_database(database: Path, table: str) -> None:
+    assert facts(load_evidence(MODEL, f"smokes={database}:{table}"), "smokes") == {("Anna",): 1}
+    with pytest.raises(EvidenceError, match="cannot read"):
+        load_evidence(MODEL, f"smokes={database}:other.{table}")
+
+
 @pytest.mark.parametrize(
     "macro",
     [

@@ -118,8 +118,12 @@ def _typed_table(place: str, untrusted: bool) -> tuple[tuple[str, ...], tuple[An
     _check_file(path)
     with _connection(place, path) as connection:
         schema, _, name = table.rpartition(".")
+        # DuckDB calls a database like its file, and users may write data.main.people.
+        first, dot, rest = schema.partition(".")
+        if dot and first.lower() == Path(path).stem.lower():
+            schema = rest
         if untrusted:
-            _check_no_view(connection, place, name)
+            _check_nothing_computed(connection, place, name)
         rows = f"FROM {DATABASE}.{_quoted(schema or 'main')}.{_quoted(name)}"
         _check_size(connection, place, rows, {}, most)
         return _texts(connection, rows, {})
@@ -276,11 +280,19 @@ def _connection(place: str, path: str | None = None) -> Iterator[duckdb.DuckDBPy
         raise EvidenceError(f"cannot read {place}: {_reason(str(error))}") from None
 
 
-def _check_no_view(connection: duckdb.DuckDBPyConnection, place: str, name: str) -> None:
-    """Refuse a view in a stranger's database, which may compute for ever."""
+def _check_nothing_computed(connection: duckdb.DuckDBPyConnection, place: str, name: str) -> None:
+    """Refuse views and generated columns in a stranger's database, which may compute for ever."""
     query = "FROM duckdb_views() WHERE NOT internal AND lower(view_name) = lower($name)"
     if connection.execute(f"SELECT 1 {query}", {"name": name}).fetchone():
         raise EvidenceError(f"cannot read {place}: it is a view; untrusted databases need tables")
+    query = "FROM information_schema.columns WHERE is_generated = 'ALWAYS'"
+    query += " AND lower(table_name) = lower($name)"
+    generated = connection.execute(f"SELECT column_name {query}", {"name": name}).fetchone()
+    if generated:
+        raise EvidenceError(
+            f"cannot read {place}: its column {generated[0]} is generated; untrusted databases "
+            "need columns that are stored"
+        )
 
 
 def _check_size(
