@@ -37,10 +37,12 @@ from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, ClassReader
 from liftgbp.query.answer import read_row
+from liftgbp.query.count_queries import asks_for_count, listed_counts
 from liftgbp.query.ground_reader import PreparedGround
 from liftgbp.query.lookup import conditional_table
 from liftgbp.sampling import Sample, sample
 from liftgbp.shatter import shatter
+from liftgbp.shatter.normal import ObjAtom
 from liftgbp.solve import Kind
 
 SECONDS = 10.0
@@ -74,20 +76,29 @@ class ExactInference:
         """
         reader, name = answers.reader, ground_atom_of(answers)
         exact = reference.exact(ground, FEW_STATES)
+
+        def joint(atoms: Sequence[ObjAtom]) -> Floats:
+            shape = [len(reader.values(atom)) for atom in atoms]
+            return _joint(ground, exact, [name(atom) for atom in atoms], shape)
+
+        counts = [text for text in queries if asks_for_count(text, reader)]
         texts = (
-            ((text, row) for text in queries for row in reader.rows(text))
+            ((text, row) for text in queries if text not in counts for row in reader.rows(text))
             if queries
             else reader.rows_of_everything()
         )
-        rows = []
+        rows = [
+            OpinionRow(own.query, own.atom, own.where, own.values)
+            for text in counts
+            for own in listed_counts(reader, text, joint)
+        ]
         for text, row in texts:
             answered = read_row(text, row, [reader])[0]
             values = answered.values
             atoms = [name(atom) for atom in row.every]
             # A row on the ground may stand for all atoms that are false since nothing is said.
             if all(atom in ground.ranges or atom in ground.observed for atom in atoms):
-                shape = [len(reader.values(atom)) for atom in row.every]
-                table = _joint(ground, exact, atoms, shape)[None]
+                table = joint(row.every)[None]
                 if row.event is not None:
                     table = row.event.folded(table, len(row.given))
                 if row.conditional:

@@ -16,8 +16,8 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError, counted
 from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Reader, Result
+from liftgbp.query.count_cases import Counted, CountedCase, by_listing
 from liftgbp.query.lookup import alone, with_others
-from liftgbp.query.rows import Row
 from liftgbp.shatter import NormalModel, ObjectClasses
 from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.signature import canonise
@@ -159,16 +159,19 @@ class PartsReader(ClassReader):
         whole = with_others(atoms, inside, table, lambda atom: alone(atom, self.normal))
         return np.asarray(whole[0])
 
-    def counted(self, rows: Sequence[Row]) -> Floats:
-        """How likely each number of objects is, if the formula is about one part."""
-        homes = {
-            self.part_of.get(canonise((atom,)).cluster[0]) for row in rows for atom in row.every
-        }
+    def counted(self, case: CountedCase) -> Counted:
+        """How likely each number of objects is: read from one part, or listed for a few objects."""
+        homes = {self.part_of.get(canonise((atom,)).cluster[0]) for atom in case.atoms}
         homes.discard(None)
-        if len(homes) != 1:
-            raise QueryError("the formula is not about one independent part of the model alone")
-        (home,) = homes
-        return self.readers[cast(int, home)].counted(rows)
+        if len(homes) == 1:
+            return self.readers[cast(int, homes.pop())].counted(case)
+        ranges = self.normal.ranges
+        try:
+            return Counted(by_listing(case, self.joint, lambda atom: ranges[atom[0]]))
+        except QueryError:
+            raise QueryError(
+                "the formula is about several independent parts of the model, or none"
+            ) from None
 
 
 def multiplied(

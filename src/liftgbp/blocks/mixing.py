@@ -31,6 +31,7 @@ from liftgbp.query import (
     Result,
 )
 from liftgbp.query.block_table import ClassTable, class_names
+from liftgbp.query.count_cases import Counted, CountedCase
 from liftgbp.query.readers import variable_names
 from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
@@ -69,6 +70,12 @@ class BlockReader(ClassReader):
         mean = np.asarray(sum(share * reader.joint(atoms) for share, reader in self.parts))
         # Beliefs at neighbouring sizes are extrapolated, so that sums are one to some digits only.
         return np.asarray(mean / mean.sum())
+
+    def counted(self, case: CountedCase) -> Counted:
+        """How likely each number of objects is, given the blocks that they are in."""
+        found = [reader.counted(case) for _, reader in self.parts]
+        mixed = sum(share * own.chances for (share, _), own in zip(self.parts, found, strict=True))
+        return Counted(np.asarray(mixed), any(own.estimated for own in found))
 
 
 @dataclass(frozen=True, slots=True)

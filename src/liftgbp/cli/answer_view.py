@@ -57,12 +57,12 @@ def show_answers(
     for query, group in groupby(result["answers"], key=lambda row: row["query"]):
         rows = list(group)
         if "mean" in rows[0]:
-            _show_count(terminal, rows[0])
+            for row in rows[:most_rows]:
+                _show_count(terminal, row)
+            _show_more(terminal, rows, most_rows)
             continue
         terminal.show(*_answer_sheets(query, rows[:most_rows], result["evidence"] is not None))
-        if len(rows) > most_rows:
-            left = len(rows) - most_rows
-            terminal.say(f"... and {left:,} more rows; --top {len(rows)} or --json shows them all")
+        _show_more(terminal, rows, most_rows)
     if not result["answers"]:
         terminal.say("no rows: none has a probability of at least --min")
     show_blocks(terminal, blocks)
@@ -80,9 +80,20 @@ def show_answers(
     _show_run(terminal, result, verbose)
 
 
+def _show_more(terminal: Terminal, rows: Sequence[Row], shown: int) -> None:
+    if len(rows) > shown:
+        left = len(rows) - shown
+        terminal.say(f"... and {left:,} more rows; --top {len(rows)} or --json shows them all")
+
+
 def _show_count(terminal: Terminal, row: Row) -> None:
     """How many objects satisfy a formula: where the probability lies, in a line or two."""
-    terminal.say(row["atom"])
+    where = f", {row['where']}" if row["where"] else ""
+    beside = f" (for each of {count_text(row['count'])}{where})" if row["count"] > 1 else where
+    terminal.say(f"{row['atom']}{beside}")
+    if row["mean"] is None:
+        terminal.say("  the condition is impossible")
+        return
     for values, p in assignments(row):
         if values == ["true"]:
             terminal.say(f"  probability {probability_text(p)}")

@@ -18,15 +18,18 @@ from liftgbp.arrays import Floats
 from liftgbp.counting.peaks import ALL
 from liftgbp.counting.points import Base
 from liftgbp.counting.space import Counts, Space, SplitClass
-from liftgbp.errors import InternalError, QueryError
+from liftgbp.errors import QueryError
 from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Result
-from liftgbp.query.count_queries import one_object
+from liftgbp.query.count_cases import Counted, CountedCase, CountedRow, binomials
+from liftgbp.query.events import Truth
 from liftgbp.query.lookup import joint_table
-from liftgbp.query.rows import Row
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
-from liftgbp.shatter.splitting import Cell, SplitShattering, Values
+from liftgbp.shatter.splitting import Cell, SplitShattering
 from liftgbp.signature import objects_of
+
+MOST_OPERATIONS = 2e9
+"""The most operations for the distribution of a count: some ten seconds."""
 
 
 @dataclass(frozen=True, eq=False, slots=True, kw_only=True)
@@ -146,49 +149,108 @@ class MixedReader(ClassReader):
                     table += self._of_part(atoms, cells, part)
         return table
 
-    def counted(self, rows: Sequence[Row]) -> Floats:
-        """How likely each number of objects is, if counts say which of them satisfy the formula."""
-        one_object(rows)
-        space = Space(tuple(SplitClass(own.size, len(own.cells)) for own in self.split.splits))
-        if space.number > ALL:
+    def counted(self, case: CountedCase) -> Counted:
+        """How likely each number of objects is, given who has the properties summed over.
+
+        Where these do not decide who satisfies the formula, objects are taken to do so
+        independently of each other.
+        """
+        splits = self.split.splits
+        space = Space(tuple(SplitClass(own.size, len(own.cells)) for own in splits))
+        whole = any(cell for own in splits for cell in own.cells)
+        if whole and space.number > ALL:
             raise QueryError("in a domain of this size, only some of the counts are visited")
-        holds = [self._holding(row) for row in rows]
-        total = np.zeros(sum(row.count for row in rows) + 1)
-        starts = self._starts
+        total = np.zeros(case.objects + 1)
+        estimated = False
         for part in self.parts:
-            for counts, share in zip(part.counts, part.shares.tolist(), strict=True):
-                number = 0
-                for row, (cls, own) in zip(rows, holds, strict=True):
-                    sizes = (row.count,) if cls is None else counts[starts[cls] :][: len(own)]
-                    number += sum(n for n, true in zip(sizes, own, strict=True) if true)
-                total[number] += share
-        return total
+            for choice in product(*(self._cells(cls) for cls, _ in case.fixed)):
+                cells = dict(zip(case.fixed, choice, strict=True))
+                if not self._fixed_holds(case.condition, cells):
+                    continue
+                numbers, chances, guessed = self._groups(case, cells, part)
+                estimated |= guessed
+                ways = [self._proportion(Counter(choice), own) for own in part.counts]
+                certain = sum(self._fixed_holds(row.truth, cells) for row in case.certain)
+                objects = case.objects - len(case.certain)
+                found = binomials(
+                    numbers, chances, part.shares * np.array(ways), objects, MOST_OPERATIONS
+                )
+                total[certain : certain + objects + 1] += found
+        steps = np.diff(np.flatnonzero(total))
+        if len(steps) and steps.min() > 1:
+            raise QueryError("only every other count, or fewer, is visited")
+        return Counted(total, estimated)
+
+    def _groups(
+        self, case: CountedCase, fixed: Mapping[Obj, Cell], part: Part
+    ) -> tuple[Floats, Floats, bool]:
+        """How many objects that are not fixed lie in each cell, how likely each of them satisfies
+        the formula, at all counts, and whether that was read off beliefs."""
+        numbers: list[Floats] = []
+        chances: list[Floats] = []
+        guessed = False
+        used = Counter(fixed.values())
+        every = np.array(part.counts, float).reshape(len(part.counts), -1)
+        for row in case.free:
+            for cell in self._cells(row.obj[0]):
+                cls, k = cell
+                start = self._starts.get(cls)
+                number = row.number if start is None else every[:, start + k] - used[cell]
+                numbers.append(np.broadcast_to(number, len(every)).astype(float))
+                holds = self._decided(row.truth, {**fixed, row.obj: cell})
+                if holds is None:
+                    chances.append(self._read_chances(row, cell, part, beside=bool(fixed)))
+                    guessed = True
+                else:
+                    chances.append(np.full(len(every), float(holds)))
+        shape = (len(every), len(numbers))
+        return np.array(numbers).T.reshape(shape), np.array(chances).T.reshape(shape), guessed
+
+    def _read_chances(self, row: CountedRow, cell: Cell, part: Part, *, beside: bool) -> Floats:
+        """How likely an object of a cell satisfies the formula, at all counts."""
+        atoms, truth = row.truth
+        if beside or len(row.open_atoms) < len(atoms):
+            raise QueryError(
+                "counts were summed over other atoms than those of the formula; sum over these"
+            )
+        if cell not in part.base.class_of:
+            return np.zeros(len(part.counts))
+        here = {row.obj: (part.base.class_of[cell], 0)}
+        moved = [(p, tuple(here[obj] for obj in args)) for p, args in atoms]
+        base = part.base.prepared
+        tables = joint_table(moved, base.graph, base.plan.layout, part.beliefs)
+        found = tables.reshape(len(tables), -1) @ truth.ravel().astype(float)
+        return np.asarray(found.clip(0.0, 1.0))
+
+    def _fixed_holds(self, truth: Truth | None, cells: Mapping[Obj, Cell]) -> bool:
+        """Whether a formula about fixed objects holds where they lie in these cells."""
+        holds = True if truth is None else self._decided(truth, cells)
+        if holds is None:
+            raise QueryError("counts were summed over other atoms than those of the condition")
+        return holds
+
+    def _decided(self, truth: Truth, cells: Mapping[Obj, Cell]) -> bool | None:
+        """Whether a formula holds, if the cells of its objects and the evidence say so."""
+        atoms, table = truth
+        values = [self._value(atom, cells) for atom in atoms]
+        known = table[tuple(slice(None) if value is None else value for value in values)]
+        return bool(known.flat[0]) if (known == known.flat[0]).all() else None
+
+    def _value(self, atom: ObjAtom, cells: Mapping[Obj, Cell]) -> int | None:
+        predicate, args = atom
+        if len(set(args)) == 1:
+            cls, k = cells[args[0]]
+            split = next((own for own in self.split.splits if own.cls == cls), None)
+            own = dict(() if split is None else split.cells[k])
+            if predicate in own:
+                return own[predicate]
+        return self.normal.observations.value(atom)
 
     @property
     def _starts(self) -> dict[int, int]:
         """Where the counts of each split class start."""
         sizes = np.cumsum([0, *(len(own.cells) for own in self.split.splits)]).tolist()
         return {own.cls: start for own, start in zip(self.split.splits, sizes, strict=False)}
-
-    def _holding(self, row: Row) -> tuple[int | None, list[bool]]:
-        """The class of a row, and whether the formula holds in each of its cells."""
-        if row.event is None or row.event.formula is None:
-            raise InternalError("counts are about formulas")
-        atoms, truth = row.event.atoms, row.event.formula
-        classes = {cls for _, args in atoms for cls, _ in args}
-        split = next((own for own in self.split.splits if own.cls in classes), None)
-        if split is not None and row.count != split.size:
-            raise QueryError("the formula is about some objects of a class, not all")
-        cells: Sequence[Values] = ((),) if split is None else split.cells
-        found = []
-        for cell in cells:
-            values = [dict(cell).get(p, self.normal.observations.value((p, a))) for p, a in atoms]
-            if None in values:
-                raise QueryError(
-                    "counts were summed over other atoms than those of the formula; sum over these"
-                )
-            found.append(bool(truth[tuple(values)]))
-        return (None if split is None else split.cls), found
 
     def _cells(self, cls: int) -> list[Cell]:
         split = next((s for s in self.split.splits if s.cls == cls), None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -20,13 +20,17 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.exact.pair_tables import Atoms, PairTables, about_objects, placed
-from liftgbp.query.count_queries import binomials
+from liftgbp.exact.fixed_objects import FixedObjects
+from liftgbp.exact.pair_tables import PairTables, about_objects
+from liftgbp.query.count_cases import CountedCase, binomials
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
 
 MOST_OBJECTS = 2**53
 """Doubles count no further, even where the cells of all objects are independent."""
+
+CHANCE_DIGITS = 14
+"""States in which objects count with equal probabilities, up to these digits, become one."""
 
 MOST_OPERATIONS = 2e9
 """The most operations for the distribution of a count: some ten seconds."""
@@ -144,50 +148,77 @@ class CellSum:
                 operands += [table, [*world, *own[j], *own[k], *map(label, asked)]]
         return np.asarray(np.einsum(*operands, [labels[atom] for atom in atoms], optimize=True))
 
-    def counted(self, classes: Sequence[CountedClass]) -> Floats:
-        """How likely each number of objects satisfies a formula, over some classes together.
+    def counted(self, case: CountedCase, alone: Callable[[ObjAtom], Floats]) -> Floats:
+        """How likely a condition holds with each number of objects that satisfy a formula.
 
-        Given the counts of merged cells, each object satisfies it on its own.
+        Given the merged cells of all objects, those that are not fixed satisfy it independently of
+        each other. `alone` has the distributions of atoms that no factor is about.
         """
-        objects = sum(own.number for own in classes)
-        starts = np.cumsum([0, *(own.cells for own in self._classes)])
-        total = np.zeros(objects + 1)
+        known = FixedObjects(self._tables, self._normal, case, alone)
+        classes = [self._classes[cls] for cls, _ in case.fixed]
+        starts = np.cumsum([0, *(own.cells for own in self._classes)]).tolist()
+        expected = [known.expected(row) for row in case.free]
+        total = np.zeros(case.objects + 1)
         for world in range(self._tables.worlds):
-            numbers, chances = [], []
-            for own in classes:
-                by_cell = self._by_cell(own, world)
-                if own.cls is None:
-                    numbers.append(np.full((len(self._counts), 1), own.number))
-                    chances.append(by_cell[:1])
-                else:
-                    start = int(starts[own.cls])
-                    merged = self._classes[own.cls]
-                    numbers.append(self._counts[:, start : start + merged.cells])
-                    chances.append(merged.split(world) @ by_cell)
-            every = np.concatenate(numbers, axis=1)
-            total += binomials(
-                every,
-                np.broadcast_to(np.concatenate(chances).clip(0.0, 1.0), every.shape),
-                self._shares[world],
-                objects,
-                MOST_OPERATIONS,
-            )
+            splits = [own.split(world) for own in self._classes]
+            chances = np.concatenate(
+                [
+                    np.zeros((known.states, 0)),
+                    *(
+                        own[world] @ splits[row.obj[0]].T
+                        for own, row in zip(expected, case.free, strict=True)
+                    ),
+                ],
+                axis=1,
+            ).clip(0.0, 1.0)
+            groups: dict[tuple[Any, ...], Floats] = {}
+            for state in np.flatnonzero(known.given[world] > 0).tolist():
+                cells = known.cells(state)
+                merged = tuple(
+                    int(own.group[cell]) for own, cell in zip(classes, cells, strict=True)
+                )
+                if -1 in merged:
+                    continue
+                weight = known.given[world, state]
+                for own, place, cell in zip(classes, merged, cells, strict=True):
+                    weight *= splits[own.cls][place, cell]
+                key = (merged, np.round(chances[state], CHANCE_DIGITS).tobytes())
+                own_counts = groups.setdefault(key, np.zeros(len(case.certain) + 1))
+                own_counts[known.number[world, state]] += weight
+            for (merged, own_chances), of_fixed in groups.items():
+                total += self._beside(case, classes, merged, starts, world, own_chances, of_fixed)
         return total
 
-    def _by_cell(self, own: CountedClass, world: int) -> Floats:
-        """How likely a formula holds in each cell of its class."""
-        nothing = self._tables.about_nothing
-        place = (0 if own.cls is None else own.cls, 0)
-        cell = () if own.cls is None else self._tables.about(place)
-        order = dict.fromkeys(objects_of(own.atoms), place)
-        atoms = [placed(atom, order) for atom in own.atoms]
-        every = (*nothing, *cell)
-        axes = np.argsort([every.index(atom) for atom in atoms]).tolist()
-        shape = [self._range(atom) if atom in atoms else 1 for atom in every]
-        wide = np.broadcast_to(
-            own.chance.transpose(axes).reshape(shape), [self._range(atom) for atom in every]
+    def _beside(
+        self,
+        case: CountedCase,
+        classes: Sequence[_Merged],
+        merged: Sequence[int],
+        starts: Sequence[int],
+        world: int,
+        chances: bytes,
+        of_fixed: Floats,
+    ) -> Floats:
+        """How likely each count is where fixed objects have these cells."""
+        columns = [starts[own.cls] + k for own, k in zip(classes, merged, strict=True)]
+        left = self._counts.copy()
+        for column in columns:
+            left[:, column] -= 1
+        picked = [
+            column
+            for row in case.free
+            for column in range(starts[row.obj[0]], starts[row.obj[0] + 1])
+        ]
+        numbers = left[:, picked]
+        shares = self._shares[world] * self._likely(classes, columns)
+        found = binomials(
+            numbers,
+            np.broadcast_to(np.frombuffer(chances), numbers.shape),
+            shares,
+            sum(row.number for row in case.free),
+            MOST_OPERATIONS,
         )
-        return np.asarray(wide.reshape(self._tables.worlds, -1)[world])
+        return np.convolve(found, of_fixed)
 
     def _range(self, atom: ObjAtom) -> int:
         return self._normal.ranges[atom[0]]
@@ -219,19 +250,6 @@ class CellSum:
             used[column] += 1
             taken[own.cls] += 1
         return np.maximum(chance, 0.0)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class CountedClass:
-    """How likely each of `number` objects of a class satisfies a formula, for values of `atoms`.
-
-    Without a class, the formula is about no object.
-    """
-
-    number: int
-    atoms: Atoms
-    chance: Floats
-    cls: int | None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

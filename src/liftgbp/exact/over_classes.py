@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import CapacityError, InternalError, QueryError, counted
-from liftgbp.exact.cells import CellSum, CountedClass
+from liftgbp.errors import CapacityError, counted
+from liftgbp.exact.cells import CellSum
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.exact.existential_cells import ExistentialCells
 from liftgbp.exact.pair_tables import NoCellsError
@@ -19,9 +19,8 @@ from liftgbp.model.existentials import Outlined
 from liftgbp.model.model import Model
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, ClassReader, PreparedLifted
-from liftgbp.query.count_queries import one_object
+from liftgbp.query.count_cases import Counted, CountedCase, by_listing
 from liftgbp.query.lookup import alone, with_others
-from liftgbp.query.rows import Row
 from liftgbp.shatter.normal import NormalModel, ObjAtom
 
 
@@ -54,30 +53,12 @@ class ExactReader(ClassReader):
         whole = with_others(atoms, inside, table, lambda atom: alone(atom, self.normal))
         return np.asarray(whole[0])
 
-    def counted(self, rows: Sequence[Row]) -> Floats:
-        """How likely each number of objects is, by the counts of cells."""
-        if not isinstance(self.source, CellSum):
-            raise QueryError("this exact answer is not a sum over the counts of cells")
-        one_object(rows)
-        return self.source.counted([self._chances(row, self.source) for row in rows])
-
-    def _chances(self, row: Row, cells: CellSum) -> CountedClass:
-        """The objects of a row, and how likely one satisfies the formula in each cell."""
-        if row.event is None or row.event.formula is None:
-            raise InternalError("counts are about formulas")
-        inside = [atom for atom in row.event.atoms if cells.holds(atom)]
-        table = row.event.formula.astype(float)
-        for k, atom in reversed(list(enumerate(row.event.atoms))):
-            if atom not in inside:
-                alone_one = alone(atom, self.normal)
-                if not atom[1] and alone_one.max() < 1:
-                    raise QueryError("the formula depends on an atom that all objects share")
-                table = np.tensordot(table, alone_one, axes=(k, 0))
-        classes = {cls for _, args in inside for cls, _ in args}
-        cls = next(iter(classes), None)
-        if cls is not None and row.count != self.normal.class_sizes[cls]:
-            raise QueryError("the formula is about some objects of a class, not all")
-        return CountedClass(row.count, tuple(inside), table, cls)
+    def counted(self, case: CountedCase) -> Counted:
+        """How likely each number of objects is, by the counts of cells, or of a few objects."""
+        if isinstance(self.source, CellSum):
+            return Counted(self.source.counted(case, lambda atom: alone(atom, self.normal)))
+        ranges = self.normal.ranges
+        return Counted(by_listing(case, self.joint, lambda atom: ranges[atom[0]]))
 
 
 def exact_over_classes(

@@ -24,6 +24,7 @@ from liftgbp.model.ast import (
     TableParfactor,
     Term,
     Variable,
+    WeightedFormula,
     rule_atoms,
     subformulas,
 )
@@ -59,7 +60,8 @@ class QueryTerms:
 
 _COUNT = re.compile(
     r"\s*#\s*\{\s*\??(?P<variable>[^\W\d][\w']*)\s*:(?P<body>.*)\}"
-    r"\s*(?:(?P<operator>>=|<=|!=|==|=|>|<)\s*(?P<number>\d+))?\s*",
+    r"\s*(?:(?P<operator>>=|<=|!=|==|=|>|<)\s*(?P<number>\d+))?\s*"
+    r"(?:\|(?P<condition>.*))?",
     re.DOTALL,
 )
 
@@ -78,7 +80,8 @@ COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
 class CountQuery:
     """How many objects satisfy a formula (`body`), perhaps compared with a number.
 
-    `operator` is empty if it is not.
+    `operator` is empty if it is not. `conditions` are formulas that hold, and restrictions of the
+    variables that are not counted.
     """
 
     text: str
@@ -86,6 +89,7 @@ class CountQuery:
     body: Query
     operator: str = ""
     number: int = 0
+    conditions: tuple[Formula, ...] = ()
 
     @property
     def formula(self) -> Formula:
@@ -93,6 +97,29 @@ class CountQuery:
         if self.body.formula is not None:
             return self.body.formula
         return And(tuple(Is(atom) for atom in self.body.atoms))
+
+    @property
+    def condition_texts(self) -> tuple[str, ...]:
+        """The conditions as they were written: an atom that holds has no two negations."""
+
+        def plain(formula: Formula) -> Formula:
+            match formula:
+                case Not(Not(Is() as inner)):
+                    return inner
+            return formula
+
+        return tuple(formula_text(plain(own)) for own in self.conditions)
+
+    @property
+    def rows_text(self) -> str:
+        """A query whose rows are the objects that are counted, and those that are not.
+
+        Its formula is one even if it is an atom, and so are its conditions.
+        """
+        after = [formula_text(own) for own in (*self.body.restrictions, *self.conditions)]
+        after += ["distinct"] * self.body.distinct
+        text = formula_text(Not(Not(self.formula)))
+        return f"{text} | {', '.join(after)}" if after else text
 
 
 def parse_count(text: str) -> CountQuery | None:
@@ -109,11 +136,19 @@ def parse_count(text: str) -> CountQuery | None:
     found = _COUNT.fullmatch(text)
     if found is None:
         whole = Span(clean_source("<query>", text), 0, len(text))
-        raise QueryError("counts are written #{x : smokes(x)} or #{x : smokes(x)} >= 10", whole)
+        raise QueryError(
+            "counts are written #{x : smokes(x)}, #{x : smokes(x)} >= 10, or with a condition, "
+            "#{x : smokes(x)} >= 10 | smokes(Anna)",
+            whole,
+        )
     body = parse_query(found["body"].strip())
-    return CountQuery(
+    asked = CountQuery(
         text.strip(), found["variable"], body, found["operator"] or "", int(found["number"] or 0)
     )
+    if found["condition"] is None:
+        return asked
+    whole_query = parse_query(f"{formula_text(Not(Not(asked.formula)))} | {found['condition']}")
+    return replace(asked, conditions=_conditions(whole_query))
 
 
 def as_count(query: Query) -> CountQuery | None:
@@ -123,8 +158,6 @@ def as_count(query: Query) -> CountQuery | None:
     >>> str(found.body), found.operator, found.number
     ('!smokes(x)', '=', 0)
     """
-    if query.given or query.condition is not None or query.restrictions:
-        return None
     match query.formula:
         case Exists(variable, body):
             text, sign, number = formula_text(Not(Not(body))), ">=", 1
@@ -132,7 +165,16 @@ def as_count(query: Query) -> CountQuery | None:
             text, sign, number = formula_text(Not(body)), "=", 0
         case _:
             return None
-    return CountQuery(query.text, variable.name, parse_query(text), sign, number)
+    return CountQuery(
+        query.text, variable.name, parse_query(text), sign, number, _conditions(query)
+    )
+
+
+def _conditions(query: Query) -> tuple[Formula, ...]:
+    """All that comes after the bar of a query; atoms hold."""
+    held = [Not(Not(Is(atom))) for atom in query.given]
+    own = [] if query.condition is None else [query.condition]
+    return (*query.restrictions, *own, *held)
 
 
 def check_text(text: str, model: Model) -> None:
@@ -146,13 +188,21 @@ def check_text(text: str, model: Model) -> None:
 
 def checked_count(count: CountQuery, model: Model) -> None:
     """Refuse a count that does not fit the model, or that is not about one variable."""
+    name = count.variable
     terms = checked_query(count.body, model)
-    given = count.body.given or terms.query.condition is not None
-    if terms.variables != (count.variable,) or given:
+    if name not in terms.variables:
+        raise QueryError(f"{count.text}: the formula that is counted is not about {name}")
+    if count.body.given or terms.query.condition is not None:
         raise QueryError(
-            f"{count.text}: counts are about formulas with one free variable, {count.variable}, "
-            "and without a condition"
+            f"{count.text}: a condition is about the whole, and goes behind the braces, as in "
+            "#{x : smokes(x)} >= 10 | smokes(Anna)"
         )
+    checked_query(parse_query(count.rows_text), model)
+    for own in count.conditions:
+        if name in free_variables(WeightedFormula(own, None)):
+            raise QueryError(
+                f"{count.text}: {name} is counted, so the condition needs another variable"
+            )
 
 
 def checked_atom_query(text: str, model: Model) -> Query:

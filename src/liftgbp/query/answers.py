@@ -57,7 +57,12 @@ from liftgbp.query.answer import (
     rows_table,
 )
 from liftgbp.query.block_table import BlockStructure
-from liftgbp.query.count_queries import CountDistribution, count_answer, count_distribution
+from liftgbp.query.count_queries import (
+    CountDistribution,
+    asks_for_count,
+    count_answer,
+    count_distributions,
+)
 from liftgbp.query.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.query.proven_bounds import Bounds
 from liftgbp.query.readers import Prepared, Reader, Via
@@ -340,13 +345,15 @@ class Answers(Shown):
             except QueryError:
                 if asked is None:
                     raise
-        return (count_answer(asked, count_distribution(self.reader, asked)),)
+        return tuple(count_answer(asked, row) for row in count_distributions(self.reader, asked))
 
     def count(self, formula: str) -> CountDistribution:
         """How many objects satisfy a formula with one free variable.
 
+        `#{y : friends(x,y)} | smokes(x)` counts beside another object, and under a condition.
+
         The mean is always known; the spread, where a region holds two of the objects; the
-        distribution, where a sum over counts or an exact answer by cells knows it.
+        distribution, where a sum over counts, blocks or an exact answer knows it.
 
         >>> import liftgbp
         >>> model = liftgbp.parse("heads(coin)\\n0 heads(x)")
@@ -355,13 +362,25 @@ class Answers(Shown):
         (1.0, [0.25, 0.5, 0.25], 0.75)
         """
         with self._within_limits():
-            free = checked_query(parse_query(formula), self.model).variables
-            if len(free) != 1:
-                raise QueryError(f"{formula}: counts are about formulas with one free variable")
-            asked = CountQuery(formula, free[0], parse_query(formula))
-            found = count_distribution(self.reader, asked)
+            rows = count_distributions(self.reader, self._counted(formula))
+        if len(rows) > 1:
+            kinds = "; ".join(row.where for row in rows)
+            raise QueryError(f"{formula} has several answers ({kinds}); use query()")
         self._warn()
-        return found
+        return rows[0].distribution
+
+    def _counted(self, text: str) -> CountQuery:
+        """What a text counts: one for a count, or a formula with one free variable."""
+        asked = parse_count(text)
+        if asked is not None:
+            return asked
+        free = checked_query(parse_query(text), self.model).variables
+        if len(free) != 1:
+            raise QueryError(
+                f"{text}: counts are about formulas with one free variable; say which one is "
+                "counted, as in #{y : friends(x,y)}"
+            )
+        return CountQuery(text, free[0], parse_query(text))
 
     def holds(self, text: str) -> bool:
         """Whether the atoms of a query lie in a common region, so that it has an answer."""
@@ -558,12 +577,14 @@ class Answers(Shown):
             return self._rows(queries)
         # On the ground, answers may tell apart what others do not: rows are those of the others.
         reader = answers.reader
-        texts: Iterable[tuple[str, Row]] = (
-            ((text, row) for text in queries for row in reader.rows(text))
-            if queries
-            else reader.rows_of_everything()
-        )
-        return [read_row(text, row, [self.reader])[0] for text, row in texts]
+        found: list[Answer] = []
+        texts: list[tuple[str, Row]] = [] if queries else list(reader.rows_of_everything())
+        for text in queries:
+            if asks_for_count(text, reader):
+                found += self._answered(text)
+            else:
+                texts += [(text, row) for row in reader.rows(text)]
+        return found + [read_row(text, row, [self.reader])[0] for text, row in texts]
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""

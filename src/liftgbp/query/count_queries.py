@@ -7,21 +7,30 @@ distribution is read off sums over counts, exact cells and samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import QueryError
+from liftgbp.errors import CapacityError, QueryError
 from liftgbp.model.ast import And, Equal, Not, Variable
-from liftgbp.model.queries import COMPARISONS, CountQuery, checked_count
+from liftgbp.model.parser import parse_query
+from liftgbp.model.queries import (
+    COMPARISONS,
+    CountQuery,
+    as_count,
+    checked_count,
+    parse_count,
+)
 from liftgbp.model.writer import formula_text
 from liftgbp.pictures.cards import Shown, columns_chart, note
 from liftgbp.pictures.markup import Content, Markup
 from liftgbp.query.answer import Answer, read_row, rows_table
-from liftgbp.query.readers import Reader
+from liftgbp.query.count_cases import CountedCase, by_listing, counted_cases
+from liftgbp.query.readers import ClassReader, Reader
 from liftgbp.query.rows import Row, renamed
+from liftgbp.shatter.normal import ObjAtom
 
 LISTED = 1e-9
 """Counts that are less likely are not listed."""
@@ -32,6 +41,12 @@ QUANTILES = (0.05, 0.5, 0.95)
 VISIBLE, MOST_COLUMNS = 1e-3, 100
 """Counts with less than this part of the highest share are not seen in a chart, which has at most
 this many columns."""
+
+SAME_SPREAD = 0.02
+"""How far the spread of objects that are taken to be independent may be from that of pairs."""
+
+IMPOSSIBLE = "the condition is impossible"
+NO_GROUND = "on the ground, only the mean is known; a sample (liftgbp sample) counts in each world"
 
 DIGITS = 1e-10
 """A variance that is smaller than the square of the mean by this factor is lost in rounding."""
@@ -69,29 +84,40 @@ class CountDistribution(Shown):
 
     def at_least(self, count: int) -> float:
         """The probability that so many objects satisfy the formula, or more."""
-        return math.fsum(self._known()[max(0, count) :])
+        return math.fsum(self.known[max(0, count) :])
 
     def at_most(self, count: int) -> float:
         """The probability that so many objects satisfy the formula, or fewer."""
-        return math.fsum(self._known()[: max(0, count + 1)])
+        return math.fsum(self.known[: max(0, count + 1)])
 
     def exactly(self, count: int) -> float:
         """The probability that just so many objects satisfy the formula."""
-        known = self._known()
+        known = self.known
         return known[count] if 0 <= count < len(known) else 0.0
 
     def quantile(self, share: float) -> int:
         """The least count that is not exceeded with this probability."""
-        sums = np.cumsum(self._known())
+        sums = np.cumsum(self.known)
         return int(min(np.searchsorted(sums, share * sums[-1] - LISTED), len(sums) - 1))
 
-    def _known(self) -> tuple[float, ...]:
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The probabilities; a `QueryError` says why they are not known."""
         if not self.probabilities:
             raise QueryError(
                 f"the distribution of #{{{self.formula}}} is not known: {self.unknown}; "
                 f"its mean is {self.mean:.6g}"
             )
         return self.probabilities
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CountRow:
+    """A distribution beside objects that `where` describes, of which there are `count` kinds."""
+
+    where: str
+    count: int
+    distribution: CountDistribution
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,7 +155,8 @@ class CountAnswer(Answer):
         """The row for JSON."""
         told = Answer.as_dict(self)
         quantiles = list(self.quantiles)
-        return {**told, "mean": self.mean, "spread": self.spread, "quantiles": quantiles}
+        mean = None if math.isnan(self.mean) else self.mean
+        return {**told, "mean": mean, "spread": self.spread, "quantiles": quantiles}
 
 
 def likely_counts(shares: Mapping[int, float]) -> Markup:
@@ -147,26 +174,91 @@ def likely_counts(shares: Mapping[int, float]) -> Markup:
     return columns_chart(columns, first, together)
 
 
-def count_distribution(reader: Reader, query: CountQuery) -> CountDistribution:
-    """How many objects satisfy the formula of a query."""
-    checked_count(query, reader.model)
-    text = counted_text(query)
-    rows = reader.rows(text)
-    answers = [read_row(text, row, [reader])[0] for row in rows]
-    mean = math.fsum(row.count * row["true"] for row in answers)
-    objects = sum(row.count for row in rows)
-    formula = f"{query.variable} : {query.body}"
+def asks_for_count(text: str, reader: Reader) -> bool:
+    """Whether a query is answered by a count: `EXIST x smokes(x)` is, over many objects."""
+    if parse_count(text) is not None:
+        return True
+    if as_count(parse_query(text)) is None:
+        return False
     try:
-        found = reader.counted(rows)
+        reader.rows(text)
+    except QueryError:
+        return True
+    return False
+
+
+def count_distributions(reader: Reader, query: CountQuery) -> list[CountRow]:
+    """How many objects satisfy the formula of a query, beside each kind of other objects."""
+    checked_count(query, reader.model)
+    rows = reader.rows(query.rows_text)
+    if not isinstance(reader, ClassReader):
+        mean = _mean(reader, query, [(row.count, row) for row in rows])
+        objects = sum(row.count for row in rows)
+        unknown = CountDistribution(_words(query), objects, mean, None, unknown=NO_GROUND)
+        return [CountRow("", 1, unknown)]
+    cases = counted_cases(query.variable, rows, reader.normal.class_sizes)
+    return [CountRow(own.where, own.count, _of_case(reader, query, own)) for own in cases]
+
+
+def listed_counts(
+    reader: Reader, text: str, joint: Callable[[Sequence[ObjAtom]], Floats]
+) -> list[Answer]:
+    """The answers to a query for a count, by a joint distribution of all atoms it is about.
+
+    What has too many states raises a `CapacityError`.
+    """
+    query = parse_count(text) or as_count(parse_query(text))
+    if query is None or not isinstance(reader, ClassReader):
+        raise CapacityError(f"{text} is not counted on the ground")
+    rows = reader.rows(query.rows_text)
+    answers = []
+    for case in counted_cases(query.variable, rows, reader.normal.class_sizes):
+        try:
+            found = by_listing(case, joint, lambda atom: len(reader.values(atom)))
+        except QueryError as error:
+            raise CapacityError(error.message) from None
+        known = distributed(_words(query), case.objects, found)
+        answers.append(count_answer(query, CountRow(case.where, case.count, known)))
+    return answers
+
+
+def _of_case(reader: ClassReader, query: CountQuery, case: CountedCase) -> CountDistribution:
+    words, objects = _words(query), case.objects
+    try:
+        counted = reader.counted(case)
+        found = distributed(words, objects, counted.chances)
+        if not counted.estimated:
+            return found
+        why = ""
     except QueryError as error:
-        spread = _spread(reader, query, mean)
-        return CountDistribution(formula, objects, mean, spread, unknown=error.message)
-    return distributed(formula, objects, found)
+        found, why = None, error.message
+    mean = _mean(reader, query, [(row.number, row.row) for row in case.rows])
+    simple = not case.fixed and case.condition is None
+    spread = _spread(reader, query, mean) if simple else None
+    if found is not None and found.spread is not None:
+        # Where no region holds two of the objects, no rule relates them directly.
+        if spread is None or abs(spread - found.spread) <= SAME_SPREAD * spread:
+            return found
+        why = "objects depend on each other, even where it is known in which blocks they are"
+    return CountDistribution(words, objects, mean, spread, unknown=why)
+
+
+def _words(query: CountQuery) -> str:
+    conditions = ", ".join(query.condition_texts)
+    return f"{query.variable} : {query.body}{f' | {conditions}' if conditions else ''}"
+
+
+def _mean(reader: Reader, query: CountQuery, rows: Sequence[tuple[int, Row]]) -> float:
+    """The expected count, from the probability of each row and its number of objects."""
+    text = query.rows_text
+    return math.fsum(number * read_row(text, row, [reader])[0]["true"] for number, row in rows)
 
 
 def distributed(formula: str, objects: int, found: Floats) -> CountDistribution:
     """The distribution with these probabilities of the counts from zero on."""
     shares = np.maximum(found, 0.0)
+    if not shares.sum() > 0:
+        return CountDistribution(formula, objects, math.nan, None, unknown=IMPOSSIBLE)
     shares = shares / shares.sum()
     counts = np.arange(len(shares))
     mean = float(shares @ counts)
@@ -174,37 +266,26 @@ def distributed(formula: str, objects: int, found: Floats) -> CountDistribution:
     return CountDistribution(formula, objects, mean, spread, tuple(shares.tolist()))
 
 
-def count_answer(query: CountQuery, found: CountDistribution) -> Answer:
+def count_answer(query: CountQuery, row: CountRow) -> Answer:
     """The answer to a query for a count: all likely counts, or whether a comparison holds."""
-    known = found._known()
-    if query.operator:
+    found = row.distribution
+    values: dict[tuple[str, ...], float]
+    if found.unknown == IMPOSSIBLE:
+        values = {("false",): math.nan, ("true",): math.nan} if query.operator else {}
+    elif query.operator:
         compare = COMPARISONS[query.operator]
-        holds = math.fsum(p for count, p in enumerate(known) if compare(count, query.number))
-        fails = math.fsum(p for count, p in enumerate(known) if not compare(count, query.number))
-        values: dict[tuple[str, ...], float] = {("false",): fails, ("true",): holds}
+        known = list(enumerate(found.known))
+        holds = math.fsum(p for count, p in known if compare(count, query.number))
+        fails = math.fsum(p for count, p in known if not compare(count, query.number))
+        values = {("false",): fails, ("true",): holds}
     else:
-        values = {(str(count),): p for count, p in enumerate(known) if p > LISTED}
-    if not query.text.startswith("#"):
-        return Answer(query.text, query.text, (query.text,), (), "", 1, values)
-    return CountAnswer(
-        query.text,
-        query.text,
-        (query.text,),
-        (),
-        "",
-        1,
-        values,
-        mean=found.mean,
-        spread=found.spread,
-        quantiles=tuple(map(found.quantile, QUANTILES)),
-    )
-
-
-def counted_text(query: CountQuery) -> str:
-    """The formula of a count as a query that is a formula even if it is an atom."""
-    limits = [formula_text(own) for own in query.body.restrictions]
-    text = formula_text(Not(Not(query.formula)))
-    return f"{text} | {', '.join(limits)}" if limits else text
+        values = {(str(count),): p for count, p in enumerate(found.known) if p > LISTED}
+    text = query.text
+    lead = (text, text, (text,), (), row.where, row.count, values, "", query.condition_texts)
+    if not text.startswith("#"):
+        return Answer(*lead)
+    quantiles = tuple(map(found.quantile, QUANTILES)) if found.probabilities else ()
+    return CountAnswer(*lead, mean=found.mean, spread=found.spread, quantiles=quantiles)
 
 
 def _spread(reader: Reader, query: CountQuery, mean: float) -> float | None:
@@ -221,34 +302,3 @@ def _spread(reader: Reader, query: CountQuery, mean: float) -> float | None:
         return None
     variance = math.fsum([*(row.count * row["true"] for row in pairs), mean, -mean * mean])
     return math.sqrt(variance) if variance > DIGITS * mean * mean else None
-
-
-def binomials(
-    numbers: Floats, chances: Floats, shares: Floats, objects: int, most: float
-) -> Floats:
-    """How likely each count is if objects fall into groups and each satisfies it on its own.
-
-    `numbers` (T, G) are the sizes of groups, `chances` (T, G) those of their objects, and `shares`
-    (T) mix all. What needs more than `most` operations is refused.
-    """
-    if np.isin(chances, (0.0, 1.0)).all():
-        counts = np.rint((numbers * chances).sum(axis=1)).astype(np.int64)
-        return np.bincount(counts, weights=shares, minlength=objects + 1).astype(float)
-    if (objects + 1) * float(numbers.size) > most:
-        raise QueryError("the distribution takes too many operations")
-    # The characteristic function of a sum is a product.
-    angles = 2 * np.pi * np.arange(objects // 2 + 1 + objects % 2) / (objects + 1)
-    values = np.array(
-        [
-            np.prod((1 + chances * (np.exp(1j * angle) - 1)) ** numbers, axis=1) @ shares
-            for angle in angles
-        ]
-    )
-    return np.fft.irfft(values.conj(), objects + 1)
-
-
-def one_object(rows: Sequence[Row]) -> None:
-    """Refuse formulas that relate the counted object with others."""
-    for row in rows:
-        if len({obj for _, args in row.every for obj in args}) > 1:
-            raise QueryError("the formula relates the counted objects with others")

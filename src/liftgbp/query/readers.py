@@ -24,6 +24,7 @@ from liftgbp.model.parser import parse_query
 from liftgbp.pictures.cards import Shown, count_text, fields, sizes_text
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import Plan
+from liftgbp.query.count_cases import Counted, CountedCase
 from liftgbp.query.lookup import joint_table
 from liftgbp.query.preview import preview
 from liftgbp.query.rows import Row, query_rows
@@ -169,8 +170,8 @@ class Reader(ABC):
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values that an atom takes."""
 
-    def counted(self, rows: Sequence[Row]) -> Floats:
-        """How likely each number of the objects of some rows satisfies their formula.
+    def counted(self, case: CountedCase) -> Counted:
+        """How likely each number of objects satisfies a formula, together with a condition.
 
         A reader that knows no more than regions about a few objects refuses.
         """

@@ -31,7 +31,7 @@ from liftgbp.pictures.cards import (
 from liftgbp.pictures.markup import Content
 from liftgbp.query import Answer, Answers
 from liftgbp.query.answer import AnswerRows, asked_values, rows_table
-from liftgbp.query.count_queries import counted_text
+from liftgbp.query.count_queries import asks_for_count
 from liftgbp.query.lookup import repeat_axes
 from liftgbp.sampling.annealing import LogZ
 from liftgbp.sampling.chain_starts import Start, Variables
@@ -181,18 +181,29 @@ class Sample(Shown):
     def _counted(self, query: CountQuery) -> SampledAnswer:
         """How many objects satisfy a formula, counted in each world."""
         checked_count(query, self.model)
-        rows = self.grounder.rows(counted_text(query))
+        rows = self.grounder.rows(query.rows_text)
         every = [self._literals.cells(row) for row in rows]
         drawn = traces(self._planes(), joined(every))
         bounds = np.cumsum([0, *(cells.number for cells in every)]).tolist()
         exact = np.zeros(drawn.shape[:2])
+        given = np.ones(drawn.shape[:2])
         for row, (start, end) in zip(rows, pairwise(bounds), strict=True):
-            if row.row.event is None or (row.objects and len(row.objects[0]) < row.row.count):
+            event = row.row.event
+            if event is None or (row.objects and len(row.objects[0]) < row.row.count):
                 raise QueryError("a count over so many objects is not read off a sample")
-            shares = row.row.event.masks[1].astype(float)
-            exact += drawn[:, :, start:end] @ shares * row.row.count
+            if any(name != query.variable for name, _ in row.row.way):
+                raise QueryError(
+                    "a sample counts beside named objects only: put a constant in the place of the "
+                    "other variable"
+                )
+            own = drawn[:, :, start:end]
+            if event.formula is not None:
+                exact += own @ event.formula.ravel().astype(float) * row.row.count
+            if event.condition is not None:
+                given = own @ event.condition.ravel().astype(float)
         counts = np.rint(exact)
-        if np.abs(counts - exact).max(initial=0.0) > WHOLE:
+        off = np.abs(counts - exact).max(initial=0.0), np.abs(np.rint(given) - given).max(initial=0)
+        if max(off) > WHOLE:
             raise QueryError("no factor is about some of the atoms, so worlds do not have them")
         keys: list[tuple[str, ...]] = [("false",), ("true",)]
         if query.operator:
@@ -202,7 +213,7 @@ class Sample(Shown):
             values = np.unique(counts)
             keys = [(str(int(value)),) for value in values.tolist()]
             told = counts[..., None] == values
-        found = self._diagnosed(told.astype(float))
+        mean, found = self._given(told.astype(float), np.rint(given), bool(query.conditions))
         return SampledAnswer(
             query.text,
             query.text,
@@ -210,13 +221,21 @@ class Sample(Shown):
             (),
             "",
             1,
-            dict(zip(keys, found.mean.ravel().tolist(), strict=True)),
+            dict(zip(keys, mean.ravel().tolist(), strict=True)),
             "",
-            (),
+            query.condition_texts,
             dict(zip(keys, found.error.ravel().tolist(), strict=True)),
             float(np.nanmin(found.effective, initial=np.inf)),
             float(np.nanmax(found.r_hat, initial=1.0)),
         )
+
+    def _given(self, drawn: Floats, given: Floats, conditional: bool) -> tuple[Floats, Diagnosis]:
+        """What is drawn, or what is drawn where a condition holds."""
+        if not conditional:
+            found = self._diagnosed(drawn)
+            return found.mean, found
+        joint = drawn * given[..., None]
+        return self._ratio(joint, np.broadcast_to(given[..., None], drawn.shape))
 
     def marginal(self, atom: str, value: str | tuple[str, ...] = "true") -> float:
         """The probability that an atom has a value, for different objects without names."""
@@ -286,7 +305,11 @@ class Sample(Shown):
         """What the sample says about the rows of answers."""
         if dict(answers.sizes) != self.sizes:
             raise InputError("the sample is about domains of other sizes than the answers")
-        found = self._answered(self.grounder.rows_of(answers.reader, queries))
+        counts = [text for text in queries if asks_for_count(text, answers.reader)]
+        others = [text for text in queries if text not in counts]
+        found = [row for text in counts for row in self.query(text)]
+        if others or not queries:
+            found += self._answered(self.grounder.rows_of(answers.reader, others))
         rows = [OpinionRow(r.query, r.atom, r.where, r.values, r.errors) for r in found]
         annealed = self.annealed
         return Opinion(
@@ -338,9 +361,11 @@ class Sample(Shown):
 
     def _conditional(self, drawn: Floats, given: int) -> tuple[Floats, Diagnosis]:
         """Joint probabilities over those of the condition; errors by linearising the ratio."""
-        shape = drawn.shape[2:]
         axes = tuple(range(2, drawn.ndim - given))
-        condition = np.broadcast_to(drawn.sum(axis=axes, keepdims=True), drawn.shape)
+        return self._ratio(drawn, np.broadcast_to(drawn.sum(axis=axes, keepdims=True), drawn.shape))
+
+    def _ratio(self, drawn: Floats, condition: Floats) -> tuple[Floats, Diagnosis]:
+        shape = drawn.shape[2:]
         joint_mean = self._diagnosed(drawn, whole=False).mean
         mean_condition = self._diagnosed(condition, whole=False).mean
         with np.errstate(invalid="ignore", divide="ignore"):
