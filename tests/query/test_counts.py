@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -94,6 +95,26 @@ def test_objects_that_evidence_tells_apart() -> None:
     both = exact.query("smokes(x) ^ smokes(y) | x != Anna, x != Bob, y != Anna, y != Bob, x != y")
     assert wanted[3] == pytest.approx(both[0]["true", "true"], abs=1e-9)
     assert summed.count("smokes(x)").probabilities == pytest.approx(wanted, abs=1e-8)
+
+
+def test_pictures(tmp_path: Path) -> None:
+    """Every likely count has a bar, and those that were asked about are darker."""
+    pytest.importorskip("matplotlib")
+    answers = infer(parse(SOCIETY), {"person": 5})
+    path = tmp_path / "counts.svg"
+    answers.write_counts_picture(path, ["#{x : smokes(x)} >= 2", "friends(x,x)"])
+    drawn = path.read_text(encoding="utf-8")
+    assert "#{x : smokes(x)} &gt;= 2" in drawn
+    assert drawn.count("fill: #bdd7e7") == 2
+    assert drawn.count("fill: #2166ac") == 4 + 6
+    with pytest.raises(InputError, match="none is asked for"):
+        answers.write_counts_picture(path, [])
+    with pytest.raises(InputError, match="the extension must be one of"):
+        answers.write_counts_picture(tmp_path / "counts.txt", "smokes(x)")
+    quick = infer(parse(SOCIETY), {"person": 40}, effort="quick")
+    with pytest.raises(QueryError, match="is not known"):
+        quick.write_counts_picture(tmp_path / "unknown.svg", "smokes(x)")
+    assert not (tmp_path / "unknown.svg").exists()
 
 
 # --- beside other objects, and under conditions
@@ -382,7 +403,7 @@ def test_samples_count_in_each_world() -> None:
     assert abs(row["true"] - (1 - smokers(30)[0])) <= 5 * row.errors["true",]
 
 
-def test_the_command_line() -> None:
+def test_the_command_line(tmp_path: Path) -> None:
     path = str(MODELS / "friends-smokers.mln")
     asked = ["-q", "#{x : smokes(x)} >= 10", "-q", "#{x : smokes(x)}"]
     result = CliRunner().invoke(cli, ["query", path, "-n", "person=30", *asked, "--json"])
@@ -392,5 +413,11 @@ def test_the_command_line() -> None:
     assert first["values"][1]["p"] == pytest.approx(found.at_least(10))
     assert (second["mean"], second["spread"]) == pytest.approx((found.mean, found.spread))
     assert second["quantiles"] == [0, found.quantile(0.5), 30]
-    shown = CliRunner().invoke(cli, ["query", path, "-n", "person=30", *asked]).output
+    picture = tmp_path / "counts.svg"
+    command = ["query", path, "-n", "person=30", *asked, "-o", str(picture)]
+    shown = CliRunner().invoke(cli, command).output
+    assert picture.read_text(encoding="utf-8").count("#{x : smokes(x)}") >= 2
+    refused = CliRunner().invoke(cli, ["query", path, "-n", "person=30", "-o", str(picture)])
+    assert refused.exit_code == 2
+    assert "a picture shows distributions of counts" in refused.output
     assert "count: mean 15, spread 15" in shown

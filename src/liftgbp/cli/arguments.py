@@ -124,6 +124,19 @@ def write_blocks_plot(answers: liftgbp.Answers, path: str) -> None:
         click.echo(f"no blocks were found, so {visible(path)} is not written", err=True)
 
 
+def counts_to_draw(output: str | None, queries: Sequence[str]) -> list[str]:
+    """The queries for counts that a picture shows; one without any is refused."""
+    if output is None or Path(output).suffix not in PICTURE_FILES:
+        return []
+    counts = [query for query in queries if query.lstrip().startswith("#")]
+    if not counts:
+        raise click.UsageError(
+            f"{output}: a picture shows distributions of counts; ask for one, as in -q "
+            "'#{x : smokes(x)}', or write a .csv, .json or .parquet file"
+        )
+    return counts
+
+
 def sums_asked_for(given: tuple[str, ...]) -> tuple[str, ...] | None:
     """The predicates to sum over; `None` if nothing was said, none if `none` was.
 

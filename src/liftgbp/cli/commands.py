@@ -32,6 +32,7 @@ from liftgbp.cli.arguments import (
     check_block_sorts,
     check_combination,
     check_outputs,
+    counts_to_draw,
     is_network,
     names_beside,
     output_file,
@@ -141,7 +142,7 @@ liftgbp query example:smoking-network -e example:smoking-network.db --all margin
     metavar="FILE",
     group=declared.OUTPUT,
     help="Also write the answers to a .csv, .json or .parquet file; - prints CSV instead of "
-    "tables.",
+    "tables. A .png or .svg file shows the distributions of counts.",
 )
 @option(
     "--blocks-plot",
@@ -208,7 +209,8 @@ def query(
     The first line of the output says whether the answer is trusted; the exit code follows it.
     """
     check_outputs(as_json, output, observed=observed, atoms=objects or everything is not None)
-    output_file(output, ANSWER_FILES)
+    output_file(output, (*ANSWER_FILES, *PICTURE_FILES))
+    pictured = counts_to_draw(output, queries)
     output_file(blocks_plot, PICTURE_FILES)
     output_file(everything, (".csv", ".parquet"))
     check_apart([output, blocks_plot, everything], model, options["evidence"])
@@ -235,7 +237,7 @@ def query(
                 # What cannot be trusted is printed below.
                 warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
                 answers.write_all(everything, observed=observed)
-    from liftgbp.cli.selection import rows_by_object, select_rows, write_result, write_rows
+    from liftgbp.cli.selection import rows_by_object, select_rows, write_answers
 
     result: dict[str, Any] = answers.as_dict(queries)
     if compared is not None:
@@ -244,10 +246,8 @@ def query(
     if objects:
         rows = rows_by_object(answers, queries, sort, top, least, observed)
     result["answers"] = select_rows(rows, sort=sort, top=top, least=least)
-    if output is not None and output.endswith(".json"):
-        write_result(result, output)
-    elif output is not None:
-        write_rows(result["answers"], output)
+    if output is not None:
+        write_answers(answers, result, output, pictured)
     if blocks_plot is not None:
         write_blocks_plot(answers, blocks_plot)
     advice = next_command(click.get_current_context().meta[TYPED], result)

@@ -103,6 +103,21 @@ def rows_by_object(
 # --- files
 
 
+def write_answers(
+    answers: liftgbp.Answers, result: dict[str, Any], path: str, counts: Sequence[str]
+) -> None:
+    """Write the whole result, a table of rows, or a picture of some counts."""
+    if path.endswith(".json"):
+        write_result(result, path)
+    elif counts:
+        with warnings.catch_warnings():
+            # What cannot be trusted is said elsewhere.
+            warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
+            answers.write_counts_picture(path, counts)
+    else:
+        write_rows(result["answers"], path)
+
+
 def write_rows(rows: Sequence[Row], path: str) -> None:
     """Write rows in long form to a .csv or .parquet file, or as CSV to standard output (-)."""
     from liftgbp.files import Schema, whole_file, write_csv, write_table

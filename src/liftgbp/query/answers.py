@@ -369,6 +369,30 @@ class Answers(Shown):
         self._warn()
         return rows[0].distribution
 
+    def write_counts_picture(
+        self, path: str | os.PathLike[str], queries: str | Iterable[str]
+    ) -> None:
+        """Draw the distributions of counts to a `.png` or `.svg` file, one below the other.
+
+        Queries are as for `count`; counts of which `#{x : smokes(x)} >= 10` says that they hold are
+        darker. The line below the bars goes from the 5 to the 95 per cent quantile, and its dot is
+        the mean.
+        """
+        file = checked_path("path", path)
+        from liftgbp.query.count_picture import Chart, write_charts
+
+        charts = []
+        with self._within_limits():
+            for text in checked_texts("queries", queries):
+                asked = self._counted(text)
+                for row in count_distributions(self.reader, asked):
+                    title = f"{text}, {row.where}" if row.where else text
+                    charts.append(Chart(title, row.distribution, asked))
+        if not charts:
+            raise QueryError("a picture shows counts, as in #{x : smokes(x)}; none is asked for")
+        write_charts(charts, file)
+        self._warn()
+
     def _counted(self, text: str) -> CountQuery:
         """What a text counts: one for a count, or a formula with one free variable."""
         asked = parse_count(text)
