@@ -173,6 +173,105 @@ def test_stars_need_formulas_without_anything_else(text: str) -> None:
         parse(PEOPLE + text)
 
 
+# --- weights for single constants
+
+
+def own_weights(world: World) -> float:
+    return 0.2 * world["A"] + 1.1 * world["B"] + 0.2 * world["C"] + 2.0 * world["r"]
+
+
+@pytest.mark.parametrize("via", ["lifted", "ground"])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"w1": 0.2, "w1(B)": 1.1},
+        {"w1(A)": 0.2, "w1(B)": 1.1, "w1( C )": 0.2},
+    ],
+)
+def test_each_constant_can_have_its_own_weight(via: str, weights: dict[str, float]) -> None:
+    model = parse("person = {A, B, C}\ntall(person)\nrain\ntall(+x)\n2 rain")
+    answers = liftgbp.infer(model.with_weights(weights), via=via)
+    log_z, marginals = listed_worlds("ABCr", own_weights)
+    assert answers.log_z == pytest.approx(log_z)
+    assert answers.marginal("tall(B)") == pytest.approx(marginals["B"])
+    assert answers.marginal("tall(C)") == pytest.approx(marginals["C"])
+
+
+def test_own_weights_in_a_text_and_over_pairs() -> None:
+    text = """
+        person = {A, B}
+        likes(person, person)
+        $w = 0.3
+        $w(A,B) = -1
+        $w likes(+x,+y) | x != y
+        0.7 likes(x,x)
+    """
+    model = parse(text)
+    assert parse(str(model)) == model
+
+    def log_weight(world: World) -> float:
+        return -world["AB"] + 0.3 * world["BA"] + 0.7 * (world["AA"] + world["BB"])
+
+    log_z, marginals = listed_worlds(["AA", "AB", "BA", "BB"], log_weight)
+    answers = liftgbp.infer(model)
+    assert answers.log_z == pytest.approx(log_z)
+    assert answers.marginal("likes(A,B)") == pytest.approx(marginals["AB"])
+    # A weight for two equal constants has no grounding, and changes nothing.
+    same = model.with_weights({"w(A,A)": 9})
+    assert liftgbp.infer(same).log_z == pytest.approx(log_z)
+
+
+def test_distinct_holds_for_constants_in_the_place_of_variables() -> None:
+    model = parse("t = {A, B}\nr(t,t)\n$w = 0\n$w(A) = 1\n$w r(+x,y) | distinct")
+    log_z, _ = listed_worlds(["AA", "AB", "BA", "BB"], lambda world: world["AB"])
+    assert liftgbp.infer(model).log_z == pytest.approx(log_z)
+
+
+def test_own_weights_follow_evidence() -> None:
+    """The weight in a template may be about a word that only evidence names."""
+    model = parse("has(page, word)\ntopic(page)\nhas(p,+w) ^ topic(p)\n2 topic(p)")
+    facts = "has(One, Cat)\nhas(One, Dog)\nhas(Two, Dog)"
+    with pytest.raises(ModelError, match=r"for single constants \$w1\(Cat\), \$w1\(Dog\)"):
+        liftgbp.infer(model, evidence=facts)
+    weighted = model.with_weights({"w1(Cat)": -3, "w1(Dog)": 0.5})
+    answers = liftgbp.infer(
+        weighted, evidence=liftgbp.parse_evidence(weighted, facts, closed="has")
+    )
+    assert answers.marginal("topic(One)") == pytest.approx(1 / (1 + math.exp(-2 + 3 - 0.5)))
+    assert answers.marginal("topic(Two)") == pytest.approx(1 / (1 + math.exp(-2.5)))
+
+
+def test_a_weight_for_a_constant_that_is_none() -> None:
+    model = parse("person = {A}\ntall(person)\ntall(+x)").with_weights({"w1": 1, "w1(B)": 2})
+    with pytest.raises(ModelError, match=r"\$w1\(B\) is the weight of no formula"):
+        liftgbp.infer(model)
+    with pytest.raises(ModelError, match=r"unknown weight \$w2\(A\)"):
+        model.with_weights({"w2(A)": 1})
+
+
+# --- negative numbers
+
+
+def test_negative_numbers_are_constants() -> None:
+    model = parse(
+        "level = {-2,...,1}\nhot(level)\nmood(level) : {-1, 0}\n"
+        "1 hot(-2) ^ !hot(x) | x != -1\n0.5 mood(x) = -1\n2 hot(x) => hot(x+1)\n1 x = -1 ^ hot(x)"
+    )
+    assert model.constants("level") == ("-2", "-1", "0", "1")
+    assert parse(str(model)) == model
+    levels = range(-2, 2)
+
+    def log_weight(world: World) -> float:
+        total = sum(float(world["-2"] and not world[str(x)]) for x in levels if x != -1)
+        total += sum(2.0 * (not world[str(x)] or world[str(x + 1)]) for x in levels if x < 1)
+        return total + world["-1"] + 4 * math.log1p(math.exp(0.5))
+
+    log_z, marginals = listed_worlds([str(x) for x in levels], log_weight)
+    answers = liftgbp.infer(model)
+    assert answers.log_z == pytest.approx(log_z)
+    assert answers.marginal("hot(-1)") == pytest.approx(marginals["-1"])
+
+
 # --- weights of predicates
 
 

@@ -268,6 +268,22 @@ class OpenWeight:
     name: str
 
 
+def own_weight(text: str) -> str:
+    """The name of the weight that a formula about `+x` has for one constant, in its usual form.
+
+    >>> own_weight('w1( Anna, "Mary Ann" )'), own_weight("alpha")
+    ('w1(Anna,Mary Ann)', 'alpha')
+    """
+    name, _, arguments = text.partition("(")
+    listed = arguments.rstrip().removesuffix(")").split(",") if arguments else []
+    return applied(name.strip(), (one.strip().strip('"') for one in listed))
+
+
+def is_own(name: str) -> bool:
+    """Whether this is the name of a weight for one constant."""
+    return name.endswith(")")
+
+
 @dataclass(frozen=True, slots=True)
 class DataWeight:
     """The number that a variable of the formula stands for, written `conf: formula`."""

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice, product
 from numbers import Integral, Real
 
 from liftgbp.errors import (
@@ -38,6 +39,8 @@ from liftgbp.model.ast import (
     Variable,
     Weight,
     WeightedFormula,
+    applied,
+    own_weight,
     rule_atoms,
     subformulas,
     weight_parts,
@@ -47,6 +50,7 @@ from liftgbp.model.scopes import (
     constant_sorts,
     expanded_variables,
     free_variables,
+    shared_weight,
     term_sorts,
 )
 from liftgbp.pictures.cards import Shown
@@ -208,7 +212,7 @@ class Model(Shown):
         }
         # Without rules, nothing follows from steps and functions.
         plain = {n: replace(p, kind="relation") for n, p in self.predicates.items()}
-        return replace(self, sorts=sorts, predicates=plain, rules=())
+        return replace(self, sorts=sorts, predicates=plain, rules=(), weights={})
 
     @property
     def asked_by_default(self) -> tuple[Predicate, ...]:
@@ -249,10 +253,40 @@ class Model(Shown):
         if not isinstance(values, Mapping):
             raise wrong_type("weights", 'a mapping such as {"alpha": 0.5}', values)
         open_names = {weight.name for weight, _ in self._left_out()}
-        for name in values:
-            if name not in open_names:
+        shared = set(map(shared_weight, self.rules))
+        given = {
+            own_weight(name) if isinstance(name, str) else name: v for name, v in values.items()
+        }
+        for name in given:
+            if name not in open_names and str(name).partition("(")[0] not in shared:
                 self._check_weight_name(name)
-        return replace(self, weights={**self.weights, **values})
+        return replace(self, weights={**self.weights, **given})
+
+    def own_weights(self, rule: Rule) -> dict[tuple[str, ...], float]:
+        """The weights that a formula about `+x` has for some of the constants of x.
+
+        >>> from liftgbp.model.parser import parse
+        >>> model = parse("person = {Anna, Bob}\\nsmokes(person)\\n$w smokes(+x)\\n$w = 1")
+        >>> model.with_weights({"w(Bob)": 2}).own_weights(model.rules[0])
+        {('Bob',): 2.0}
+        """
+        name = shared_weight(rule)
+        if name is None:
+            return {}
+        stated = {key: value for key, value in self.weights.items() if key.startswith(f"{name}(")}
+        if not stated:
+            return {}
+        return {
+            chosen: stated[own]
+            for chosen in self.choices_of_constants(rule)
+            if (own := applied(name, chosen)) in stated
+        }
+
+    def choices_of_constants(self, rule: Rule) -> Iterator[tuple[str, ...]]:
+        """The constants that the variables `+x` of a rule stand for, in order of appearance."""
+        sorts = self.variable_sorts(rule)
+        names = [name for name in free_variables(rule) if name in expanded_variables(rule)]
+        return product(*(self.constants(sorts[name]) for name in names))
 
     def _check_weight_name(self, name: str, span: Span | None = None) -> None:
         if name not in self.weights:
@@ -273,13 +307,22 @@ class Model(Shown):
         >>> list(model.without_weight), list(model.with_weights({"w1": 0.7}).without_weight)
         (['w1'], [])
         """
-        return {w.name: rule for w, rule in self._left_out() if w.name not in self.weights}
+        return {
+            w.name: rule
+            for w, rule in self._left_out()
+            if w.name not in self.weights and not self._all_have_weights(rule)
+        }
+
+    def _all_have_weights(self, rule: WeightedFormula) -> bool:
+        """Whether a formula about `+x` has a weight for each constant, and there are constants."""
+        own = self.own_weights(rule)
+        return bool(own) and all(chosen in own for chosen in self.choices_of_constants(rule))
 
     def check_weights(self) -> None:
         """Refuse formulas without a weight, once numbers are needed."""
         missing = self.without_weight
         if missing:
-            raise _missing_weights(missing)
+            raise _missing_weights(self, missing)
         if self.demands:
             from liftgbp.model.writer import demand_text  # the writer itself needs this class
 
@@ -520,13 +563,13 @@ def _missing_sizes(sorts: Sequence[Sort]) -> SizeError:
 _MOST_LISTED = 10
 
 
-def _missing_weights(missing: Mapping[str, WeightedFormula]) -> ModelError:
+def _missing_weights(model: Model, missing: Mapping[str, WeightedFormula]) -> ModelError:
     from liftgbp.model.writer import rule_text  # the writer itself needs this module
 
     lines = []
     for name, rule in list(missing.items())[:_MOST_LISTED]:
         place = f" ({rule.span.source.name}, line {rule.span.line})" if rule.span else ""
-        lines.append(f"  ${name} for {rule_text(rule)}{place}")
+        lines.append(f"  ${name} for {rule_text(rule)}{place}{_for_constants(model, name, rule)}")
     if len(missing) > _MOST_LISTED:
         lines.append(f"  and {len(missing) - _MOST_LISTED} more")
     first = next(iter(missing))
@@ -536,6 +579,17 @@ def _missing_weights(missing: Mapping[str, WeightedFormula]) -> ModelError:
         f'-w {first}=0.5 (model.with_weights({{"{first}": 0.5}}) in Python); '
         "a formula that must hold ends in a period"
     )
+
+
+def _for_constants(model: Model, name: str, rule: WeightedFormula) -> str:
+    """The names of the weights for single constants, of those that have none yet."""
+    if not rule.expanded:
+        return ""
+    own = model.own_weights(rule)
+    left = (chosen for chosen in model.choices_of_constants(rule) if chosen not in own)
+    names = [f"${applied(name, chosen)}" for chosen in islice(left, 4)]
+    listed = ", ".join([*names[:3], "..."] if len(names) > 3 else names)
+    return f"; for single constants {listed}" if names else ""
 
 
 def check_model(given: object) -> None:

@@ -15,6 +15,8 @@ from liftgbp.model.ast import (
     Forall,
     Formula,
     Is,
+    NamedWeight,
+    OpenWeight,
     Predicate,
     Rule,
     TableParfactor,
@@ -180,3 +182,10 @@ def constant_sorts(rule: Rule, predicates: Mapping[str, Predicate]) -> Iterator[
 def expanded_variables(rule: Rule) -> frozenset[str]:
     """The variables written `+x`."""
     return rule.expanded if isinstance(rule, WeightedFormula) else frozenset()
+
+
+def shared_weight(rule: Rule) -> str | None:
+    """The name of the weight of a rule about `+x`, of which each constant can have its own."""
+    if not isinstance(rule, WeightedFormula) or not rule.expanded:
+        return None
+    return rule.weight.name if isinstance(rule.weight, NamedWeight | OpenWeight) else None

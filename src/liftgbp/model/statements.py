@@ -29,6 +29,7 @@ from liftgbp.model.ast import (
     Variable,
     WeightedFormula,
     evaluate_weight,
+    own_weight,
     weight_parts,
 )
 from liftgbp.model.function_terms import Definitions
@@ -136,8 +137,6 @@ def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
             return _weight_declaration(reader, tree)
         case "sort":
             return _sort_of_constants(reader, tree)
-        case "sort_size":
-            return _sort_of_size(reader, tree, *tree.children)
         case "closed":
             declared = _declared_predicate(reader, subtrees(tree)[0])
             return replace(declared, closed=True, span=reader.span(tree))
@@ -186,7 +185,7 @@ def _refusal(reader: Reader, tree: ParseTree) -> Exception:
 
 def _weight_declaration(reader: Reader, tree: ParseTree) -> WeightDeclaration:
     token, expression = tree.children
-    name = weight_name(cast(Token, token))
+    name = own_weight(weight_name(cast(Token, token)))
     weight = reader.weight(expression)
     for part in weight_parts(weight):
         if isinstance(part, SizeOf | NamedWeight):
@@ -233,7 +232,7 @@ def _sort_name(reader: Reader, operand: Node) -> str:
 def _members(reader: Reader, tree: ParseTree) -> dict[str, None]:
     """The listed names, with `1, ..., 4` written out; a dictionary keeps their order."""
     names: dict[str, None] = {}
-    listed = tokens(tree)
+    listed = [_signed(part) if isinstance(part, Tree) else part for part in tree.children]
     for index, token in enumerate(listed):
         checkpoint()
         if token.type == "ELLIPSIS":
@@ -247,6 +246,12 @@ def _members(reader: Reader, tree: ParseTree) -> dict[str, None]:
                 raise reader.problem(f"{name} is listed twice", token)
             names[name] = None
     return names
+
+
+def _signed(negative: ParseTree) -> Token:
+    """A negative number as one token."""
+    minus, number = tokens(negative)
+    return Token.new_borrow_pos("NUMBER", minus + number, minus)
 
 
 def _check_step(reader: Reader, dots: Token, before: list[Token]) -> None:
@@ -281,7 +286,7 @@ def _whole_number(token: Token) -> int | None:
     if token == "0":
         return 0
     # The bound is checked first: decimals with absurd exponents must not become integers.
-    if not 1 <= float(token) <= MAX_SIZE:
+    if not 1 <= abs(float(token)) <= MAX_SIZE:
         return None
     exact = Decimal(token)
     return int(exact) if exact == int(exact) else None
@@ -441,11 +446,15 @@ def _declaration(
             return _bare_atom(reader, tree, call)
         case "starred", [*_, Tree() as call] if _could_be_declared(call):
             return replace(_declared_predicate(reader, formula), closed=True)
-        case "comparison", [operand, Token("EQUAL"), Token("NUMBER") as size] if (
-            not has_parentheses(operand)
-        ):
+        case "comparison", [operand, Token("EQUAL"), size] if not has_parentheses(
+            operand
+        ) and _is_number(size):
             return _sort_of_size(reader, tree, operand, size)
     return None
+
+
+def _is_number(node: Node) -> bool:
+    return node.data == "negative" if isinstance(node, Tree) else node.type == "NUMBER"
 
 
 def _definitions(tree: ParseTree) -> Definitions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import cast
+from typing import TypeGuard, cast
 
 from lark import Token, Tree
 
@@ -231,7 +231,7 @@ class Reader:
     def _equality(self, tree: ParseTree, definitions: Definitions | None) -> Formula:
         """Two terms are the same object; functions and steps of the other side need no variable."""
         left, _, right = tree.children
-        if isinstance(right, Tree) and definitions is not None:
+        if is_term(right) and definitions is not None:
             result = self._any_term(left, definitions)
             if right.data == "shifted":
                 by, base = self._shift(right)
@@ -268,7 +268,7 @@ class Reader:
                 "a restriction compares variables and constants, not the values of atoms",
                 comparison,
             )
-        if isinstance(comparison.children[2], Tree):
+        if is_term(comparison.children[2]):
             raise self.problem("a restriction compares variables and constants", comparison)
         return cast("Equal | Not", self._comparison(comparison))
 
@@ -351,6 +351,11 @@ def first_token(node: Node) -> Token:
 def has_parentheses(operand: Node) -> bool:
     """Whether an operand is a call with parentheses, even if they are empty."""
     return isinstance(operand, Tree) and len(operand.children) == 2
+
+
+def is_term(node: Node) -> TypeGuard[ParseTree]:
+    """Whether a node is a function or a step, and not a name or a number."""
+    return isinstance(node, Tree) and node.data != "negative"
 
 
 def compares_atom(comparison: ParseTree) -> bool:

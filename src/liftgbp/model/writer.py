@@ -48,7 +48,7 @@ _SUM, _PRODUCT, _FACTOR = range(3)
 
 _STEP = re.compile(r"<$|\+\d+$")  # at the end of the names of orders and steps
 _NAME = re.compile(r"[^\W\d]\w*")
-_NUMBER = re.compile(r"(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"-?(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?")
 
 
 def model_text(model: Model) -> str:
@@ -253,9 +253,9 @@ def _is_plain(part: Is | Equal) -> bool:
 
 def _comparison(part: Is | Equal, operator: str, expanded: frozenset[str]) -> str:
     if isinstance(part, Equal):
-        return f"{_term_text(part.left)} {operator} {_term_text(part.right)}"
+        return f"{_compared_text(part.left)} {operator} {_compared_text(part.right)}"
     if step := _STEP.search(part.atom.predicate):
-        first, second = map(_term_text, part.atom.args)
+        first, second = map(_compared_text, part.atom.args)
         if step[0] == "<":
             return f"{first} {'<' if operator == '=' else '>='} {second}"
         return f"{second} {operator} {first}{step[0]}"
@@ -293,15 +293,20 @@ def _term_text(term: Term) -> str:
     return term.name if isinstance(term, Variable) else constant_text(term.name)
 
 
+def _compared_text(term: Term) -> str:
+    """A term beside a comparison, where a minus sign may belong to a weight or a step."""
+    return _quoted(term.name) if term.name.startswith("-") else _term_text(term)
+
+
 def constant_text(name: str) -> str:
     """The name of an object as text, in quotes where it would be read as something else.
 
-    >>> print(constant_text("Anna"), constant_text("7"), constant_text("Anna Lee"))
-    Anna 7 "Anna Lee"
+    >>> print(constant_text("Anna"), constant_text("-7"), constant_text("Anna Lee"))
+    Anna -7 "Anna Lee"
     >>> print(constant_text("x"), constant_text("Exist"))
     "x" "Exist"
     """
-    starts_well = name[:1].isupper() or name[:1].isdecimal()
+    starts_well = name[:1].isupper() or name[:1].isdecimal() or name[:1] == "-"
     return _value_text(name) if starts_well and not is_reserved(name) else _quoted(name)
 
 
