@@ -60,11 +60,11 @@ ALLOWED = {
     "ground_runs": ENGINE
     | GROUND
     | {"progress", "exact", "parts", "ground_parts", "growth", "effort", "lifted_runs"},
+    "fitting": {"errors", "arrays", "model", "query"},
     "api": ENGINE
     | GROUND
     | {"progress", "files", "formats", "via", "growth", "effort", "lifted_runs", "ground_runs"}
-    | {"bounding"},
-    "fitting": {"errors", "arrays", "model", "query", "api"},
+    | {"bounding", "fitting"},
     "forecasting": NORMAL | {"grounding", "progress", "via"},
     "sweeps": ENGINE
     | {"progress", "files", "texts", "series", "parts", "growth", "effort", "lifted_runs"},

@@ -74,9 +74,27 @@ def test_several_demands_and_conditions_are_met_together() -> None:
     assert both / total == pytest.approx(0.3 * 0.8, abs=1e-6)
 
 
-def test_runs_refuse_demands_that_no_weight_meets_yet() -> None:
-    with pytest.raises(ModelError, match=r"P\(smokes\(x\)\) = 0.4 true yet; liftgbp.fit_weights"):
-        liftgbp.infer(parse(COUPLED + "P(smokes(x)) = 0.4"))
+def test_infer_fits_weights_by_itself() -> None:
+    """Evidence comes after the weights: the demand is about people of whom nothing is known."""
+    model = parse(COUPLED + "P(smokes(x)) = 0.4")
+    weight = liftgbp.fit_weights(model).rules[-1].weight.value  # type: ignore[union-attr]
+
+    def log_weight(world: World) -> float:
+        seen = 0.0 if world["sA"] else -math.inf
+        return coupled_weight(world) + sum(weight * world[f"s{x}"] for x in "ABC") + seen
+
+    log_z, marginals = listed_worlds(ATOMS, log_weight)
+    evidence = liftgbp.parse_evidence(model, "smokes(A)")
+    for given in ("smokes(A)", evidence):
+        answers = liftgbp.infer(model, evidence=given)
+        assert answers.log_z == pytest.approx(log_z)
+        assert answers.marginal("smokes(B)") == pytest.approx(marginals["sB"])
+        assert f"P(smokes(x)) = 0.4 holds with the weight {weight:.4g}" in answers.notes[0]
+
+
+def test_others_refuse_demands_that_no_weight_meets_yet() -> None:
+    with pytest.raises(ModelError, match=r"P\(smokes\(x\)\) = 0.4 true yet; infer and"):
+        liftgbp.sample(parse(COUPLED + "P(smokes(x)) = 0.4"))
 
 
 def test_demands_that_contradict_the_model() -> None:
@@ -95,11 +113,28 @@ def test_a_predicate_may_be_called_p() -> None:
     assert not model.demands
 
 
-def test_the_command_line_fits_weights(tmp_path: Path) -> None:
-    path = tmp_path / "m.mln"
+@pytest.fixture
+def smokers(tmp_path: Path) -> list[str]:
+    path, facts = tmp_path / "m.mln", tmp_path / "facts.db"
     path.write_text("smokes(person)\n0.5 smokes(x) ^ smokes(y) | x != y\nP(smokes(x)) = 0.2\n")
-    (tmp_path / "facts.db").write_text("person = {Anna, Bob, Carl}\n")
-    arguments = ["query", str(path), "-e", str(tmp_path / "facts.db"), "-q", "smokes(Bob)"]
-    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    facts.write_text("person = {Anna, Bob, Carl}\n")
+    return [str(path), "-e", str(facts)]
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "expected"),
+    [
+        ("query", ["-q", "smokes(Bob)"], "0.200000"),
+        ("query", ["-q", "smokes(Bob)"], "note: P(smokes(x)) = 0.2 holds with the weight"),
+        ("check", ["-q", "smokes(Bob)"], "0.200000"),
+        ("sample", ["-q", "smokes(Bob)", "--seconds", "1"], "smokes"),
+        ("bounds", ["-q", "smokes(Bob)"], "smokes"),
+        ("graph", [], "smokes"),
+    ],
+)
+def test_the_command_line_fits_weights(
+    smokers: list[str], command: str, options: list[str], expected: str
+) -> None:
+    result = CliRunner().invoke(cli, [command, *smokers, *options], standalone_mode=False)
     assert result.exception is None
-    assert "0.200000" in result.output
+    assert expected in result.output

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "liftgbp.api": ("export_network", "infer", "prepare"),
+    "liftgbp.api": ("export_network", "fit_weights", "infer", "prepare"),
     "liftgbp.bounding": ("bounds",),
     "liftgbp.checking": ("Check", "check"),
     "liftgbp.counting": ("SummedAnswers",),
@@ -36,7 +36,6 @@ _PUBLIC = {
     ),
     "liftgbp.evidence": ("Evidence", "load_evidence", "parse_evidence"),
     "liftgbp.example_models": ("examples",),
-    "liftgbp.fitting": ("fit_weights",),
     "liftgbp.forecasting": ("Forecast", "forecast"),
     "liftgbp.formats": ("Network", "load_network"),
     "liftgbp.limits": ("Limits",),
@@ -89,6 +88,7 @@ if TYPE_CHECKING:
     # The same names, for type checkers and editors.
     from liftgbp.api import (
         export_network as export_network,
+        fit_weights as fit_weights,
         infer as infer,
         prepare as prepare,
     )
@@ -122,9 +122,6 @@ if TYPE_CHECKING:
     )
     from liftgbp.example_models import (
         examples as examples,
-    )
-    from liftgbp.fitting import (
-        fit_weights as fit_weights,
     )
     from liftgbp.forecasting import (
         Forecast as Forecast,

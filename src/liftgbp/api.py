@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, TypeGuard, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
 
 from liftgbp.effort import (
     FACTOR_SCOPES,
@@ -150,6 +150,9 @@ def infer(
     `liftgbp.bounds`); an estimate outside is not trusted. With `limits`, a run that takes more time
     or memory raises `LimitExceeded`; see `Limits`.
 
+    Where the model demands probabilities (`P(smokes(x)) = 0.3`), weights that meet them are found
+    first, as by `fit_weights`; the notes of the answers tell which.
+
     The model may also be a network of another tool, which `load_network` reads. Queries call
     variable 3 `x3`, and its values `0`, `1` and so on. Its evidence is a `.uai.evid` file, or a
     mapping from variables to values.
@@ -186,6 +189,7 @@ def infer(
         )
     else:
         known = _checked(model, evidence, regions or FACTOR_SCOPES, table_cap, progress)
+        known = _fitted(known, sizes, table_cap, progress)
         known = _holding(known, checked_texts("queries", queries), table_cap)
         answers = _answers(known, sizes, via, level, asked, bounds, run)
     if strict and not answers.trusted:
@@ -259,6 +263,38 @@ def _answers(
         proven = bounds_over(objects, level, None, run.table_cap, run.progress)
         answers = judged_by(answers, proven)
     return replace(answers, seconds=time.perf_counter() - started)
+
+
+def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options: Any) -> Model:
+    """The model with formulas whose weights meet its demands (`P(smokes(x)) = 0.3`).
+
+    Shares are those that `infer` finds without evidence, for these sizes and options.
+
+    >>> from liftgbp.model.parser import parse
+    >>> model = fit_weights(parse("person = {Anna, Bob}\\nsmokes(person)\\nP(smokes(x)) = 0.2"))
+    >>> round(infer(model).marginal("smokes(Anna)"), 6)
+    0.2
+    """
+    check_model(model)
+    if not model.demands:
+        return model
+    from liftgbp.fitting import fitted
+
+    return fitted(model, lambda own: infer(own, sizes, **options))
+
+
+def _fitted(
+    known: Evidence, sizes: Mapping[str, int] | None, table_cap: int, progress: Progress
+) -> Evidence:
+    """The evidence about a model whose weights meet its demands.
+
+    These are about the objects that evidence names, but not about what it says of them.
+    """
+    model = known.model
+    if not model.demands:
+        return known
+    found = fit_weights(model, model.domain_sizes(sizes), table_cap=table_cap, progress=progress)
+    return replace(known, model=found)
 
 
 def _holding(known: Evidence, queries: Sequence[str], table_cap: int) -> Evidence:

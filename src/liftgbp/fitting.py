@@ -7,18 +7,16 @@ its other rules, in which the formula holds for this share of its groundings.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from scipy.optimize import root
 
-from liftgbp.api import infer
 from liftgbp.arrays import Floats
 from liftgbp.errors import ModelError
 from liftgbp.model.ast import And, Demand, Formula, Number, WeightedFormula
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.model.writer import demand_text, formula_text
 from liftgbp.query import Answers
 
@@ -26,23 +24,14 @@ TOLERANCE = 1e-6
 """How far a share may be from what is demanded."""
 
 
-def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options: Any) -> Model:
-    """The model with formulas whose weights meet its demands (`P(smokes(x)) = 0.3`).
-
-    Shares are those that `infer` finds without evidence, for these sizes and options.
-
-    >>> from liftgbp.model.parser import parse
-    >>> model = fit_weights(parse("person = {Anna, Bob}\\nsmokes(person)\\nP(smokes(x)) = 0.2"))
-    >>> round(infer(model).marginal("smokes(Anna)"), 6)
-    0.2
-    """
-    check_model(model)
+def fitted(model: Model, answers_about: Callable[[Model], Answers]) -> Model:
+    """The model with formulas whose weights meet its demands, by the answers about such models."""
     demands = model.demands
     if not demands:
         return model
 
     def misses(weights: Floats) -> Floats:
-        answers = infer(_weighted(model, weights.tolist()), sizes, **options)
+        answers = answers_about(_weighted(model, weights.tolist()))
         return np.array([_miss(answers, demand) for demand in demands])
 
     start = np.array([math.log(one.probability / (1 - one.probability)) for one in demands])
@@ -66,7 +55,11 @@ def _weighted(model: Model, weights: Sequence[float]) -> Model:
         if demand.given is not None:
             share = Number(-weight * demand.probability)
             rules.append(WeightedFormula(demand.given, share, span=demand.span))
-    return replace(model, rules=tuple(rules), demands=())
+    remarks = (
+        f"{demand_text(demand)} holds with the weight {weight:.4g}, before any evidence"
+        for demand, weight in zip(model.demands, weights, strict=True)
+    )
+    return replace(model, rules=tuple(rules), demands=(), remarks=(*model.remarks, *remarks))
 
 
 def _both(demand: Demand) -> Formula:

@@ -382,7 +382,7 @@ def graph(
     check_apart([output], model, options["evidence"])
     if local is not None and (output is None or not output.endswith(PICTURE_FILES)):
         raise click.UsageError("--local is about a picture; add -o local.svg, .png or .pdf")
-    relational, evidence = read_model_and_evidence(model, weights, options)
+    relational, evidence = read_model_and_evidence(model, weights, options, sizes=sizes)
     with progress_bar() as progress:
         prepared = liftgbp.prepare(
             relational, sizes, evidence=evidence, progress=progress, **options
@@ -497,7 +497,7 @@ def export(
     A file .atoms.csv beside it says which variable is which ground atom.
     """
     check_apart([output, names_beside(output)], model, options["evidence"])
-    relational, evidence = read_model_and_evidence(model, weights, options)
+    relational, evidence = read_model_and_evidence(model, weights, options, sizes=sizes)
     with progress_bar() as progress:
         liftgbp.export_network(
             relational, output, sizes, evidence=evidence, progress=progress, **options

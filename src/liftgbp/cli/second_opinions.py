@@ -80,7 +80,7 @@ def bounds(
         raise click.UsageError(
             "bounds are about models over classes of objects; a .uai or .fg file has none"
         )
-    relational, evidence = read_model_and_evidence(model, weights, options, queries)
+    relational, evidence = read_model_and_evidence(model, weights, options, queries, sizes)
     with progress_bar() as progress:
         found = liftgbp.bounds(
             relational, sizes, evidence=evidence, queries=queries, progress=progress, **options
@@ -192,7 +192,7 @@ def sample(
             network.check_queries(queries)
             sampled = {"model": network, "evidence": sources[0][0] if sources[0] else None}
         else:
-            relational, evidence = read_model_and_evidence(model, weights, options, queries)
+            relational, evidence = read_model_and_evidence(model, weights, options, queries, sizes)
             (relational if evidence is None else evidence.model).check_queries(queries)
             sampled = {"model": relational, "sizes": sizes, "evidence": evidence}
         answers = None

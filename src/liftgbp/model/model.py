@@ -84,6 +84,8 @@ class Model(Shown):
     untrusted: bool = field(default=False, compare=False)
     demands: tuple[Demand, ...] = ()
     """Probabilities that formulas must have; `liftgbp.fit_weights` finds weights for them."""
+    remarks: tuple[str, ...] = field(default=(), compare=False)
+    """What was done to the model and a user may want to know."""
 
     def __post_init__(self) -> None:
         values = {name: finite_value(name, value) for name, value in self.weights.items()}
@@ -230,11 +232,12 @@ class Model(Shown):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know, although nothing is wrong."""
-        return tuple(
+        mentioned = (
             f"formulas mention {', '.join(extra)} besides the declared constants of {name}"
             for name, sort in self.sorts.items()
             if sort.constants and (extra := self._mentioned_only(sort))
         )
+        return (*mentioned, *self.remarks)
 
     def _mentioned_only(self, sort: Sort) -> tuple[str, ...]:
         declared = frozenset(sort.constants)
@@ -327,8 +330,9 @@ class Model(Shown):
             from liftgbp.model.writer import demand_text  # the writer itself needs this class
 
             raise ModelError(
-                f"no weight makes {demand_text(self.demands[0])} true yet; "
-                "liftgbp.fit_weights(model, sizes=...) finds it, and so does liftgbp query",
+                f"no weight makes {demand_text(self.demands[0])} true yet; infer and liftgbp "
+                "query find it, and print(liftgbp.fit_weights(model, sizes=...)) is the model "
+                "with its weights for everything else",
                 self.demands[0].span,
             )
 
