@@ -304,8 +304,6 @@ def test_a_negative_potential_is_refused() -> None:
         ("sum(x,y,z) := [x+y == z]", "definitions with := are not supported"),
         ("-2:20 smokes(x)", "a weight with a utility"),
         (":-1 smokes(x)", "a weight with a utility"),
-        ("2 smokes(x) :- friends(x,y)", "clauses head :- body are not supported"),
-        ("smokes(x) :- friends(x,y).", "clauses head :- body are not supported"),
         ("count(friends(x,y)|x)=6.", "constraints on counts are not supported"),
         ("smokes(x) * -(height(x) - 0.1)^2", "numeric terms of hybrid models"),
         ("!smokes(x) v friends(x, [x+1]).", "arithmetic in brackets is not supported"),

@@ -34,6 +34,7 @@ from liftgbp.model.ast import (
     reserved_message,
     weight_parts,
 )
+from liftgbp.model.definite_clauses import DefiniteClause, completions
 from liftgbp.model.function_terms import is_new, resolved_rule
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
@@ -53,6 +54,7 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
     predicates: dict[str, Predicate] = {}
     rules: list[Rule] = []
     demands: list[Demand] = []
+    clauses: list[DefiniteClause] = []
     statements = tuple(statements)
     named_sorts = {statement.name for statement in statements if isinstance(statement, Sort)}
     usual = set(_usually_declared(statements))
@@ -73,6 +75,8 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
             rules.append(_uniqueness(statement))
         elif isinstance(statement, Demand):
             demands.append(statement)
+        elif isinstance(statement, DefiniteClause):
+            clauses.append(statement)
         elif isinstance(statement, BareAtom):
             if _declares(statement, predicates, named_sorts, usual):
                 new = cast(Predicate, statement.declared)
@@ -84,7 +88,7 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
         else:
             rules.append(statement)
     propositions = frozenset(p.name for p in predicates.values() if not p.sorts)
-    named = list(_with_named_weights(rules))
+    named = list(_with_named_weights([*rules, *completions(clauses, predicates)]))
     final_rules = tuple(resolved_rule(_final(rule, propositions), predicates) for rule in named)
     values = {weight.name: weight.value for weight in weights.values()}
     model = Model(sorts, predicates, final_rules, name, values, untrusted, tuple(demands))

@@ -18,6 +18,7 @@ from liftgbp.model.ast import (
     Atom,
     DataWeight,
     Demand,
+    Implies,
     Is,
     NamedWeight,
     OpenWeight,
@@ -32,6 +33,7 @@ from liftgbp.model.ast import (
     own_weight,
     weight_parts,
 )
+from liftgbp.model.definite_clauses import DefiniteClause
 from liftgbp.model.function_terms import Definitions
 from liftgbp.model.syntax import Node, ParseTree, parse_tree
 from liftgbp.model.tree_reader import (
@@ -95,7 +97,9 @@ class ExactlyOne:
     marked: tuple[int, ...]
 
 
-Statement: TypeAlias = WeightDeclaration | Sort | Predicate | Rule | Demand | BareAtom | ExactlyOne
+Statement: TypeAlias = (
+    WeightDeclaration | Sort | Predicate | Rule | Demand | BareAtom | ExactlyOne | DefiniteClause
+)
 
 
 def read_statements(source: Source) -> Iterator[Statement | Include]:
@@ -105,8 +109,9 @@ def read_statements(source: Source) -> Iterator[Statement | Include]:
     for tree in subtrees(model):
         checkpoint()
         reader.check_nesting(tree)
-        if tree.data == "predicate_weights":
-            yield from _predicate_weights(reader, tree)
+        several = {"predicate_weights": _predicate_weights, "clause": _definite_clause}
+        if tree.data in several:
+            yield from several[tree.data](reader, tree)
             continue
         for version in _signs_written_out(reader, tree):
             statement = _statement(reader, version)
@@ -400,6 +405,29 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
         reader.expanded(tree),
         reader.span(tree),
     )
+
+
+def _definite_clause(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
+    """The formula `body => head`, and the clause, which says that nothing else makes it true."""
+    weight, *rest = cast("list[Node | None]", tree.children)
+    call, body_tree, *period = cast("list[Node]", rest)
+    if weight is not None and period:
+        raise reader.problem(
+            "a formula with a weight is not hard; drop its weight or this period", period[0]
+        )
+    definitions = _definitions(tree)
+    head = reader.atom(cast(ParseTree, call), definitions)
+    head_terms = tuple(definitions.found)
+    body = reader.formula(cast(ParseTree, body_tree), definitions)
+    stated = None if period else NO_WEIGHT if weight is None else reader.weight(weight)
+    yield WeightedFormula(
+        definitions.rule(Implies(body, Is(head, span=reader.span(call))), hard=stated is None),
+        stated,
+        expanded=reader.expanded(tree),
+        span=reader.span(tree),
+    )
+    body_terms = tuple(definitions.found[len(head_terms) :])
+    yield DefiniteClause(head, head_terms, body, body_terms, reader.span(tree))
 
 
 def _demand(reader: Reader, tree: ParseTree) -> Demand:

@@ -349,11 +349,6 @@ _UNSUPPORTED = tuple(
             "values",
         ),
         (
-            r".*\)\s*:-",
-            "clauses head :- body are not supported, as they also say that nothing else makes the "
-            "head true; write body => head, and state that with another formula",
-        ),
-        (
             r".*[(,]\s*\[",
             "arithmetic in brackets is not supported; only steps such as t+1 are computed",
         ),
