@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 import liftgbp
 from liftgbp.cli import main
@@ -95,19 +96,30 @@ def test_console_examples(
 
 
 def shell_commands() -> Iterator[pytest.param]:
-    """The commands of shell blocks that run liftgbp on the models of this repository."""
+    """The commands of shell blocks that run liftgbp."""
     for block in blocks("sh"):
         for line in block.values[0].replace("\\\n", " ").splitlines():
-            if line.startswith("liftgbp ") and " example:" in line:
+            if line.startswith("liftgbp "):
                 yield pytest.param(line, id=f"{block.id}: {line.split()[1]}")
 
 
 @pytest.mark.parametrize("command", list(shell_commands()))
 def test_shell_examples(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("net.uai", "net.fg.gz"):
+        liftgbp.export_network(liftgbp.load("example:friends-smokers"), name, {"person": 3})
+    Path("net.uai.evid").write_text("1  0 1")
     assert run(command, monkeypatch) == 0
     words = shlex.split(command)
     if "-o" in words:
         assert Path(words[words.index("-o") + 1]).stat().st_size
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_blocks_of_code_are_run(page: Path) -> None:
+    """Python, console and shell blocks are; other blocks show what is no code."""
+    kinds = re.findall(r"^```(\S*)\n.*?^```$", text_of(page), re.MULTILINE | re.DOTALL)
+    directives = {"{options}", "{public}", "{include}"}
+    assert set(kinds) <= {"python", "console", "sh", "text", "bibtex"} | directives
 
 
 def test_pictures_are_complete() -> None:
@@ -232,6 +244,23 @@ def test_files_in_the_pages_exist() -> None:
 
 def test_changelog_names_the_version() -> None:
     assert f"## {liftgbp.__version__}" in text_of("CHANGELOG.md")
+
+
+def test_the_citation_is_complete() -> None:
+    """What the Citation File Format requires, and that it is about this version and the paper."""
+    cited = yaml.safe_load(text_of("CITATION.cff"))
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["version"] == liftgbp.__version__
+    paper = cited["preferred-citation"]
+    for work in (cited, paper):
+        assert work["type"] in ("software", "article")
+        assert work["title"]
+        for author in work["authors"]:
+            assert author.keys() & {"name", "family-names"}
+    assert cited["message"]
+    for words in (paper["title"], str(paper["year"]), "1610.01525"):
+        assert words in text_of("CITATION.cff")
+        assert words in text_of("docs/citing.md")
 
 
 # --- links
