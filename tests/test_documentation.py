@@ -137,8 +137,8 @@ def test_make_targets_exist() -> None:
             assert target in targets, f"{page.name}: make {target}"
 
 
-def test_the_model_of_the_readme_is_the_town() -> None:
-    shown = next(m[2] for m in FENCE.finditer(text_of("README.md")) if m[1] == "text")
+def test_the_model_of_the_town_is_shown() -> None:
+    shown = next(m[2] for m in FENCE.finditer(text_of("docs/town.md")) if m[1] == "text")
     town = liftgbp.load("example:town")
     assert str(liftgbp.parse(shown, name="town.mln")) == str(town)
 
