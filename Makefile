@@ -49,7 +49,7 @@ check: $(READY)
 
 # The site is build/site/index.html. The tests build it, too.
 docs: $(READY)
-	$(BIN)/python -m sphinx -q -W -n -b html docs build/site
+	$(BIN)/python -m sphinx -q -E -W -n -b html docs build/site
 
 test: lint types check
 

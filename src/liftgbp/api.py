@@ -270,9 +270,9 @@ def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options:
 
     Shares are those that `infer` finds without evidence, for these sizes and options.
 
-    >>> from liftgbp.model.parser import parse
-    >>> model = fit_weights(parse("person = {Anna, Bob}\\nsmokes(person)\\nP(smokes(x)) = 0.2"))
-    >>> round(infer(model).marginal("smokes(Anna)"), 6)
+    >>> import liftgbp
+    >>> model = liftgbp.parse("person = {Anna, Bob}\\nsmokes(person)\\nP(smokes(x)) = 0.2")
+    >>> round(liftgbp.infer(liftgbp.fit_weights(model)).marginal("smokes(Anna)"), 6)
     0.2
     """
     check_model(model)

@@ -55,11 +55,14 @@ class Span:
 class InputError(Exception):
     """Input that cannot be used; the message names the place and the remedy.
 
-    >>> source = Source("smokers.mln", "1.4 smokes(x) ^ friends(x) => smokes(y)")
-    >>> print(InputError("friends takes 2 arguments, got 1", Span(source, 16, 26)))
-    smokers.mln:1:17: friends takes 2 arguments, got 1
-      1.4 smokes(x) ^ friends(x) => smokes(y)
-                      ^~~~~~~~~~
+    >>> import liftgbp
+    >>> try:
+    ...     liftgbp.parse("friends(person, person)\\n1.4 friends(x) => friends(x,y)")
+    ... except liftgbp.InputError as error:
+    ...     print(error)
+    <text>:2:5: friends takes 2 arguments, got 1
+      1.4 friends(x) => friends(x,y)
+          ^~~~~~~~~~
     """
 
     def __init__(self, message: str, span: Span | None = None) -> None:

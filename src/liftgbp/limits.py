@@ -47,7 +47,11 @@ class Limits(HasSettings):
     memory   gigabytes (10^9 bytes) of memory that the whole process holds
     work     steps of one search, such as for the regions that overlap; counted, not timed
 
-    >>> Limits(seconds=-1)
+    >>> import liftgbp
+    >>> town, minute = liftgbp.load("example:town"), liftgbp.Limits(seconds=60, memory=4)
+    >>> liftgbp.infer(town, {"person": 1000}, limits=minute).trusted
+    True
+    >>> liftgbp.Limits(seconds=-1)
     Traceback (most recent call last):
     liftgbp.errors.InputError: the limit of seconds must be a number above 0, got the int -1
     """

@@ -164,11 +164,11 @@ class Evidence(Shown):
         predicates that the model declares closed are closed. Public functions call this first, so
         that evidence is a value of this class further inside.
 
-        >>> from liftgbp.model.parser import parse
-        >>> model = parse("*friends(person,person) \\n smokes(person)")
-        >>> sorted(Evidence.of(model).closed)
+        >>> import liftgbp
+        >>> model = liftgbp.parse("*friends(person,person) \\n smokes(person)")
+        >>> sorted(liftgbp.Evidence.of(model).closed)
         ['friends']
-        >>> Evidence.of(model, {"friends": [("Anna", "Bob")], "smokes(Anna)": 0.7})
+        >>> liftgbp.Evidence.of(model, {"friends": [("Anna", "Bob")], "smokes(Anna)": 0.7})
         <Evidence about <text>: 1 facts, 1 uncertain, 0 counted objects, closed: friends>
         """
         check_model(model)
@@ -221,8 +221,9 @@ class Evidence(Shown):
     def facts(self, sizes: Mapping[str, int] | None = None) -> dict[str, Relation]:
         """The observed atoms of each predicate, including those of unnamed objects.
 
-        >>> from liftgbp.model.parser import parse
-        >>> evidence = Evidence(parse("p(person)"), known=(Known("person", (("p", 1),), 2),))
+        >>> import liftgbp
+        >>> model = liftgbp.parse("p(person)")
+        >>> evidence = liftgbp.load_evidence(model, known=["p(x)=2"])
         >>> evidence.facts({"person": 5})["p"].args.tolist()
         [[0], [1]]
         """

@@ -84,9 +84,9 @@ def parse_evidence(
     Atoms of `closed` predicates are false unless a fact says otherwise. `known` gives numbers of
     unnamed objects, as in `smokes(x)=3e5`.
 
-    >>> from liftgbp.model.parser import parse
-    >>> model = parse("smokes(person) \\n mood(person) : {low, high}")
-    >>> evidence = parse_evidence(model, '''
+    >>> import liftgbp
+    >>> model = liftgbp.parse("smokes(person) \\n mood(person) : {low, high}")
+    >>> evidence = liftgbp.parse_evidence(model, '''
     ...     smokes(Anna)
     ...     !smokes(Bob)
     ...     mood(Carl) = high   // many-valued
@@ -370,8 +370,8 @@ _SHAPE = "write what is known as in smokes(x) ^ !cancer(x) = 1000"
 def parse_known(model: Model, text: str) -> Known:
     """How many unnamed objects have which values.
 
-    >>> from liftgbp.model.parser import parse
-    >>> model = parse("smokes(person) \\n mood(person) : {low, high}")
+    >>> import liftgbp
+    >>> model = liftgbp.parse("smokes(person) \\n mood(person) : {low, high}")
     >>> parse_known(model, "!smokes(x) ^ mood(x) = high = 3e5")
     Known(sort='person', values=(('smokes', 0), ('mood', 1)), count=300000)
     """

@@ -48,11 +48,13 @@ class Network(Shown):
     been removed; factors over the same variables have been multiplied. What is done with an
     `untrusted` network is within `Limits.for_strangers()`, unless other limits are given.
 
+    >>> import pathlib
     >>> import tempfile
+    >>> import liftgbp
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "pair.uai"
+    ...     path = pathlib.Path(folder) / "pair.uai"
     ...     _ = path.write_text("MARKOV 3  2 2 3  2  2 0 1  1 2   4 1 2 2 1  3 1 2 3")
-    ...     network = load_network(path)
+    ...     network = liftgbp.load_network(path)
     >>> print(str(network).removeprefix(folder))
     /pair.uai
     variables x0 to x2: 2 with 2 values, 1 with 3 values

@@ -44,8 +44,9 @@ Restrictions: TypeAlias = str | Equal | Not | Iterable[Equal | Not]
 class ModelBuilder(Shown):
     """Builds a model; each method returns a new builder and leaves this one unchanged.
 
+    >>> import liftgbp
     >>> model = (
-    ...     ModelBuilder("smokers")
+    ...     liftgbp.ModelBuilder("smokers")
     ...     .sort("person", size=1000)
     ...     .predicate("friends", "person", "person")
     ...     .predicate("smokes", "person")

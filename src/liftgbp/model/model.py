@@ -187,8 +187,8 @@ class Model(Shown):
 
         A declared size that is too small for the new names grows. `+x` does not expand over them.
 
-        >>> from liftgbp.model.parser import parse
-        >>> model = parse("person = {Anna} \\n smokes(person) \\n 1 smokes(Bob)")
+        >>> import liftgbp
+        >>> model = liftgbp.parse("person = {Anna} \\n smokes(person) \\n 1 smokes(Bob)")
         >>> model.with_constants({"person": ["Carl", "Bob"]}).constants("person")
         ('Anna', 'Bob', 'Carl')
         """
@@ -204,8 +204,8 @@ class Model(Shown):
     def without_rules(self) -> Model:
         """The model without its rules; objects that only rules name are kept.
 
-        >>> from liftgbp.model.parser import parse
-        >>> parse("smokes(person) \\n 1 smokes(Bob)").without_rules().constants("person")
+        >>> import liftgbp
+        >>> liftgbp.parse("smokes(person) \\n 1 smokes(Bob)").without_rules().constants("person")
         ('Bob',)
         """
         sorts = {
@@ -248,8 +248,8 @@ class Model(Shown):
     def with_weights(self, values: Mapping[str, float]) -> Model:
         """The same model with other values for some of its named weights.
 
-        >>> from liftgbp.model.parser import parse
-        >>> model = parse("$alpha = 1.4 \\n rain \\n $alpha rain")
+        >>> import liftgbp
+        >>> model = liftgbp.parse("$alpha = 1.4 \\n rain \\n $alpha rain")
         >>> model.with_weights({"alpha": 2}).weights, model.weights
         ({'alpha': 2.0}, {'alpha': 1.4})
         """
@@ -268,8 +268,8 @@ class Model(Shown):
     def own_weights(self, rule: Rule) -> dict[tuple[str, ...], float]:
         """The weights that a formula about `+x` has for some of the constants of x.
 
-        >>> from liftgbp.model.parser import parse
-        >>> model = parse("person = {Anna, Bob}\\nsmokes(person)\\n$w smokes(+x)\\n$w = 1")
+        >>> import liftgbp
+        >>> model = liftgbp.parse("person = {Anna, Bob}\\nsmokes(person)\\n$w smokes(+x)\\n$w = 1")
         >>> model.with_weights({"w(Bob)": 2}).own_weights(model.rules[0])
         {('Bob',): 2.0}
         """
@@ -305,8 +305,9 @@ class Model(Shown):
     def without_weight(self) -> Mapping[str, WeightedFormula]:
         """The formulas that have no weight yet, by the names that `with_weights` takes.
 
-        >>> from liftgbp.model.parser import parse
-        >>> model = parse("smokes(person)\\nfriends(person,person)\\nfriends(x,y) => smokes(x)")
+        >>> import liftgbp
+        >>> text = "smokes(person)\\nfriends(person,person)\\nfriends(x,y) => smokes(x)"
+        >>> model = liftgbp.parse(text)
         >>> list(model.without_weight), list(model.with_weights({"w1": 0.7}).without_weight)
         (['w1'], [])
         """
@@ -373,8 +374,8 @@ class Model(Shown):
         With evidence, ask the model of the evidence, which knows the objects that evidence names.
         With `atoms`, also refuse those that `answers.top` does not take: all but single atoms.
 
-        >>> from liftgbp.model.parser import parse
-        >>> parse("person = 9\\nsmokes(person)").check_queries(["smokes(x,y)"])
+        >>> import liftgbp
+        >>> liftgbp.parse("person = 9\\nsmokes(person)").check_queries(["smokes(x,y)"])
         Traceback (most recent call last):
         liftgbp.errors.QueryError: <query>:1:1: smokes takes 1 argument, got 2
           smokes(x,y)

@@ -45,7 +45,8 @@ def parse(
     files, and what is done with the model is within `Limits.for_strangers()`, unless other limits
     are given.
 
-    >>> model = parse('''
+    >>> import liftgbp
+    >>> model = liftgbp.parse('''
     ...     person = 1000
     ...     friends(person, person)
     ...     smokes(person)
@@ -77,9 +78,10 @@ def load(
 
     `example:town` is one of the models that come with liftgbp, see `examples`.
 
-    >>> load("example:town").predicates["smokes"].sorts
+    >>> import liftgbp
+    >>> liftgbp.load("example:town").predicates["smokes"].sorts
     ('person',)
-    >>> load("no such file.mln")
+    >>> liftgbp.load("no such file.mln")
     Traceback (most recent call last):
     liftgbp.errors.ModelError: cannot read no such file.mln: No such file or directory
     """

@@ -43,9 +43,11 @@ class Answer(Shown):
     of `atoms`, then one for each of `given`. Under an impossible condition a probability is NaN.
     `count` is how many ground atoms (or groundings) the row stands for; `example` is one of them.
 
-    >>> row = Answer("p ^ q", "p ^ q", ("p", "q"), (), "", 1, {("true", "false"): 0.25})
-    >>> row["true", "false"]
-    0.25
+    >>> import liftgbp
+    >>> model = liftgbp.parse("p(thing)\\nq(thing)")
+    >>> (row,) = liftgbp.infer(model, {"thing": 3}).query("p(x) ^ q(x)")
+    >>> row.count, round(row["true", "false"], 6)
+    (3, 0.25)
     """
 
     query: str

@@ -60,9 +60,12 @@ class CountDistribution(Shown):
     two of the objects. `probabilities` has one entry for each count from zero on; it is empty if
     the distribution is not known, and `unknown` says why.
 
-    >>> coins = CountDistribution("heads(x)", 2, 1.0, 0.5**0.5, (0.25, 0.5, 0.25))
-    >>> coins.at_least(1), coins.at_most(0), coins.exactly(2), coins.quantile(0.5)
-    (0.75, 0.25, 0.25, 1)
+    >>> import liftgbp
+    >>> coins = liftgbp.infer(liftgbp.parse("heads(coin)"), {"coin": 2}).count("heads(x)")
+    >>> [round(p, 6) for p in (coins.at_least(1), coins.at_most(0), coins.exactly(2))]
+    [0.75, 0.25, 0.25]
+    >>> coins.quantile(0.5)
+    1
     """
 
     formula: str
