@@ -65,7 +65,7 @@ ALLOWED = {
     | GROUND
     | {"progress", "files", "formats", "via", "growth", "effort", "lifted_runs", "ground_runs"}
     | {"bounding", "fitting"},
-    "forecasting": NORMAL | {"grounding", "progress", "via"},
+    "forecasting": NORMAL | {"regions", "plan", "grounding", "progress", "via"},
     "sweeps": ENGINE
     | {"progress", "files", "texts", "series", "parts", "growth", "effort", "lifted_runs"},
     "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},

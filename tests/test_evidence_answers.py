@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,6 +165,25 @@ def test_check_closes_what_the_model_closes(via: str) -> None:
     assert report.comparison is not None
     wanted = 1.4 * 9 + 3 * math.log(1 + math.exp(0.3))
     assert report.comparison.second_log_z == pytest.approx(wanted)
+
+
+def test_descent_on_the_ground_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = liftgbp.parse("""
+        r(person, person)
+        1.2 r(x,y) ^ r(y,z) => r(x,z) | distinct
+        0.4 r(x,y) => r(y,x) | x != y
+    """)
+    evidence = liftgbp.parse_evidence(model, "r(Anna,Bob)\nr(Carl,Bob)")
+
+    def solved() -> liftgbp.Answers:
+        options: dict[str, Any] = {"evidence": evidence, "via": "ground", "exact": False}
+        options["solver"] = liftgbp.Descent(iterations=20, tol=1e-300)
+        return liftgbp.infer(model, {"person": 4}, effort="quick", **options)
+
+    whole = solved()
+    monkeypatch.setattr("liftgbp.ground_runs.MOST_WORK", 0.0)
+    monkeypatch.setattr("liftgbp.ground_runs.FEWEST_ITERATIONS", 3)
+    assert solved().result.iterations == 3 < whole.result.iterations
 
 
 def test_objects_that_only_rules_name_can_be_asked_for_on_the_ground() -> None:

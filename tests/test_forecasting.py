@@ -58,6 +58,9 @@ def test_counts_are_those_of_enumeration(seed: int) -> None:
     assert (transitive.substitutions, transitive.factors) == (PEOPLE**3, 0)
     assert all(rule.exact for rule in found.rules)
     assert found.factors == PEOPLE - len(smokers) + len(open_pairs)
+    rows, scopes, entries = found.stages
+    assert rows.number >= scopes.number == found.factors
+    assert entries.number == 2 * (PEOPLE - len(smokers)) + 2**pull.width * len(open_pairs)
 
 
 def test_terms_of_functions() -> None:
@@ -87,6 +90,16 @@ def test_over_classes() -> None:
     assert (found.via, found.classes, found.rules) == ("lifted", {"person": 3}, ())
     assert found.unknown == {"friends": 10**18, "smokes": 6 * 10**8}
     assert found.gigabytes is None
+    graph = liftgbp.prepare(model, {"person": 10**9}, evidence=evidence).graph
+    assert [own.number for own in found.stages[1:2]] == [len(graph.regions)]
+    assert not found.refused
+
+
+def test_what_would_be_refused_says_so() -> None:
+    model = liftgbp.parse("s(t)\nr(t,t)\n1 s(x) => EXIST y r(x,y)")
+    found = liftgbp.forecast(model, {"t": 100})
+    assert "expands over the 100 objects of t" in found.refused
+    assert found.stages == ()
 
 
 def test_what_is_too_much_is_bounded() -> None:

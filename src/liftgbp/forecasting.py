@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from liftgbp.errors import CapacityError
 from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.pictures.cards import Shown, code, count_text, sizes_text, table
 from liftgbp.pictures.markup import Content
+from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
-from liftgbp.shatter import TABLE_CAP
+from liftgbp.regions import build_regions
+from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering
 from liftgbp.via import ViaChoice, choose_via, parfactors_of
 
 BYTES_PER_FACTOR = 1500
@@ -22,8 +25,34 @@ BYTES_PER_FACTOR = 1500
 Measured: 1.3 kB on a fold of IMDB, 0.5 kB on the citations of 7 000 papers.
 """
 
+BYTES_PER_ROW, BYTES_PER_ENTRY = 100, 80
+"""Memory for each row of a join, and for each entry of a table while messages are passed: some ten
+numbers of eight bytes."""
+
 BASE_BYTES = 10**8
 """What Python and the libraries take."""
+
+MOST_BUILT = 2_000
+"""Regions over classes are built to be counted if there are no more factors over classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageForecast:
+    """How much there is in a stage of a run, at most, and about how much memory that takes."""
+
+    stage: str
+    what: str
+    number: int
+    gigabytes: float
+
+    def as_dict(self) -> dict[str, object]:
+        """The numbers for JSON."""
+        return {
+            "stage": self.stage,
+            "what": self.what,
+            "number": self.number,
+            "gigabytes": self.gigabytes,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +90,9 @@ class Forecast(Shown):
     classes     how many classes of objects each sort has, over classes
     parfactors  about how many factors over classes there are, over classes
     rules       what each rule grounds to, on the ground
+    stages      how much there is in each stage, and about how much memory that takes
+    refused     why a run would be refused, as far as that is known; empty if nothing speaks
+                against it
 
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
@@ -77,6 +109,8 @@ class Forecast(Shown):
     classes: dict[str, int]
     parfactors: int
     rules: tuple[RuleForecast, ...]
+    stages: tuple[StageForecast, ...] = ()
+    refused: str = ""
 
     @property
     def factors(self) -> int:
@@ -108,6 +142,12 @@ class Forecast(Shown):
             for name in dict.fromkeys((*self.facts, *self.unknown))
         ]
         yield table(("predicate", "facts", "unknown atoms"), rows, numbers=[1, 2])
+        stages = [
+            (own.stage, f"{count_text(own.number)} {own.what}", f"{own.gigabytes:.2g}")
+            for own in self.stages
+        ]
+        if stages:
+            yield table(("stage", "at most", "GB"), stages, numbers=[2])
         counts = [
             (
                 code(rule.text),
@@ -134,6 +174,8 @@ class Forecast(Shown):
             "rules": [rule.as_dict() for rule in self.rules],
             "factors": self.factors,
             "gigabytes": self.gigabytes,
+            "stages": [stage.as_dict() for stage in self.stages],
+            "refused": self.refused,
         }
 
 
@@ -166,15 +208,76 @@ def forecast(
     known = Evidence.of(model, evidence)
     objects = choose_via(via, known, sizes, regions)
     domain_sizes = known.domain_sizes(sizes)
+    classes: dict[str, int] = {}
+    parfactors = 0
+    rules: tuple[RuleForecast, ...] = ()
+    stages: tuple[StageForecast, ...] = ()
+    refused = ""
+    if objects is None:
+        rules = _rules(known, sizes, table_cap, progress)
+        stages = _on_ground(rules)
+    else:
+        classes = dict(Counter(c.sort for c in objects.classes))
+        parfactors = parfactors_of(objects, known)
+        try:
+            stages = _over_classes(objects, regions, table_cap, parfactors, progress)
+        except CapacityError as error:
+            refused = error.message
     return Forecast(
         model.name,
         domain_sizes,
         "ground" if objects is None else "lifted",
         dict(_facts(known)),
         _unknown(known, domain_sizes),
-        {} if objects is None else dict(Counter(c.sort for c in objects.classes)),
-        0 if objects is None else parfactors_of(objects, known),
-        _rules(known, sizes, table_cap, progress) if objects is None else (),
+        classes,
+        parfactors,
+        rules,
+        stages,
+        refused,
+    )
+
+
+def _on_ground(rules: Sequence[RuleForecast]) -> tuple[StageForecast, ...]:
+    rows = sum(rule.visited for rule in rules)
+    factors = sum(rule.factors for rule in rules)
+    entries = sum(rule.factors * 2**rule.width for rule in rules)
+    return (
+        StageForecast("joining facts", "rows", rows, rows * BYTES_PER_ROW / 1e9),
+        StageForecast(
+            "finding regions", "scopes of factors", factors, factors * BYTES_PER_FACTOR / 1e9
+        ),
+        StageForecast(
+            "passing messages", "entries of tables", entries, entries * BYTES_PER_ENTRY / 1e9
+        ),
+    )
+
+
+def _over_classes(
+    objects: ObjectClasses, regions: str, table_cap: int, parfactors: int, progress: Progress
+) -> tuple[StageForecast, ...]:
+    """The regions over classes, which do not depend on how many objects there are."""
+    if parfactors > MOST_BUILT:
+        return ()
+    progress("shattering", 0, 1)
+    normal = Shattering(objects, table_cap=table_cap).normal()
+    progress("building regions", 0, 1)
+    found = build_regions(normal, regions)
+    progress("compiling", 0, 1)
+    entries = compile_plan(found).layout.belief_entries
+    factors = len(normal.parfactors)
+    return (
+        StageForecast(
+            "shattering", "factors over classes", factors, factors * BYTES_PER_FACTOR / 1e9
+        ),
+        StageForecast(
+            "building regions",
+            f"regions, for {found.ground_regions:.6g} ground ones",
+            len(found.regions),
+            len(found.edges) * BYTES_PER_FACTOR / 1e9,
+        ),
+        StageForecast(
+            "passing messages", "entries of tables", entries, entries * BYTES_PER_ENTRY / 1e9
+        ),
     )
 
 

@@ -28,6 +28,11 @@ GROWING = ("bethe", FACTOR_SCOPES, "loops:3", "loops:4")
 MOST_ITERATIONS = 20
 """Of descent over loops: on grids of spins it settles in three to seven, or not at all."""
 
+MOST_WORK, FEWEST_ITERATIONS = 5e11, 20
+"""What descent over factor scopes may cost, in units of `solve.work_of`, and the iterations that it
+has in any case. Starts that never settle would use up a thousand of them, which take minutes on
+UW-CSE, where the answer is found in five. Thorough effort has no such limit."""
+
 
 def ground_answers(
     prepare: Callable[[str], PreparedGround], effort: EffortChoice, asked: Asked, run: Run
@@ -56,7 +61,7 @@ def ground_answers(
     elif found is not None and not run.is_quick(prepared):
         answers = found
     else:
-        quick = _solved(prepared, run)
+        quick = _solved(prepared, run if effort == "thorough" else _limited(prepared, run))
         answers = quick if found is None else replace(found, quick=quick)
         level = LEVELS[effort]
         if found is None and asked.regions is None and level.loops:
@@ -88,6 +93,11 @@ def _grown(prepared: PreparedGround, first: Answers | None, level: Level, run: R
 
     families = level.loops if first is None else (FACTOR_SCOPES, *level.loops)
     return grow(answers, families, regions=regions)
+
+
+def _limited(prepared: PreparedGround, run: Run) -> Run:
+    """A run whose descent ends in time, whatever its starts do."""
+    return run.within(max(FEWEST_ITERATIONS, run.iterations(prepared, MOST_WORK)))
 
 
 def _check_work(prepared: PreparedGround, level: Level, run: Run) -> None:

@@ -174,7 +174,7 @@ liftgbp query example:smoking-network -e example:smoking-network.db --all margin
     "--dry-run",
     is_flag=True,
     group=declared.OUTPUT,
-    help="Show how large the stages would be (facts, unknown atoms, ground factors, memory), and "
+    help="Show how large the stages would be (facts, unknown atoms, factors, regions, memory), and "
     "do nothing else.",
 )
 @declared.second_opinion

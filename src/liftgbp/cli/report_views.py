@@ -67,6 +67,7 @@ def show_forecast(found: liftgbp.Forecast) -> None:
         classes = ", ".join(f"{sort}: {count_text(n)}" for sort, n in found.classes.items())
         terminal.say(f"classes of objects: {classes}")
         terminal.say(f"factors over classes: about {count_text(found.parfactors)}")
+        _show_stages(terminal, found)
         return
     columns = [Column("line"), Column("rule", prose=True)]
     columns += _numbers("substitutions", "visited", "factors", "atoms of a factor")
@@ -82,10 +83,23 @@ def show_forecast(found: liftgbp.Forecast) -> None:
             str(rule.width),
         )
     terminal.show(rules)
+    _show_stages(terminal, found)
     terminal.say(
         f"{counted(found.factors, 'factor')} in all; their regions take about "
         f"{found.gigabytes:.1f} GB"
     )
+
+
+def _show_stages(terminal: Terminal, found: liftgbp.Forecast) -> None:
+    """How much there is in each stage, or why there would be none."""
+    if found.refused:
+        terminal.say(f"factor scopes alone do not do: {found.refused}", "yellow")
+    if found.stages:
+        columns = [Column("stage"), *_numbers("at most"), Column("what"), *_numbers("GB, about")]
+        sheet = Sheet("stages", columns, lead="{}")
+        for own in found.stages:
+            sheet.add(own.stage, count_text(own.number), own.what, f"{own.gigabytes:.2g}")
+        terminal.show(sheet)
 
 
 def _numbers(*headings: str) -> list[Column]:
