@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import Found, find_blocks
 from liftgbp.counting.mixed_reader import CountSum, MixedReader
 from liftgbp.counting.points import exact_offset
+from liftgbp.counting.space import DIGITS
 from liftgbp.errors import InternalError
 from liftgbp.model.ast import applied
 from liftgbp.progress import Progress, silent
@@ -112,7 +113,8 @@ def with_blocks(
     stay as they are, but for what the bound says about them. What would take more than `most_work`
     is left out.
     """
-    return _Mixer(answers, shattering, most, descent, most_work, progress).run(mix)
+    with localcontext(Context(prec=DIGITS)):
+        return _Mixer(answers, shattering, most, descent, most_work, progress).run(mix)
 
 
 class _Mixer:

@@ -53,7 +53,7 @@ def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan
     The graph must come from `graph.resized`, and rule out the same states. With `same_tables`, only
     sizes differ, and no table depends on them.
     """
-    return _fill(plan.layout, graph, plan.theta if same_tables else None)
+    return _fill(plan.layout, graph, plan if same_tables else None)
 
 
 # --- the numbers
@@ -62,11 +62,10 @@ LARGEST = 1e306
 """The energy of all ground regions of a kind is less: sums over kinds and states need some room."""
 
 
-def _fill(layout: Layout, graph: RegionGraph, theta: Floats | None = None) -> Plan:
-    if theta is None:
-        theta = _theta(graph, layout)
+def _fill(layout: Layout, graph: RegionGraph, known: Plan | None = None) -> Plan:
+    theta, lost = _theta(graph, layout) if known is None else (known.theta, known.theta_lost)
     try:
-        return _numbers(layout, graph, theta)
+        return _numbers(layout, graph, theta, lost)
     except OverflowError:
         raise SizeError(
             "the domain is too large: its counts, or the energy of its worlds, exceed 1e308, the "
@@ -74,7 +73,7 @@ def _fill(layout: Layout, graph: RegionGraph, theta: Floats | None = None) -> Pl
         ) from None
 
 
-def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
+def _numbers(layout: Layout, graph: RegionGraph, theta: Floats, lost: Floats) -> Plan:
     weights = tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True))
     # Solvers turn these into floats later, and multiply them by what factors add to log Z; what is
     # too large for that is refused here.
@@ -85,6 +84,7 @@ def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
     return Plan(
         layout=layout,
         theta=theta,
+        theta_lost=lost,
         exponents=_exponents(graph, layout),
         weights=weights,
         atom_counts=graph.numbers_of_atoms,
@@ -94,14 +94,26 @@ def _numbers(layout: Layout, graph: RegionGraph, theta: Floats) -> Plan:
     )
 
 
-def _theta(graph: RegionGraph, layout: Layout) -> Floats:
-    """The sum of the log tables of all ground factors inside a region, for each of its entries."""
+def _theta(graph: RegionGraph, layout: Layout) -> tuple[Floats, Floats]:
+    """The sum of the log tables of all ground factors inside a region, for each of its entries.
+
+    Beside it, what the sum has lost to rounding. A factor lies in many regions, and counts once
+    only if their sums cancel: over N² pairs, the last digit of a sum is worth N² times as much.
+    """
     theta = np.zeros(layout.belief_entries)
+    lost = np.zeros(layout.belief_entries)
     for part in layout.potentials:
         numbers, which = np.unique(part.tables, return_inverse=True)
         tables = np.array([graph.log_table(number).ravel() for number in numbers.tolist()])
-        theta[part.starts[:, None] + np.arange(len(part.index))] += tables[:, part.index][which]
-    return theta
+        places = part.starts[:, None] + np.arange(len(part.index))
+        own, more = theta[places], tables[:, part.index][which]
+        total = own + more
+        # What a sum of two doubles loses is a double (D. E. Knuth, The Art of Computer Programming,
+        # volume 2, section 4.2.2).
+        added = total - own
+        theta[places] = total
+        lost[places] += (own - (total - added)) + (more - added)
+    return theta, lost
 
 
 def _log_worlds_of_free_atoms(graph: RegionGraph) -> float:

@@ -341,6 +341,7 @@ class Plan:
     """A layout with the numbers of one model at one set of domain sizes.
 
     theta         the log potential of each belief entry
+    theta_lost    what rounding took from it: the sum of both is exact
     exponents     log beliefs are `theta + exponents @ messages`
     weights       per region n times c, exactly: how often it counts in the free energy
     atom_counts   for each kind of atom how many ground atoms there are
@@ -351,6 +352,7 @@ class Plan:
 
     layout: Layout
     theta: Floats
+    theta_lost: Floats
     exponents: Exponents | Factored
     weights: tuple[int, ...]
     atom_counts: tuple[int, ...]
@@ -360,6 +362,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         self.theta.setflags(write=False)
+        self.theta_lost.setflags(write=False)
 
     def __str__(self) -> str:
         layout, values = self.layout, self.exponents.values

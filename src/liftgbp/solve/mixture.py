@@ -15,10 +15,10 @@ from liftgbp.plan import Plan
 from liftgbp.solve.images import completed
 from liftgbp.solve.newton import Step, newton_step
 from liftgbp.solve.precision import Polished, is_comparable, needs_digits, polish
-from liftgbp.solve.problem import Energy
+from liftgbp.solve.problem import Energy, scale_of
 from liftgbp.solve.solution import Point, Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.solve.verdict import Candidate, Verdict, classify, is_possible
+from liftgbp.solve.verdict import Candidate, Kind, Verdict, classify, is_possible
 
 REMEDIES = (Remedy.EFFORT, Remedy.BLOCKS, Remedy.REGIONS, Remedy.BETHE, Remedy.SUM_OVER)
 """What to try if descent finds no answer; not all of it applies to every model."""
@@ -228,17 +228,27 @@ def _polish(
 
 
 def _is_rough(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> bool:
-    """Whether rounding would show in the marginals, in log Z or in the share of a point."""
+    """Whether rounding would show in the marginals, in log Z or in the share of a point.
+
+    Where counts are large, rounding may also be all that keeps a point from settling.
+    """
+    nearly = tolerances.acceptable if is_comparable(plan, tolerances) else tolerances.same
 
     def may_count(one: End) -> bool:
-        return not one.unsettled and bool(one.step.lowest >= -tolerances.zero_curvature)
+        rests = one.settled or one.step.residual <= nearly
+        rises = one.step.lowest >= -tolerances.zero_curvature
+        return bool(rests and rises) and not one.falls_inwards
 
     if not may_count(end):
         return False
     alone = sum(map(may_count, ends)) == 1
     log_z = plan.log_offset - end.value * float(end.scale)
-    is_flat = tolerances.last_places > tolerances.belief_accuracy * end.step.flattest
-    return bool(is_flat) or needs_digits(plan, log_z, tolerances, alone=alone)
+    return _is_flat(end, tolerances) or needs_digits(plan, log_z, tolerances, alone=alone)
+
+
+def _is_flat(end: End, tolerances: Tolerances) -> bool:
+    """Whether rounding of the gradient moves the point, along its flattest direction."""
+    return bool(tolerances.last_places > tolerances.belief_accuracy * end.step.flattest)
 
 
 def _points(
@@ -270,7 +280,9 @@ class _Located:
         with np.errstate(divide="ignore"):
             log_beliefs = np.log(self.candidate.beliefs)
         log_z = float(offset - self.free_energy)
-        return Point(log_beliefs, log_z, 0.0, verdict, -self.free_energy, self.precise)
+        # A minus sign would round to the digits of the context.
+        exact = self.free_energy.copy_negate()
+        return Point(log_beliefs, log_z, 0.0, verdict, exact, self.precise)
 
 
 def _located(
@@ -284,9 +296,12 @@ def _located(
         # What polishing moves may be more than what decides between minimum and saddle.
         outer, residual = closer.polished.outer, closer.polished.residual
         free_energy, entropy = closer.polished.free_energy, float(closer.polished.entropy)
-        step, unsettled, precise = closer.step, "", True
-    elif closer is not None and residual > tolerances.same:
-        unsettled = "rounding hides the way to a minimum of the free energy"
+        step, unsettled, precise = closer.step, "", closer.polished.is_precise(plan, tolerances)
+    elif closer is not None:
+        # Where counts are small, a flat direction is a valley, not rounding.
+        hides = _is_flat(end, tolerances) and not is_comparable(plan, tolerances)
+        if hides or residual > tolerances.same:
+            unsettled = "rounding hides the way to a minimum of the free energy"
     candidate = Candidate(
         plan,
         end.energy.consistent.all_entries(outer),
@@ -307,8 +322,6 @@ def mixed(solution: Solution, plan: Plan, points: list[Point], tolerances: Toler
     points = completed(plan, points, tolerances)
     points, doubt = _weighted(plan, [], points, tolerances)
     good = [point for point in points if point.weight > 0]
-    if len(good) > 1 and not all(point.precise for point in good):
-        doubt = "log Z has too few digits to compare the minima of the free energy"
     shown = good or points[:1]
     return replace(
         solution,
@@ -346,6 +359,10 @@ def _weighted(
         replace(point, weight=float(share))
         for point, share in zip(good, shares / shares.sum(), strict=True)
     ]
+    if len(good) > 1 and not all(point.precise for point in good):
+        return points, "log Z has too few digits to compare the minima of the free energy"
+    if _has_hidden_rival(plan, points, weighted, tolerances):
+        return points, "rounding hides a point that may weigh as much as the best one"
     if _has_unsettled_rival(plan, ends, weighted, tolerances):
         return points, "a point that weighs as much as the best one has not settled"
     return weighted + points[len(good) :], ""
@@ -380,6 +397,32 @@ def _apart(points: list[Point], tolerances: Tolerances) -> list[Point]:
             kept.append(point)
             beliefs.append(own)
     return kept
+
+
+def _has_hidden_rival(
+    plan: Plan, points: list[Point], minima: list[Point], tolerances: Tolerances
+) -> bool:
+    """Whether rounding keeps a point from being judged that may be a part of the answer.
+
+    Its log Z is known up to rounding of the largest counts, unless it has more digits.
+    """
+    noise = tolerances.rounding * float(scale_of(plan))
+    if noise < tolerances.rival_log_z:
+        return False
+    best = minima[0].exact_log_z
+    for point in points:
+        short = float(best - point.exact_log_z) - (0.0 if point.precise else noise)
+        rivals = point.verdict.kind is Kind.UNKNOWN and short < tolerances.rival_log_z
+        if rivals and not _is_near(point, minima, tolerances):
+            return True
+    return False
+
+
+def _is_near(point: Point, minima: list[Point], tolerances: Tolerances) -> bool:
+    """Whether a point is a minimum, or on its way there."""
+    beliefs = np.exp(point.log_beliefs)
+    same = tolerances.far * beliefs.max(initial=0.0)
+    return any(np.abs(np.exp(p.log_beliefs) - beliefs).max(initial=0.0) < same for p in minima)
 
 
 def _has_unsettled_rival(

@@ -10,6 +10,7 @@ decimals point by point.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, getcontext, localcontext
@@ -44,6 +45,18 @@ class Polished:
     free_energy: Decimal
     entropy: Decimal
     residual: float
+
+    def is_precise(self, plan: Plan, tolerances: Tolerances) -> bool:
+        """Whether the free energy is good enough for shares, as far from the minimum as it is."""
+        return self.residual <= _settled_from(scale_of(plan), tolerances)
+
+
+def _settled_from(scale: int, tolerances: Tolerances) -> float:
+    """The relative change of beliefs below which neither they nor shares change.
+
+    Around a minimum the free energy changes by the square of what beliefs change.
+    """
+    return min(tolerances.rounding, math.sqrt(tolerances.share_accuracy / float(scale)))
 
 
 def polish(
@@ -87,9 +100,11 @@ class _DecimalPoint:
         scale = scale_of(plan)
         self._tolerances = tolerances
         self._context = Context(prec=tolerances.guard_digits + len(str(scale)))
+        self._settles = _settled_from(scale, tolerances)
         self._scale = Decimal(scale)
         self._start = outer
-        self._alive = np.flatnonzero(outer > tolerances.zero_belief)
+        least = 0.0 if is_comparable(plan, tolerances) else tolerances.negligible / float(scale)
+        self._alive = np.flatnonzero(outer > max(tolerances.zero_belief, least))
         self._b = _decimals(outer[self._alive])
         to_inner = consistent.to_inner[:, self._alive]
         inner_alive = to_inner.any(axis=1)
@@ -102,10 +117,19 @@ class _DecimalPoint:
         inner_entries = consistent.inner[inner_alive]
         self._weight = _counts(plan, outer_entries)
         self._inner_weight = _counts(plan, inner_entries)
-        self._theta = _decimals(plan.theta[outer_entries])
-        self._inner_theta = _decimals(plan.theta[inner_entries])
+        self._theta = self._exact_theta(plan, outer_entries)
+        self._inner_theta = self._exact_theta(plan, inner_entries)
         self._moved: list[float] = []
         self.finished = False
+
+    def _exact_theta(self, plan: Plan, entries: Ints) -> Decimals:
+        """Log potentials with the digits that their sums have lost.
+
+        Over 1e8 people, those decide whether Anna is famous (celebrity over bethe).
+        """
+        with localcontext(self._context):
+            exact: Decimals = _decimals(plan.theta[entries]) + _decimals(plan.theta_lost[entries])
+            return exact
 
     def beliefs(self) -> Floats:
         """The beliefs of outer regions, rounded."""
@@ -135,8 +159,8 @@ class _DecimalPoint:
     def _is_finished(self) -> bool:
         own, moved = self._tolerances, self._moved[-1]
         late = len(self._moved) > FIRST_ROUNDS
-        settled = moved == 0 or (late and moved < own.rounding)
-        return settled or not moved < own.far
+        settled = moved == 0 or (late and moved < self._settles)
+        return settled or (late and not moved < own.far)
 
     def result(self) -> Polished:
         """Where the point has come to."""
@@ -288,7 +312,8 @@ def exact_logs_z(
             found = polish([plans[k] for k in rough], consistent, outer, tolerances)
             for k, polished in zip(rough, found, strict=True):
                 if polished.residual <= tolerances.acceptable:
-                    result[k] = LogZ(-polished.free_energy)
+                    precise = polished.is_precise(plans[k], tolerances)
+                    result[k] = LogZ(-polished.free_energy, precise)
         return result
 
 
@@ -308,7 +333,8 @@ def _independent(plan: Plan) -> Decimal:
     total = Decimal(0)
     for region, weight in enumerate(plan.weights):
         own = layout.region_slice(region)
-        counts, theta = layout.multiplicity[own].tolist(), list(map(Decimal, plan.theta[own]))
+        counts = layout.multiplicity[own].tolist()
+        theta = list(_decimals(plan.theta[own]) + _decimals(plan.theta_lost[own]))
         # The largest term comes out of the sum, as it may be beyond any number.
         top = max(theta)
         terms = (n * (own - top).exp() for n, own in zip(counts, theta, strict=True))

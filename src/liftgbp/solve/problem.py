@@ -71,6 +71,24 @@ def scale_of(plan: Plan) -> int:
     return max((abs(weight) for weight in plan.weights), default=0) or 1
 
 
+def largest_entropy(plan: Plan) -> float:
+    """The entropy of independent atoms that are all uniform."""
+    logs = map(math.log, plan.layout.atom_ranges)
+    return math.fsum(n * log for n, log in zip(plan.atom_counts, logs, strict=True))
+
+
+def rounding_hides_entropy(plan: Plan, tolerances: Tolerances) -> bool:
+    """Whether rounding of the free energy is no longer far below the largest entropy.
+
+    Weights count N to the power of the objects in a region, entropies the atoms: N³ and N² in a
+    transitive relation. Neither descent nor the search for blocks sees entropies from 1e13 objects
+    on there: friends-knows over 1e14 seemed to have two blocks.
+    """
+    noise = tolerances.rounding * scale_of(plan)
+    # Entropies of a model are a bit at least, and most scales are small.
+    return noise > tolerances.far / 2 and noise > tolerances.far * largest_entropy(plan)
+
+
 # --- consistent beliefs
 
 
@@ -421,11 +439,4 @@ class _Numbers:
         per_region = np.array([[weight / scale for weight in p.weights] for p, scale in scaled])
         self.weight: Floats = per_region[:, layout.region_of] * layout.multiplicity
         self.theta = np.array([plan.theta for plan in plans])
-        # The entropy of independent atoms that are all uniform.
-        logs = [math.log(size) for size in layout.atom_ranges]
-        self.largest_entropy = np.array(
-            [
-                math.fsum(n / scale * log for n, log in zip(p.atom_counts, logs, strict=True))
-                for p, scale in scaled
-            ]
-        )
+        self.largest_entropy = np.array([largest_entropy(p) / scale for p, scale in scaled])

@@ -161,6 +161,11 @@ class Tolerances:
     """Digits beyond those of the counts: sixteen for doubles, and nine for the tiny differences
     that shares depend on."""
 
+    negligible: float = 1e-20
+    """Beliefs that count for less than this in log Z are left out of decimals where counts are so
+    large that doubles do not compare: rounding has taken their digits, and they would keep a point
+    from settling (celebrity over bethe at 1e8)."""
+
     # --- the verdict
 
     noise_forgiven: float = 1e-3

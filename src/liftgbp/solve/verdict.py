@@ -18,7 +18,7 @@ from liftgbp.pictures.markup import Content
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.bounds import Bounds, Limits, limits_of
 from liftgbp.solve.newton import Step, few_threads, nearest_consistent, newton_step
-from liftgbp.solve.problem import Energy, polytope
+from liftgbp.solve.problem import Energy, polytope, rounding_hides_entropy, scale_of
 from liftgbp.solve.tolerances import Tolerances
 
 TOO_LARGE = "the Hessian of the free energy is too large"
@@ -356,8 +356,14 @@ def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Ki
     if not own.plan.layout.message_entries:
         # Regions that share nothing: beliefs are normalised potentials, and exact.
         return Kind.MINIMUM, ""
+    if rounding_hides_entropy(own.plan, tolerances):
+        return Kind.UNKNOWN, "the counts of this domain are so large that rounding hides entropies"
     if own.step is None:
         return Kind.UNCHECKED, TOO_LARGE
+    hidden = abs(own.step.lowest) < tolerances.zero_curvature
+    if hidden and tolerances.zero_curvature * scale_of(own.plan) > 1:
+        # Curvatures fall to one in so many counts, and below this their signs are chance.
+        return Kind.UNKNOWN, "rounding hides whether the beliefs are a minimum of the free energy"
     if own.step.lowest < -tolerances.zero_curvature:
         return Kind.SADDLE, ""
     return Kind.BOUNDARY if on_boundary else Kind.MINIMUM, ""
