@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,49 @@ def test_the_exit_code_follows_the_verdict(shell: Shell, tmp_path: Path, effort:
     assert code == 1
     assert "below what independent atoms reach" in out + err
     assert "try: liftgbp query" in out + err
+
+
+ANNA = "smokes(Anna)\nfriends(Anna,Bob)\nfriends(Carl,Anna)\n"
+RELATED = "r(Anna,Bob)\nr(Bob,Carl)\n"
+
+JOURNEYS = {
+    "a town": ("town", "1e6", ANNA, ("--regions", "bethe")),
+    "couples": ("married", "100", "", ("--effort", "quick")),
+    "couples, given counts": ("married", "100", "", ("--sum-over", "auto")),
+    "a chain of facts": ("transitive", "1000", RELATED, ()),
+    "a chain of facts, grown": ("transitive", "30", RELATED, ("--regions", "auto")),
+    "too many to see": ("transitive", "1e16", "", ("--effort", "quick")),
+    "a saddle": ("friends-smokers", "10", "", ("--solver", "flooding")),
+    "divergence": ("chain", "5", "", ("--solver", "flooding", "--damping", "0.9")),
+    "on the ground": ("transitive", "6", RELATED, ("--via", "ground", "--regions", "bethe")),
+}
+
+
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_advice_leads_to_trust_or_ends(journey: str, shell: Shell, tmp_path: Path) -> None:
+    """No command is recommended twice, nor what was given already."""
+    model, people, text, options = JOURNEYS[journey]
+    facts = tmp_path / "some.db"
+    facts.write_text(text, encoding="utf-8")
+    evidence = ("-e", str(facts)) if text else ()
+    command = ["query", f"example:{model}", "-n", f"person={people}", *evidence, *options]
+    seen: list[list[str]] = []
+    while sorted(command) not in seen:
+        seen.append(sorted(command))
+        code, out, err = shell(*command)
+        assert code in (0, 1), out + err
+        advice = [line for line in (out + err).splitlines() if line.startswith("try: ")]
+        if code == 0 or not advice:
+            # Nor does the reason recommend anything then.
+            assert "; try " not in out + err
+            return
+        command = shlex.split(advice[0])[2:]
+    pytest.fail(f"{shlex.join(command)} was recommended before")
+
+
+def test_what_was_asked_for_is_not_recommended() -> None:
+    model = liftgbp.load("example:married")
+    given: dict[str, Any] = {"sum_over": "auto", "regions": "auto", "blocks": "auto"}
+    answers = liftgbp.infer(model, {"person": 100}, **given)
+    assert not answers.trusted
+    assert "try" not in answers.reason

@@ -192,6 +192,7 @@ def infer(
         known = _fitted(known, sizes, table_cap, progress)
         known = _holding(known, checked_texts("queries", queries), table_cap)
         answers = _answers(known, sizes, via, level, asked, bounds, run)
+    answers = replace(answers, tried=asked.tried)
     if strict and not answers.trusted:
         raise UntrustedAnswerError(answers)
     return answers

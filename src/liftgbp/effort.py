@@ -23,10 +23,10 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.growth import grow
+from liftgbp.growth import AUTO, grow
 from liftgbp.query import Answers
 from liftgbp.shatter import ObjectClass
-from liftgbp.solve import Auto, Flooding, Solver
+from liftgbp.solve import Auto, Descent, Flooding, Remedy, Solver
 
 EffortChoice: TypeAlias = Literal["quick", "normal", "thorough"]
 BlocksChoice: TypeAlias = Literal["auto"] | int | Mapping[str, int]
@@ -139,6 +139,23 @@ class Asked:
     sum_over: tuple[str, ...] | None = None
     blocks: BlocksChoice | None = None
     exact: bool | None = None
+    solver: Solver | None = None
+
+    @property
+    def tried(self) -> frozenset[Remedy]:
+        """The remedies that this asks for, and those that would take another one back.
+
+        Growing regions start with the small ones.
+        """
+        known = {
+            Remedy.REGIONS: self.regions == AUTO,
+            Remedy.BETHE: self.regions in (AUTO, "bethe"),
+            Remedy.SUM_OVER: AUTO in (self.sum_over or ()),
+            Remedy.BLOCKS: self.blocks == AUTO,
+            Remedy.DESCENT: isinstance(self.solver, Descent),
+            Remedy.DAMPING: isinstance(self.solver, Descent) or _is_damped(self.solver),
+        }
+        return frozenset(remedy for remedy, asked in known.items() if asked)
 
     @property
     def method(self) -> bool:
@@ -150,6 +167,13 @@ class Asked:
         if self.exact is None:
             return 0 if self.method else LEVELS[effort].exact
         return max(EXACT_STATES, LEVELS[effort].exact) if self.exact else 0
+
+
+def _is_damped(solver: Solver | None) -> bool:
+    """Whether message passing is as patient as it is recommended to be."""
+    if not isinstance(solver, Flooding):
+        return False
+    return solver.damping >= 0.9 and solver.iterations >= 5000
 
 
 def asked_for(
@@ -168,7 +192,7 @@ def asked_for(
     blocks = checked_blocks(blocks)
     counted = None if sum_over is None else checked_texts("sum_over", sum_over)
     by_hand = exact if isinstance(solver, Auto) or exact else False
-    asked = Asked(regions, counted, blocks, by_hand)
+    asked = Asked(regions, counted, blocks, by_hand, solver)
     if exact and asked.method:
         raise InputError(
             "exact=True leaves nothing to choose: regions, sum_over and blocks do not apply"

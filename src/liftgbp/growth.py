@@ -52,6 +52,9 @@ def grow(
             if family.startswith("objects") and not answers.trusted:
                 end = f"the answer of {family} cannot be trusted"
                 break
+        elif answers.trusted and not chain[-1].trusted:
+            # Solved part by part, the same regions may have another answer.
+            chain[-1] = answers
     for k in reversed(range(len(chain))):
         if chain[k].trusted:
             chain[k] = judge(chain[k])

@@ -131,3 +131,12 @@ def test_nobody_married_is_not_the_answer(people: int, effort: str) -> None:
         assert answers.trusted
         assert exact.log_z == pytest.approx(answers.log_z, rel=1e-9)
         assert exact.log_z > no_twice_married(people)
+
+
+@pytest.mark.parametrize("via", VIAS)
+def test_a_model_whose_atoms_are_certain_has_no_entropy(via: str) -> None:
+    """There is one world, in which each of the sixteen atoms weighs 3.5."""
+    model = liftgbp.parse("t(person,person,thing)\nparfactor t(x,y,a) : [0, 3.5]")
+    answers = liftgbp.infer(model, {"person": 4, "thing": 1}, effort="quick", via=via)
+    assert answers.trusted
+    assert answers.log_z == pytest.approx(16 * math.log(3.5), rel=1e-14)

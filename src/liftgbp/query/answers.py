@@ -161,6 +161,9 @@ class Answers(Shown):
     bounds: Bounds | None = None
     """What log Z lies in for certain, if that was asked for."""
 
+    tried: frozenset[Remedy] = frozenset()
+    """What was asked for by hand among the remedies; it is not recommended again."""
+
     one_point: bool = False
     """Whether these are the answers of a single stationary point, as `at` gives them."""
 
@@ -267,6 +270,8 @@ class Answers(Shown):
 
     def _applies(self, remedy: Remedy) -> bool:
         """Whether a remedy can be tried on this model, and was not in use."""
+        if remedy in self.tried:
+            return False
         match remedy:
             case Remedy.EFFORT:
                 return self.effort == "quick"

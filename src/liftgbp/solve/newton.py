@@ -261,8 +261,10 @@ def nearest_consistent(
     miss = consistent.right_side - b @ matrix.T
     error = np.abs(miss).max(axis=1, initial=0.0)
     left = np.flatnonzero(error > tolerances.consistent)
-    for rounds_left in range(tolerances.most_rounds, 0, -1):
-        left = left[error[left] < math.exp(rounds_left - tolerances.last_rounds)]
+    for rounds_left in range(tolerances.most_rounds, -tolerances.closing_rounds, -1):
+        # Who is nearly there when rounds are used up has some more: each squares the error.
+        most = math.exp(rounds_left - tolerances.last_rounds)
+        left = left[error[left] < (most if rounds_left > 0 else tolerances.nearly_consistent)]
         if not len(left):
             break
         before = error[left]

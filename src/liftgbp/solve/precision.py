@@ -48,15 +48,15 @@ class Polished:
 
     def is_precise(self, plan: Plan, tolerances: Tolerances) -> bool:
         """Whether the free energy is good enough for shares, as far from the minimum as it is."""
-        return self.residual <= _settled_from(scale_of(plan), tolerances)
+        return self.residual <= _shares_settle(scale_of(plan), tolerances)
 
 
-def _settled_from(scale: int, tolerances: Tolerances) -> float:
-    """The relative change of beliefs below which neither they nor shares change.
+def _shares_settle(scale: int, tolerances: Tolerances) -> float:
+    """The relative change of beliefs below which shares no longer change.
 
     Around a minimum the free energy changes by the square of what beliefs change.
     """
-    return min(tolerances.rounding, math.sqrt(tolerances.share_accuracy / float(scale)))
+    return math.sqrt(tolerances.share_accuracy / float(scale))
 
 
 def polish(
@@ -100,7 +100,7 @@ class _DecimalPoint:
         scale = scale_of(plan)
         self._tolerances = tolerances
         self._context = Context(prec=tolerances.guard_digits + len(str(scale)))
-        self._settles = _settled_from(scale, tolerances)
+        self._settles = min(tolerances.rounding, _shares_settle(scale, tolerances))
         self._scale = Decimal(scale)
         self._start = outer
         least = 0.0 if is_comparable(plan, tolerances) else tolerances.negligible / float(scale)
