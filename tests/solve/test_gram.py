@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from hypothesis.extra.numpy import arrays
 
-from liftgbp.solve.problem import Gram
+from liftgbp import parse
+from liftgbp.plan import compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
+from liftgbp.solve.factors import Factor, SparseProjection
+from liftgbp.solve.problem import Gram, polytope
+from liftgbp.solve.starts import starting_beliefs
 
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 8))
 MATRICES = SHAPES.flatmap(lambda shape: arrays(float, shape, elements=st.integers(-2, 2)))
@@ -44,3 +50,51 @@ def test_equations_between_tiny_beliefs_keep_their_digits(tiny: float) -> None:
     by_hand = [[1.0, 0.0, 0.5], [0.0, 3 * tiny, tiny], [0.5, tiny, 0.5 + tiny]]
     right = np.array([wanted[0] @ np.array(by_hand)])
     np.testing.assert_allclose(Gram(matrix).solve(weights, right, 1e-13), wanted, rtol=1e-9)
+
+
+# --- many equations
+
+
+@settings(deadline=None)
+@given(matrix=MATRICES, seed=st.integers(0, 100))
+def test_factors_solve_what_elimination_solves(matrix: np.ndarray, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    weights = generator.uniform(0.1, 1, matrix.shape[1])
+    chosen = np.flatnonzero(generator.uniform(size=len(matrix)) < 0.7)
+    assume(len(chosen))
+    right = np.zeros((len(matrix), 2))
+    # Equations that are left out have no say.
+    right[chosen] = matrix[chosen] @ (weights[:, None] * generator.normal(size=(len(weights), 2)))
+    factor = Factor(Gram(matrix), weights, chosen, 1e-13)
+    for own in (right, right[:, 0]):
+        solved = factor.solve(own)
+        assert not np.delete(solved, chosen, axis=0).any()
+        products = (matrix * weights @ matrix.T)[chosen]
+        np.testing.assert_allclose(products @ solved, own[chosen], atol=1e-9)
+
+
+def test_factors_keep_the_digits_of_tiny_beliefs() -> None:
+    matrix = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0], [1.0, 0.0, 1.0, 0.0]])
+    weights = np.array([0.5, 0.5, 1e-40, 2e-40])
+    by_hand = np.array([[1.0, 0.0, 0.5], [0.0, 3e-40, 1e-40], [0.5, 1e-40, 0.5]])
+    wanted = np.array([1.0, 3.0, 0.5])
+    factor = Factor(Gram(matrix), weights, np.arange(3), 1e-13)
+    np.testing.assert_allclose(factor.solve(by_hand @ wanted), wanted, rtol=1e-9)
+
+
+def test_sparse_projections_are_those_of_dense_matrices() -> None:
+    rules = [f"0.{k}5 p{k}(x) ^ r(x,y) => p{k - 1}(y) | x != y" for k in range(1, 7)]
+    declared = [f"p{k}(person)" for k in range(7)]
+    text = "\n".join([*declared, "r(person, person)", *rules])
+    layout = compile_plan(build_regions(shatter(parse(text), {"person": 20}))).layout
+    consistent = polytope(layout)
+    generator = np.random.default_rng(0)
+    beliefs = starting_beliefs(layout, random=2, seed=0)[:, consistent.outer]
+    root = np.sqrt(beliefs * generator.uniform(0.5, 2, beliefs.shape))
+    vectors = generator.normal(size=(len(beliefs), 3, beliefs.shape[1]))
+    found = SparseProjection(consistent, beliefs, root, 1e-13).complement(vectors)
+    for own, rows, projected in zip(root, vectors, found, strict=True):
+        equations = consistent.matrix * own
+        _, sizes, span = np.linalg.svd(equations, full_matrices=False)
+        span = span[sizes > 1e-12 * sizes[0]]
+        np.testing.assert_allclose(projected, rows - rows @ span.T @ span, atol=1e-11)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from liftgbp.solve.newton import SMALL_MATRIX, few_threads
+from liftgbp.solve.factors import FACTORED_FROM
+from liftgbp.solve.newton import one_thread
 
 
 def numbers_of_threads() -> set[int]:
@@ -19,23 +22,26 @@ def _two_threads() -> None:
 
 
 def test_small_matrices_get_one_thread() -> None:
-    with few_threads(10):
+    with one_thread(10):
         assert numbers_of_threads() <= {1}
     assert numbers_of_threads() <= {2}
 
 
-def test_large_matrices_keep_their_threads() -> None:
-    with few_threads(SMALL_MATRIX):
-        assert numbers_of_threads() <= {2}
+def test_large_matrices_get_one_thread_of_each_library() -> None:
+    """SciPy brings a library of its own, which is loaded where there are many equations."""
+    with one_thread(FACTORED_FROM):
+        assert numbers_of_threads() <= {1}
+        assert "scipy.linalg" in sys.modules
+    assert numbers_of_threads() <= {2}
 
 
 def test_threads_come_back_after_an_error() -> None:
-    with pytest.raises(KeyboardInterrupt), few_threads(10):
+    with pytest.raises(KeyboardInterrupt), one_thread(10):
         raise KeyboardInterrupt
     assert numbers_of_threads() <= {2}
 
 
 def test_nested_use_ends_where_it_began() -> None:
-    with few_threads(10), few_threads(20):
+    with one_thread(10), one_thread(20):
         assert numbers_of_threads() <= {1}
     assert numbers_of_threads() <= {2}

@@ -31,7 +31,7 @@ from liftgbp.regions import build_regions
 from liftgbp.shatter import Shattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
-from liftgbp.solve.newton import few_threads
+from liftgbp.solve.newton import one_thread
 
 WEAKEST, STRONGEST = 1e-6, 50.0
 """Fields between which the best one is looked for."""
@@ -149,7 +149,7 @@ class Probabilities:
         number = best[0].graph.atom_counts[kind]
         gap = max(float((best[1] - lower) / number), 0.0)
         first = min(max(math.sqrt(8 * gap), 10 * WEAKEST), STRONGEST / 10)
-        with few_threads(0):
+        with one_thread():
             return [
                 _least_of(_rise(best[0], kind, value, number, lower), first)
                 for value in range(values)

@@ -25,7 +25,7 @@ from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import NormalModel, Shattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
-from liftgbp.solve.newton import few_threads
+from liftgbp.solve.newton import one_thread
 
 FAMILIES = {
     "quick": (FACTOR_SCOPES,),
@@ -211,7 +211,7 @@ class Proof:
         """What a family of regions proves; nothing if it is too expensive."""
         if family not in self._proven:
             ready = self._prepared(family)
-            with few_threads(0):
+            with one_thread():
                 own = None if ready is None else (ready, ready.proven(ready.program)[0])
             self._proven[family] = own
         return self._proven[family]

@@ -16,7 +16,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_beliefs
 from liftgbp.solve.mean_field import Products, best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
-from liftgbp.solve.newton import few_threads, nearest_consistent, newton_step
+from liftgbp.solve.newton import nearest_consistent, newton_step, one_thread
 from liftgbp.solve.problem import Energy, polytope
 from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.starts import different, starting_beliefs
@@ -64,7 +64,7 @@ class Descent(HasSettings):
         """The solutions of plans with one layout, processed as a batch."""
         layout, own = plans[0].layout, self.tolerances
         consistent = polytope(layout)
-        with few_threads(len(consistent.matrix)):
+        with one_thread(len(consistent.matrix)):
             fixed = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
             fixed, error = nearest_consistent(consistent, fixed, own)
             common = fixed[error < own.nearly_consistent]
@@ -101,7 +101,7 @@ class Descent(HasSettings):
             )
             for own in neighbours
         ]
-        with few_threads(len(consistent.matrix)):
+        with one_thread(len(consistent.matrix)):
             bounds = log_z_bounds(plans, self.tolerances)
             return self._solve(plans, starts, bounds, silent)
 
@@ -114,7 +114,7 @@ class Descent(HasSettings):
         its images under the symmetries of the plan.
         """
         consistent, own = polytope(plans[0].layout), self.tolerances
-        with few_threads(len(consistent.matrix)):
+        with one_thread(len(consistent.matrix)):
             usable = []
             for beliefs in starts:
                 rows = np.array(beliefs)[:, consistent.outer]
@@ -196,7 +196,7 @@ def stepped(plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances) -> S
     consistent = polytope(plans[0].layout)
     log_z: list[float] = []
     rows: list[Floats] = []
-    with few_threads(len(consistent.matrix)):
+    with one_thread(len(consistent.matrix)):
         for part in consistent.batches(plans, tolerances.most_numbers):
             energy = Energy(part, consistent, tolerances)
             here = np.tile(beliefs[consistent.outer], (len(part), 1))

@@ -15,6 +15,7 @@ outer regions, I entries of inner regions, E equations.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -24,29 +25,26 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from liftgbp.arrays import Floats, Ints
+from liftgbp.solve.factors import FACTORED_FROM, Factor, SparseProjection, lapack
 from liftgbp.solve.problem import Energy, Polytope, solve_scaled, spread
 from liftgbp.solve.tolerances import Tolerances
 
-SMALL_MATRIX = 400
-"""Matrices with fewer rows are handled faster by one thread than by several."""
-
 
 @contextmanager
-def few_threads(rows: int) -> Iterator[None]:
-    """Handle matrices with this many rows in one thread if they are small.
+def one_thread(equations: int = 0) -> Iterator[None]:
+    """Handle matrices in one thread; `equations` says how many there are at most.
 
-    Batches of small matrices are decomposed one after the other. A library that starts all its
-    threads for each of them spends most of its time waiting, above all on a busy machine.
+    Matrices are decomposed one after the other. A library that starts all its threads for each of
+    them spends most of its time waiting: ten times the processor time for matrices of 400 rows.
     """
-    if rows >= SMALL_MATRIX:
-        yield
-        return
-    with _controller().limit(limits=1, user_api="blas"):
+    if equations >= FACTORED_FROM:
+        lapack()  # has threads of its own, which are found only once it is there
+    with _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         yield
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _controller(scipy: bool) -> ThreadpoolController:
     """Finding the libraries takes milliseconds, so they are looked for once."""
     return ThreadpoolController()
 
@@ -63,7 +61,7 @@ class Metric:
         self._alive = b > self._tolerances.zero_belief
         self._b = np.where(self._alive, b, 1.0)
         self.root = np.where(self._alive, np.sqrt(self._b / energy.outer_weight), 0.0)
-        self.onto = Projection(energy.consistent, b, self.root, energy.tolerances)
+        self.onto = _projection(energy.consistent, b, self.root, energy.tolerances)
 
     def curvatures(self, gradient: Floats) -> tuple[Curvatures, Floats]:
         """The block of the Hessian that is not the identity, and a gradient along its directions.
@@ -236,6 +234,14 @@ class Projection:
         return vectors
 
 
+def _projection(
+    consistent: Polytope, b: Floats, root: Floats, tolerances: Tolerances
+) -> Projection | SparseProjection:
+    if len(consistent.matrix) < FACTORED_FROM:
+        return Projection(consistent, b, root, tolerances)
+    return SparseProjection(consistent, b, root, tolerances.zero_curvature)
+
+
 def _enough(consistent: Polytope, b: Floats, tolerances: Tolerances) -> Ints | None:
     """For each point enough equations for all of them to hold; `None` if all are used."""
     few = len(consistent.matrix) <= tolerances.decomposed_equations
@@ -268,11 +274,7 @@ def nearest_consistent(
         if not len(left):
             break
         before = error[left]
-        enough = _enough(consistent, b[left], tolerances)
-        change = (
-            consistent.gram.solve(b[left], miss[left], tolerances.zero_curvature, enough) @ matrix
-        )
-        log_b[left] += change
+        log_b[left] += _multipliers(consistent, b[left], miss[left], tolerances) @ matrix
         # Steps that are far too long leave the range of floats, and their points are given up.
         with np.errstate(over="ignore", invalid="ignore"):
             b[left] = np.where(beliefs[left] > tolerances.zero_belief, np.exp(log_b[left]), 0.0)
@@ -281,6 +283,16 @@ def nearest_consistent(
         at_rounding = (error[left] < tolerances.nearly_consistent) & (error[left] > before / 2)
         left = left[(error[left] > tolerances.consistent) & ~at_rounding]
     return b, error
+
+
+def _multipliers(consistent: Polytope, b: Floats, miss: Floats, tolerances: Tolerances) -> Floats:
+    """What makes beliefs consistent, to first order: one number per equation for each point."""
+    gram, ridge = consistent.gram, tolerances.zero_curvature
+    enough = _enough(consistent, b, tolerances)
+    if enough is None or len(consistent.matrix) < FACTORED_FROM:
+        return gram.solve(b, miss, ridge, enough)
+    points = zip(b, enough, miss, strict=True)
+    return np.array([Factor(gram, own, chosen, ridge).solve(off) for own, chosen, off in points])
 
 
 def eigenvectors(stack: Floats) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats, Ints, expand, starts_of
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.tolerances import Tolerances
 
@@ -137,6 +137,36 @@ class Gram:
         scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
         gram *= scale[:, :, None]
         gram *= scale[:, None, :]
+        return gram, scale
+
+    @cached_property
+    def _lower(self) -> tuple[Ints, Ints, Ints, Ints, Floats]:
+        """Rows and columns of products on the diagonal and below, and the terms of their sums."""
+        rows, columns = np.divmod(self._places, self._size)
+        kept = np.flatnonzero(rows >= columns)
+        lengths = np.diff(np.append(self._starts, len(self._columns)))[kept]
+        terms = expand(self._starts[kept], lengths)
+        starts = starts_of(lengths)[:-1]
+        return rows[kept], columns[kept], starts, self._columns[terms], self._factors[terms]
+
+    def chosen(self, weights: Floats, equations: Ints) -> tuple[Floats, Floats]:
+        """The scaled matrix of some equations at one point, and what its rows were multiplied by.
+
+        Only the diagonal and what is below are filled, in the order of Fortran.
+        """
+        rows, columns, starts, entries, factors = self._lower
+        sums = np.add.reduceat(weights[entries] * factors, starts)
+        place = np.full(self._size, -1)
+        place[equations] = np.arange(len(equations))
+        row, column = place[rows], place[columns]
+        kept = np.flatnonzero((row >= 0) & (column >= 0))
+        row, column, sums = row[kept], column[kept], sums[kept]
+        diagonal = np.zeros(len(equations))
+        diagonal[row[row == column]] = sums[row == column]
+        scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
+        gram = np.zeros((len(equations), len(equations)), order="F")
+        # Numbers are chosen in ascending order, so that what is below stays below.
+        gram[row, column] = sums * scale[row] * scale[column]
         return gram, scale
 
     def solve(

@@ -17,7 +17,7 @@ from liftgbp.pictures.cards import BAD, GOOD, HasCard, Shown, badge, fields, num
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.bounds import Bounds, Limits, limits_of
-from liftgbp.solve.newton import Step, few_threads, nearest_consistent, newton_step
+from liftgbp.solve.newton import Step, nearest_consistent, newton_step, one_thread
 from liftgbp.solve.problem import Energy, polytope, rounding_hides_entropy, scale_of
 from liftgbp.solve.tolerances import Tolerances
 
@@ -328,7 +328,7 @@ def steps_at(
         return [(None, "")] * len(plans)
     consistent = polytope(layout)
     found: list[tuple[Step | None, str]] = []
-    with few_threads(len(consistent.matrix)):
+    with one_thread(len(consistent.matrix)):
         for part in consistent.batches(np.arange(len(plans)).tolist(), tolerances.most_numbers):
             rows = beliefs[part][:, consistent.outer]
             outer, error = nearest_consistent(consistent, rows, tolerances)
