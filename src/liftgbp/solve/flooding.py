@@ -35,9 +35,6 @@ SLOWEST, FASTEST = 0.005, 0.9
 overshoots on most models, unless a run starts with it; below the smallest, 500 iterations lead
 nowhere."""
 
-VANISHING = 1e-290
-"""Smaller marginals are summed by their logs: beliefs that enter them may be zero as floats."""
-
 
 def check_tolerance(tol: float) -> None:
     """Refuse a tolerance that no residual could reach, or that any start would meet."""
@@ -374,8 +371,8 @@ class _Flood:
             terms *= self._counts
         self._targets.sums(terms, out=change)
         lost = None
-        if change.min() < VANISHING:
-            lost = np.flatnonzero((change < VANISHING).any(axis=0))
+        if change.min() < self._tolerances.vanishing:
+            lost = np.flatnonzero((change < self._tolerances.vanishing).any(axis=0))
             change[:, lost] = 1.0
         np.log(change, out=change)
         if lost is not None:

@@ -31,6 +31,10 @@ class Tolerances:
     """A belief or a probability below this is zero, and the point lies on the boundary. Far below
     what matters, far above the smallest double, so that ratios stay finite (FS at 1e9 people)."""
 
+    vanishing: float = 1e-290
+    """Marginals below this are summed by their logs, since beliefs that enter them may be zero as
+    floats (FS at 1e9 people)."""
+
     zero_curvature: float = 1e-13
     """An eigenvalue below this cannot be told from zero: they are those of matrices with ones in
     the diagonal. With ten times as much, movies over objects:2 at 1e6 has a minimum that is not
