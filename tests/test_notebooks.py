@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,19 @@ def test_a_notebook_is_kept_without_outputs(notebook: Path) -> None:
 @each
 def test_a_notebook_says_what_it_needs_and_asserts_what_it_says(notebook: Path) -> None:
     assert any("assert " in cell.source for cell in cells_of(notebook, "code"))
-    assert "liftgbp[notebooks]" in cells_of(notebook, "markdown")[0].source
+    assert "pip install '.[notebooks]'" in cells_of(notebook, "markdown")[0].source
+
+
+def test_what_notebooks_import_is_installed_for_them() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *extras["notebooks"], *extras["data"], *extras["plot"]]
+    installed = {"liftgbp", *(re.match(r"[\w-]+", one)[0] for one in wanted)}
+    assert "liftgbp[data,plot]" in extras["notebooks"]
+    for notebook in NOTEBOOKS:
+        code = "\n".join(cell.source for cell in cells_of(notebook, "code"))
+        imported = set(re.findall(r"^(?:import|from) (\w+)", code, re.MULTILINE))
+        assert imported - sys.stdlib_module_names <= installed, notebook.name
 
 
 def test_the_page_of_examples_shows_every_notebook() -> None:
