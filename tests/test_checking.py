@@ -7,6 +7,7 @@ import pytest
 
 import liftgbp
 from liftgbp import reference
+from liftgbp.checking import ExactInference
 from liftgbp.formats import Network
 from liftgbp.grounding import FactorBlock
 from liftgbp.grounding.network import merged
@@ -142,6 +143,35 @@ def test_networks() -> None:
     assert found.method == "exact"
     assert found.comparison is not None
     assert len(found.comparison.rows) == 12
+
+
+@pytest.mark.parametrize("observed", [{}, {2: 1, 3: 0}])
+def test_exact_answers_about_networks_are_put_beside_independent_ones(
+    observed: dict[int, int],
+) -> None:
+    """By listing all states; variable 4 has one value, and variable 5 lies in no factor."""
+    generator = np.random.default_rng(5)
+    ranges = [2, 3, 2, 2, 1, 2]
+    scopes = [(0, 1), (1, 2), (2, 3), (0, 3), (1, 4)]
+    tables = [generator.normal(size=[ranges[k] for k in own]) for own in scopes]
+    blocks = [FactorBlock(np.array([own]), np.array([k])) for k, own in enumerate(scopes)]
+    network = Network("square", merged(np.array(ranges), blocks, tables))
+    weights = np.zeros(ranges)
+    pairs = list(zip(scopes, tables, strict=True))
+    for state in np.ndindex(*ranges):
+        possible = all(state[k] == value for k, value in observed.items())
+        logs = sum(table[tuple(state[k] for k in own)] for own, table in pairs)
+        weights[state] = np.exp(logs) if possible else 0.0
+    found = liftgbp.check(network, evidence=observed, queries=["x0", "x1, x2", "x5", "x4"])
+    assert found.method == "exact"
+    assert found.agrees
+    assert isinstance(found.second, ExactInference)
+    opinion = found.second.opinion
+    assert opinion.log_z == pytest.approx(np.log(weights.sum()))
+    first = np.array(list(opinion.rows[0].values.values()))
+    assert first == pytest.approx(weights.sum(axis=(1, 2, 3, 4, 5)) / weights.sum())
+    pair = np.array(list(opinion.rows[1].values.values())).reshape(3, 2)
+    assert pair == pytest.approx(weights.sum(axis=(0, 3, 4, 5)) / weights.sum())
 
 
 def test_the_check_for_json_and_in_words() -> None:

@@ -357,10 +357,13 @@ class _Checking:
 
     def _independent(self, answers: Answers) -> ExactInference | None:
         """Exact inference by other code than that of the answers."""
-        if isinstance(self.model, Network) or _factors(answers) > FEW_FACTORS:
+        if _factors(answers) > FEW_FACTORS:
             return None
-        known = Evidence.of(self.model, self.evidence)
-        ground = reference.ground(self.model, answers.sizes, known)
+        if isinstance(self.model, Network):
+            ground = _written_out(self.model, self.model.observed(self.evidence))
+        else:
+            known = Evidence.of(self.model, self.evidence)
+            ground = reference.ground(self.model, answers.sizes, known)
         try:
             return ExactInference.about(ground, answers, self.queries)
         except CapacityError:
@@ -373,6 +376,24 @@ class _Checking:
         known = Evidence.of(self.model, self.evidence)
         normal = shatter(known.model, sizes, evidence=known)
         return ground_factors(normal) <= MOST_FACTORS
+
+
+def _written_out(network: Network, observed: Mapping[int, int]) -> reference.GroundModel:
+    """A network as the reference takes it; what is observed is left to the reference."""
+    own = network.ground
+    ranges = own.ranges.tolist()
+    single = {k: 0 for k, values in enumerate(ranges) if values == 1}
+    factors = [
+        ([f"x{k}" for k in scope], own.tables[table])
+        for block in own.blocks
+        for scope, table in zip(block.scopes.tolist(), block.table_of.tolist(), strict=True)
+    ]
+    return reference.ground_factors(
+        {f"x{k}": values for k, values in enumerate(ranges)},
+        factors,
+        {f"x{k}": value for k, value in {**single, **observed}.items()},
+        own.log_constant,
+    )
 
 
 def _factors(answers: Answers) -> int:

@@ -206,7 +206,7 @@ ERRORS = [
     ("person = {A, }", 10, "{", "objects of a sort are listed like person = {Anna, Bob}"),
     ("Smokes(x) = 3e5", 13, "3e5", "not 3e5; to say how many objects are known, use --known"),
     ("Smokes(A) => rain", 12, ">", "formulas belong in the model"),
-    ("?Smokes(A)", 1, "?", "leave out atoms about which nothing is known"),
+    ("?Smokes(A)", 1, "?", "nothing is known about an atom: leave it out"),
     ('person = {"\x07"}', 1, 'person = {"\x07"}', "cannot be printed"),
     # (line, column, marked text, part of the message)
     ("smokes(Anna)", 1, "smokes", "unknown predicate smokes; the model writes Smokes, and case"),

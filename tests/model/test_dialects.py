@@ -7,7 +7,7 @@ import math
 import pytest
 
 import liftgbp
-from liftgbp.errors import ModelError
+from liftgbp.errors import EvidenceError, ModelError
 from liftgbp.model.ast import Constant, Variable, rule_atoms
 from liftgbp.model.parser import parse
 from small_worlds import World, listed_worlds
@@ -97,6 +97,16 @@ def test_variables_expand_over_sorts_that_declare_no_constants() -> None:
     answers = liftgbp.infer(model, evidence=evidence)
     expected = 1 / (1 + math.exp(-0.5))
     assert answers.marginal("word(A, One)") == pytest.approx(expected)
+
+
+def test_a_part_of_a_model_says_that_it_is_one() -> None:
+    with pytest.raises(ModelError, match="or read the file that includes this one"):
+        parse("1 takes(x,y) => smokes(x)")
+
+
+def test_brackets_around_a_step() -> None:
+    declared = "number = {1, 2, 3}\neven(number)\n"
+    assert parse(declared + "even(x) v even([x+1]).") == parse(declared + "even(x) v even(x+1).")
 
 
 def test_all_unknown_predicates_are_named_at_once() -> None:
@@ -293,6 +303,19 @@ def test_a_negative_potential_is_refused() -> None:
         parse("s(person) 1.0 -1.0")
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("?smokes(Anna)", "nothing is known about an atom: leave it out"),
+        ("smokes(Anna)\n---\nsmokes(Bob)", "put each into a file of its own"),
+        ("smokes(ja!_)", "put a name with other characters than letters and digits in quotes"),
+    ],
+)
+def test_lines_of_facts_that_are_refused(line: str, message: str) -> None:
+    with pytest.raises(EvidenceError, match=message):
+        liftgbp.parse_evidence(parse(PEOPLE), line)
+
+
 # --- what is refused by name
 
 
@@ -306,7 +329,12 @@ def test_a_negative_potential_is_refused() -> None:
         (":-1 smokes(x)", "a weight with a utility"),
         ("count(friends(x,y)|x)=6.", "constraints on counts are not supported"),
         ("smokes(x) * -(height(x) - 0.1)^2", "numeric terms of hybrid models"),
-        ("!smokes(x) v friends(x, [x+1]).", "arithmetic in brackets is not supported"),
+        ("|y| friends(x,y) <= 1", "constraints on counts are not supported (for |y| p(x,y) <= 1"),
+        ("1 x in male ^ smokes(x)", "sorts are declared with predicates"),
+        ("1 smokes(CORN_500.000_e)", 'is quoted, as in "A-1.5"'),
+        ("1 smokes(Mary-Ann)", 'is quoted, as in "A-1.5"'),
+        ("1 Smokes(x)", "the model writes smokes, and case matters"),
+        ("!smokes(x) v friends(x, [2*x]).", "arithmetic in brackets is not supported"),
     ],
 )
 def test_what_is_not_supported_is_named(text: str, message: str) -> None:

@@ -398,6 +398,7 @@ def test_on_the_ground_with_evidence() -> None:
 
 ERRORS = {
     "!smoke(x)": "unknown predicate smoke",
+    "mood(x) = rain": "to see how often it agrees with rain, ask for both",
     "mood(x) = angry": "mood takes the values low, mid, high",
     "!mood(x)": "mood takes the values",
     "smokes(Zoe) v rain": "no object named Zoe",

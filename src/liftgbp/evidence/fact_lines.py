@@ -52,6 +52,7 @@ VALUE = re.compile(
 )
 # A term of a function among the arguments of an atom.
 _TERM = re.compile(rf"(?<=[(,\s])({_PLAIN})\s*+\(\s*+({_NAME}(?>\s*+,\s*+{_NAME})*+)\s*+\)")
+_UNKNOWN = re.compile(r"\s*(\?)\s*[^\W\d]")
 _SEPARATOR = re.compile(r"\s*-{3,}\s*")
 
 # A line that lists objects of a sort, as some tools write it above the facts.
@@ -75,11 +76,10 @@ _HINTS = tuple(
         (r'"(?![^"]*")', "the closing quote is missing"),
         (r"'", 'names are quoted with "'),
         (r"\{", "objects of a sort are listed like person = {Anna, Bob}"),
-        (r"\?", "leave out atoms about which nothing is known, and do not close their predicate"),
         (r"(?<==)>", "a fact is a single atom; formulas belong in the model"),
         (r"!=", "state the value that the atom has"),
         (r"[,;^&]|\w", "a line states one fact"),
-        (r"[-.:/@+#]", "put a name with other characters than letters and digits in quotes"),
+        (r"[-.:/@+#!]", "put a name with other characters than letters and digits in quotes"),
     )
 )
 
@@ -96,6 +96,12 @@ def malformed(line: str) -> tuple[str, int, int]:
     ("expected ',' or ')', got the end of the line", 17, 18)
     """
     line = line.rstrip()
+    if unknown := _UNKNOWN.match(line):
+        return (
+            "? says that nothing is known about an atom: leave it out, and do not close its "
+            "predicate",
+            *unknown.span(1),
+        )
     column, expected = _where_it_ends(line)
     found = _FOUND.match(line, column)
     if found is None:

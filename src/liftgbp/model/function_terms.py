@@ -183,8 +183,9 @@ def _resolved(formula: Formula, predicates: Mapping[str, Predicate]) -> Formula:
             if known and known.kind == "relation" and _is_hoisted(args, known):
                 raise ModelError(
                     f"{name} is a predicate; only functions, declared like "
-                    "person motherOf(person), can stand among arguments or be compared with < "
-                    "(constraints on counts are not supported)",
+                    "person motherOf(person), can stand among arguments or be compared with <; "
+                    "constraints on counts are not supported (for |y| p(x,y) <= 1, write "
+                    "p(x,y) ^ p(x,z) => y = z.)",
                     atom_span,
                 )
             if known is None and name in _BUILT_IN and len(args) == 2:

@@ -396,14 +396,23 @@ class Model(Shown):
                 unknown.setdefault(atom.predicate, atom.span)
         if len(unknown) > 1:
             raise ModelError(
-                f"unknown predicates {', '.join(unknown)}; the model declares {self._declared()}",
+                f"unknown predicates {', '.join(unknown)}; {self._declared(next(iter(unknown)))}",
                 next(iter(unknown.values())),
             )
 
-    def _declared(self) -> str:
-        """The names of declared predicates and functions, for messages."""
+    def _declared(self, unknown: str) -> str:
+        """What the model declares instead of an unknown predicate."""
         kinds = ("relation", "function")
-        return comma_list(name for name, p in self.predicates.items() if p.kind in kinds)
+        names = [name for name, p in self.predicates.items() if p.kind in kinds]
+        for name in names:
+            if name.lower() == unknown.lower():
+                return f"the model writes {name}, and case matters"
+        if not names and self.rules:
+            return (
+                f"the model declares none: declare predicates with their sorts, as in "
+                f"{unknown}(person), or read the file that includes this one"
+            )
+        return f"the model declares {comma_list(names)}"
 
     def check_atom(self, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
         """The predicate of an atom, or an error that points at the atom."""
@@ -413,7 +422,7 @@ class Model(Shown):
         predicate = self.predicates.get(atom.predicate)
         if predicate is None:
             raise error(
-                f"unknown predicate {atom.predicate}; the model declares {self._declared()}",
+                f"unknown predicate {atom.predicate}; {self._declared(atom.predicate)}",
                 atom.span,
             )
         if len(atom.args) != len(predicate.sorts):
@@ -442,10 +451,16 @@ class Model(Shown):
         predicate = self.predicates[part.atom.predicate]
         if part.value not in predicate.values:
             values = comma_list(predicate.values)
-            bare = part.value == "true"
+            remedy = ""
+            if part.value == "true":
+                remedy = f"; write {part.atom} = {predicate.values[0]}"
+            elif part.value in self.predicates:
+                remedy = (
+                    f", and is compared with one of these; to see how often it agrees with "
+                    f"{part.value}, ask for both, as in -q '{part.atom}, {part.value}'"
+                )
             raise ModelError(
-                f"{predicate.name} takes the values {values}"
-                + (f"; write {part.atom} = {predicate.values[0]}" if bare else ""),
+                f"{predicate.name} takes the values {values}{remedy}",
                 part.span or part.atom.span,
             )
 

@@ -162,7 +162,8 @@ def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
 
 _DIRECTIVES = {
     "fuzzy": "atoms are true or false, not true to a degree",
-    "unique": "write out the formulas that the template stands for",
+    "unique": "drop the line, so that each order of the constants has a weight of its own, or "
+    "write out the formulas that the template stands for",
 }
 
 
@@ -175,8 +176,9 @@ def _refusal(reader: Reader, tree: ParseTree) -> Exception:
         )
     if tree.data == "definition":
         return reader.problem(
-            "definitions with := are not supported: list the atoms that the definition would "
-            "compute as evidence about a closed predicate",
+            "definitions with := are not supported: write comparisons in the formulas themselves "
+            "(x < y, x = y, t+1), and list the atoms that another definition would compute as "
+            "evidence about a closed predicate",
             tree,
         )
     written = tokens(tree)[0]
@@ -357,7 +359,11 @@ def _predicate_weights(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
         reader.span(call),
     )
     if isinstance(false, Tree):
-        raise reader.problem("a potential cannot be negative", false)
+        raise reader.problem(
+            "a potential cannot be negative, as no probabilities belong to it; write the "
+            "quantifier (EXIST y ...) that this predicate stands for",
+            false,
+        )
     potentials = (reader.potential(false), reader.potential(true))
     yield predicate
     yield TableParfactor((atom,), potentials, span=reader.span(tree))

@@ -224,7 +224,7 @@ _WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
         ("an operator (^, v, =>, <=>)",),
     ),
     (_TERMS | {"LBRACE"}, {"MINUS"}, ("a name", "a number", "'{'")),
-    (_TERMS, {"PLUS", "MINUS", "DISTINCT"}, ("a variable", "a constant")),
+    (_TERMS, {"PLUS", "MINUS", "DISTINCT", "LSQB"}, ("a variable", "a constant")),
     ({"NUMBER", "MINUS"}, _NUMBERS, ("a number",)),
     ({"EQUAL"}, _COMPARISONS | _STEPS | {"LPAR"}, ("'='",)),
     ({"PLUS", "MINUS"}, {"TIMES", "DIVIDE"}, ("an arithmetic operator",)),
@@ -250,7 +250,12 @@ _HINTS = tuple(
         (r"\$(?![^\W\d])", "a named weight is written like $alpha"),
         (r"\+(?=\s*[\d.$])", "a positive number is written without +"),
         (r'""', "a name in quotes cannot be empty"),
+        (r"in\b", "sorts are declared with predicates, as in smokes(person), not in formulas"),
         (r"'", 'names are quoted with "'),
+        (
+            r"(?<=\w)[.@#:/](?=\w)|(?<=\w-)[^\W\d]",
+            'a name with other characters than letters and digits is quoted, as in "A-1.5"',
+        ),
         (r'"(?![^"\n]*")', "the closing quote is missing"),
     )
 )
@@ -340,17 +345,18 @@ _UNSUPPORTED = tuple(
     for pattern, message in (
         (
             r"\s*count\s*\(.*\)\s*=",
-            "constraints on counts are not supported; a declaration such as p(x, y!) says that "
-            "there is exactly one",
+            "constraints on counts are not supported, as they are about all atoms of an object at "
+            "once; drop the line, or declare p(x, y!) if there is exactly one",
         ),
         (
             r".*\)\s*(?:\*\s*[-(]|\^\s*\d)",
             "numeric terms of hybrid models are not supported: an atom has one of finitely many "
-            "values",
+            "values, as in length(wall) : {short, long}",
         ),
         (
             r".*[(,]\s*\[",
-            "arithmetic in brackets is not supported; only steps such as t+1 are computed",
+            "arithmetic in brackets is not supported but for steps such as [t+1]; list what it "
+            "would compute as evidence about a closed predicate, such as sum(x,y,z)",
         ),
     )
 )

@@ -8,7 +8,13 @@ other.
 from liftgbp.reference.exact_inference import Exact, enumerate_worlds, exact, exact_joint
 from liftgbp.reference.gbp import Beliefs, Run, disagreement, iterates, log_z, marginal, run
 from liftgbp.reference.ground_graph import GroundRegionGraph, Region, ground_regions
-from liftgbp.reference.plain_grounding import GroundAtom, GroundFactor, GroundModel, ground
+from liftgbp.reference.plain_grounding import (
+    GroundAtom,
+    GroundFactor,
+    GroundModel,
+    ground,
+    ground_factors,
+)
 
 __all__ = [
     "Beliefs",
@@ -24,6 +30,7 @@ __all__ = [
     "exact",
     "exact_joint",
     "ground",
+    "ground_factors",
     "ground_regions",
     "iterates",
     "log_z",

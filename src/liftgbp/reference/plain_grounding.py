@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from types import MappingProxyType
@@ -124,6 +124,39 @@ def ground(
         sizes=MappingProxyType(domain_sizes),
         argument_sorts=MappingProxyType({p.name: p.sorts for p in model.predicates.values()}),
         observed=MappingProxyType(observed),
+    )
+
+
+def ground_factors(
+    ranges: Mapping[str, int],
+    factors: Iterable[tuple[Sequence[str], Floats]],
+    observed: Mapping[str, int],
+    log_constant: float = 0.0,
+) -> GroundModel:
+    """Numbered or named variables and log tables over them as a model without objects.
+
+    >>> table = np.array([[1.0, 2.0], [3.0, 4.0]])
+    >>> pair = ground_factors({"x": 2, "y": 2}, [(("y", "x"), table)], {"x": 1})
+    >>> pair.factors[0].scope, pair.factors[0].log_table.tolist()
+    ((GroundAtom(predicate='y', objects=()),), [2.0, 4.0])
+    """
+    total = _Product()
+    total.log_constant = log_constant
+    for names, table in factors:
+        known = tuple(observed.get(name, slice(None)) for name in names)
+        left = [name for name in names if name not in observed]
+        order = sorted(range(len(left)), key=left.__getitem__)
+        scope = tuple(GroundAtom(left[k]) for k in order)
+        total.multiply(GroundFactor(scope, np.asarray(table[known]).transpose(order)))
+    free = {GroundAtom(name): n for name, n in ranges.items() if name not in observed}
+    return GroundModel(
+        atoms=tuple(sorted(free)),
+        ranges=MappingProxyType(free),
+        factors=total.factors(),
+        log_constant=total.log_constant,
+        sizes=MappingProxyType({}),
+        argument_sorts=MappingProxyType(dict.fromkeys(ranges, ())),
+        observed=MappingProxyType({GroundAtom(name): v for name, v in observed.items()}),
     )
 
 
