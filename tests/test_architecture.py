@@ -25,7 +25,7 @@ ALLOWED = {
     "arrays": set(),
     "progress": {"limits"},
     "files": {"errors", "limits"},
-    "charts": {"files"},
+    "charts": {"texts", "files", "pictures"},
     "input_files": {"errors", "limits"},
     "example_models": {"errors"},
     "model": {"errors", "limits", "input_files", "example_models", "pictures"},
@@ -41,7 +41,7 @@ ALLOWED = {
     "compress": {"errors", "limits", "arrays", "progress", "grounding", "regions", "signature"},
     "plan": {"errors", "arrays", "model", "regions", "signature"},
     "solve": {"errors", "limits", "arrays", "progress", "pictures", "plan"},
-    "opinions": {"pictures"},
+    "opinions": {"errors", "pictures", "charts"},
     "query": ENGINE | GROUND | {"files", "texts", "charts", "opinions"},
     "reference": {"errors", "arrays", "model", "evidence"},
     "via": NORMAL,
@@ -67,7 +67,8 @@ ALLOWED = {
     | {"bounding", "fitting"},
     "forecasting": NORMAL | {"regions", "plan", "grounding", "progress", "via"},
     "sweeps": ENGINE
-    | {"progress", "files", "texts", "series", "parts", "growth", "effort", "lifted_runs"},
+    | {"progress", "texts", "files", "charts", "series", "parts", "growth", "effort"}
+    | {"lifted_runs"},
     "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},
     "checking": ENGINE
     | GROUND

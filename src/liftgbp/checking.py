@@ -5,10 +5,11 @@ Where neither is possible, the answer of a smaller domain is checked instead, by
 
 from __future__ import annotations
 
+import os
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -44,6 +45,9 @@ from liftgbp.sampling import Sample, sample
 from liftgbp.shatter import shatter
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.solve import Kind
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SECONDS = 10.0
 """How long a sample takes, unless something else is asked for."""
@@ -214,6 +218,20 @@ class Check(Shown):
             yield badge(DOUBTFUL, self.sentence)
         else:
             yield from self.comparison._body()
+
+    def plot(self) -> Figure:
+        """A figure of Matplotlib: each probability beside the second opinion on it."""
+        return self._compared.plot()
+
+    def write_picture(self, path: str | os.PathLike[str]) -> None:
+        """Write that figure to a `.png`, `.svg` or `.pdf` file."""
+        self._compared.write_picture(path)
+
+    @property
+    def _compared(self) -> Comparison:
+        if self.comparison is None:
+            raise InputError(f"there is nothing to draw: {self.sentence}")
+        return self.comparison
 
     def as_dict(self) -> dict[str, object]:
         """The check for JSON."""

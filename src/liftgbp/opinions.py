@@ -7,13 +7,32 @@ A *comparison* puts answers beside an opinion, and says in one sentence whether 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, Shown, badge, bar, code, table
+from liftgbp.charts import PairRow, drawn, pairs, write_figure
+from liftgbp.errors import checked_path
+from liftgbp.pictures.cards import (
+    BAD,
+    DOUBTFUL,
+    GOOD,
+    Shown,
+    badge,
+    bar,
+    code,
+    shortened,
+    table,
+)
 from liftgbp.pictures.markup import Content
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LONGEST_TITLE = 120
+"""Titles of charts are cut off after this many letters."""
 
 AGREES_WITHIN = 0.01
 """Probabilities agree if they differ by no more than this and what may be chance: three standard
@@ -249,6 +268,19 @@ class Comparison(Shown):
         ]
         headings = ("atom", "where", "value", "answer", "", self.title, "", "error", "difference")
         yield table(headings, rows, numbers=[3, 5, 7, 8])
+
+    def plot(self) -> Figure:
+        """A figure of Matplotlib: each probability beside the second opinion on it."""
+        return drawn(self._figure)
+
+    def write_picture(self, path: str | os.PathLike[str]) -> None:
+        """Write that figure to a `.png`, `.svg` or `.pdf` file."""
+        write_figure(self._figure, checked_path("path", path))
+
+    def _figure(self) -> Figure:
+        told = [row for row in self.rows if row.assignment != ("false",)]
+        rows = [PairRow(row.text, row.answer, row.second, row.error) for row in told]
+        return pairs(shortened(f"the answer {self.sentence}", LONGEST_TITLE), self.title, rows)
 
     def as_dict(self) -> dict[str, object]:
         """The comparison for JSON."""

@@ -78,3 +78,50 @@ def test_what_is_refused(arguments: str, message: str) -> None:
     assert result.exit_code != 0
     assert message in result.output + str(result.exception)
     assert not list(Path().iterdir())
+
+
+# --- answers, checks and sweeps
+
+SMOKERS = str(MODELS / "friends-smokers.mln")
+
+
+@pytest.mark.parametrize("extension", ["svg", "png", "pdf"])
+def test_answers_are_drawn(extension: str) -> None:
+    starts = {**STARTS, "svg": b"<?xml"}
+    file = Path(f"answer.{extension}")
+    result = run("query", SMOKERS, "-n", "person=20", "-q", "smokes(x)", "-o", str(file))
+    assert result.exit_code == 0, result.output
+    assert file.read_bytes().startswith(starts[extension])
+
+
+def test_a_picture_has_the_rows_that_are_selected() -> None:
+    run("query", SMOKERS, "-n", "person=20", "-q", "friends(x,y)", "--top", "1", "-o", "a.svg")
+    shown = "".join(ElementTree.parse("a.svg").getroot().itertext())
+    assert "friends(x,x)" in shown
+    assert "friends(x,y)" not in shown
+
+
+def test_checks_are_drawn() -> None:
+    result = run("check", SMOKERS, "-n", "person=5", "--effort", "quick", "--plot", "check.svg")
+    assert result.exit_code == 0, result.output
+    shown = "".join(ElementTree.parse("check.svg").getroot().itertext())
+    assert "the exact answer" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("check", SMOKERS, "-n", "person=3", "--plot", "c.csv"),
+            "must be one of .pdf, .png, .svg",
+        ),
+        (("check", SMOKERS, "-n", "person=3", "--messages", "--plot", "c.svg"), "does not apply"),
+        (("query", SMOKERS, "-n", "person=3", "-o", "a.gif"), "must be one of .csv, .json"),
+        (("sweep", SMOKERS, "-n", "person=3", "-o", "no/s.pdf"), "there is no directory no"),
+    ],
+)
+def test_pictures_that_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code != 0
+    assert message in result.output + str(result.exception)
+    assert not list(Path().iterdir())

@@ -135,5 +135,5 @@ def test_every_line_has_its_name_in_the_legend(
     model = liftgbp.parse("_p(thing)\nq(thing)\n1 _p(x) ^ q(x)")
     liftgbp.sweep_to_file(model, tmp_path / "s.png", {"thing": [2, 3]}, effort="quick")
     texts = [text.get_text().strip() for text in legends[0].get_texts()]
-    assert texts == ["_p(x) true", "q(x) true"]
+    assert texts == ["_p(x)", "q(x)"]
     assert not any(text.get_parse_math() for text in legends[0].get_texts())

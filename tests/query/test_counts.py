@@ -417,7 +417,6 @@ def test_the_command_line(tmp_path: Path) -> None:
     command = ["query", path, "-n", "person=30", *asked, "-o", str(picture)]
     shown = CliRunner().invoke(cli, command).output
     assert picture.read_text(encoding="utf-8").count("#{x : smokes(x)}") >= 2
-    refused = CliRunner().invoke(cli, ["query", path, "-n", "person=30", "-o", str(picture)])
-    assert refused.exit_code == 2
-    assert "a picture shows distributions of counts" in refused.output
+    CliRunner().invoke(cli, ["query", path, "-n", "person=30", "-o", str(picture)])
+    assert "#{x : smokes(x)}" not in picture.read_text(encoding="utf-8")
     assert "count: mean 15, spread 15" in shown

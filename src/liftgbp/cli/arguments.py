@@ -25,7 +25,7 @@ SORTS = ("p", "atom")
 ANSWER_FILES = (".csv", ".json", ".parquet")
 PICTURE_FILES = (".pdf", ".png", ".svg")
 GRAPH_FILES = (".dot", ".json", *PICTURE_FILES)
-SWEEP_FILES = (*ANSWER_FILES, *PICTURE_FILES)
+SWEEP_FILES = QUERY_FILES = (*ANSWER_FILES, *PICTURE_FILES)
 
 LARGEST_UNTRUSTED_INPUT = 2**20 + 1
 """Bytes that are read from a stranger on standard input: enough to see that they are too many."""
@@ -124,17 +124,11 @@ def write_blocks_plot(answers: liftgbp.Answers, path: str) -> None:
         click.echo(f"no blocks were found, so {visible(path)} is not written", err=True)
 
 
-def counts_to_draw(output: str | None, queries: Sequence[str]) -> list[str]:
-    """The queries for counts that a picture shows; one without any is refused."""
-    if output is None or Path(output).suffix not in PICTURE_FILES:
-        return []
+def counts_to_draw(output: str, queries: Sequence[str]) -> list[str]:
+    """The queries whose distributions a picture shows: all of them, if all are for counts."""
     counts = [query for query in queries if query.lstrip().startswith("#")]
-    if not counts:
-        raise click.UsageError(
-            f"{output}: a picture shows distributions of counts; ask for one, as in -q "
-            "'#{x : smokes(x)}', or write a .csv, .json or .parquet file"
-        )
-    return counts
+    drawn = Path(output).suffix in PICTURE_FILES and len(counts) == len(queries)
+    return counts if drawn else []
 
 
 def sums_asked_for(given: tuple[str, ...]) -> tuple[str, ...] | None:

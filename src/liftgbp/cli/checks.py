@@ -10,7 +10,10 @@ import click
 import liftgbp
 from liftgbp.cli import options as declared
 from liftgbp.cli.arguments import (
+    PICTURE_FILES,
+    check_apart,
     check_combination,
+    output_file,
     read_model_and_evidence,
     read_question,
     sums_asked_for,
@@ -18,6 +21,7 @@ from liftgbp.cli.arguments import (
 )
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
+from liftgbp.texts import visible
 
 DISAGREES = 1
 
@@ -54,6 +58,12 @@ liftgbp check example:friends-smokers -n person=3 --messages
     group=declared.METHOD,
     help="Compare lifted with ground message passing instead, iteration by iteration.",
 )
+@option(
+    "--plot",
+    metavar="FILE",
+    group=declared.OUTPUT,
+    help="Draw the answers beside the second opinion: a .png, .svg or .pdf file.",
+)
 @declared.as_json
 def check(
     model: str,
@@ -62,6 +72,7 @@ def check(
     queries: tuple[str, ...],
     seconds: float,
     messages: bool,
+    plot: str | None,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -73,6 +84,10 @@ def check(
 
     With --messages, every ground region is written out and compared, so domains must be small.
     """
+    output_file(plot, PICTURE_FILES)
+    check_apart([plot], model, options["evidence"])
+    if messages and plot is not None:
+        raise click.UsageError("--plot does not apply to --messages")
     if messages:
         return _check_messages(model, sizes, weights, queries, as_json, options)
     solver = take_solver(options)
@@ -84,6 +99,10 @@ def check(
             **asked, queries=queries, seconds=seconds, solver=solver, progress=progress, **options
         )
     result = found.as_dict()
+    if plot is not None and found.comparison is not None:
+        found.write_picture(plot)
+    elif plot is not None:
+        click.echo(f"there is no second opinion, so {visible(plot)} is not written", err=True)
     if as_json:
         click.echo(json.dumps(result, indent=2))
     else:

@@ -24,9 +24,9 @@ import liftgbp
 from liftgbp.cli import options as declared
 from liftgbp.cli.advice import distrust, next_command
 from liftgbp.cli.arguments import (
-    ANSWER_FILES,
     GRAPH_FILES,
     PICTURE_FILES,
+    QUERY_FILES,
     SWEEP_FILES,
     check_apart,
     check_block_sorts,
@@ -141,8 +141,8 @@ liftgbp query example:smoking-network -e example:smoking-network.db --all margin
     "--output",
     metavar="FILE",
     group=declared.OUTPUT,
-    help="Also write the answers to a .csv, .json or .parquet file; - prints CSV instead of "
-    "tables. A .png or .svg file shows the distributions of counts.",
+    help="Also write the answers to a .csv, .json or .parquet file, or draw them to .png, .svg or "
+    ".pdf: as bars, or distributions if all queries are counts; - prints CSV instead of tables.",
 )
 @option(
     "--blocks-plot",
@@ -209,8 +209,7 @@ def query(
     The first line of the output says whether the answer is trusted; the exit code follows it.
     """
     check_outputs(as_json, output, observed=observed, atoms=objects or everything is not None)
-    output_file(output, (*ANSWER_FILES, *PICTURE_FILES))
-    pictured = counts_to_draw(output, queries)
+    output_file(output, QUERY_FILES)
     output_file(blocks_plot, PICTURE_FILES)
     output_file(everything, (".csv", ".parquet"))
     check_apart([output, blocks_plot, everything], model, options["evidence"])
@@ -247,7 +246,7 @@ def query(
         rows = rows_by_object(answers, queries, sort, top, least, observed)
     result["answers"] = select_rows(rows, sort=sort, top=top, least=least)
     if output is not None:
-        write_answers(answers, result, output, pictured)
+        write_answers(answers, result, output, counts_to_draw(output, queries))
     if blocks_plot is not None:
         write_blocks_plot(answers, blocks_plot)
     advice = next_command(click.get_current_context().meta[TYPED], result)

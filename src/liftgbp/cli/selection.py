@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 import warnings
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import liftgbp
+from liftgbp.cli.arguments import PICTURE_FILES
 
 LARGEST_BIGINT = 2**63 - 1
 
@@ -32,6 +34,20 @@ def select_rows(
             own.sort(key=lambda row: (row["atom"], row["where"]))
         kept += own[:top]
     return kept
+
+
+def _as_answer(row: Row) -> liftgbp.Answer:
+    """The row as a value again, for what draws it."""
+    return liftgbp.Answer(
+        row["query"],
+        row["atom"],
+        tuple(row["atoms"]),
+        tuple(row["given"]),
+        row["where"],
+        row["count"],
+        {tuple(values): math.nan if p is None else p for values, p in assignments(row)},
+        row["example"],
+    )
 
 
 def probability(row: Row) -> float:
@@ -106,7 +122,7 @@ def rows_by_object(
 def write_answers(
     answers: liftgbp.Answers, result: dict[str, Any], path: str, counts: Sequence[str]
 ) -> None:
-    """Write the whole result, a table of rows, or a picture of some counts."""
+    """Write the whole result, a table of rows, a picture of some counts or one of the rows."""
     if path.endswith(".json"):
         write_result(result, path)
     elif counts:
@@ -114,6 +130,8 @@ def write_answers(
             # What cannot be trusted is said elsewhere.
             warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
             answers.write_counts_picture(path, counts)
+    elif path.endswith(PICTURE_FILES):
+        answers.write_picture(path, rows=map(_as_answer, result["answers"]))
     else:
         write_rows(result["answers"], path)
 

@@ -68,6 +68,8 @@ class Line:
     arrow: bool = False
     colour: str = INK
     dashed: bool = False
+    thick: bool = False
+    faint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,9 @@ def _element(shape: Shape) -> Markup:
 
 
 def _paint(colour: str) -> tuple[str, float | None]:
-    """A colour and its opacity."""
+    """A colour and its opacity; what is no role is a colour."""
+    if colour.startswith("#"):
+        return colour, None
     return (BLUE, None) if colour == ACCENT else ("currentColor", 0.6 if colour == MUTED else None)
 
 
@@ -221,7 +225,8 @@ def _line(line: Line) -> Markup:
         d=f"M {first}{steps}",
         fill="none",
         stroke=colour,
-        stroke_opacity=opacity,
+        stroke_opacity=0.15 if line.faint else opacity,
+        stroke_width=2.2 if line.thick else None,
         stroke_dasharray="5 4" if line.dashed else None,
     )
     if not line.arrow:
@@ -273,7 +278,7 @@ def _draw(axes: Any, shape: Shape) -> None:
         case Line():
             step = Path.CURVE4 if shape.curved else Path.LINETO
             path = Path(shape.points, [Path.MOVETO, *[step] * (len(shape.points) - 1)])
-            colour = LIGHT[shape.colour]
+            colour = LIGHT.get(shape.colour, shape.colour)
             dashes = (0, (5, 4)) if shape.dashed else "solid"
             axes.add_patch(
                 PathPatch(path, fill=False, edgecolor=colour, linewidth=0.9, linestyle=dashes)
@@ -287,7 +292,7 @@ def _draw(axes: Any, shape: Shape) -> None:
                 fontsize=shape.size / points,
                 family="monospace",
                 weight="bold" if shape.bold else "normal",
-                color=LIGHT[shape.colour],
+                color=LIGHT.get(shape.colour, shape.colour),
                 ha={"start": "left", "middle": "center", "end": "right"}[shape.anchor],
                 va="baseline",
             )

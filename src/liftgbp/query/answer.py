@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from liftgbp.errors import InternalError, NotHeldError, QueryError, wrong_type
+from liftgbp.charts import BarRow, bars, drawn, write_figure
+from liftgbp.errors import InternalError, NotHeldError, QueryError, checked_path, wrong_type
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.parser import parse_query
 from liftgbp.pictures.cards import (
@@ -31,6 +33,9 @@ from liftgbp.query.readers import LiftedReader, Reader, joints
 from liftgbp.query.rows import Row, groups_with_same_rows
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import objects_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -141,6 +146,29 @@ class AnswerRows(SeveralShown[AnyAnswer]):
     def _body(self) -> Iterable[Content]:
         return [rows_table(self)]
 
+    def plot(self, title: str = "") -> Figure:
+        """A figure of Matplotlib: probabilities as bars, with standard errors if there are any."""
+        return drawn(lambda: bars(title, list(_bar_rows(self))))
+
+    def write_picture(self, path: str | os.PathLike[str], title: str = "") -> None:
+        """Write the bars to a `.png`, `.svg` or `.pdf` file."""
+        file = checked_path("path", path)
+        write_figure(lambda: bars(title, list(_bar_rows(self))), file)
+
+
+def _bar_rows(rows: Iterable[Answer]) -> Iterator[BarRow]:
+    for row in rows:
+        where = f" [{row.where}]" if row.where else ""
+        for assignment, p in row.shown_values.items():
+            value = "" if assignment == ("true",) else f" {row.assignment_text(assignment)}"
+            if not math.isnan(p):
+                yield BarRow(f"{row.atom}{value}{where}", p, _interval(p, row._error(assignment)))
+
+
+def _interval(p: float, error: float | None) -> tuple[float, float] | None:
+    """Two standard errors around a probability, if it has any."""
+    return (max(0.0, p - 2 * error), min(1.0, p + 2 * error)) if error else None
+
 
 def rows_table(rows: Iterable[Answer], *, more: bool = False) -> Markup:
     """Rows of answers for notebooks, with a bar for each probability.
@@ -154,7 +182,7 @@ def rows_table(rows: Iterable[Answer], *, more: bool = False) -> Markup:
         for assignment, p in row.shown_values.items():
             value = "" if assignment == ("true",) else row.assignment_text(assignment)
             error = row._error(assignment)
-            interval = () if not error else (max(0.0, p - 2 * error), min(1.0, p + 2 * error))
+            interval = _interval(p, error) or ()
             told = "" if error is None else f"± {error:.2g}"
             lines.append((*lead, value, bar(p, *interval), f"{p:.6f}", told))
             lead = ("", "", "")

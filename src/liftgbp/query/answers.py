@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from numpy.typing import NDArray
 
@@ -71,6 +71,9 @@ from liftgbp.query.rows import Row
 from liftgbp.regions import RegionGraph
 from liftgbp.solve import Kind, Point, Points, Remedy, Solution, Status, Verdict, reason
 from liftgbp.solve.verdict import TOO_LARGE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 UNCHECKED = (
     "the regions are too many to check that the answer is a minimum of the free energy; to "
@@ -614,6 +617,35 @@ class Answers(Shown):
             else:
                 texts += [(text, row) for row in reader.rows(text)]
         return found + [read_row(text, row, [self.reader])[0] for text, row in texts]
+
+    def plot(self, queries: str | Iterable[str] = ()) -> Figure:
+        """A figure of Matplotlib: the rows of queries, or of every predicate, as bars.
+
+        The title says whether the answers are trusted.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("smokes(person)\\n1.0 smokes(x)")
+        >>> figure = liftgbp.infer(model, sizes={"person": 1000}).plot()
+        >>> [round(bar.get_width(), 4) for bar in figure.axes[0].patches]
+        [0.7311]
+        """
+        return AnswerRows(self._rows(checked_texts("queries", queries))).plot(self._title)
+
+    def write_picture(
+        self,
+        path: str | os.PathLike[str],
+        queries: str | Iterable[str] = (),
+        *,
+        rows: Iterable[Answer] | None = None,
+    ) -> None:
+        """Write these bars to a `.png`, `.svg` or `.pdf` file, or those of `rows` if given."""
+        asked = checked_texts("queries", queries)
+        AnswerRows(self._rows(asked) if rows is None else rows).write_picture(path, self._title)
+
+    @property
+    def _title(self) -> str:
+        trust = "" if self.trusted else ": NOT TRUSTED"
+        return f"{self.model.name}{sizes_text(self.sizes)}{trust}"
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""

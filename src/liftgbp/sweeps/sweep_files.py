@@ -13,14 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from liftgbp.charts import check_figure, save_figure
 from liftgbp.errors import InputError, check_function, checked_path, counted
 from liftgbp.evidence import Evidence
 from liftgbp.files import (
     Schema,
     check_writable,
     held,
-    need_module,
-    plain_texts,
     whole_file,
     write_table,
 )
@@ -28,7 +27,9 @@ from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model
 from liftgbp.model.writer import model_text
 from liftgbp.progress import Progress, silent
+from liftgbp.sweeps.sweep_curves import BranchValue, sweep_figure, swept_curves
 from liftgbp.sweeps.sweeping import (
+    ANSWER_COLUMNS,
     Record,
     SweepPoint,
     SweepRow,
@@ -37,7 +38,6 @@ from liftgbp.sweeps.sweeping import (
     solved_batches,
     sweep_points,
 )
-from liftgbp.texts import visible
 
 ANSWER_TYPES: Schema = {
     "query": str,
@@ -54,9 +54,6 @@ ANSWER_TYPES: Schema = {
 """The types of columns; what else a record has is a size or, with a dollar sign, a weight."""
 
 LARGEST_BIGINT = 2**63 - 1
-
-WIDE = 20
-"""A range of positive numbers wider than this factor gets a logarithmic axis."""
 
 
 @limited("starting")
@@ -99,7 +96,7 @@ def sweep_to_file(
         for rows in solved_batches(settings, left, progress):
             journal.save(rows)
         records = journal.records(points)
-        write_records(records, path)
+        write_records(records, journal.branches(points), path)
         journal.finish(points)
     return records
 
@@ -148,6 +145,7 @@ class _Journal:
         self.path = output.with_name(output.name + ".partial")
         self._output = output
         self._finished: dict[SweepPoint, list[Record]] = {}
+        self._branches: dict[SweepPoint, list[list[BranchValue]]] = {}
         self._header = header = json.dumps({"sweep": mark}) + "\n"
         with self._reported():
             written = self._read(header.encode()) if self.path.exists() else b""
@@ -178,6 +176,7 @@ class _Journal:
             if not isinstance(mark, str) or set(first) != {"sweep"}:
                 raise _DamagedError
             finished = dict(map(_finished, lines))
+            branches = dict(map(_branches_of, lines))
         except (_DamagedError, ValueError, RecursionError):
             self._keep_aside()
             return b""
@@ -186,7 +185,7 @@ class _Journal:
                 f"{self.path} belongs to an interrupted sweep of another model or with other "
                 "options; finish that one, remove the file, or choose another output"
             )
-        self._finished = finished
+        self._finished, self._branches = finished, branches
         return complete
 
     def _keep_aside(self) -> None:
@@ -207,12 +206,14 @@ class _Journal:
     def save(self, rows: Sequence[SweepRow]) -> None:
         """Add the rows of finished points."""
         by_point: dict[SweepPoint, list[Record]] = {}
+        branches: dict[SweepPoint, list[list[BranchValue]]] = {}
         for row in rows:
             by_point.setdefault(row.point, []).extend(row.records())
+            branches.setdefault(row.point, []).extend(row.branch_values())
         for point, records in by_point.items():
             with self._reported():
-                self._append(_text(point, records))
-            self._finished[point] = records
+                self._append(_text(point, records, branches[point]))
+            self._finished[point], self._branches[point] = records, branches[point]
 
     def _append(self, line: str) -> None:
         self._file.write(line.encode())
@@ -221,6 +222,10 @@ class _Journal:
     def records(self, points: Sequence[SweepPoint]) -> list[Record]:
         """The records of points in their order."""
         return [record for point in points for record in self._finished[point]]
+
+    def branches(self, points: Sequence[SweepPoint]) -> list[list[BranchValue]]:
+        """For each of these records, its probability at all stationary points."""
+        return [own for point in points for own in self._branches[point]]
 
     def finish(self, points: Sequence[SweepPoint]) -> None:
         """Delete these points, whose output is written, and the file if it holds no others."""
@@ -231,7 +236,7 @@ class _Journal:
             self.path.unlink()
             return
         with whole_file(self.path) as unfinished:
-            lines = itertools.starmap(_text, self._finished.items())
+            lines = [_text(p, own, self._branches[p]) for p, own in self._finished.items()]
             unfinished.write_text(self._header + "".join(lines), encoding="utf-8")
         warnings.warn(
             f"{self.path} is kept: it holds {counted(len(self._finished), 'finished point')} of "
@@ -257,9 +262,13 @@ class _Journal:
             self.path.unlink(missing_ok=True)
 
 
-def _text(point: SweepPoint, records: Sequence[Record]) -> str:
+def _text(
+    point: SweepPoint, records: Sequence[Record], branches: Sequence[Sequence[BranchValue]]
+) -> str:
     """The line of a point."""
     line: Record = {"sizes": point.sizes, "weights": point.weights, "records": records}
+    if any(branches):
+        line["branches"] = branches
     return json.dumps(line) + "\n"
 
 
@@ -287,20 +296,42 @@ def _finished(line: Mapping[str, Any]) -> tuple[SweepPoint, list[Record]]:
     raise _DamagedError
 
 
+def _branches_of(line: Mapping[str, Any]) -> tuple[SweepPoint, list[list[BranchValue]]]:
+    """A point, and what its records are at all stationary points."""
+    point, records = _finished(line)
+    try:
+        given = line.get("branches", [[] for _ in records])
+        branches = [
+            [BranchValue(float(p), bool(stable), bool(shares)) for p, stable, shares in own]
+            for own in given
+        ]
+        if len(branches) == len(records):
+            return point, branches
+    except (TypeError, ValueError):
+        pass
+    raise _DamagedError
+
+
 # --- tables
 
 
 def check_output(path: Path) -> None:
     """Refuse what could not be written, before anything is computed."""
-    check_writable(path, WRITERS)
-    if WRITERS[path.suffix] is draw:
-        need_module("matplotlib", "plot", f"writing {path.suffix}")
+    check_writable(path, (*TABLES, *PICTURES))
+    if path.suffix in PICTURES:
+        check_figure(path)
 
 
-def write_records(records: Sequence[Record], path: Path) -> None:
-    """Write the table; a file that was there before stays whole until the new one is complete."""
+def write_records(
+    records: Sequence[Record], branches: Sequence[Sequence[BranchValue]], path: Path
+) -> None:
+    """Write a table or a plot; a file that was there before stays whole until it is complete."""
     with whole_file(path) as unfinished:
-        WRITERS[path.suffix](records, unfinished)
+        if path.suffix in TABLES:
+            TABLES[path.suffix](records, unfinished)
+        else:
+            shown = swept_curves(records, branches, ANSWER_COLUMNS)
+            save_figure(lambda: sweep_figure(shown), unfinished)
 
 
 def _write_table(records: Sequence[Record], path: Path) -> None:
@@ -323,60 +354,9 @@ def _write_json(records: Sequence[Record], path: Path) -> None:
     path.write_text(json.dumps(list(records), indent=1) + "\n", encoding="utf-8")
 
 
-# --- plots
-
-
-def draw(records: Sequence[Record], path: Path) -> None:
-    """Draw probabilities over the quantity that varies, one line per row and value but `false`."""
-    from matplotlib.figure import Figure
-
-    with plain_texts():
-        figure = Figure(figsize=(8, 5), layout="constrained")
-        axes = figure.subplots()
-        along = _varying(records)
-        for name, own in _lines(records, along).items():
-            x, y = zip(*own, strict=True)
-            # A legend leaves out names that start with an underscore.
-            label = visible(f" {name}" if name.startswith("_") else name)
-            axes.plot(x, y, marker="." if len(x) < 50 else "", label=label)
-        values = [float(str(record[along])) for record in records]
-        if min(values) > 0 and max(values) > WIDE * min(values):
-            axes.set_xscale("log")
-        axes.set_xlabel(along)
-        axes.set_ylabel("probability")
-        axes.set_ylim(-0.02, 1.02)
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
-        figure.savefig(path, dpi=150)
-
-
-def _varying(records: Sequence[Record]) -> str:
-    """The swept quantity with most values."""
-    swept = [name for name in records[0] if name not in ANSWER_TYPES]
-    return max(swept, key=lambda name: len({str(record[name]) for record in records}))
-
-
-def _lines(records: Sequence[Record], along: str) -> dict[str, list[tuple[float, float]]]:
-    lines: dict[str, list[tuple[float, float]]] = {}
-    others = [name for name in records[0] if name not in ANSWER_TYPES and name != along]
-    fixed = [name for name in others if len({str(r[name]) for r in records}) > 1]
-    for record in records:
-        if record["value"] == "false":
-            continue
-        name = f"{record['atom']} {record['value']}"
-        if record["where"]:
-            name += f" ({record['where']})"
-        name += "".join(f", {one} = {record[one]:g}" for one in fixed)
-        point = float(str(record[along])), float(str(record["probability"]))
-        lines.setdefault(name, []).append(point)
-    return lines
-
-
-WRITERS: dict[str, Callable[[Sequence[Record], Path], None]] = {
+TABLES: dict[str, Callable[[Sequence[Record], Path], None]] = {
     ".csv": _write_table,
     ".json": _write_json,
     ".parquet": _write_table,
-    ".pdf": draw,
-    ".png": draw,
-    ".svg": draw,
 }
+PICTURES = (".pdf", ".png", ".svg")

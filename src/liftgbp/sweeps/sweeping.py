@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from numbers import Real
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from liftgbp.charts import drawn
 from liftgbp.effort import (
     FACTOR_SCOPES,
     Asked,
@@ -33,14 +34,30 @@ from liftgbp.lifted_runs import LiftedRuns, Run
 from liftgbp.limits import Limits, each_limited, limits_about, reporting
 from liftgbp.model.model import Model, check_model, finite_value
 from liftgbp.parts import independent_parts, may_miss_minima
-from liftgbp.pictures.cards import BAD, GOOD, Shown, badge, bar, card, code, table
+from liftgbp.pictures.cards import (
+    BAD,
+    GOOD,
+    Shown,
+    badge,
+    bar,
+    card,
+    code,
+    folded,
+    note,
+    table,
+)
+from liftgbp.pictures.line_chart import line_chart
 from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answer, Answers, pattern_text, query_all
 from liftgbp.query.answer import rows_table
 from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
-from liftgbp.solve import Flooding, Solver, SolverChoice, as_solver
+from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
+from liftgbp.sweeps.sweep_curves import BranchValue, Drawn, sweep_figure, swept_curves
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BATCH = 200
 """How many points are solved together, where they can be; their rows are saved together."""
@@ -100,11 +117,26 @@ class SweepPoint(Shown):
         return {**sizes, **{f"${name}": value for name, value in self.weights}}
 
 
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A row of an answer at one stationary point of the free energy.
+
+    `weight` is the share of the point in the answer, and `stable` says whether it is a minimum.
+    """
+
+    values: dict[tuple[str, ...], float]
+    weight: float
+    stable: bool
+    log_z: float
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class SweepRow(Shown):
     """One row of an answer at one point of a sweep.
 
     `trusted` says whether the numbers of the point can be used; if not, `reason` says why.
+    `branches` are the probabilities at each stationary point of the free energy, the best first,
+    where descent found several.
 
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
@@ -121,6 +153,7 @@ class SweepRow(Shown):
     minima: int
     trusted: bool
     reason: str
+    branches: tuple[Branch, ...] = ()
 
     def _headline(self) -> str:
         trust = "" if self.trusted else " (not trusted)"
@@ -147,6 +180,14 @@ class SweepRow(Shown):
                 "reason": self.reason,
             }
 
+    def branch_values(self) -> Iterator[list[BranchValue]]:
+        """For each record, its probability at all stationary points."""
+        for assignment in self.answer.values:
+            yield [
+                BranchValue(own.values[assignment], own.stable, own.weight > SMALLEST_SHARE)
+                for own in self.branches
+            ]
+
 
 class Sweep(Shown):
     """The rows of a sweep, in the order of its points.
@@ -172,6 +213,7 @@ class Sweep(Shown):
     def _repr_html_(self) -> str:
         # A notebook that shows a sweep wants to see all of it.
         rows = self.rows
+        shown = self._curves()
         points = list(dict.fromkeys(row.point for row in rows))
         doubtful = len({row.point for row in rows if not row.trusted})
         trust = f"{doubtful} of {len(points)} points are not trusted"
@@ -191,8 +233,27 @@ class Sweep(Shown):
             "Sweep ",
             f"{len(points)} points, {len(rows)} rows",
             badge(BAD, trust) if doubtful else badge(GOOD, "all points are trusted"),
-            table(("at", "atom", "where", "", "probability", ""), lines, numbers=[4]),
+            line_chart(shown.along, shown.curves).svg(),
+            *([note(f"the same everywhere: {'; '.join(shown.constant)}")] * bool(shown.constant)),
+            folded(
+                "as a table",
+                table(("at", "atom", "where", "", "probability", ""), lines, numbers=[4]),
+            ),
         )
+
+    def _curves(self) -> Drawn:
+        records = [record for row in self for record in row.records()]
+        branches = [own for row in self for own in row.branch_values()]
+        return swept_curves(records, branches, ANSWER_COLUMNS)
+
+    def plot(self) -> Figure:
+        """A figure of Matplotlib: probabilities over the size or weight with most values.
+
+        The axis shows where they vary. Rows that are the same everywhere are left out, and named
+        below. Thin lines are all stationary points that were found, dashed where they are not
+        stable; crosses are points that are not trusted.
+        """
+        return drawn(lambda: sweep_figure(self._curves()))
 
     def __iter__(self) -> Iterator[SweepRow]:
         given = 0
@@ -438,7 +499,8 @@ def _rows_of_batch(
                 found[k] = _rows_alone(settings, points[k])
                 continue
             rows = [row for every in by_query for row in every[place]]
-            found[k] = _rows(points[k], rows, answers, minima=1 if alone else None)
+            minima = 1 if alone else None
+            found[k] = _rows(settings, points[k], rows, answers, minima)
     return found
 
 
@@ -460,16 +522,50 @@ def _rows_alone(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
     runs = LiftedRuns(objects, Run(settings.solver, settings.table_cap, silent))
     answers = best_answers(runs, settings.effort, settings.asked)
     rows = [row for query in settings.queries for row in query_all(query, [answers.reader])[0]]
-    return _rows(point, rows, answers)
+    return _rows(settings, point, rows, answers)
+
+
+def _branches(answers: Answers, queries: Sequence[str]) -> list[tuple[Branch, ...]]:
+    """For each row of an answer, what it is at all stationary points, if there are several."""
+    points = answers.minima
+    if len(points) < 2 or not isinstance(answers.result, Solution):
+        return []
+    readers = [answers.reader.prepared.reader(point.log_beliefs) for point in points]
+    found = [query_all(query, [reader]) for query in queries for reader in readers]
+    by_point = [
+        [row for own in found[k :: len(points)] for row in own[0]] for k in range(len(points))
+    ]
+    return [
+        tuple(
+            Branch(row.values, point.weight, point.verdict.kind in STABLE, point.log_z)
+            for row, point in zip(rows, points, strict=True)
+        )
+        for rows in zip(*by_point, strict=True)
+    ]
+
+
+SMALLEST_SHARE = 1e-6
+"""Points with less are not part of an answer, as far as its digits show."""
+
+STABLE = (Kind.MINIMUM, Kind.BOUNDARY)
+"""Points to which small deviations return."""
 
 
 def _rows(
-    point: SweepPoint, rows: Sequence[Answer], answers: Answers, minima: int | None = None
+    settings: SweepSettings,
+    point: SweepPoint,
+    rows: Sequence[Answer],
+    answers: Answers,
+    minima: int | None = None,
 ) -> list[SweepRow]:
     result, reason = answers.result, answers.reason
     found = sum(1 for one in result.points if one.weight > 0) if minima is None else minima
     log_z, status = result.log_z, result.status.value
-    return [SweepRow(point, row, log_z, status, found, not reason, reason) for row in rows]
+    branches = _branches(answers, settings.queries) or [()] * len(rows)
+    return [
+        SweepRow(point, row, log_z, status, found, not reason, reason, own)
+        for row, own in zip(rows, branches, strict=True)
+    ]
 
 
 class _NormalForms:
