@@ -44,9 +44,9 @@ from liftgbp.model.queries import held, holding
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Prepared, UntrustedAnswerError
-from liftgbp.shatter import TABLE_CAP, Shattering
+from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering
 from liftgbp.solve import SolverChoice, as_solver
-from liftgbp.via import VIAS, ViaChoice, choose_via
+from liftgbp.via import VIAS, ViaChoice, choose_via, few_groundings
 
 if TYPE_CHECKING:
     from liftgbp.formats import Network
@@ -236,23 +236,12 @@ def _answers(
 
         raise CapacityError(TOO_MANY_CLASSES)
     if objects is None:
-        from liftgbp.ground_runs import ground_answers
-        from liftgbp.model.exclusions import with_joint_exclusions
-
-        if asked.regions is None:
-            joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
-            known = replace(known, model=joint)
-        return ground_answers(
-            lambda family: _ground(known, sizes, family, run.table_cap, run.progress),
-            effort,
-            asked,
-            run,
-        )
+        return _on_ground(known, sizes, effort, asked, run)
     started = time.perf_counter()
     large = [sort for sort, size in objects.sizes.items() if size > run.table_cap.bit_length() - 1]
-    if large_quantifiers(known.model, large) and not asked.method and asked.exact is not False:
-        states = max(asked.exact_states(effort), LEVELS["normal"].exact)
-        found = with_quantifiers(objects, large, states, run)
+    if large_quantifiers(known.model, large) and not asked.method:
+        grounds = via == "auto" and not bounds and not held(known.model)
+        found = _quantified(objects, large, effort, asked, run, grounds=grounds)
         if found is not None:
             return replace(found, effort=effort, seconds=time.perf_counter() - started)
     answers = best_answers(LiftedRuns(objects, run), effort, asked)
@@ -296,6 +285,62 @@ def _fitted(
         return known
     found = fit_weights(model, model.domain_sizes(sizes), table_cap=table_cap, progress=progress)
     return replace(known, model=found)
+
+
+TAKEN_APART = (
+    "there is no exact answer by classes of objects for a quantifier over {}, so the model was "
+    "grounded, and the quantifier was taken apart into a tree of factors"
+)
+
+
+def _quantified(
+    objects: ObjectClasses,
+    large: Sequence[str],
+    effort: EffortChoice,
+    asked: Asked,
+    run: Run,
+    *,
+    grounds: bool,
+) -> Answers | None:
+    """The answers about quantifiers over large sorts: exact over classes, else on the ground."""
+    refusal: CapacityError | None = None
+    if asked.exact is not False:
+        states = max(asked.exact_states(effort), LEVELS["normal"].exact)
+        try:
+            found = with_quantifiers(objects, large, states, run)
+        except CapacityError as error:
+            found, refusal = None, error
+        if found is not None:
+            return found
+    known = objects.evidence
+    if grounds and few_groundings(known, objects.sizes):
+        told = replace(known, notes=(*known.notes, TAKEN_APART.format(" and ".join(large))))
+        return _on_ground(told, objects.sizes, effort, asked, run)
+    if refusal is not None:
+        raise refusal
+    return None
+
+
+def _on_ground(
+    known: Evidence,
+    sizes: Mapping[str, int] | None,
+    effort: EffortChoice,
+    asked: Asked,
+    run: Run,
+) -> Answers:
+    """The answers about a model that is written out under its evidence."""
+    from liftgbp.ground_runs import ground_answers
+    from liftgbp.model.exclusions import with_joint_exclusions
+
+    if asked.regions is None:
+        joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
+        known = replace(known, model=joint)
+    return ground_answers(
+        lambda family: _ground(known, sizes, family, run.table_cap, run.progress),
+        effort,
+        asked,
+        run,
+    )
 
 
 def _holding(known: Evidence, queries: Sequence[str], table_cap: int) -> Evidence:

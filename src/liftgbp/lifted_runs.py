@@ -286,6 +286,7 @@ def with_quantifiers(
     except CapacityError as error:
         raise CapacityError(
             f"a quantifier over the objects of {' and '.join(large)} is not expanded, and there is "
-            f"no exact answer: {error.message}",
+            f"no exact answer: {error.message}; use fewer objects, or write all atoms out "
+            "(via='ground', --via ground)",
             error.span,
         ) from None

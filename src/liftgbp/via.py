@@ -29,6 +29,10 @@ HARDLY_MORE = 2
 FEW_PARFACTORS = 200
 """Up to this many parfactors over classes are cheap, whatever grounding would cost."""
 
+MOST_GROUNDINGS = 60_000
+"""Quantifiers without an exact answer over classes are grounded up to this many substitutions:
+those of a rule about three of 39 objects, or about two of 244."""
+
 MOST_ATOMS = 5 * 10**6
 """Domains with more atoms of open predicates than this are not worth grounding."""
 
@@ -83,6 +87,16 @@ def _open_atoms(evidence: Evidence, sizes: Mapping[str, int]) -> int:
         for name, predicate in evidence.model.predicates.items()
         if name not in evidence.closed
     )
+
+
+def few_groundings(evidence: Evidence, sizes: Mapping[str, int]) -> bool:
+    """Whether a model can be grounded instead, with all objects below its quantifiers."""
+    model = evidence.model
+    every = (
+        math.prod(sizes[sort] for sort in model.variable_sorts(rule).values())
+        for rule in model.rules
+    )
+    return sum(every) <= MOST_GROUNDINGS
 
 
 def parfactors_of(objects: ObjectClasses, evidence: Evidence) -> int:

@@ -229,12 +229,13 @@ REFUSED = {
 def test_what_is_refused(rules: str, message: str) -> None:
     declared = "p(t)\na(t,t)\nb(t,t,t)\nrain\n"
     with pytest.raises(CapacityError, match=message):
-        infer(parse(declared + rules), {"t": 30})
+        infer(parse(declared + rules), {"t": 30}, via="lifted")
 
 
-def test_approximations_are_refused() -> None:
+def test_approximations_over_classes_are_refused() -> None:
     model = parse("p(t)\na(t,t)\np(x) => EXIST y a(x,y).")
-    for options in ({"exact": False}, {"regions": "objects:2"}, {"sum_over": "p"}):
+    inexact = {"exact": False, "via": "lifted"}
+    for options in (inexact, {"regions": "objects:2"}, {"sum_over": "p"}):
         with pytest.raises(CapacityError, match="expands over the 30 objects"):
             infer(model, {"t": 30}, **options)  # type: ignore[call-overload]
     with pytest.raises(QueryError, match="about two objects"):
@@ -254,3 +255,51 @@ def test_the_command_line(tmp_path: Path) -> None:
         "advises(x,x)",
         "advises(x,y)",
     ]
+
+
+# --- where there are no cells
+
+BEYOND_CELLS = {
+    "symmetric": "0.9 advises(x,y) => advises(y,x) | x != y\nstudent(y) => EXIST x advises(x,y).",
+    "three": "0.8 advises(x,y) ^ advises(y,z) => advises(x,z)\n"
+    "1.2 student(y) => EXIST x advises(x,y)",
+    "nested": "-1 advises(x,y)\n1.2 student(x) => EXIST y (advises(x,y) ^ (FORALL z advises(y,z)))",
+    "proposition": "rain\n0.6 rain => student(x)\n1.2 student(y) => EXIST x advises(x,y)",
+}
+
+
+@pytest.mark.parametrize("rules", BEYOND_CELLS.values(), ids=BEYOND_CELLS)
+@pytest.mark.parametrize("facts", ["", "student(Anna)\n!advises(Anna,Bob)"])
+def test_other_quantifiers_are_taken_apart_on_the_ground(rules: str, facts: str) -> None:
+    """With a cap of eight states, three objects are many; no table holds four atoms."""
+    declared = "person = {Anna, Bob, Carl, Dora}\nstudent(person)\nadvises(person, person)\n"
+    model = parse(declared + rules)
+    evidence = parse_evidence(model, facts)
+    answers = infer(model, evidence=evidence, table_cap=8)
+    exact = reference.exact(reference.ground(model, None, evidence))
+    assert answers.log_z == pytest.approx(exact.log_z, abs=1e-8)
+    for name in ("student(Bob)", "advises(Bob,Carl)", "advises(Dora,Dora)"):
+        predicate, _, args = name.removesuffix(")").partition("(")
+        numbers = tuple(["Anna", "Bob", "Carl", "Dora"].index(own) for own in args.split(","))
+        wanted = exact.marginals[reference.GroundAtom(predicate, numbers)]
+        assert answers.marginal(name) == pytest.approx(float(wanted[1]), abs=1e-8)
+    assert any("taken apart" in note for note in answers.notes)
+
+
+def test_trees_of_factors_are_as_good_as_sums() -> None:
+    """Given the students, advisors are independent, so that messages along trees are exact."""
+    model = parse("student(p)\nadvises(p,p)\n1 student(y) => EXIST x advises(x,y)\n-3 advises(x,y)")
+    sums = infer(model, {"p": 100})
+    trees = infer(model, {"p": 100}, exact=False)
+    assert "taken apart" in trees.notes[-1]
+    assert trees.log_z == pytest.approx(sums.log_z, rel=1e-9)
+    for atom in ("student", "advises"):
+        (wanted,) = {round(row["true"], 7) for row in sums.all if row.atom.startswith(atom)}
+        found = {round(row["true"], 7) for row in trees.all if row.atom.startswith(atom)}
+        assert found == {wanted}
+
+
+def test_too_many_for_either() -> None:
+    model = parse("s(p)\nr(p,p)\n1 s(y) => EXIST x r(x,y)\n0.5 r(x,y) => r(y,x)")
+    with pytest.raises(CapacityError, match="use fewer objects, or write all atoms out"):
+        infer(model, {"p": 1000})
