@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -13,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from browser import rendered
 from liftgbp.cli.commands import cli
 
 ROOT = Path(__file__).parent.parent
@@ -98,3 +100,41 @@ def test_links_within_the_site_lead_somewhere(pages: dict[Path, Page]) -> None:
             assert target.is_file(), f"{file.name} links {address}"
             if parts.fragment and target in pages:
                 assert unquote(parts.fragment) in pages[target].anchors, f"{file.name}: {address}"
+
+
+# --- in a browser
+
+MEASURE = """
+<script>
+window.addEventListener("load", () => {
+  const root = document.documentElement;
+  const sizes = [...document.querySelectorAll("math")].map((one) => one.getBoundingClientRect());
+  const pictures = [...document.querySelectorAll("article img")];
+  document.body.dataset.found = JSON.stringify({
+    beyond: root.scrollWidth - root.clientWidth,
+    formulas: sizes.length,
+    empty: sizes.filter((one) => one.width < 2 || one.height < 5).length,
+    missing: pictures.filter((one) => !one.naturalWidth).map((one) => one.src),
+    heading: document.querySelector("h1").getBoundingClientRect().height,
+  });
+});
+</script>
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "width"), [("mathematics", 1300), ("mathematics", 500), ("accuracy", 500)]
+)
+def test_pages_in_a_browser(site: Path, tmp_path: Path, name: str, width: int) -> None:
+    for folder in ("_static", "_images"):
+        (tmp_path / folder).symlink_to(site / folder)
+    text = (site / f"{name}.html").read_text(encoding="utf-8")
+    shown = rendered(text.replace("</body>", f"{MEASURE}</body>"), tmp_path, width)
+    match = re.search(r'data-found="([^"]*)"', shown)
+    assert match is not None
+    found = json.loads(unescape(match[1]))
+    assert found["beyond"] <= 0  # wide tables and formulas scroll by themselves
+    assert found["empty"] == 0
+    assert found["missing"] == []
+    assert found["heading"] > 20
+    assert (found["formulas"] > 50) == (name == "mathematics")

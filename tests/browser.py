@@ -12,7 +12,7 @@ import processes
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def rendered(page: str, folder: Path) -> str:
+def rendered(page: str, folder: Path, width: int = 1000) -> str:
     """The page after the browser has drawn it and run its scripts, as HTML."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     if found is None:
@@ -21,7 +21,7 @@ def rendered(page: str, folder: Path) -> str:
     file.write_text(page, encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=2000"]
     profile = f"--user-data-dir={folder / 'profile'}"
-    size = "--window-size=1000,4000"
+    size = f"--window-size={width},4000"
     done = processes.run([found, *options, profile, size, "--dump-dom", file.as_uri()])
     assert done.returncode == 0, done.stderr
     return str(done.stdout)
