@@ -282,6 +282,8 @@ def test_counts_over_blocks_are_those_of_a_sample() -> None:
     (row,) = drawn.query("#{x : big(x)}")
     for key, p in row.values.items():
         assert abs(found.exactly(int(key[0])) - p) <= 0.02 + 4 * row.errors[key]
+    with pytest.raises(QueryError, match="over blocks, only counts without other objects"):
+        answers.query("#{y : r(x,y)} >= 3")
 
 
 def test_samples_under_a_condition() -> None:

@@ -157,8 +157,7 @@ class MixedReader(ClassReader):
         """
         splits = self.split.splits
         space = Space(tuple(SplitClass(own.size, len(own.cells)) for own in splits))
-        whole = any(cell for own in splits for cell in own.cells)
-        if whole and space.number > ALL:
+        if self._summed and space.number > ALL:
             raise QueryError("in a domain of this size, only some of the counts are visited")
         total = np.zeros(case.objects + 1)
         estimated = False
@@ -180,6 +179,11 @@ class MixedReader(ClassReader):
         if len(steps) and steps.min() > 1:
             raise QueryError("only every other count, or fewer, is visited")
         return Counted(total, estimated)
+
+    @property
+    def _summed(self) -> bool:
+        """Whether counts of properties were summed over, and not sizes of blocks."""
+        return any(cell for own in self.split.splits for cell in own.cells)
 
     def _groups(
         self, case: CountedCase, fixed: Mapping[Obj, Cell], part: Part
@@ -209,6 +213,11 @@ class MixedReader(ClassReader):
     def _read_chances(self, row: CountedRow, cell: Cell, part: Part, *, beside: bool) -> Floats:
         """How likely an object of a cell satisfies the formula, at all counts."""
         atoms, truth = row.truth
+        if beside and not self._summed:
+            raise QueryError(
+                "over blocks, only counts without other objects and without a condition have one; "
+                "an exact answer (--exact) or a sample with named objects (liftgbp sample) knows it"
+            )
         if beside or len(row.open_atoms) < len(atoms):
             raise QueryError(
                 "counts were summed over other atoms than those of the formula; sum over these"
