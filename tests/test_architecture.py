@@ -56,7 +56,8 @@ ALLOWED = {
     "exact": ENGINE | GROUND | {"progress"},
     "bounding": ENGINE | {"progress", "blocks", "effort", "via", "opinions"},
     "lifted_runs": ENGINE
-    | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort", "bounding"},
+    | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort", "bounding"}
+    | {"sampling"},
     "ground_runs": ENGINE
     | GROUND
     | {"progress", "exact", "parts", "ground_parts", "growth", "effort", "lifted_runs"},

@@ -87,7 +87,7 @@ LEVELS: dict[str, Level] = {
 
 
 class Judge(Protocol):
-    """What is known about log Z, whatever the regions."""
+    """What is known about log Z or probabilities, whatever the regions."""
 
     def judge(self, answers: Answers) -> Answers:
         """Answers that are not trusted if they contradict what is known."""
@@ -129,6 +129,9 @@ class Runs(Protocol):
 
     def proven_judge(self, effort: str) -> Judge:
         """What judges answers by proven bounds of log Z."""
+
+    def sampled_judge(self, effort: str) -> Judge:
+        """What judges answers by a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +237,11 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
         answers, known = runs.blocked(answers, most, work, mix=not whole)
     unchanged = asked.regions is None and answers.reader is quick.reader and not asked.sum_over
     judged = bool(level.work) and not asked.method
-    last = _LastLook(runs, level, runs.proven_judge(effort) if judged else None)
+    judges: list[Judge] = [runs.proven_judge(effort)] if judged else []
+    if level.work and (judged or asked.tried):
+        # What is recommended for an answer that a sample contradicts is judged by one, too.
+        judges.append(runs.sampled_judge(effort))
+    last = _LastLook(runs, level, judges)
     if known is not None and unchanged and level.families:
         answers = _grown(runs, level, answers, known, last)
     elif level.work:
@@ -263,18 +270,20 @@ def exact_answers(run: Callable[[int], Answers], effort: str, asked: Asked) -> A
 
 @dataclass(frozen=True, slots=True)
 class _LastLook:
-    """What judges answers that would be the best; `proven` is missing if a method was asked for.
+    """What judges answers that would be the best; there are no `judges` if a method was asked for.
 
-    Whoever names regions wants their answer, and may ask for bounds beside it.
+    Whoever names regions wants their answer, and may ask for bounds or a sample beside it.
     """
 
     runs: Runs
     level: Level
-    proven: Judge | None
+    judges: Sequence[Judge]
 
     def judge(self, answers: Answers) -> Answers:
-        judged = self.runs.judged_by_halves(answers, self.level.work)
-        return judged if self.proven is None else self.proven.judge(judged)
+        answers = self.runs.judged_by_halves(answers, self.level.work)
+        for own in self.judges:
+            answers = own.judge(answers)
+        return answers
 
 
 def _is_outside(answers: Answers) -> bool:

@@ -63,7 +63,9 @@ def grow(
                 break
             end = f"the answer of {chain[k].graph.family} cannot be trusted"
     else:
-        best = chain[-1]
+        # A second opinion on an answer says more than why another one fails.
+        known = (own for own in reversed(chain) if own.result.verdict.contradicted)
+        best = next(known, chain[-1])
     return replace(best, growth=tuple(chain), growth_end=end or "one region holds all objects")
 
 

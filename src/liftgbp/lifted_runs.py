@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from liftgbp.blocks import Bound
     from liftgbp.bounding import ProvenJudge
     from liftgbp.counting import Summer
+    from liftgbp.sampling.sampled_judge import SampledJudge
 
 
 FEWEST_ITERATIONS = 20
@@ -232,6 +233,12 @@ class LiftedRuns:
         from liftgbp.bounding import ProvenJudge
 
         return ProvenJudge(effort, self._shattering, self._run.progress)
+
+    def sampled_judge(self, effort: str) -> SampledJudge:
+        """What judges answers by a sample."""
+        from liftgbp.sampling.sampled_judge import SampledJudge
+
+        return SampledJudge(effort, self._objects.evidence, self._objects.sizes, self._run.progress)
 
     def _while_affordable(
         self, run: Callable[[str, Level | None], Answers]

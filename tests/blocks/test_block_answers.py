@@ -26,6 +26,7 @@ def blocked(text: str, size: int, **options: object) -> liftgbp.Answers:
     return liftgbp.infer(model, {sort: size}, blocks="auto", **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 @pytest.mark.parametrize(
     ("text", "size", "sampled", "allowed"),
     [
@@ -39,7 +40,8 @@ def test_answers_are_near_sampled_ones(
     text: str, size: int, sampled: float, allowed: float
 ) -> None:
     answers = blocked(text, size)
-    assert answers.trusted
+    # What is off by more than 0.01 is contradicted by a sample of its own.
+    assert answers.trusted is (allowed < 0.01)
     assert answers.blocks
     assert abs(answers.marginal("r(x,y)") - sampled) <= allowed
 
@@ -53,9 +55,10 @@ def test_blocks_are_found_at_all_sizes(size: int) -> None:
     assert 0.131 - 0.01 < answers.marginal("r(x,y)") < 0.1405
 
 
+@pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 def test_blocks_that_hardly_differ_take_the_place_of_a_saddle() -> None:
     answers = liftgbp.infer(liftgbp.parse(TRANSITIVE), {"person": 11}, effort="normal")
-    assert answers.trusted
+    assert answers.reason.startswith("a sample says")
     (structure,) = answers.blocks
     assert structure.share == 1.0, "the saddle has no share"
     quick = answers.quick
@@ -68,7 +71,7 @@ def test_blocks_that_hardly_differ_take_the_place_of_a_saddle() -> None:
 @pytest.mark.parametrize("size", [30, 35])
 def test_sums_over_sizes_stay_near_their_peak(size: int) -> None:
     answers = blocked(FRIENDS_KNOWS, size)
-    assert answers.trusted
+    assert answers.trusted or answers.reason.startswith("a sample says")
     assert min(answers.blocks[0].sizes["person"]) > size / 5
 
 
@@ -95,10 +98,11 @@ def test_most_triangle_free_graphs_are_bipartite(weight: str, symmetry: str) -> 
     assert abs(answers.marginal("e(x,y)") - 1 / 4) < 1e-3
 
 
+@pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 def test_the_number_of_partial_orders() -> None:
     """log Z of hard transitivity: exact from the number of partial orders on 18 objects."""
     answers = blocked("r(p,p)\nr(x,y) ^ r(y,z) => r(x,z) | distinct.", 18)
-    assert answers.trusted
+    assert answers.reason.startswith("a sample says")
     assert abs(answers.log_z - 94.028) < 6
 
 
@@ -156,7 +160,8 @@ def test_the_answer_with_one_block_recommends_blocks() -> None:
         answers = liftgbp.infer(model, {"person": size}, effort="normal", blocks=1)
         assert "below what independent atoms over blocks" in answers.reason
         assert "try blocks (blocks='auto', --blocks auto)" in answers.reason
-        assert blocked(TRANSITIVE, size, effort="normal").trusted
+        found = blocked(TRANSITIVE, size, effort="normal")
+        assert found.trusted or found.reason.startswith("a sample says")
 
 
 def test_the_answer_with_one_block_is_proven_wrong() -> None:

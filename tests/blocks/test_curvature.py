@@ -180,9 +180,10 @@ def test_below_a_saddle_there_is_a_minimum_with_blocks() -> None:
 
 def test_regions_stop_growing_where_halves_would_differ() -> None:
     answers = liftgbp.infer(liftgbp.parse(TRANSITIVE), {"p": 10}, effort="normal")
-    assert answers.trusted
+    # A sample contradicts what smaller regions say.
+    assert answers.reason.startswith("a sample says")
     assert str(answers.graph.family) != "objects:3"
-    assert answers.growth_end == "the answer of objects:3 cannot be trusted"
+    assert "cannot be trusted" in answers.growth_end
     assert "saddle of the ground free energy" in answers.growth[-1].reason
 
 

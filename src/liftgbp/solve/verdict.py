@@ -79,6 +79,7 @@ class Verdict(Shown):
     unknown        why the kind is not known, in words; empty if it is
     region         the number of the region where atoms exclude each other too much
     bound_by       what reaches the bound of log Z, in words
+    contradicted   what a second opinion says instead, in words; empty if nothing does
     broken_curvature  the smallest curvature of the ground free energy if the halves of each class
                    of objects may differ; `None` where it was not computed
 
@@ -104,6 +105,7 @@ class Verdict(Shown):
     broken_curvature: float | None = None
     log_z_ceiling: float = math.inf
     ceiling_slack: float = 0.0
+    contradicted: str = ""
 
     @property
     def plausible(self) -> bool:
@@ -135,7 +137,7 @@ class Verdict(Shown):
                 return "the free energy is flat, so that other beliefs are as good as these"
             case Kind.UNKNOWN:
                 return self.unknown or "it is not known whether the beliefs are a minimum"
-        return self.implausible
+        return self.implausible or self.contradicted
 
     @property
     def sound(self) -> bool:
@@ -176,6 +178,10 @@ class Verdict(Shown):
     def capped_by(self, log_z: float, slack: float) -> Verdict:
         """The verdict with a proven upper bound of log Z."""
         return replace(self, log_z_ceiling=log_z, ceiling_slack=slack)
+
+    def contradicted_by(self, words: str) -> Verdict:
+        """The verdict once a second opinion says something else."""
+        return replace(self, contradicted=words)
 
     def broken_by(self, curvature: float, tolerances: Tolerances) -> Verdict:
         """The verdict once the curvature is known where halves of classes may differ."""

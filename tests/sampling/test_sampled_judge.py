@@ -1,0 +1,89 @@
+"""Answers that a sample contradicts are not trusted, and the reason says what it found."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+
+import liftgbp
+
+SAYS = re.compile(r"a sample says P\((.*)\) = (\S+) \(standard error (\S+)\), not (\S+?)(;|$)")
+
+
+def refused(model: liftgbp.Model, people: int, **options: Any) -> tuple[float, float]:
+    """What the sample says instead, and its standard error."""
+    answers = liftgbp.infer(model, {"person": people}, **options)
+    assert not answers.trusted
+    found = SAYS.match(answers.reason)
+    assert found is not None, answers.reason
+    return float(found[2]), float(found[3])
+
+
+def test_layers_that_regions_do_not_see_are_sampled() -> None:
+    """Over five people there is an exact answer; the approximation is off by 0.03."""
+    model = liftgbp.load("example:transitive")
+    sampled, error = refused(model, 5, exact=False)
+    exact = liftgbp.infer(model, {"person": 5}, exact=True).query("r(x,y)")[-1].values["true",]
+    assert sampled == pytest.approx(exact, abs=5 * error + 5e-4)
+
+
+def test_couples_smoke_less_than_blocks_say() -> None:
+    """A sum over how many of ten people are married to each other."""
+    single, couple = 1 + math.exp(0.4), 1 + math.exp(0.8) + 2 * math.exp(0.4 - 2.4)
+    weights = [
+        math.factorial(10)
+        / (math.factorial(k) * 2**k * math.factorial(10 - 2 * k))
+        * single ** (10 - 2 * k)
+        * couple**k
+        for k in range(6)
+    ]
+    chances = [math.exp(0.4) / single, (math.exp(0.8) + math.exp(0.4 - 2.4)) / couple]
+    married = sum(k / 5 * own for k, own in enumerate(weights)) / sum(weights)
+    exact = (1 - married) * chances[0] + married * chances[1]
+    sampled, error = refused(liftgbp.load("example:married"), 10)
+    assert sampled == pytest.approx(exact, abs=5 * error + 5e-4)
+
+
+@pytest.mark.parametrize("options", [{"blocks": "auto"}, {"regions": "auto"}])
+def test_what_is_recommended_then_is_judged_alike(options: dict[str, Any]) -> None:
+    refused(liftgbp.load("example:transitive"), 8, **options)
+
+
+RIGHT = [
+    ("example:friends-knows", "person", 5),
+    ("example:chain", "person", 5),
+    ("p(t)\nq(t)\n0.7 p(x) ^ q(y) | x != y\n-1 p(x)", "t", 5),
+    ("r(t,t)\n0.5 r(x,y) => r(y,x) | x != y\n-0.3 r(x,y) ^ r(y,z) | distinct", "t", 4),
+]
+
+
+@pytest.mark.parametrize(("text", "sort", "size"), RIGHT)
+def test_right_answers_stay_trusted(text: str, sort: str, size: int) -> None:
+    model = liftgbp.load(text) if text.startswith("example:") else liftgbp.parse(text)
+    answers = liftgbp.infer(model, {sort: size}, exact=False)
+    exact = liftgbp.infer(model, {sort: size}, exact=True)
+    assert answers.trusted, answers.reason
+    comparison = answers.compare(exact)
+    assert comparison.agrees, comparison.sentence
+
+
+def test_a_sample_is_drawn_once_and_where_it_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    from liftgbp.sampling import sampled_judge
+
+    sizes: list[int] = []
+
+    def counted(model: Any, sizes_: Any, **options: Any) -> Any:
+        sizes.append(sizes_["person"])
+        return liftgbp.sample(model, sizes_, **options)
+
+    monkeypatch.setattr(sampled_judge, "sample", counted)
+    model = liftgbp.load("example:transitive")
+    for people in (4, 6, 100):
+        liftgbp.infer(model, {"person": people})
+    liftgbp.infer(model, {"person": 6}, effort="quick")
+    liftgbp.infer(model, {"person": 6}, regions="objects:3")
+    # Over four people the answer is exact, and over a hundred a sample takes too long.
+    assert sizes == [6]
