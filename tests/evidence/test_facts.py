@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence import Evidence, load_evidence, parse_evidence
@@ -211,7 +211,7 @@ ERRORS = [
     # (line, column, marked text, part of the message)
     ("smokes(Anna)", 1, "smokes", "unknown predicate smokes; the model writes Smokes, and case"),
     ("Drinks(Anna)", 1, "Drinks", "unknown predicate Drinks; the model has Smokes, Friends, mood"),
-    ("  0.5 !Drinks(A)", 8, "Drinks", "unknown predicate Drinks"),
+    ("  0.5 !Drinks(A)", 8, "Drinks", "rain, at; declare it there, or drop its facts"),
     ("Friends(Anna)", 1, "Friends(Anna)", "Friends takes 2 arguments, got 1"),
     ("!Friends(A, B, C) // no", 2, "Friends(A, B, C)", "Friends takes 2 arguments, got 3"),
     ('Smokes("A","B,C")', 1, 'Smokes("A","B,C")', "Smokes takes 1 argument, got 2"),
@@ -365,6 +365,8 @@ def written(draw: st.DrawFn, predicate: str, objects: tuple[str, ...], value: st
     return f"{chance}{atom}{draw(blank)}={draw(blank)}{shown}{draw(st.sampled_from(['', ' // x']))}"
 
 
+# How long drawing takes says nothing here, and varies with the load of the machine.
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data(), fact_lists())
 def test_round_trip(data: st.DataObject, facts: dict[tuple[str, tuple[str, ...]], str]) -> None:
     lines = [data.draw(written(*atom, value)) for atom, value in facts.items()]

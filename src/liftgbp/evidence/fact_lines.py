@@ -176,7 +176,8 @@ def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]
         batch = batches.get(name)
         if batch is None:
             if name not in model.predicates:
-                raise _problem(file, row, unknown_predicate(model, name), "predicate")
+                message = f"{unknown_predicate(model, name)}; declare it there, or drop its facts"
+                raise _problem(file, row, message, "predicate")
             batch = batches[name] = _Batch(model.predicates[name], file)
         batch.rows.append(row)
         arguments, value = found["arguments"] or "", found["value"]

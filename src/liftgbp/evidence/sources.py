@@ -120,7 +120,8 @@ def unknown_predicate(model: Model, name: str) -> str:
     for known in model.predicates:
         if known.lower() == name.lower():
             return f"unknown predicate {name}; the model writes {known}, and case matters"
-    return f"unknown predicate {name}; the model has {comma_list(model.predicates)}"
+    stated = (own.name for own in model.predicates.values() if own.kind not in ("step", "order"))
+    return f"unknown predicate {name}; the model has {comma_list(stated)}"
 
 
 def wrong_arity(predicate: Predicate, found: int, what: str = "argument") -> str:
