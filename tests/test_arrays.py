@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from liftgbp.arrays import Segments, ranks, starts_of
+from liftgbp.arrays import Segments, distinct, group_rows, ranks, starts_of
 
 RUNS = st.lists(st.tuples(st.integers(1, 9), st.sampled_from([1, 3, 70, 200])), max_size=4)
 
@@ -35,3 +35,23 @@ def test_segments_of_equal_and_of_other_lengths(
 @given(order=st.permutations(range(9)))
 def test_ranks(order: list[int]) -> None:
     assert ranks(np.array(order))[order].tolist() == list(range(9))
+
+
+NUMBERS = st.one_of(st.integers(0, 3), st.integers(-(2**63), 2**63 - 1))
+
+
+@given(values=st.lists(NUMBERS))
+def test_distinct(values: list[int]) -> None:
+    assert distinct(np.array(values, dtype=np.int64)).tolist() == sorted(set(values))
+
+
+@given(rows=st.lists(st.tuples(NUMBERS, st.integers(0, 2), st.booleans()), max_size=30))
+def test_equal_rows_are_groups(rows: list[tuple[int, int, bool]]) -> None:
+    """Numbers of any size, and those of other types."""
+    columns = [np.array([row[k] for row in rows]) for k in range(3)]
+    columns[0] = columns[0].astype(np.int64)
+    columns[1] = columns[1].astype(np.uint64) + np.uint64(2**64 - 3)
+    first, group = group_rows([*columns[:2], columns[2].astype(np.bool_)])
+    assert [rows[k] for k in first[group]] == rows
+    assert first.tolist() == [rows.index(rows[k]) for k in first.tolist()]
+    assert len(first) == len(set(rows))

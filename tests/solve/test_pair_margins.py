@@ -15,6 +15,7 @@ from liftgbp.arrays import Floats
 from liftgbp.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.plan import Plan, compile_plan
+from liftgbp.regions.ground_pairs import find_cliques
 from liftgbp.solve import Auto
 from liftgbp.solve.bounds import Bounds
 from liftgbp.solve.pair_margins import pair_margins
@@ -142,3 +143,26 @@ def test_both_routes_have_the_same_margin() -> None:
     )
     # The ground may count some atoms where they do not hold, which can only show more.
     assert ground.count_margin <= lifted.count_margin + 1e-9 < 0
+
+
+@settings(deadline=None)
+@given(
+    pairs=st.sets(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=25),
+    sources=st.sets(st.integers(0, 8)),
+)
+def test_cliques_are_found_where_there_are_triangles(
+    pairs: set[tuple[int, int]], sources: set[int]
+) -> None:
+    edges = {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]}
+    first, second = np.array(sorted(edges), dtype=np.int64).reshape(-1, 2).T
+    found = find_cliques(first, second, 9, np.array(sorted(sources), dtype=np.int64))
+    for clique in found:
+        assert len(clique) > 2
+        assert edges.issuperset(itertools.combinations(clique.tolist(), 2))
+    triangles = [
+        own
+        for own in itertools.combinations(range(9), 3)
+        if edges.issuperset(itertools.combinations(own, 2))
+    ]
+    wanted = sources & {variable for own in triangles for variable in own}
+    assert wanted <= {variable for clique in found for variable in clique.tolist()}

@@ -19,6 +19,7 @@ from liftgbp.arrays import (
     Bools,
     Hashes,
     Ints,
+    distinct,
     group_rows,
     hash_row,
     hash_rows,
@@ -65,7 +66,7 @@ def _correct_mistakes(partition: Partition, kinds: Kinds) -> Ints:
         return every[kinds.split(every, wrong.astype(np.uint64))]
     changed = np.zeros(len(every), dtype=bool)
     own_group = partition.group[first]
-    for group in np.unique(own_group).tolist():
+    for group in distinct(own_group).tolist():
         examples = first[own_group == group]
         for example, kept in partition.lost_symmetries(examples, group):
             same = partition.label == partition.label[example]
@@ -90,7 +91,7 @@ class ManyRegions:
         group = partition.group[affected]
         new_group = group.copy()
         sizes = self._sizes[affected]
-        for kind in np.unique(group):
+        for kind in distinct(group):
             own = np.flatnonzero(group == kind)
             size = int(sizes[own[0]])
             for rows in self._parts(own, affected, size, int(kind)):
@@ -137,13 +138,13 @@ class ManyRegions:
         """The regions inside and around these."""
         found = [np.zeros(0, dtype=np.int64)]
         sizes = self._sizes[changed]
-        for size in np.unique(sizes):
+        for size in distinct(sizes):
             own = changed[sizes == size]
             for relation, role in self._partition.roles(int(size)):
                 pairs, _ = relation.pairs_of(own, self._partition.first(int(size)), role)
                 other = relation.small if role == INSIDE else relation.large
-                found.append(np.unique(other[pairs]))
-        return np.unique(np.concatenate(found))
+                found.append(distinct(other[pairs]))
+        return distinct(np.concatenate(found))
 
 
 class Kinds:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Ints, group_rows, starts_of
+from liftgbp.arrays import Bools, Ints, distinct, group_rows, starts_of
 from liftgbp.compress.loops import loops
 from liftgbp.compress.subsets import Inside, common_subsets, containments, maximal
 from liftgbp.errors import InputError
@@ -174,7 +174,7 @@ def _bethe(
         for block, top, (count, _, _) in zip(network.blocks, at_top, holders, strict=True)
     ]
     large = [*outer, *(b.scopes[own] for b, own in zip(network.blocks, alone, strict=True))]
-    single = np.unique(np.concatenate([np.zeros(0, np.int64), *(rows.ravel() for rows in outer)]))
+    single = distinct(np.concatenate([np.zeros(0, np.int64), *(rows.ravel() for rows in outer)]))
     lonely = [block for block in outer if block.shape[1] == 1]
     below = np.setdiff1d(single, lonely[0]) if lonely else single
     rows, is_outer = _stacked(large, [below[:, None]])
@@ -269,7 +269,7 @@ def _patterns(
         region, member, mask = region[order], member[order], mask[order]
         counts = np.bincount(region, minlength=len(own))
         first = starts_of(counts)
-        for count in np.unique(counts):
+        for count in distinct(counts):
             chosen = np.flatnonzero(counts == count)
             where = first[chosen][:, None] + np.arange(count)
             yield from _patterns_of_count(

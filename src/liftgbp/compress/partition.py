@@ -21,6 +21,7 @@ from liftgbp.arrays import (
     Bools,
     Hashes,
     Ints,
+    distinct,
     expand,
     group_rows,
     positions_of,
@@ -265,12 +266,12 @@ class Partition:
         parts = code_parts(large_size, rows.shape[1])
         order = self.groups.order(group)
         codes = np.empty((len(rows), order), dtype=np.uint64)
-        for theirs in np.unique(other_groups).tolist():
+        for theirs in distinct(other_groups).tolist():
             own = np.flatnonzero(other_groups == theirs)
-            distinct = back = np.arange(len(own))
+            examples = back = np.arange(len(own))
             if order * self.groups.order(theirs) > _FEW:
-                distinct, back = group_rows([_code(rows[own], part) for part in parts])
-            codes[own] = self._codes(rows[own[distinct]], parts, role, group, theirs)[back]
+                examples, back = group_rows([_code(rows[own], part) for part in parts])
+            codes[own] = self._codes(rows[own[examples]], parts, role, group, theirs)[back]
         return codes
 
     def _codes(

@@ -13,6 +13,7 @@ from liftgbp.arrays import (
     Floats,
     Hashes,
     Ints,
+    distinct,
     equal_rows,
     group_rows,
     hash_rows,
@@ -140,7 +141,7 @@ class _OfSize:
         first_of: list[Ints] = []
         pattern = np.zeros(len(self._rows), dtype=np.int64)
         found = 0
-        for count in np.unique(counts):
+        for count in distinct(counts):
             chosen = np.flatnonzero(counts == count)
             where = starts[chosen][:, None] + np.arange(count)
             columns = [
@@ -166,7 +167,7 @@ class _OfSize:
         digits = np.indices(shape).reshape(len(shape), math.prod(shape.tolist()))
         place = np.argsort(self._order[chosen], axis=1)
         total = np.zeros((len(chosen), digits.shape[1]))
-        for count in np.unique(counts[chosen]):
+        for count in distinct(counts[chosen]):
             rows = np.flatnonzero(counts[chosen] == count)
             values = np.zeros((count, len(rows), digits.shape[1]))
             for k in range(count):
@@ -245,7 +246,7 @@ class _OfSize:
     def _true_symmetries(self, tables: Floats, states: Ints, group: Ints) -> Ints:
         """The subgroups that leave tables as they are: the groups themselves, or hashes collide."""
         true = group.copy()
-        for own in np.unique(group).tolist():
+        for own in distinct(group).tolist():
             places = np.flatnonzero(group == own)
             unchanged = np.ones(len(places), dtype=bool)
             for axes in self._groups.generators(own):

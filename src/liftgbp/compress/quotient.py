@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Hashes, Ints, group_rows, positions_of, ranks
+from liftgbp.arrays import Bools, Hashes, Ints, distinct, group_rows, positions_of, ranks
 from liftgbp.compress.alignment import Alignment
 from liftgbp.compress.colour_refinement import refine
 from liftgbp.compress.ground_regions import GroundRegions, Pattern
@@ -171,7 +171,7 @@ class _Builder:
             inside = (mask[:, None] >> np.arange(self._regions.rows[block].shape[1]) & 1) > 0
             axis = self._partition.axis[block][region - self._regions.starts[block]]
             widths = inside.sum(axis=1)
-            for width in np.unique(widths):
+            for width in distinct(widths):
                 own = np.flatnonzero(widths == width)
                 axes = axis[own][inside[own]].reshape(len(own), width)
                 numbers = numbers_of_rows(self._axes, axes)
@@ -224,8 +224,8 @@ class EdgeTable:
         codes = [np.zeros(0, dtype=np.uint64), *map(self._add, partition.relations)]
         code = np.concatenate(codes)
         child, parent = self.edges[:2]
-        self._pairs = np.unique(self._pair(child, parent))
-        self._codes = np.unique(code)
+        self._pairs = distinct(self._pair(child, parent))
+        self._codes = distinct(code)
         keys = self._key(child, parent, code)
         self._by_key = np.argsort(keys)
         self._keys = keys[self._by_key]
@@ -283,7 +283,7 @@ class EdgeTable:
         orbit = np.empty(len(pairs), dtype=np.uint64)
         turn = np.empty_like(rows)
         symmetry = np.empty(len(pairs), dtype=np.int64)
-        for group in np.unique(own_group).tolist():
+        for group in distinct(own_group).tolist():
             own = np.flatnonzero(own_group == group)
             codes = partition.codes(rows[own], relation.large_size, AROUND, group, other_group[own])
             choice = codes.argmin(axis=1)

@@ -11,7 +11,7 @@ from typing import TypeVar, overload
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats, Ints, distinct
 from liftgbp.compress.alignment import Alignment
 from liftgbp.compress.bounds_of_variables import ground_pairs, order_of_variables
 from liftgbp.errors import ContradictionError, InternalError
@@ -92,7 +92,7 @@ class QuotientGraph(RegionGraph):
         owner, region = self.arrays.member_owner, self.arrays.member_region
         sizes = self.alignment.regions.sizes[self.alignment.example]
         # From large to small, so that a number is final before it is used.
-        for size in np.unique(sizes)[::-1]:
+        for size in distinct(sizes)[::-1]:
             own = sizes == size
             if (around[own] % self._counts[own]).any():
                 raise InternalError("regions of one kind lie in different numbers of larger ones")

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, row_keys
+from liftgbp.arrays import Floats, Ints, distinct, row_keys
 from liftgbp.errors import ContradictionError
 from liftgbp.evidence import Evidence
 from liftgbp.grounding.atom_states import Facts, Setting, all_facts, open_facts
@@ -87,7 +87,7 @@ class _SoftFactors:
         """Add the factors to the result; the factor of an observed atom is a constant."""
         soft = self._setting.evidence.soft[self._predicate.name]
         states = self._states(soft.args)
-        for state in np.unique(states).tolist():
+        for state in distinct(states).tolist():
             rows = np.flatnonzero(states == state)
             tables, table_of = np.unique(soft.log_potentials[rows], axis=0, return_inverse=True)
             for k, table in enumerate(tables):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats, Ints, distinct
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text
 
@@ -89,7 +89,7 @@ def merged(
         if len(block.table_of):
             by_width.setdefault(block.scopes.shape[1], []).append(block)
     wide = [_merge(by_width[width], pool) for width in sorted(by_width)]
-    used = np.unique(np.concatenate([np.zeros(0, np.int64), *(block.table_of for block in wide)]))
+    used = distinct(np.concatenate([np.zeros(0, np.int64), *(block.table_of for block in wide)]))
     stored = pool.tables
     return GroundNetwork(
         ranges=ranges,
@@ -165,7 +165,7 @@ def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
     starts = np.flatnonzero(new)
     lengths = np.diff(np.append(starts, len(scopes)))
     total = table_of[starts]
-    for length in np.unique(lengths[lengths > 1]):
+    for length in distinct(lengths[lengths > 1]):
         rows = np.flatnonzero(lengths == length)
         groups = table_of[starts[rows][:, None] + np.arange(length)]
         kinds, kind_of = np.unique(groups, axis=0, return_inverse=True)

@@ -10,7 +10,7 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats, Ints, distinct
 from liftgbp.errors import CapacityError
 from liftgbp.grounding.atom_states import Facts
 from liftgbp.model.ast import Rule
@@ -192,7 +192,7 @@ def _without(table: Floats, facts: Sequence[Facts], atom: int) -> Floats:
 
 
 def _listed(facts: Facts) -> Ints:
-    return np.unique(facts.values)
+    return distinct(facts.values)
 
 
 def _unlisted(facts: Facts) -> Ints:

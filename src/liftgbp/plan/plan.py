@@ -30,7 +30,9 @@ def freeze(value: object) -> None:
     """Make the arrays of a frozen value read-only."""
     for field in fields(value):  # type: ignore[arg-type]
         content = getattr(value, field.name)
-        for array in content if isinstance(content, tuple) else (content,):
+        # Regions that look alike share their arrays.
+        shared = {id(own): own for own in content} if isinstance(content, tuple) else {0: content}
+        for array in shared.values():
             if isinstance(array, np.ndarray):
                 array.setflags(write=False)
 
@@ -218,6 +220,31 @@ class Layout:
     def _region_slices(self) -> list[slice]:
         bounds = [*self.region_starts.tolist(), self.belief_entries]
         return [slice(start, stop) for start, stop in pairwise(bounds)]
+
+    @cached_property
+    def patterns(self) -> Ints:
+        """Numbers of regions, equal for those whose tables have the same states in the same places.
+
+        There may be millions of regions, but few patterns.
+        """
+        known: dict[tuple[int, tuple[int, ...]], int] = {}
+        keys = zip(map(id, self.entry_of), self.shapes, strict=True)
+        return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+
+    def full_tables(self, regions: Ints, entries: Floats, missing: float) -> Floats:
+        """The tables of regions of one pattern, which are the axis before those of the tables."""
+        entry_of = self.entry_of[regions[0]]
+        tables = entries.take(self.region_starts[regions][:, None] + entry_of, axis=-1)
+        tables[..., entry_of < 0] = missing
+        shape = *entries.shape[:-1], len(regions), *self.shapes[regions[0]]
+        return np.asarray(tables.reshape(shape))
+
+    def marginals(self, regions: Ints, axes: Sequence[int], beliefs: Floats) -> Floats:
+        """The marginals of some axes, ascending, of regions of one pattern; stacked likewise."""
+        tables = self.full_tables(regions, beliefs, missing=0.0)
+        stack = tables.ndim - len(self.shapes[regions[0]])
+        others = tuple(k for k in range(stack, tables.ndim) if k - stack not in axes)
+        return np.asarray(tables.sum(axis=others) if others else tables)
 
     def full_table(self, region: int, entries: Floats, missing: float) -> Floats:
         """The table of a region, state by state, from all belief entries.

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from liftgbp.arrays import Bools, equal_rows
+from liftgbp.arrays import Bools, distinct, equal_rows
 from liftgbp.plan.states import projection
 from liftgbp.regions import RegionGraph
 
@@ -29,7 +29,7 @@ class _Supports:
     def __init__(self, graph: RegionGraph) -> None:
         self._graph = graph
         self._arrays = arrays = graph.arrays
-        used = np.unique(arrays.held_table).tolist()
+        used = distinct(arrays.held_table).tolist()
         hard = [number for number in used if np.isneginf(graph.log_table(number)).any()]
         self.any_hard = bool(hard)
         self._hard = np.array(hard, dtype=np.int64)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.arrays import Ints
+from liftgbp.arrays import Ints, expand, starts_of
 
 MOST_PAIRS, MOST_PLACES = 10**6, 200_000
 """The most pairs of variables that are listed, and the most kinds of them: 6 000 papers with one
@@ -51,6 +51,7 @@ def find_cliques(first: Ints, second: Ints, variables: int, sources: Ints) -> tu
     >>> [own.tolist() for own in find_cliques(*pairs.T, 4, np.array([0, 3]))]
     [[0, 1, 2]]
     """
+    first, second, sources = _in_triangles(first, second, variables, sources)
     neighbours: dict[int, set[int]] = {}
     for one, other in zip(first.tolist(), second.tolist(), strict=True):
         neighbours.setdefault(one, set()).add(other)
@@ -75,3 +76,33 @@ def find_cliques(first: Ints, second: Ints, variables: int, sources: Ints) -> tu
         if steps > MOST_STEPS:
             break
     return tuple(found.values())
+
+
+def _in_triangles(
+    first: Ints, second: Ints, variables: int, sources: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """The pairs that belong to three variables which share regions, and the sources in them.
+
+    Pairs point to the variable that has more of them, so that few have many in common. If there
+    are too many all the same, all pairs are returned.
+    """
+    pairs = np.bincount(np.concatenate([first, second]), minlength=variables)
+    less = pairs[first] * variables + first < pairs[second] * variables + second
+    order = np.lexsort((np.where(less, second, first), np.where(less, first, second)))
+    here, there = np.where(less, first, second)[order], np.where(less, second, first)[order]
+    later = starts_of(np.bincount(here, minlength=variables))[here + 1] - np.arange(len(here)) - 1
+    if int(later.sum()) > MOST_STEPS:
+        return first, second, sources
+    one = np.repeat(np.arange(len(here)), later)
+    other = expand(np.arange(len(here)) + 1, later)
+    keys = here * variables + there
+    found = np.zeros(len(here), dtype=bool)
+    for ends in ((there[one], there[other]), (there[other], there[one])):
+        wanted = ends[0] * variables + ends[1]
+        place = np.searchsorted(keys, wanted).clip(max=max(0, len(keys) - 1))
+        closed = np.flatnonzero(keys[place] == wanted)
+        for own in (one[closed], other[closed], place[closed]):
+            found[own] = True
+    kept = np.zeros(variables, dtype=bool)
+    kept[here[found]] = kept[there[found]] = True
+    return here[found], there[found], sources[kept[sources]]

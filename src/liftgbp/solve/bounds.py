@@ -194,7 +194,7 @@ class Bounds:
         where = np.full(len(self._plans), -1)
         counts = np.array([plan.alike_counts for plan in self._plans], dtype=float)
         for number, marginal in enumerate(self._wanted.pairs):
-            pair = self._marginals[marginal]
+            pair = self._marginal(marginal)
             own = self._margin(pair, counts[:, number, None])
             less = own < margins
             margins[less] = own[less]
@@ -222,30 +222,29 @@ class Bounds:
             _known[self._layout] = _Wanted.of(self._layout)
         return _known[self._layout]
 
-    @cached_property
-    def _marginals(self) -> list[Floats]:
-        """The marginals that are wanted, each an array (S, ...) with one axis per atom."""
-        found: list[Floats] = []
-        for region, several in self._wanted.axes:
-            table = self._layout.full_table(region, self._beliefs, missing=0.0)
-            for axes in several:
-                others = tuple(k for k in range(1, table.ndim) if k - 1 not in axes)
-                found.append(table.sum(axis=others) if others else table)
-        return found
+    def _marginal(self, number: int) -> Floats:
+        """One of the marginals that are wanted: an array (S, ...) with one axis per atom."""
+        region, axes = self._wanted.places[number]
+        return self._layout.marginals(np.array([region]), axes, self._beliefs)[:, 0]
 
     @cached_property
     def _of_marginals(self) -> Floats:
         """The entropies of the marginals that are wanted, one column each."""
-        flat = [marginal.reshape(len(marginal), -1) for marginal in self._marginals]
-        starts = starts_of(np.array([own.shape[1] for own in flat]))[:-1]
-        return np.asarray(np.add.reduceat(_terms(np.concatenate(flat, axis=1)), starts, axis=1))
+        found = np.empty((len(self._beliefs), len(self._wanted.places)))
+        for numbers in self._wanted.alike:
+            places = [self._wanted.places[number] for number in numbers.tolist()]
+            regions, axes = _ints(region for region, _ in places), places[0][1]
+            tables = self._layout.marginals(regions, axes, self._beliefs)
+            found[:, numbers] = _terms(tables).reshape(*tables.shape[:2], -1).sum(axis=2)
+        return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Wanted:
     """The marginals that the bounds of a layout need, numbered from 0, and who needs which.
 
-    axes           for each region that has such marginals, the axes of each of them
+    places         the region and the axes of each
+    alike          those of the same axes of regions of one pattern
     singles        (A) the marginal of each kind of atom, in the smallest region that has it
     atoms          the kinds of atoms of all regions, one region after the other
     first_atoms    (R) where the atoms of each region begin
@@ -256,7 +255,8 @@ class _Wanted:
     pairs          for each kind of exchangeable atoms, the marginal of two of them
     """
 
-    axes: list[tuple[int, list[Axes]]]
+    places: list[tuple[int, Axes]]
+    alike: list[Ints]
     singles: Ints
     atoms: Ints
     first_atoms: Ints
@@ -275,13 +275,15 @@ class _Wanted:
         joint = [(region, tuple(sorted({axis, *given}))) for region, axis, given in choices]
         given = [(region, tuple(sorted(given))) for region, _, given in choices]
         pairs = [(region, tuple(sorted(axes))) for region, *axes in layout.alike_pairs]
-        by_region: dict[int, dict[Axes, None]] = {}
-        for region, axes in chain(singles, joint, given, pairs):
-            by_region.setdefault(region, {})[axes] = None
-        places = [(region, axes) for region, several in by_region.items() for axes in several]
+        places = list(dict.fromkeys(chain(singles, joint, given, pairs)))
         number = {place: k for k, place in enumerate(places)}
+        several: dict[tuple[int, Axes], list[int]] = {}
+        patterns = layout.patterns.tolist()
+        for k, (region, axes) in enumerate(places):
+            several.setdefault((patterns[region], axes), []).append(k)
         return _Wanted(
-            axes=[(region, list(several)) for region, several in by_region.items()],
+            places=places,
+            alike=[_ints(numbers) for numbers in several.values()],
             singles=_ints(number[place] for place in singles),
             atoms=_ints(chain.from_iterable(layout.atom_of_axis)),
             first_atoms=_starts(layout.atom_of_axis),

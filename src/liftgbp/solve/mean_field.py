@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints
+from liftgbp.arrays import Bools, Floats, Ints, distinct, equal_rows
 from liftgbp.plan.plan import Layout, Plan
 from liftgbp.solve.starts import Distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
@@ -142,12 +142,12 @@ class AtomValues:
     def marginals(self, layout: Layout, beliefs: Floats) -> Floats:
         """The probability of each value, from the smallest region that has its kind of atom."""
         totals = np.zeros(len(self.kind))
-        regions = zip(layout.region_of_atom, self.first, layout.atom_ranges, strict=True)
-        for atom, (region, first, size) in enumerate(regions):
-            axis = layout.atom_of_axis[region].index(atom)
-            table = layout.full_table(region, beliefs, missing=0.0)
-            others = tuple(k for k in range(table.ndim) if k != axis)
-            totals[first : first + size] = table.sum(axis=others)
+        region = np.array(layout.region_of_atom, dtype=np.int64)
+        own = enumerate(layout.region_of_atom)
+        axis = np.array([layout.atom_of_axis[r].index(atom) for atom, r in own], dtype=np.int64)
+        for atoms in equal_rows([layout.patterns[region], axis]):
+            found = layout.marginals(region[atoms], (int(axis[atoms[0]]),), beliefs)
+            totals[self.first[atoms][:, None] + np.arange(found.shape[1])] = found
         return totals
 
     def mirrored(self, probabilities: Floats) -> Floats:
@@ -161,19 +161,21 @@ def _values_of_entries(
     layout: Layout, first: Ints, values: int, tolerances: Tolerances
 ) -> Floats | csr_array:
     entries, columns = [], []
-    regions = zip(layout.shapes, layout.representatives, layout.atom_of_axis, strict=True)
-    for start, (shape, states, atoms) in zip(layout.region_starts, regions, strict=True):
-        for digits, atom in zip(np.unravel_index(states, shape), atoms, strict=True):
-            entries.append(start + np.arange(len(states)))
-            columns.append(first[atom] + digits)
+    for alike in equal_rows([layout.patterns]):
+        states, shape = layout.representatives[alike[0]], layout.shapes[alike[0]]
+        atoms = np.array([layout.atom_of_axis[region] for region in alike.tolist()], dtype=np.int64)
+        where = layout.region_starts[alike][:, None] + np.arange(len(states))
+        for digits, kinds in zip(np.unravel_index(states, shape), atoms.T, strict=True):
+            entries.append(where.ravel())
+            columns.append((first[kinds][:, None] + digits).ravel())
     places = np.concatenate(entries), np.concatenate(columns)
-    shape = layout.belief_entries, values
-    if math.prod(shape) > tolerances.most_numbers:
+    size = layout.belief_entries, values
+    if math.prod(size) > tolerances.most_numbers:
         # Importing it takes longer than solving a small model.
         from scipy.sparse import csr_array
 
-        return csr_array((np.ones(len(places[0])), places), shape=shape)
-    counts = np.zeros(shape)
+        return csr_array((np.ones(len(places[0])), places), shape=size)
+    counts = np.zeros(size)
     np.add.at(counts, places, 1.0)
     return counts
 
@@ -285,7 +287,7 @@ class _MeanField:
         if kinds * self._theta.size > self._tolerances.most_climbed:
             group = np.array(self._layout.group_of_atom)
         of_value = group[self._values.kind]
-        return [np.flatnonzero(of_value == own) for own in np.unique(of_value)]
+        return [np.flatnonzero(of_value == own) for own in distinct(of_value)]
 
     def _log_beliefs(self, logs: Floats) -> Floats:
         flat = self._values.counts @ logs.reshape(len(logs), -1)

@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, starts_of
+from liftgbp.arrays import Floats, Ints, distinct, starts_of
 from liftgbp.plan import GroundPairs, Layout
 from liftgbp.solve.tolerances import Tolerances
 
@@ -81,7 +81,7 @@ class _Links:
         """Nodes that are paired with each other, and the numbers of their edges."""
         found = []
         sizes = self.sizes[clique]
-        for size in np.unique(sizes).tolist():
+        for size in distinct(sizes).tolist():
             own = clique[sizes == size]
             if len(own) < 3:
                 continue

@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, expand, starts_of
+from liftgbp.arrays import Floats, Ints, distinct, expand, starts_of
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.tolerances import Tolerances
 
@@ -295,7 +295,7 @@ def polytope(layout: Layout) -> Polytope:
 
 def _polytope(layout: Layout) -> Polytope:
     is_inner = np.zeros(layout.belief_entries, dtype=bool)
-    inner_regions = np.unique(layout.region_of[layout.children])
+    inner_regions = distinct(layout.region_of[layout.children])
     is_inner[np.isin(layout.region_of, inner_regions)] = True
     outer, inner = np.flatnonzero(~is_inner), np.flatnonzero(is_inner)
     place = np.empty(layout.belief_entries, dtype=np.int64)
@@ -358,7 +358,7 @@ def _sums(layout: Layout, outer: Ints) -> list[Floats]:
     regions = layout.region_of[outer]
     return [
         np.where(regions == region, layout.multiplicity[outer], 0).astype(float)
-        for region in np.unique(regions)
+        for region in distinct(regions)
     ]
 
 

@@ -12,7 +12,7 @@ from enum import Enum
 
 import numpy as np
 
-from liftgbp.arrays import Floats
+from liftgbp.arrays import Floats, distinct
 from liftgbp.pictures.cards import BAD, GOOD, HasCard, Shown, badge, fields, number_text
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import Layout, Plan
@@ -318,7 +318,7 @@ def is_small(layout: Layout, tolerances: Tolerances) -> bool:
     """Whether the Hessian of the free energy can be afforded."""
     most = tolerances.most_equations
     fits = layout.belief_entries <= tolerances.most_unknowns and layout.message_entries <= most
-    return fits and len(np.unique(layout.children)) <= most
+    return fits and len(distinct(layout.children)) <= most
 
 
 def steps_at(
