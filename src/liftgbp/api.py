@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
 
 from liftgbp.effort import (
@@ -192,10 +193,32 @@ def infer(
         known = _fitted(known, sizes, table_cap, progress)
         known = _holding(known, checked_texts("queries", queries), table_cap)
         answers = _answers(known, sizes, via, level, asked, bounds, run)
+        answers = replace(
+            answers, again=partial(_again, known, answers.sizes, via, level, asked, run)
+        )
     answers = replace(answers, tried=asked.tried)
     if strict and not answers.trusted:
         raise UntrustedAnswerError(answers)
     return answers
+
+
+def _again(
+    known: Evidence,
+    sizes: Mapping[str, int],
+    via: ViaChoice,
+    level: EffortChoice,
+    asked: Asked,
+    run: Run,
+    model: Model,
+    quick: bool,
+) -> Answers:
+    """Answers about another model with the same predicates, for explanations of the first."""
+    other = replace(known, model=model, read_for=None)
+    if quick:
+        return _answers(
+            other, sizes, "lifted", "quick", asked_for(run.solver, exact=False), False, run
+        )
+    return _answers(other, sizes, via, level, asked, False, run)
 
 
 def _refuse_for_networks(asked: Asked, bounds: bool) -> None:

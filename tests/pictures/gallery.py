@@ -106,6 +106,7 @@ def gallery() -> dict[str, object]:
         "sampled rows": sampled.all,
         "a large domain": liftgbp.infer(ising, {"thing": 10**60}, effort="quick"),
         "a network": liftgbp.infer(_network()),
+        "an explanation": exact.explain("mood(x)", "high & dry"),
     }
     return found | more
 

@@ -44,6 +44,7 @@ from liftgbp.cli.arguments import (
     write_blocks_plot,
 )
 from liftgbp.cli.checks import check
+from liftgbp.cli.explanations import explain
 from liftgbp.cli.help_pages import TYPED, CommandGroup, Setting, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
@@ -335,6 +336,7 @@ def _answered(
 cli.add_command(bounds)
 cli.add_command(sample)
 cli.add_command(check)
+cli.add_command(explain)
 
 
 @cli.command(

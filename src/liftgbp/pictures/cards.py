@@ -248,6 +248,24 @@ def columns_chart(shares: Sequence[float], first: int, together: int) -> Markup:
     )  # fmt: skip
 
 
+def pull_bar(share: float) -> Markup:
+    """A bar from the middle to the right for what pulls up, to the left for what pulls down."""
+    length = 50 * min(1.0, abs(share))
+    colour = BAR if share > 0 else COLOURS[DOUBTFUL]
+    return element(
+        "svg",
+        element("rect", width=100, height=10, fill="currentColor", fill_opacity=0.08),
+        element("rect", x=50.0 if share > 0 else 50 - length, width=length, height=10, fill=colour),
+        element("rect", x=49.5, width=1, height=10, fill="currentColor"),
+        viewBox="0 0 100 10",
+        width=90,
+        height=9,
+        preserveAspectRatio="none",
+        class_="liftgbp-bar",
+        role="img",
+    )
+
+
 def _span(first: int, numbers: int) -> str:
     return str(first) if numbers == 1 else f"{first} to {first + numbers - 1}"
 

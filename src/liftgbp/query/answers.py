@@ -75,6 +75,8 @@ from liftgbp.solve.verdict import TOO_LARGE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from liftgbp.query.explaining import Again, Explanation
+
 UNCHECKED = (
     "the regions are too many to check that the answer is a minimum of the free energy; to "
     "compare, ask about a part of the data or use other regions (regions='bethe', --regions bethe)"
@@ -166,6 +168,9 @@ class Answers(Shown):
 
     tried: frozenset[Remedy] = frozenset()
     """What was asked for by hand among the remedies; it is not recommended again."""
+
+    again: Again | None = None
+    """How to answer the same about another model, or with the least effort, for `explain`."""
 
     one_point: bool = False
     """Whether these are the answers of a single stationary point, as `at` gives them."""
@@ -618,6 +623,35 @@ class Answers(Shown):
                 texts += [(text, row) for row in reader.rows(text)]
         return found + [read_row(text, row, [self.reader])[0] for text, row in texts]
 
+    def explain(self, query: str, value: str = "true", *, rules: bool = True) -> Explanation:
+        """Why an atom has its probability: what pulls the log-odds up, and what pulls them down.
+
+        Pulls are those of the factors and messages in the region that the probability is read from,
+        and add up to the log-odds there. With `rules`, the model is also answered without each of
+        its rules, which takes as long as that many answers.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("smokes(person)\\n0.5 smokes(x)\\n0.2 !smokes(x)")
+        >>> print(liftgbp.infer(model, {"person": 9}, effort="quick").explain("smokes(x)"))
+        smokes(x): 0.574443, log-odds +0.3000
+        <BLANKLINE>
+        pulls in the region smokes(1) (log-odds)
+            +0.5000  in the region itself: 0.5 smokes(x)
+            -0.2000  in the region itself: 0.2 !smokes(x)
+            +0.3000  together
+        <BLANKLINE>
+        without a rule: the probability, and what the rule adds to the log-odds
+          0.450166    +0.5000  0.5 smokes(x)
+          0.622459    -0.2000  0.2 !smokes(x)
+        """
+        from liftgbp.query.explaining import check_explained, explained
+
+        check_explained(query, value)
+        with self._within_limits():
+            found = explained(self, query, value, self.again, rules=checked_flag("rules", rules))
+        self._warn()
+        return found
+
     def plot(self, queries: str | Iterable[str] = ()) -> Figure:
         """A figure of Matplotlib: the rows of queries, or of every predicate, as bars.
 
@@ -626,7 +660,7 @@ class Answers(Shown):
         >>> import liftgbp
         >>> model = liftgbp.parse("smokes(person)\\n1.0 smokes(x)")
         >>> figure = liftgbp.infer(model, sizes={"person": 1000}).plot()
-        >>> [round(bar.get_width(), 4) for bar in figure.axes[0].patches]
+        >>> [round(float(bar.get_width()), 4) for bar in figure.axes[0].patches]
         [0.7311]
         """
         return AnswerRows(self._rows(checked_texts("queries", queries))).plot(self._title)
