@@ -85,6 +85,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     answers = liftgbp.infer(MODEL, effort="quick")
     sample = liftgbp.sample(MODEL, sweeps=64)
     builder = liftgbp.ModelBuilder().sort("a", size=3).predicate("p", "a")
+    prepared_graph = liftgbp.prepare(MODEL)
     model = {"model": MODEL}
     quick = {"model": MODEL, "effort": "quick"}
     return {
@@ -116,6 +117,11 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Answers.at": (answers.at, {}),
         "Answers.write_all": (answers.write_all, {"path": folder / "all.csv"}),
         "Answers.compare": (answers.compare, {"second": sample}),
+        "Answers.explain": (answers.explain, {"query": "smokes(x)"}),
+        "Answers.plot": (answers.plot, {}),
+        "Answers.write_picture": (answers.write_picture, {"path": folder / "answers.svg"}),
+        "Prepared.write_graph": (prepared_graph.write_graph, {"path": folder / "graph.svg"}),
+        "LiftedRegionGraph.plot": (prepared_graph.graph.plot, {}),
         "Answer.assignment_text": (answers.query("smokes(x)")[0].assignment_text, {}),
         "Sample.query": (sample.query, {}),
         "Sample.as_dict": (sample.as_dict, {}),

@@ -125,3 +125,11 @@ def test_pictures_that_are_refused(arguments: tuple[str, ...], message: str) -> 
     assert result.exit_code != 0
     assert message in result.output + str(result.exception)
     assert not list(Path().iterdir())
+
+
+def test_a_picture_of_no_rows() -> None:
+    result = run(
+        "query", SMOKERS, "-n", "person=9", "-q", "smokes(x)", "--min", "0.99", "-o", "a.svg"
+    )
+    assert result.exit_code == 0, result.output
+    assert "smokes(x)" not in "".join(ElementTree.parse("a.svg").getroot().itertext())

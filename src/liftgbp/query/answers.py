@@ -674,7 +674,8 @@ class Answers(Shown):
     ) -> None:
         """Write these bars to a `.png`, `.svg` or `.pdf` file, or those of `rows` if given."""
         asked = checked_texts("queries", queries)
-        AnswerRows(self._rows(asked) if rows is None else rows).write_picture(path, self._title)
+        shown = AnswerRows(self._rows(asked) if rows is None else _checked_rows(rows))
+        shown.write_picture(path, self._title)
 
     @property
     def _title(self) -> str:
@@ -786,6 +787,16 @@ class Answers(Shown):
             return self._rows(queries)
         except QueryError:
             return ()
+
+
+def _checked_rows(rows: object) -> list[Answer]:
+    if not isinstance(rows, Iterable) or getattr(rows, "shape", None) == ():
+        raise wrong_type("rows", "rows of answers", rows)
+    listed = list(rows)
+    found = [row for row in listed if isinstance(row, Answer)]
+    if len(found) < len(listed):
+        raise wrong_type("rows", "rows of answers", rows)
+    return found
 
 
 def _finite(number: float) -> float | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from liftgbp.charts import check_figure, write_figure
-from liftgbp.errors import InputError
+from liftgbp.errors import InputError, checked_number
 from liftgbp.files import check_writable, whole_file
 from liftgbp.pictures.cards import count_text, shortened
 from liftgbp.pictures.layered import Node, laid_out
@@ -377,7 +377,7 @@ def scene_of(graph: RegionGraph, atoms: Sequence[Sequence[str]], local: int | No
         )
     if local is None:
         return graph_scene(graph, atoms)
-    if not 0 <= local < regions:
+    if not checked_number("local", local, least=0) < regions:
         raise InputError(
             f"there is no region {local}; regions have numbers from 0 to {regions - 1}"
         )
