@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from liftgbp.arrays import Bools, Hashes, Ints, distinct, group_rows, positions_of, ranks
 from liftgbp.compress.alignment import Alignment
 from liftgbp.compress.colour_refinement import refine
-from liftgbp.compress.ground_regions import GroundRegions, Pattern
+from liftgbp.compress.ground_regions import GroundRegions
 from liftgbp.compress.partition import AROUND, Partition, Relation
 from liftgbp.compress.potentials import first_frames, stabilisers
 from liftgbp.compress.quotient_graph import QuotientGraph, quotient_graph
@@ -114,51 +116,51 @@ class _Builder:
     # --- what is inside
 
     def _members(self) -> tuple[Ints, Ints]:
-        """Rows of owner, region and axes; and rows of member, edge and number of local parents."""
-        parts: list[Ints] = [np.zeros((3, 0), dtype=np.int64)]
-        parents: list[Ints] = [np.zeros((2, 0), dtype=np.int64)]
+        """Rows of owner, region and axes; and rows of member, edge and number of local parents.
+
+        Patterns only say which regions lie in which; all of two sizes are embedded at once.
+        """
+        inside, parents = _Embedded(), _Embedded()
+        owners, regions = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         known = 0
         for pattern in self._regions.patterns:
             chosen = np.flatnonzero(self._is_example[pattern.regions])
             if not len(chosen):
                 continue
-            owner = self._kind[pattern.regions[chosen]]
-            for column, mask in enumerate(pattern.masks):
-                small = pattern.members[chosen, column]
-                axes = self._embed(pattern.regions[chosen], small, positions_of(mask))
-                axes_number = numbers_of_rows(self._axes, axes)
-                parts.append(np.array([owner, self._kind[small], axes_number]))
-                for parent in pattern.covers[mask]:
-                    edges = self._local_edges(pattern, chosen, small, mask, parent)
-                    parents.append(np.array([known + np.arange(len(chosen)), edges]))
+            # The region of each mask; the largest mask is the region itself.
+            whole = (1 << pattern.size) - 1
+            at = {mask: pattern.members[chosen, k] for k, mask in enumerate(pattern.masks)}
+            at[whole] = pattern.regions[chosen]
+            for mask in pattern.masks:
+                number = np.arange(known, known + len(chosen))
                 known += len(chosen)
-        members = np.hstack(parts)
+                owners.append(self._kind[at[whole]])
+                regions.append(self._kind[at[mask]])
+                inside.add(at[whole], whole, at[mask], mask, number)
+                for parent in pattern.covers[mask]:
+                    parents.add(at[parent], parent, at[mask], mask, number)
+        axes = np.zeros(known, dtype=np.int64)
+        for _, large, small, positions, number in inside.blocks():
+            rows = self._partition.embed(large, small, positions)
+            axes[number] = numbers_of_rows(self._axes, rows)
+        members = np.array([np.concatenate(owners), np.concatenate(regions), axes])
         order = np.argsort(members[0], kind="stable")
         place = ranks(order)
-        member, edge = np.hstack(parents)
         width = max(1, len(self._edges.kappa))
-        keys, count = np.unique(place[member] * width + edge, return_counts=True)
-        return members[:, order], np.array([keys // width, keys % width, count])
+        keys = [np.zeros(0, dtype=np.int64)]
+        for size, large, small, positions, number in parents.blocks():
+            edges = self._local_edges(size, large, small, positions)
+            keys.append(place[number] * width + edges)
+        local, count = np.unique(np.concatenate(keys), return_counts=True)
+        return members[:, order], np.array([local // width, local % width, count])
 
-    def _local_edges(
-        self, pattern: Pattern, chosen: Ints, small: Ints, mask: int, parent: int
-    ) -> Ints:
-        """The edges from one place inside the regions of a pattern to a smaller one."""
-        if parent == (1 << pattern.size) - 1:
-            large = pattern.regions[chosen]
-        else:
-            large = pattern.members[chosen, pattern.masks.index(parent)]
-        places = positions_of(parent)
-        inside = tuple(places.index(k) for k in positions_of(mask))
-        rows = self._embed(large, small, inside)
-        trivial = self._partition.groups.trivial(len(inside))
+    def _local_edges(self, size: int, large: Ints, small: Ints, positions: Ints) -> Ints:
+        """The edges from parents of one size to smaller regions of one size, inside others."""
+        rows = self._partition.embed(large, small, positions)
+        trivial = self._partition.groups.trivial(positions.shape[1])
         their_groups = self._partition.group[large]
-        code = self._partition.codes(rows, len(places), AROUND, trivial, their_groups)[:, 0]
+        code = self._partition.codes(rows, size, AROUND, trivial, their_groups)[:, 0]
         return self._edges.find(self._kind[small], self._kind[large], code)
-
-    def _embed(self, large: Ints, small: Ints, places: tuple[int, ...]) -> Ints:
-        positions = np.broadcast_to(np.array(places, dtype=np.int64), (len(small), len(places)))
-        return self._partition.embed(large, small, positions)
 
     # --- factors
 
@@ -178,6 +180,33 @@ class _Builder:
                 parts.append(np.array([self._kind[region[own]], held.table[chosen[own]], numbers]))
         rows = np.hstack(parts)
         return rows[:, np.argsort(rows[0], kind="stable")]
+
+
+class _Embedded:
+    """Smaller regions in larger ones, by the sizes of both."""
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[int, int], list[tuple[Ints, Ints, list[int], Ints]]] = {}
+
+    def add(self, large: Ints, large_mask: int, small: Ints, mask: int, number: Ints) -> None:
+        """Add regions at two places of a pattern, and their numbers."""
+        around = positions_of(large_mask)
+        places = [around.index(k) for k in positions_of(mask)]
+        sizes = len(around), len(places)
+        self._parts.setdefault(sizes, []).append((large, small, places, number))
+
+    def blocks(self) -> Iterator[tuple[int, Ints, Ints, Ints, Ints]]:
+        """The larger size, larger and smaller regions, the places of variables, and numbers."""
+        for (size, _), parts in self._parts.items():
+            large, small, places, number = zip(*parts, strict=True)
+            positions = np.repeat(np.array(places, dtype=np.int64), list(map(len, large)), axis=0)
+            yield (
+                size,
+                np.concatenate(large),
+                np.concatenate(small),
+                positions,
+                np.concatenate(number),
+            )
 
 
 def _numbered(label: Ints) -> tuple[Ints, Ints]:

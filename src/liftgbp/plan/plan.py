@@ -30,10 +30,11 @@ def freeze(value: object) -> None:
     """Make the arrays of a frozen value read-only."""
     for field in fields(value):  # type: ignore[arg-type]
         content = getattr(value, field.name)
-        # Regions that look alike share their arrays.
-        shared = {id(own): own for own in content} if isinstance(content, tuple) else {0: content}
-        for array in shared.values():
-            if isinstance(array, np.ndarray):
+        if isinstance(content, np.ndarray):
+            content.setflags(write=False)
+        elif isinstance(content, tuple) and content and isinstance(content[0], np.ndarray):
+            # Regions that look alike share their arrays.
+            for array in dict(zip(map(id, content), content, strict=True)).values():
                 array.setflags(write=False)
 
 
