@@ -74,6 +74,9 @@ VALUES = {
 }  # fmt: skip
 """Values of options by the name of the parameter: good ones, and others."""
 
+EVIDENCE_CELLS = ("Anna", "Bob", "Carl", "Dora", "low", "high", "", True, False, 0.7, 0, 1, 2)
+"""What evidence from Python is made of, among weird things."""
+
 LIMITS = {"timeout", "memory"}
 RELATIONAL = {
     "sizes",
@@ -106,12 +109,7 @@ class Run:
 def make(kind: str, seed: int) -> Run:
     """The run of this kind and seed."""
     random = Random(f"{kind} {seed}")
-    return {"command": _command, "network": _network, "python": _python, "builder": _builder}[kind](
-        random
-    )
-
-
-KINDS = ("command", "network", "python", "builder")
+    return MAKERS[kind](random)
 
 
 def _files(random: Random, *, tame: bool = False) -> dict[str, bytes]:
@@ -139,6 +137,53 @@ def _command(random: Random) -> Run:
     return _run(_files(random, tame=tame), "model.mln", random, tame)
 
 
+def _evidence(random: Random) -> Run:
+    """A model that is fine, with one to three sources of evidence: a command, or a call."""
+    files = _files(random, tame=True)
+    if random.random() < 0.6:
+        return _run(files, "model.mln", random, random.random() < 0.5, sources=True)
+    values = [*EVIDENCE_CELLS, *WEIRD]
+
+    def column() -> Any:
+        cells = [random.choice(values) for _ in range(random.choice((0, 1, 2, 5)))]
+        return random.choice(
+            (cells, tuple(cells), np.array(cells, dtype=object), set(map(str, cells)))
+        )
+
+    def statement() -> Any:
+        kind = random.random()
+        if kind < 0.3:
+            return [tuple(random.choices(values, k=random.choice((1, 2, 2, 3)))) for _ in range(3)]
+        if kind < 0.5:
+            return {"x": column(), "y": column(), random.choice(("value", "weight", "z")): column()}
+        if kind < 0.7:
+            return {
+                random.choice((*EVIDENCE_CELLS, ("Anna", "Bob"), ("Anna",))): random.choice(values)
+            }
+        return random.choice((column(), random.choice(WEIRD), Path(random.choice(list(files)))))
+
+    given: Any = {
+        random.choice(("smokes", "friends", "friends", "mood", "nobody")): statement()
+        for _ in range(random.choice((1, 1, 2)))
+    }
+    if random.random() < 0.2:
+        given = [given, random.choice((facts_text(random), Path("facts.db"), *WEIRD))]
+
+    def act() -> int:
+        print(given, file=sys.stderr)
+        limits = liftgbp.Limits(seconds=SECONDS, memory=MEMORY)
+        try:
+            liftgbp.infer(
+                liftgbp.parse(GOOD_MODEL), evidence=given, effort="quick", limits=limits
+            ).query("smokes(x)")
+        except liftgbp.InputError as error:
+            print(error, file=sys.stderr)
+            return 2
+        return 0
+
+    return Run(files, act, f"evidence {given!r:.600}")
+
+
 def _network(random: Random) -> Run:
     files = _files(random)
     kind = random.choice((".uai", ".uai", ".fg"))
@@ -151,12 +196,17 @@ def _network(random: Random) -> Run:
     return _run({**files, name: data}, name, random, random.random() < 0.6)
 
 
-def _run(files: dict[str, bytes], model: str, random: Random, tame: bool) -> Run:
+def _run(
+    files: dict[str, bytes], model: str, random: Random, tame: bool, *, sources: bool = False
+) -> Run:
     names = [name for name in commands.commands if name not in SLOW]
     name = random.choice(("query", "query", "query", random.choice(names)))
     command = commands.commands[name]
     arguments = [name, model]
     outputs: set[str] = set()
+    if sources:
+        for _ in range(random.choice((1, 1, 2, 3))):
+            arguments += ["-e", random.choice(sum(VALUES["evidence"], ()))]
     for parameter in command.params:
         if not isinstance(parameter, click.Option) or parameter.name in {"help", *LIMITS}:
             continue
@@ -279,7 +329,8 @@ def _python(random: Random) -> Run:
 
 METHODS = ("query", "marginal", "write_all", "write", "compare", "at", "as_dict", "with_weights",
            "domain_sizes",
-           "check_queries", "records", "to_frame", "all")  # fmt: skip
+           "check_queries", "records", "to_frame", "all", "to_columns", "to_arrow", "count",
+           "probability", "top", "holds", "write_counts_picture", "of", "opinion_on")  # fmt: skip
 """The methods that users call."""
 
 
@@ -376,6 +427,16 @@ def _builder(random: Random) -> Run:
         return 0
 
     return Run({}, act, f"builder with {weird!r:.600}\n{text}\n{facts}\n{query}")
+
+
+MAKERS = {
+    "command": _command,
+    "evidence": _evidence,
+    "network": _network,
+    "python": _python,
+    "builder": _builder,
+}
+KINDS = tuple(MAKERS)
 
 
 def strict() -> None:
