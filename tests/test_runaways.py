@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, permutations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +18,11 @@ from liftgbp import Limits
 from liftgbp.effort import LEVELS
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import MOST_WORK, searching
+from liftgbp.plan import Plan
 from liftgbp.shatter import shatter
 from liftgbp.signature import objects_of, overlaps
 from liftgbp.signature.canonical import Cluster
+from liftgbp.solve import Auto, Descent, Solution, work_of
 
 EIGHT = "abcdefgh"
 
@@ -147,6 +151,34 @@ def test_growing_regions_in_a_sum_take_limited_work(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(LEVELS, "thorough", replace(LEVELS["thorough"], work=1e7))
     found = liftgbp.infer(model, {"t": 14}, sum_over="p", regions="auto")
     assert "takes more effort" in found.growth_end
+
+
+def test_quick_answers_beside_exact_ones_take_little_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seven atoms have 128 states, but twenty rules about four of them have a thousand messages."""
+    spent: list[float] = []
+    descend = Descent.solve_all
+
+    def counted(self: Descent, plans: Sequence[Plan], *rest: Any) -> list[Solution]:
+        spent.extend(work_of(plan.layout, self) for plan in plans)
+        return descend(self, plans, *rest)
+
+    monkeypatch.setattr(Descent, "solve_all", counted)
+    rules = list(combinations("abcdefg", 4))
+    for number, beside in ((20, False), (2, True)):
+        some = rules[:: len(rules) // number][:number]
+        atoms = sorted(set().union(*some))
+        lines = [f"{atom}(t)" for atom in atoms]
+        lines += ["0.7 " + " v ".join(f"{atom}(x)" for atom in rule) for rule in some]
+        spent.clear()
+        answers = liftgbp.infer(liftgbp.parse("\n".join(lines)), {"t": 1})
+        assert answers.verdict.kind is liftgbp.Kind.EXACT
+        assert (answers.quick is not None, bool(spent)) == (beside, beside)
+        assert sum(spent) <= Auto().most_work
+        worlds = [dict(zip(atoms, w, strict=True)) for w in product((0, 1), repeat=len(atoms))]
+        logs = [0.7 * sum(any(w[atom] for atom in rule) for rule in some) for w in worlds]
+        assert answers.log_z == pytest.approx(logsumexp(logs), rel=1e-12)
 
 
 def test_growing_regions_in_a_sum_share_their_work() -> None:

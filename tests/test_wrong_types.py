@@ -57,6 +57,20 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
             lambda: ANY.infer(MODEL, effort="quick").marginal(5),
             "<query> must be text, got the int 5",
         ),
+        (
+            lambda: ANY.infer(MODEL, effort="quick").opinion_on(True, ["smokes(x)"]),
+            "answers must be what liftgbp.infer returns",
+        ),
+        (
+            lambda: ANY.sample(MODEL, sweeps=8).opinion_on({"person": 4}, ["smokes(x)"]),
+            "answers must be what liftgbp.infer returns",
+        ),
+        (
+            lambda: ANY.sample(MODEL, sweeps=8).opinion_on(
+                ANY.infer(MODEL, effort="quick"), slice(3)
+            ),
+            "queries must be text",
+        ),
         (lambda: ANY.parse(5), "<text> must be text, got the int 5"),
         (lambda: ANY.parse(b"smokes(person)"), "<text> must be text, got the bytes"),
         (lambda: ANY.parse_evidence(MODEL, 5), "<evidence> must be text"),

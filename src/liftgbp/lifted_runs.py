@@ -132,6 +132,10 @@ class LiftedRuns:
             return self.joined([part.plain(regions, level) for part in self.parts])
         return answers
 
+    def plain_if_cheap(self) -> Answers | None:
+        """The answers over factor scopes with one block per class, if they take a moment."""
+        return self.plain(FACTOR_SCOPES) if self._run.is_quick(self._factor_scopes) else None
+
     @cached_property
     def parts(self) -> tuple[LiftedRuns, ...]:
         """The runs of the independent parts of the model; none if it is connected."""

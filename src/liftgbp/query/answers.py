@@ -600,9 +600,11 @@ class Answers(Shown):
 
     def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
         """What these answers say about the rows of other answers."""
+        if not isinstance(answers, Answers):
+            raise wrong_type("answers", "what liftgbp.infer returns", answers)
         rows = [
             OpinionRow(row.query, row.atom, row.where, row.values)
-            for row in self._rows_of(answers, tuple(queries))
+            for row in self._rows_of(answers, checked_texts("queries", queries))
         ]
         exact = self.verdict.kind is Kind.EXACT
         title = "the exact answer" if exact else "the other answers"

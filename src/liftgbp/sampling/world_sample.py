@@ -11,7 +11,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import InputError, QueryError, checked_path, checked_texts
+from liftgbp.errors import InputError, QueryError, checked_path, checked_texts, wrong_type
 from liftgbp.evidence import Evidence
 from liftgbp.files import Schema, check_writable, whole_file, write_table
 from liftgbp.grounding import atom_names
@@ -303,6 +303,9 @@ class Sample(Shown):
 
     def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
         """What the sample says about the rows of answers."""
+        if not isinstance(answers, Answers):
+            raise wrong_type("answers", "what liftgbp.infer returns", answers)
+        queries = checked_texts("queries", queries)
         if dict(answers.sizes) != self.sizes:
             raise InputError("the sample is about domains of other sizes than the answers")
         counts = [text for text in queries if asks_for_count(text, answers.reader)]
