@@ -146,6 +146,25 @@ def test_objects_that_no_rule_is_about_are_not_written_out() -> None:
     assert answers.marginal("p(Anna)") == pytest.approx(chance, rel=1e-12)
 
 
+def test_queries_about_many_variables_are_refused() -> None:
+    """Eleven variables coincide in 678570 ways; thirty atoms have 2^30 states."""
+    answers = liftgbp.infer(liftgbp.parse("p(t)\n1 p(x)"), {"t": 20}, effort="quick")
+    with pytest.raises(liftgbp.CapacityError, match="ask about fewer of them, or allow more"):
+        answers.query(" ^ ".join(f"p(y{k})" for k in range(11)))
+    one = liftgbp.infer(liftgbp.parse("p(t)\n1 p(x)"), {"t": 1}, effort="quick")
+    with pytest.raises(liftgbp.CapacityError, match="over 30 atoms with 1073741824 entries"):
+        one.query(" ^ ".join(f"p(y{k})" for k in range(30)))
+    (row,) = one.query(" ^ ".join(f"p(y{k})" for k in range(5)))
+    assert row[("true",) * 5] == pytest.approx(math.e / (1 + math.e))
+
+
+def test_objects_are_named_only_where_facts_are_about_them() -> None:
+    model = liftgbp.parse("p(t)\nq(t)\n1 q(Anna)")
+    known = liftgbp.parse_evidence(model, "p(Anna)\n!p(Bob)", closed=["p", "q"])
+    table = liftgbp.infer(model, {"t": 10**15}, evidence=known).to_columns(observed=True)
+    assert table["arguments"].tolist() == ["Anna", "Bob"]
+
+
 def test_growing_regions_in_a_sum_take_limited_work(monkeypatch: pytest.MonkeyPatch) -> None:
     model = liftgbp.parse("p(t)\nq(t)\n0.509 (!p(y) <=> !q(x)) | distinct")
     monkeypatch.setitem(LEVELS, "thorough", replace(LEVELS["thorough"], work=1e7))

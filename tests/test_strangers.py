@@ -53,10 +53,44 @@ def test_strangers_models_have_limits(monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert seen == [Limits.for_strangers()]
         call(untrusted, limits=Limits(seconds=99))
         assert seen == [Limits.for_strangers(), Limits(seconds=99)]
+    answers = liftgbp.infer(untrusted, sizes)
+    reads: list[Callable[[], object]] = [
+        answers.to_columns,
+        answers.to_frame,
+        answers.to_arrow,
+        lambda: answers.write_all(tmp_path / "all.csv"),
+        lambda: answers.top("p(x)"),
+        lambda: answers.query("p(x)"),
+    ]
+    for read in reads:
+        seen.clear()
+        read()
+        assert seen == [Limits.for_strangers()]
     network = liftgbp.load_network(path, untrusted=True)
     seen.clear()
     liftgbp.infer(network)
     assert seen == [Limits.for_strangers()]
+
+
+def test_tables_of_all_atoms_end_within_limits(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A million atoms take ten batches; the time is over at the second look at the watch."""
+    model = liftgbp.parse("p(thing)\n1 p(x)\n", untrusted=True)
+    answers = liftgbp.infer(model, {"thing": 10**6})
+    looks: list[int] = []
+
+    def check(watch: Watch) -> None:
+        looks.append(1)
+        if len(looks) > 2:
+            raise watch.exceeded("seconds")
+
+    monkeypatch.setattr(Watch, "check", check)
+    for read in (answers.to_columns, lambda: answers.write_all(tmp_path / "all.csv")):
+        looks.clear()
+        with pytest.raises(liftgbp.LimitExceeded, match="answering"):
+            read()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

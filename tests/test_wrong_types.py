@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import liftgbp
@@ -70,6 +71,10 @@ ANY: Any = liftgbp  # type checkers would refuse all of this
                 ANY.infer(MODEL, effort="quick"), slice(3)
             ),
             "queries must be text",
+        ),
+        (
+            lambda: ANY.infer(MODEL, effort="quick").to_frame(library=np.array([1, 2])),
+            "library must be pandas or polars",
         ),
         (lambda: ANY.parse(5), "<text> must be text, got the int 5"),
         (lambda: ANY.parse(b"smokes(person)"), "<text> must be text, got the bytes"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -43,13 +44,49 @@ class Span:
         return self.source.text[self.start : self.end]
 
     def point(self) -> str:
-        """The line of the span with a caret and tildes under it."""
-        line_start = self.source.text.rfind("\n", 0, self.start) + 1
-        line = self.source.text[line_start:].split("\n", 1)[0].rstrip("\r")
-        width = max(1, min(self.end, line_start + len(line)) - self.start)
+        """The line of the span with a caret and tildes under it; of a long line, what is around."""
+        text = self.source.text
+        line_start = text.rfind("\n", 0, self.start) + 1
+        line_end = text.find("\n", self.start)
+        line_end = len(text) if line_end < 0 else line_end
+        while line_end > line_start and text[line_end - 1] == "\r":
+            line_end -= 1
+        start, end = line_start, line_end
+        if end - start > LONGEST_LINE:
+            start = max(start, min(self.start - LONGEST_LINE // 2, end - LONGEST_LINE))
+            end = start + LONGEST_LINE
+        before, after = "..." * (start > line_start), "..." * (end < line_end)
+        width = max(1, min(self.end, end) - self.start)
         # Tabs stay tabs, so that the caret stands under its character in any terminal.
-        indent = "".join(c if c == "\t" else " " for c in line[: self.start - line_start])
-        return f"  {line}\n  {indent}^{'~' * (width - 1)}"
+        shown = before + text[start : self.start]
+        indent = "".join(c if c == "\t" else " " for c in shown)
+        return f"  {before}{text[start:end]}{after}\n  {indent}^{'~' * (width - 1)}"
+
+
+LONGEST_LINE = 200
+"""The most characters of a line that a message shows: what fits on a few lines of a terminal."""
+
+LONGEST_WORD = 300
+"""The most characters of a word in a message; paths are rarely longer."""
+
+LONGEST_MESSAGE = 4000
+"""The most characters of a message; those about many rows of a table are half as long."""
+
+
+def brief(message: str) -> str:
+    """A message without the middle of what is too long in it: names of strangers, lists of names.
+
+    >>> brief("unknown predicate " + 999 * "a") == f"unknown predicate {200 * 'a'}...{50 * 'a'}"
+    True
+    """
+    if len(message) > LONGEST_WORD:
+        message = _LONG_WORD.sub(lambda word: f"{word[0][:200]}...{word[0][-50:]}", message)
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[: LONGEST_MESSAGE - 1000]} ... {message[-900:]}"
+    return message
+
+
+_LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
 class InputError(Exception):
@@ -66,6 +103,7 @@ class InputError(Exception):
     """
 
     def __init__(self, message: str, span: Span | None = None) -> None:
+        message = brief(message)
         super().__init__(message)
         self.message = message
         self.span = span

@@ -463,6 +463,21 @@ def test_long_lines_are_read(tmp_path: Path) -> None:
     assert facts(evidence, "smokes") == {("Anna",): 1, (name,): 1, ("Bob",): 1}
 
 
+@pytest.mark.parametrize("columns", ["a\rb", "a" * 200_000])
+def test_columns_that_cannot_be_read(tmp_path: Path, columns: str) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"name\nAnna\n")
+    with pytest.raises(EvidenceError, match="write columns as in"):
+        load_evidence(MODEL, f"smokes={path}[{columns}]")
+
+
+def test_a_first_cell_that_is_too_long(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text(f"{'a' * 200_000}\nAnna\n")
+    with pytest.raises(EvidenceError, match="row 1: field larger than"):
+        load_evidence(MODEL, f"smokes={path}")
+
+
 def test_messages_quote_little_of_a_long_line(tmp_path: Path) -> None:
     with pytest.raises(EvidenceError) as caught:
         load_csv(tmp_path, "smokes", f"person\n{'y' * 10**5},z\n")

@@ -422,3 +422,62 @@ def test_long_lists_of_ranges() -> None:
     ranges = ", ".join(f"{5 * i}, ..., {5 * i + 3}" for i in range(count))
     (sort,) = parse(f"number = {{{ranges}}}").sorts.values()
     assert len(sort.constants) == 4 * count
+
+
+# --- long lines and names
+
+LONG = "a" * 10**6
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "marked"),
+    [
+        (
+            "p(t)\n1 " + "p(x) ^ " * 10**5 + "!q(y)" + " ^ p(x)" * 10**5,
+            "p(x) ^ !q(y) ^ p(x)",
+            "q(y)",
+        ),
+        ("p(t)\n1 !q(y)" + " ^ p(x)" * 10**5, "  1 !q(y) ^ p(x)", "q(y)"),
+        ("p(t)\n1 " + "p(x) ^ " * 10**5 + "!q(y)\r\n1 p(x)", "p(x) ^ !q(y)\n", "q(y)"),
+        (f"p(t)\n1 p(x) ^ {LONG}(x)", "  1 p(x) ^ aaa", None),
+    ],
+)
+def test_of_a_long_line_what_is_around_the_place_is_shown(
+    text: str, shown: str, marked: str | None
+) -> None:
+    with pytest.raises(ModelError, match="unknown predicate") as caught:
+        parse(text)
+    assert shown in str(caught.value)
+    assert len(str(caught.value)) < 1000
+    line, marks = str(caught.value).split("\n")[-2:]
+    assert len(line) <= 2 + 3 + 200 + 3
+    start, end = marks.index("^"), len(marks)
+    assert end <= len(line)
+    if marked is not None:
+        assert line[start:end] == marked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LONG} p(x)",
+        f"1 p({LONG}",
+        f"t = {{{LONG}, {LONG}}}",
+        "9" * 10**6 + " p(x)",
+        f'#include "{LONG}"',
+    ],
+)
+def test_messages_have_a_largest_length(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(f"p(t)\n{text}\n")
+    assert len(str(caught.value)) < 1500
+
+
+def test_of_many_names_the_first_and_the_last_are_shown() -> None:
+    declared = "\n".join(f"p{k}(t)" for k in range(20_000))
+    with pytest.raises(
+        ModelError, match=r"unknown predicate q; the model declares p0, p1, "
+    ) as caught:
+        parse(f"{declared}\n1 q(x)")
+    assert caught.value.message.endswith("p19999")
+    assert len(caught.value.message) < 4000

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from liftgbp import infer, parse, reference
+from liftgbp import infer, parse, prepare, reference
 from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
@@ -59,6 +59,16 @@ def test_a_diverged_run_ends_without_warnings() -> None:
     solution = Flooding(damping=0.0, iterations=100_000)(plan_of(CHAIN, 8))
     assert solution.status is Status.DIVERGED
     assert solution.iterations < 100_000
+
+
+def test_a_run_with_undefined_messages_ends_without_warnings() -> None:
+    """Numbers beyond the range of floats and vanishing ones, in the same messages."""
+    model = parse(
+        "e(place, person, place)\np(person, place) : {low, mid}\n"
+        "-2.3 ((e(b_,u,c_) => e(y_,x,x_)) => p(x,z_) = low)"
+    )
+    plan = prepare(model, {"person": 10**100, "place": 2}).plan
+    assert Flooding(adaptive=True)(plan).status is not Status.CONVERGED
 
 
 def test_slow_runs_may_use_up_their_iterations() -> None:

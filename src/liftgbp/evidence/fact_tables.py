@@ -114,7 +114,10 @@ def with_columns(text: str) -> TablePlace:
     if found is None:
         return TablePlace(text)
     columns, header = list[str](), True
-    items = next(csv.reader([found["inside"]], skipinitialspace=True)) or [""]
+    try:
+        items = next(csv.reader([found["inside"]], skipinitialspace=True)) or [""]
+    except csv.Error as error:
+        raise EvidenceError(f"{text}: {error}; write columns as in {_COLUMNS}") from None
     for item in map(str.strip, items):
         option = _HEADER.fullmatch(item)
         if option:

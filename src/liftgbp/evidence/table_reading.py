@@ -144,7 +144,10 @@ def _csv_table(place: str, header: bool, untrusted: bool) -> TextTable:
             raise EvidenceError(f"{place} is empty{what}")
         text = "" if line[0] is np.ma.masked else str(line[0]).removeprefix("\ufeff")
         delimiter = max(_DELIMITERS, key=text.count)
-        headers = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [""])]
+        try:
+            headers = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [""])]
+        except csv.Error as error:
+            raise EvidenceError(f"{place}, row 1: {error}") from None
         columns = ", ".join(f"'c{number}': 'VARCHAR'" for number in range(len(headers)))
         if not header:
             headers = [str(number + 1) for number in range(len(headers))]

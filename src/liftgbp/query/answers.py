@@ -513,7 +513,9 @@ class Answers(Shown):
         listed are false, and always left out.
         """
         file = checked_path("path", path)
-        write_every_atom(self.reader, file, observed=checked_flag("observed", observed))
+        observed = checked_flag("observed", observed)
+        with self._within_limits():
+            write_every_atom(self.reader, file, observed=observed)
         self._warn()
 
     def to_columns(
@@ -528,7 +530,8 @@ class Answers(Shown):
         (['Anna', 'Bob'], [0.5, 0.7311])
         """
         observed = checked_flag("observed", observed)
-        found = columns_of_every_atom(self.reader, query, observed=observed)
+        with self._within_limits():
+            found = columns_of_every_atom(self.reader, query, observed=observed)
         self._warn()
         return found
 
@@ -540,11 +543,12 @@ class Answers(Shown):
         library: Literal["pandas", "polars"] = "pandas",
     ) -> Any:
         """The same table as a data frame of pandas or Polars, which must be installed."""
-        if library not in ("pandas", "polars"):
+        if not isinstance(library, str) or library not in ("pandas", "polars"):
             raise wrong_type("library", "pandas or polars", library)
         frames = installed(library, "to_frame")
         observed = checked_flag("observed", observed)
-        found = columns_of_every_atom(self.reader, query, observed=observed)
+        with self._within_limits():
+            found = columns_of_every_atom(self.reader, query, observed=observed)
         self._warn()
         return frames.DataFrame(found)
 
@@ -552,7 +556,8 @@ class Answers(Shown):
         """The same table for Arrow; pyarrow must be installed."""
         arrow = installed("pyarrow", "to_arrow")
         observed = checked_flag("observed", observed)
-        found = columns_of_every_atom(self.reader, query, observed=observed)
+        with self._within_limits():
+            found = columns_of_every_atom(self.reader, query, observed=observed)
         self._warn()
         return arrow.table(found)
 

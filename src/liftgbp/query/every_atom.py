@@ -17,6 +17,7 @@ from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError, InternalError
 from liftgbp.evidence import Relation
 from liftgbp.files import NUMPY_TYPES, Schema, check_writable, whole_file, write_table
+from liftgbp.limits import checkpoint
 from liftgbp.model.ast import BOOLEAN, Constant, Equal, Not, Predicate, Variable, applied
 from liftgbp.model.queries import checked_atom_query
 from liftgbp.model.writer import object_text
@@ -181,7 +182,7 @@ class GroundAtoms:
         self._reader = reader
         self._with_observed = with_observed
         self._closed = reader.evidence.closed
-        self._names: dict[str, list[str]] = {}
+        self._names: dict[str, dict[int, str]] = {}
 
     def everything(self) -> list[Asked]:
         """All atoms, unless they are too many."""
@@ -253,6 +254,7 @@ class GroundAtoms:
         listed = self._observed(asked)
         closed = asked.predicate.name in self._closed
         for start in range(0, self._size(asked), AT_ONCE):
+            checkpoint()
             if closed:
                 flat = listed[start : start + AT_ONCE]
             else:
@@ -292,7 +294,7 @@ class GroundAtoms:
         if not sorts:
             return iter([()] * len(batch.objects))
         columns = [
-            [self._names_of(sort)[k] for k in own.tolist()]
+            self._names_of(sort, own.tolist())
             for sort, own in zip(sorts, batch.objects.T, strict=True)
         ]
         return zip(*columns, strict=True)
@@ -307,11 +309,12 @@ class GroundAtoms:
         """The atoms that facts and counts of known objects state."""
         return self._reader.evidence.facts(self._reader.sizes)
 
-    def _names_of(self, sort: str) -> list[str]:
-        if sort not in self._names:
-            size = self._reader.sizes[sort]
-            self._names[sort] = [object_text(self._reader.model, sort, k) for k in range(size)]
-        return self._names[sort]
+    def _names_of(self, sort: str, numbers: list[int]) -> list[str]:
+        """The names of some objects: there may be far more of a sort than facts are about."""
+        names = self._names.setdefault(sort, {})
+        for k in set(numbers) - names.keys():
+            names[k] = object_text(self._reader.model, sort, k)
+        return [names[k] for k in numbers]
 
 
 def _compared(

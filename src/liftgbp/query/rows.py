@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from liftgbp.arrays import Bools
-from liftgbp.errors import CapacityError, QueryError
+from liftgbp.errors import CapacityError, QueryError, states_text
+from liftgbp.limits import Search
 from liftgbp.model.ast import (
     And,
     Atom,
@@ -129,6 +131,20 @@ class _Rows:
         for number, cls in enumerate(normal.classes):
             if cls.constant is not None:
                 self._name_of[number, 0] = constant_text(cls.constant)
+        self._check_table()
+
+    def _check_table(self) -> None:
+        """Refuse a joint distribution of too many atoms."""
+        predicates = self._normal.model.predicates
+        every = (*self._query.atoms, *self._query.given)
+        axes = Counter(len(predicates[atom.predicate].values) for atom in every)
+        cap = self._normal.table_cap
+        if math.prod(length**count for length, count in axes.items()) > cap:
+            raise CapacityError(
+                f"the answer would be a table over {len(every)} atoms with {states_text(axes)} "
+                f"entries, above the cap of {cap}; ask about fewer atoms at once, or raise "
+                "--table-cap (table_cap in Python)"
+            )
 
     def _place_constants(self) -> tuple[dict[tuple[str, str], Obj], Counter[int]]:
         """Objects for the constants of the query; those that rules do not mention share a class."""
@@ -144,7 +160,9 @@ class _Rows:
         classes = {v: self._normal.classes_of(self._sorts[Variable(v)]) for v in self._variables}
         sizes = self._normal.class_sizes
         distinct = self._query.distinct
+        ways = Search("finding the ways in which variables coincide", "ask about fewer of them")
         for way in assignments(self._variables, classes, sizes, self._taken, distinct=distinct):
+            ways.take(1 + len(way))
             if self._admits(way):
                 yield self._row(way)
 

@@ -370,12 +370,13 @@ class _Flood:
         if self._counts is not None:
             terms *= self._counts
         self._targets.sums(terms, out=change)
-        lost = None
-        if change.min() < self._tolerances.vanishing:
+        lost = np.empty(0, np.int64)
+        # The least of numbers among which one is undefined, as when messages diverge, is undefined.
+        if not change.min() >= self._tolerances.vanishing:
             lost = np.flatnonzero((change < self._tolerances.vanishing).any(axis=0))
             change[:, lost] = 1.0
         np.log(change, out=change)
-        if lost is not None:
+        if len(lost):
             change[:, lost] = self._log_marginals(lost)
         change -= self.log_beliefs.take(self._layout.children, axis=-1)
 
