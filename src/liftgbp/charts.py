@@ -168,10 +168,11 @@ def curves(
     title: str, along: str, drawn_curves: Sequence[Curve], constant: Sequence[str]
 ) -> Figure:
     """Probabilities over a quantity; branches are thin, and dashed where they are not stable."""
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    from liftgbp.pictures.shown_figure import ShownFigure
+
+    figure = ShownFigure(figsize=(8, 5), layout="constrained")
     axes: Any = figure.subplots()
     if title:
         axes.set_title(title, fontsize="medium")
@@ -233,13 +234,13 @@ def _framed(
     title: str, names: Sequence[str], below: float = AXIS, row: float = ROW
 ) -> tuple[Figure, Any]:
     """A figure with axes that leave room for names at the left; lengths are in inches."""
-    from matplotlib.figure import Figure
+    from liftgbp.pictures.shown_figure import ShownFigure
 
     left = 0.35 + LETTER * max(map(len, names), default=0)
     width = max(left + ACROSS + RIGHT, 0.4 + TITLE_LETTER * len(title))
     inside = row * max(1, len(names)) + 0.1
     height = TITLE + inside + below
-    figure = Figure(figsize=(width, height))
+    figure = ShownFigure(figsize=(width, height))
     across = width - left - RIGHT
     axes: Any = figure.add_axes((left / width, below / height, across / width, inside / height))
     axes.set_title(visible(title), fontsize="medium", loc="left", x=(0.15 - left) / across)

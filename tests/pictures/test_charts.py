@@ -36,6 +36,15 @@ def test_bars_are_the_probabilities() -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == ["smokes(x)", "cancer(x)"]
 
 
+def test_figures_show_themselves_in_notebooks_without_pyplot() -> None:
+    answers = liftgbp.infer(liftgbp.load("example:transitive"), {"person": 40})
+    checked = liftgbp.check(liftgbp.load("example:friends-smokers"), {"person": 4})
+    graph = liftgbp.prepare(liftgbp.load("example:chain"), {"person": 9}).graph
+    for shown in (answers, answers.blocks[0], checked, phases([1, 3]), graph):
+        figure = shown.plot()
+        assert figure._repr_png_().startswith(FIRST_BYTES[".png"])
+
+
 def test_bars_say_what_is_not_trusted() -> None:
     model = liftgbp.load("example:friends-smokers")
     solver = liftgbp.Flooding(iterations=2)

@@ -141,10 +141,10 @@ class Scene:
 
     def figure(self) -> Figure:
         """The drawing as a figure, on white paper."""
-        from matplotlib.figure import Figure
+        from liftgbp.pictures.shown_figure import ShownFigure
 
         inches = self.width / PIXELS_PER_INCH, self.height / PIXELS_PER_INCH
-        figure = Figure(figsize=inches, facecolor="white")
+        figure = ShownFigure(figsize=inches, facecolor="white")
         axes: Any = figure.add_axes((0, 0, 1, 1))
         axes.set_xlim(0, self.width)
         axes.set_ylim(self.height, 0)

@@ -73,7 +73,8 @@ def figure_of(structure: BlockStructure) -> Figure:
 def _figure(structure: BlockStructure) -> Figure:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
-    from matplotlib.figure import Figure
+
+    from liftgbp.pictures.shown_figure import ShownFigure
 
     maps, labels = _maps(structure), _labels(structure)
     share = "" if structure.share > WHOLE_SHARE else f" (share {structure.share:.3g})"
@@ -84,7 +85,7 @@ def _figure(structure: BlockStructure) -> Figure:
     widths = [sum(left + own.width for own in line) for line in lines]
     width = max(*widths, LETTER * len(heading) - SCALE) + SCALE
     height = sum(heights) + HEADING
-    figure = Figure(figsize=(width, height))
+    figure = ShownFigure(figsize=(width, height))
 
     def place(x: float, y: float, across: float, down: float) -> Any:
         """Axes at a distance from the left and from the top."""

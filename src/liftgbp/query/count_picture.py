@@ -48,9 +48,9 @@ def write_charts(charts: Sequence[Chart], path: Path) -> None:
 
 
 def _figure(charts: Sequence[Chart]) -> Figure:
-    from matplotlib.figure import Figure
+    from liftgbp.pictures.shown_figure import ShownFigure
 
-    figure = Figure(figsize=(WIDTH, HEIGHT * len(charts)), layout="constrained")
+    figure = ShownFigure(figsize=(WIDTH, HEIGHT * len(charts)), layout="constrained")
     every = figure.subplots(len(charts), 1, squeeze=False)[:, 0]
     for axes, chart in zip(every, charts, strict=True):
         _draw(axes, chart)
