@@ -40,7 +40,11 @@ def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
     document = run_notebook(notebook, tmp_path)
     outputs = [output for cell in document.cells for output in cell.get("outputs", ())]
     assert not [output for output in outputs if output.get("name") == "stderr"]
-    assert any("image/png" in output.get("data", ()) for output in outputs)
+    figures = [
+        own.data for own in outputs if "Figure size" in own.get("data", {}).get("text/plain", "")
+    ]
+    assert figures
+    assert all("image/png" in own for own in figures)
     # The picture of the documentation is that of the notebook.
     words = words_in(tmp_path / drawn_by(notebook))
     assert words
