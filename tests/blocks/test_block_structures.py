@@ -241,8 +241,8 @@ def test_everything_is_inside_the_picture() -> None:
 
 def test_pictures_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = structure([("person", LAYER_SIZES)], relation(LAYERS))
-    with pytest.raises(liftgbp.InputError, match=r"one of \.png, \.svg"):
-        found.write_picture(tmp_path / "blocks.pdf")
+    with pytest.raises(liftgbp.InputError, match=r"one of \.pdf, \.png, \.svg"):
+        found.write_picture(tmp_path / "blocks.gif")
     with pytest.raises(liftgbp.InputError, match="there is no directory"):
         found.write_picture(tmp_path / "missing" / "blocks.svg")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
