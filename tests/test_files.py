@@ -136,3 +136,72 @@ def test_a_full_disk_leaves_no_table(tmp_path: Path, options: tuple[str, ...]) -
     assert (ended.returncode, ended.stderr) == (2, f"error: cannot write {path}: File too large\n")
     assert path.read_text() == "the good one"
     assert sorted(one.name for one in tmp_path.iterdir()) == ["m.mln", "t.parquet"]
+
+
+# --- what was read is not written to
+
+
+MODEL_TEXT = "person = {Anna, Bob}\nsmokes(person)\nfriends(person, person)\n1 smokes(x)\n"
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> dict[str, Path]:
+    """Models, one of them in two files, and evidence about them."""
+    texts = {
+        "rules.csv": f'{MODEL_TEXT}#include "more.csv"\n',
+        "more.csv": "0.5 friends(x,y)\n",
+        "friends.csv": "from,to\nAnna,Bob\n",
+        "net.uai": MODEL_TEXT,
+        "net2.atoms.csv": "from,to\nAnna,Bob\n",
+        "graph.json": MODEL_TEXT,
+        "bars.svg": MODEL_TEXT,
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    with duckdb.connect(str(tmp_path / "data.duckdb")) as connection:
+        connection.execute("CREATE TABLE people AS SELECT 'Anna' AS name")
+    (tmp_path / "data.csv").symlink_to(tmp_path / "data.duckdb")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "more.csv")
+    return {path.name: path for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["rules.csv", "more.csv", "friends.csv", "data.csv", "link.csv"])
+def test_tables_replace_nothing_that_was_read(
+    sources: dict[str, Path], name: str, tmp_path: Path
+) -> None:
+    model = liftgbp.load(sources["rules.csv"])
+    known = liftgbp.load_evidence(
+        model, f"friends={sources['friends.csv']}[from,to]", f"smokes={tmp_path}/data.duckdb:people"
+    )
+    target = tmp_path / name
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    answers = liftgbp.infer(model, evidence=known, effort="quick")
+    sample = liftgbp.sample(model, evidence=known, sweeps=8)
+    for write in (
+        lambda: answers.write_all(target),
+        lambda: sample.write(target),
+        lambda: liftgbp.sweep_to_file(model, target, {"person": 2}, evidence=known),
+    ):
+        with pytest.raises(InputError, match="was read from this file; choose another output"):
+            write()
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    answers.write_all(tmp_path / "new.csv")
+    assert (tmp_path / "new.csv").is_file()
+
+
+def test_other_files_replace_nothing_that_was_read(
+    sources: dict[str, Path], tmp_path: Path
+) -> None:
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    net, graph, bars = (liftgbp.load(sources[n]) for n in ("net.uai", "graph.json", "bars.svg"))
+    names = {"friends": sources["net2.atoms.csv"]}
+    for write in (
+        lambda: liftgbp.export_network(net, tmp_path / "net.uai"),
+        lambda: liftgbp.export_network(graph, tmp_path / "net2.uai.gz", evidence=names),
+        lambda: liftgbp.prepare(graph).write_graph(tmp_path / "graph.json"),
+        lambda: liftgbp.infer(bars, effort="quick").write_picture(tmp_path / "bars.svg"),
+        lambda: liftgbp.infer(bars).write_counts_picture(tmp_path / "bars.svg", "smokes(x)"),
+    ):
+        with pytest.raises(InputError, match="was read from this file; choose another output"):
+            write()
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before

@@ -568,13 +568,14 @@ def export_network(
     ...     print(sorted(file.name for file in pathlib.Path(folder).iterdir()))
     ['net.atoms.csv', 'net.uai']
     """
-    from liftgbp.files import held
+    from liftgbp.files import check_apart, held
     from liftgbp.formats import check_target, write_network
     from liftgbp.grounding import atom_names, ground_network, rule_counts
 
     known = _checked(model, evidence, table_cap=table_cap, progress=progress)
     file = checked_path("path", path)
-    check_target(file)
+    for own in check_target(file):
+        check_apart(own, known.files)
     # Counted first, as they would fill the memory; some may turn out to be one factor.
     counts = rule_counts(known, sizes, table_cap=table_cap, progress=progress)
     groundings = sum(count.unsettled for count in counts)

@@ -194,6 +194,17 @@ def check_place(path: Path) -> None:
         raise InputError(f"cannot write {path}: {reason}")
 
 
+def check_apart(path: Path, read: Iterable[str]) -> None:
+    """Refuse an output that is one of the files that were read for it."""
+    for name in read:
+        with contextlib.suppress(OSError, ValueError):  # one of them is no file
+            if path.samefile(name):
+                raise InputError(
+                    f"cannot write {path}: the model or its evidence was read from this file; "
+                    "choose another output"
+                )
+
+
 def need_module(module: str, extra: str, what: str) -> None:
     """Refuse what needs a package that is not installed."""
     if importlib.util.find_spec(module) is None:

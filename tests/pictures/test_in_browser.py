@@ -8,8 +8,9 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from browser import rendered
 from gallery import gallery
+
+from browser import rendered
 
 MEASURE = """
 <script>

@@ -113,6 +113,12 @@ class Evidence(Shown):
         default_factory=lambda: MappingProxyType({})
     )
     read_for: Model | None = None
+    own_files: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that the model and the evidence were read from, which no output replaces."""
+        return (*self.model.files, *self.own_files)
 
     def _headline(self) -> str:
         facts = sum(len(r.values) for name, r in self.hard.items() if self.is_stated(name))

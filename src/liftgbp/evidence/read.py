@@ -256,7 +256,16 @@ def _evidence(
             {name: PlacedRows(part.args, part.origins, part.rows) for name, part in merged.items()},
         ),
         read_for=model,
+        own_files=tuple(dict.fromkeys(_files(parts))),
     )
+
+
+def _files(parts: Iterable[Statements | ListedObjects]) -> Iterator[str]:
+    """The files that statements are from; a table of a database has its name behind a colon."""
+    for name in dict.fromkeys(part.origin.name for part in parts):
+        for file in (name, name.rpartition(":")[0]):
+            if file and _is_file(Path(file)):
+                yield str(Path(file).absolute())
 
 
 def _hard(part: MergedStatements) -> Relation:

@@ -19,6 +19,10 @@ from liftgbp.model.writer import constant_text
 class Origin(Protocol):
     """A file with statements in rows, which are numbered from 0."""
 
+    @property
+    def name(self) -> str:
+        """The name of the file or the value."""
+
     def place(self, row: int) -> str:
         """Where a row is, for messages."""
 
@@ -60,6 +64,11 @@ class FactFile:
 
     source: Source
     lines: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        """The name of the text: that of a file, if it is from one."""
+        return self.source.name
 
     @cached_property
     def _starts(self) -> Ints:

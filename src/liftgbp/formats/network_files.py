@@ -27,6 +27,7 @@ from liftgbp.formats.fg import read_fg, write_fg
 from liftgbp.formats.simplify import check_observed, conditioned
 from liftgbp.formats.text_numbers import without_gz
 from liftgbp.formats.uai import read_uai, read_uai_evidence, write_uai
+from liftgbp.formats.writing import names_path
 from liftgbp.grounding import AtomTable, GroundNetwork
 from liftgbp.input_files import LARGEST_UNTRUSTED
 from liftgbp.limits import Limits, limited
@@ -64,6 +65,8 @@ class Network(Shown):
     name: str
     ground: GroundNetwork
     untrusted: bool = False
+    files: tuple[str, ...] = ()
+    """The file that the network was read from, which no output replaces."""
 
     @property
     def variables(self) -> int:
@@ -139,7 +142,7 @@ class Network(Shown):
             for k, value in {**dict.fromkeys(single, 0), **observed}.items()
         }
         atoms = AtomTable(np.arange(len(ranges)), np.zeros((len(ranges), 0), np.int64))
-        return Evidence(Model({}, predicates, name=self.name), facts), atoms
+        return Evidence(Model({}, predicates, name=self.name, files=self.files), facts), atoms
 
 
 def _sizes(counts: Sequence[tuple[int, int]], word: str, noun: str) -> str:
@@ -169,7 +172,7 @@ def load_network(
     most = LARGEST_UNTRUSTED if untrusted else None
     ground = READERS[_extension(path)](path, most)
     _check_values(path, ground)
-    return Network(str(path), ground, untrusted)
+    return Network(str(path), ground, untrusted, (str(path.absolute()),))
 
 
 MOST_VALUES, MOST_VALUES_TOGETHER = 2**20, 2**26
@@ -195,10 +198,14 @@ def write_network(
     WRITERS[_extension(path)](network, path, names)
 
 
-def check_target(path: Path) -> None:
-    """Refuse a file that could not be written, before there is a network to write."""
+def check_target(path: Path) -> tuple[Path, Path]:
+    """The files that are written: the network, and the names of its atoms.
+
+    Refuses one that could not be written, before there is a network to write.
+    """
     _extension(path)
     check_place(path)
+    return path, names_path(path)
 
 
 def _extension(path: str | Path) -> str:

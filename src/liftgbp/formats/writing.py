@@ -82,7 +82,7 @@ def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["variable", "atom"])
     writer.writerows(enumerate(names))
-    return {without_gz(path).with_suffix(".atoms.csv"): text.getvalue()}
+    return {names_path(path): text.getvalue()}
 
 
 def replace_files(texts: Mapping[Path, str]) -> None:
@@ -90,3 +90,8 @@ def replace_files(texts: Mapping[Path, str]) -> None:
     with whole_files(list(texts)) as unfinished:
         for own, (path, text) in zip(unfinished, texts.items(), strict=True):
             own.write_bytes(in_bytes(path, text))
+
+
+def names_path(network: Path) -> Path:
+    """The file beside a network that says which variable is which ground atom."""
+    return without_gz(network).with_suffix(".atoms.csv")

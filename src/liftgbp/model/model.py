@@ -84,6 +84,8 @@ class Model(Shown):
     untrusted: bool = field(default=False, compare=False)
     demands: tuple[Demand, ...] = ()
     """Probabilities that formulas must have; `liftgbp.fit_weights` finds weights for them."""
+    files: tuple[str, ...] = field(default=(), compare=False)
+    """The files that the model was read from, which no output replaces."""
     remarks: tuple[str, ...] = field(default=(), compare=False)
     """What was done to the model and a user may want to know."""
 

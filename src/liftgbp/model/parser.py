@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import cast
@@ -62,8 +62,10 @@ def parse(
     source = clean_source(name, text)
     if untrusted and len(source.text) > LARGEST_UNTRUSTED_MODEL:
         raise ModelError(f"{name} has more than {LARGEST_UNTRUSTED_MODEL // 2**20} MB")
-    statements = _statements(source, path.parent, includes, (), set())
-    return assemble(statements, path.stem, untrusted=bool(untrusted))
+    read = dict[Path, None]()
+    statements = _statements(source, path.parent, includes, (), read)
+    model = assemble(statements, path.stem, untrusted=bool(untrusted))
+    return replace(model, files=tuple(map(str, read))) if read else model
 
 
 @limited("reading the model")
@@ -88,8 +90,10 @@ def load(
     file = input_path("the model", path, ModelError)
     includes = _includes(file.parent, include_anywhere, untrusted)
     source = read_source(file, most=LARGEST_UNTRUSTED_MODEL if untrusted else None)
-    statements = _statements(source, file.parent, includes, (_resolved(file),), set())
-    return assemble(statements, file.stem, untrusted=bool(untrusted))
+    read = {(own := _resolved(file)): None}
+    statements = _statements(source, file.parent, includes, (own,), read)
+    model = assemble(statements, file.stem, untrusted=bool(untrusted))
+    return replace(model, files=tuple(map(str, read)))
 
 
 COUNT = re.compile(r"\s*#\s*\{")
@@ -207,7 +211,7 @@ def _statements(
     folder: Path,
     includes: Includes,
     trail: tuple[Path, ...],
-    finished: set[Path],
+    finished: dict[Path, None],
 ) -> Iterator[Statement]:
     """Statements across files; `trail` leads from the first file to this one.
 
@@ -231,7 +235,7 @@ def _statements(
         if file not in finished:
             included = read_source(path, statement.span, regular=True)
             yield from _statements(included, path.parent, includes, (*trail, file), finished)
-            finished.add(file)
+            finished[file] = None
 
 
 def _resolved(path: Path, span: Span | None = None) -> Path:

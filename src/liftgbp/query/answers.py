@@ -26,7 +26,7 @@ from liftgbp.errors import (
     checked_texts,
     wrong_type,
 )
-from liftgbp.files import installed
+from liftgbp.files import check_apart, installed
 from liftgbp.limits import within_limits_about
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
@@ -392,6 +392,7 @@ class Answers(Shown):
         the mean.
         """
         file = checked_path("path", path)
+        check_apart(file, self.reader.evidence.files)
         from liftgbp.query.count_picture import Chart, write_charts
 
         charts = []
@@ -681,6 +682,7 @@ class Answers(Shown):
     ) -> None:
         """Write these bars to a `.png`, `.svg` or `.pdf` file, or those of `rows` if given."""
         asked = checked_texts("queries", queries)
+        check_apart(checked_path("path", path), self.reader.evidence.files)
         shown = AnswerRows(self._rows(asked) if rows is None else _checked_rows(rows))
         shown.write_picture(path, self._title)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError, InternalError
 from liftgbp.evidence import Relation
-from liftgbp.files import NUMPY_TYPES, Schema, check_writable, whole_file, write_table
+from liftgbp.files import NUMPY_TYPES, Schema, check_apart, check_writable, whole_file, write_table
 from liftgbp.limits import checkpoint
 from liftgbp.model.ast import BOOLEAN, Constant, Equal, Not, Predicate, Variable, applied
 from liftgbp.model.queries import checked_atom_query
@@ -47,6 +47,7 @@ def write_every_atom(reader: Reader, path: Path, *, observed: bool = False) -> N
     predicates that are not listed are always left out: they are false, and often too many.
     """
     check_writable(path, EXTENSIONS)
+    check_apart(path, reader.evidence.files)
     atoms = GroundAtoms(reader, observed)
     asked = atoms.everything()
     with whole_file(path) as unfinished:

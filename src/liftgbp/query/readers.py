@@ -17,7 +17,7 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import QueryError, checked_number, checked_path
 from liftgbp.evidence import Evidence
-from liftgbp.files import check_place, whole_file
+from liftgbp.files import check_apart, check_place, whole_file
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
@@ -93,6 +93,7 @@ class Prepared(Shown, ABC):
         from liftgbp.regions.graph_drawing import write_drawing
 
         file = checked_path("path", path)
+        check_apart(file, self.evidence.files)
         if local is not None:
             local = checked_number("local", local, least=0)
         if file.suffix == ".json":

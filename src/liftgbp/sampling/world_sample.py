@@ -13,7 +13,7 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError, QueryError, checked_path, checked_texts, wrong_type
 from liftgbp.evidence import Evidence
-from liftgbp.files import Schema, check_writable, whole_file, write_table
+from liftgbp.files import Schema, check_apart, check_writable, whole_file, write_table
 from liftgbp.grounding import atom_names
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
@@ -448,6 +448,7 @@ class Sample(Shown):
         """
         file = checked_path("path", path)
         check_writable(file, (".csv", ".parquet"))
+        check_apart(file, self.known.files)
         names = atom_names(self.variables.atoms, self.model)
         predicates = self.variables.predicates
         boolean = [

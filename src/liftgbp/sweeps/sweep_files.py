@@ -18,6 +18,7 @@ from liftgbp.errors import InputError, check_function, checked_path, counted
 from liftgbp.evidence import Evidence
 from liftgbp.files import (
     Schema,
+    check_apart,
     check_writable,
     held,
     whole_file,
@@ -88,6 +89,7 @@ def sweep_to_file(
     path = checked_path("output", output)
     check_output(path)
     settings = checked_settings(model, **options)
+    check_apart(path, settings.known.files)
     points = sweep_points(sizes, weights)
     settings.check_names(points[0])
     check_function("progress", progress)
