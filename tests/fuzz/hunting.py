@@ -22,7 +22,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from itertools import count
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -32,6 +32,9 @@ from hostile_runs import KINDS, MEMORY, SECONDS, Run, make, strict
 
 GRACE = 7.0
 """Seconds beyond its limit until a run counts as hanging: a machine does other things, too."""
+
+TELL_EVERY = 300.0
+"""Seconds between two lines that say how many runs there were so far."""
 
 ADDRESS_SPACE = int((MEMORY + 4) * 2**30)
 """Address space of a run: more than its memory, as libraries reserve space that they never use."""
@@ -120,12 +123,17 @@ def _judged(run: Run, code: int | None, printed: str, folder: Path, scratch: Pat
 
 def hunt(jobs: int, seeds: Iterator[tuple[str, int]]) -> tuple[Counter[str], list[str]]:
     """Count the runs of each kind; describe those that went wrong."""
+    started = told = time.monotonic()
     done: Counter[str] = Counter()
     found: list[str] = []
     known: Counter[str] = Counter()
-    with get_context("fork").Pool(jobs) as pool:
-        for kind, seed, wrong, text in pool.imap_unordered(_numbered, _paced(seeds, done, jobs)):
+    # If a worker is killed, as by a system without memory, this pool raises; others wait for ever.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+        for kind, seed, wrong, text in _in_turn(pool, seeds, 2 * jobs):
             done[kind] += 1
+            if time.monotonic() > told + TELL_EVERY:
+                told = time.monotonic()
+                print(f"{(told - started) / 60:.1f} minutes: {dict(done)}", flush=True)
             if not wrong:
                 continue
             known[wrong] += 1
@@ -136,18 +144,21 @@ def hunt(jobs: int, seeds: Iterator[tuple[str, int]]) -> tuple[Counter[str], lis
     return done, found
 
 
+def _in_turn(
+    pool: ProcessPoolExecutor, seeds: Iterator[tuple[str, int]], ahead: int
+) -> Iterator[tuple[str, int, str, str]]:
+    """The outcomes of seeds, which are drawn not far ahead, so that a limit on time is kept."""
+    waiting: set[Future[tuple[str, int, str, str]]] = set()
+    for one in seeds:
+        waiting.add(pool.submit(_numbered, one))
+        if len(waiting) >= ahead:
+            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            yield from (each.result() for each in finished)
+    yield from (each.result() for each in waiting)
+
+
 def _numbered(one: tuple[str, int]) -> tuple[str, int, str, str]:
     return (*one, *outcome(*one))
-
-
-def _paced(
-    seeds: Iterator[tuple[str, int]], done: Counter[str], jobs: int
-) -> Iterator[tuple[str, int]]:
-    """The seeds, not far ahead of the runs, so that a limit on time is kept."""
-    for given, one in zip(count(), seeds, strict=False):
-        while given > done.total() + 4 * jobs:
-            time.sleep(0.01)
-        yield one
 
 
 def main() -> int:
