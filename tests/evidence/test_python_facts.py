@@ -159,6 +159,7 @@ def test_streams() -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
+        ({"friends": np.array(3)}, "the evidence about friends must be a table, a list such as"),
         (5, "evidence must be facts as text"),
         ("facts.db", "read a file with load_evidence(model, 'facts.db')"),
         ("smokes=people.csv[name]", "read a file with load_evidence"),

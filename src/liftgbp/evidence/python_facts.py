@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from liftgbp.errors import EvidenceError, Source, counted, wrong_type
+from liftgbp.errors import EvidenceError, Source, counted, elements, wrong_type
 from liftgbp.evidence.fact_lines import read_facts
 from liftgbp.evidence.fact_tables import TablePlace, read_table, table_facts
 from liftgbp.evidence.sources import (
@@ -101,7 +101,8 @@ def _rows(predicate: Predicate, value: object) -> list[Sequence[object]]:
     """The rows of a list of objects or tuples, or of a mapping from these to values."""
     if isinstance(value, Mapping):
         return [(*_cells(key), claim) for key, claim in value.items()]
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+    rows = elements(value)
+    if rows is None:
         example = ", ".join(["'Anna'", "'Bob'", "'Carl'"][: len(predicate.sorts)])
         example = f"[{example}]" if len(predicate.sorts) == 1 else f"[({example})]"
         raise wrong_type(
@@ -109,7 +110,7 @@ def _rows(predicate: Predicate, value: object) -> list[Sequence[object]]:
             f"a table, a list such as {example}, or a pathlib.Path",
             value,
         )
-    return [_cells(row) for row in value]
+    return [_cells(row) for row in rows]
 
 
 def _cells(row: object) -> Sequence[object]:
