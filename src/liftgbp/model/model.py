@@ -14,6 +14,7 @@ from liftgbp.errors import (
     ModelError,
     SizeError,
     Span,
+    checked_flag,
     checked_texts,
     comma_list,
     counted,
@@ -385,7 +386,7 @@ class Model(Shown):
         """
         from liftgbp.model.queries import check_text, checked_atom_query  # need this class
 
-        check = checked_atom_query if atoms else check_text
+        check = checked_atom_query if checked_flag("atoms", atoms) else check_text
         for query in checked_texts("queries", queries):
             check(query, self)
 

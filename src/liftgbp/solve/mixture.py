@@ -363,7 +363,7 @@ def _weighted(
         return points, "log Z has too few digits to compare the minima of the free energy"
     if _has_hidden_rival(plan, points, weighted, tolerances):
         return points, "rounding hides a point that may weigh as much as the best one"
-    if _has_unsettled_rival(plan, ends, weighted, tolerances):
+    if _has_unsettled_rival(plan, ends, good[0].log_z, points, tolerances):
         return points, "a point that weighs as much as the best one has not settled"
     return weighted + points[len(good) :], ""
 
@@ -426,14 +426,14 @@ def _is_near(point: Point, minima: list[Point], tolerances: Tolerances) -> bool:
 
 
 def _has_unsettled_rival(
-    plan: Plan, ends: list[End], minima: list[Point], tolerances: Tolerances
+    plan: Plan, ends: list[End], best: float, points: list[Point], tolerances: Tolerances
 ) -> bool:
     """Whether a part of the answer is missing.
 
     Where many beliefs are tiny, a point may have come to rest except for these, so that it is not
-    known what it is. If it weighs as much as the minima, these alone are not the answer.
+    known what it is. If it weighs as much as the best minimum, the minima alone are not the answer.
+    What is near a point that was judged, a saddle perhaps, is known.
     """
-    best = max(point.log_z for point in minima)
     for end in ends:
         scale = float(end.scale)
         log_z = plan.log_offset - end.value * scale
@@ -442,7 +442,7 @@ def _has_unsettled_rival(
             continue
         beliefs = end.beliefs
         same = tolerances.far * beliefs.max(initial=0.0)
-        near = (np.abs(np.exp(p.log_beliefs) - beliefs).max(initial=0.0) < same for p in minima)
+        near = (np.abs(np.exp(p.log_beliefs) - beliefs).max(initial=0.0) < same for p in points)
         if not any(near) and is_possible(plan, beliefs, tolerances):
             return True
     return False
