@@ -53,6 +53,7 @@ ALLOWED = {
     "ground_parts": ENGINE | GROUND | {"parts"},
     "growth": {"errors", "query"},
     "effort": {"errors", "shatter", "solve", "query", "growth"},
+    "engines": NORMAL | {"progress", "files", "grounding", "evidence"},
     "exact": ENGINE | GROUND | {"progress"},
     "bounding": ENGINE | {"progress", "blocks", "effort", "via", "opinions"},
     "lifted_runs": ENGINE
@@ -153,6 +154,7 @@ def test_public_surface() -> None:
         "CountAnswer",
         "CountDistribution",
         "Descent",
+        "EngineRun",
         "Evidence",
         "EvidenceError",
         "Flooding",
@@ -201,6 +203,7 @@ def test_public_surface() -> None:
         "parse_evidence",
         "prepare",
         "reproduce",
+        "run_on_engine",
         "sample",
         "sweep",
         "sweep_to_file",

@@ -21,6 +21,7 @@ _PUBLIC = {
     "liftgbp.bounding": ("bounds",),
     "liftgbp.checking": ("Check", "check"),
     "liftgbp.counting": ("SummedAnswers",),
+    "liftgbp.engines": ("EngineRun", "run_on_engine"),
     "liftgbp.errors": (
         "BusyError",
         "CapacityError",
@@ -101,6 +102,10 @@ if TYPE_CHECKING:
     )
     from liftgbp.counting import (
         SummedAnswers as SummedAnswers,
+    )
+    from liftgbp.engines import (
+        EngineRun as EngineRun,
+        run_on_engine as run_on_engine,
     )
     from liftgbp.errors import (
         BusyError as BusyError,

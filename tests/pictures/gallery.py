@@ -69,6 +69,7 @@ def gallery() -> dict[str, object]:
         "CountAnswer": summed.query("#{x : s(x)}")[0],
         "CountDistribution": summed.count("s(x)"),
         "Descent": liftgbp.Descent(),
+        "EngineRun": liftgbp.EngineRun(HOSTILE, "duckdb", "bethe", True, 1e-10, 9, {HOSTILE: 2}),
         "Evidence": evidence,
         "Flooding": liftgbp.Flooding(),
         "Forecast": liftgbp.forecast(model, {"person": 9}, evidence=evidence, via="ground"),

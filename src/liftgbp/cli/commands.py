@@ -125,6 +125,8 @@ liftgbp query example:smoking-network -e example:smoking-network.db --closed fri
     -q 'smokes(x)' --top 3
 liftgbp query example:smoking-network -e example:smoking-network.db -q 'smokes(x)' --objects
 liftgbp query example:smoking-network -e example:smoking-network.db --all marginals.csv
+liftgbp query example:smoking-network -e friends=friends.parquet --closed friends \\
+    --engine duckdb -o marginals
 """
 )
 @declared.sizes_and_weights
@@ -178,6 +180,7 @@ liftgbp query example:smoking-network -e example:smoking-network.db --all margin
     help="Show how large the stages would be (facts, unknown atoms, factors, regions, memory), and "
     "do nothing else.",
 )
+@declared.engine
 @declared.second_opinion
 @declared.as_json
 @option(
@@ -199,6 +202,8 @@ def query(
     observed: bool,
     dry_run: bool,
     as_json: bool,
+    engine: str | None,
+    engine_memory: float | None,
     **options: Any,
 ) -> int:
     """Answer queries about MODEL.
@@ -209,6 +214,11 @@ def query(
 
     The first line of the output says whether the answer is trusted; the exit code follows it.
     """
+    if engine is not None:
+        from liftgbp.cli.engine_view import query_on_engine
+
+        options |= {"engine": engine, "engine_memory": engine_memory}
+        return query_on_engine(model, weights, output, as_json, options, sizes)
     check_outputs(as_json, output, observed=observed, atoms=objects or everything is not None)
     output_file(output, QUERY_FILES)
     output_file(blocks_plot, PICTURE_FILES)

@@ -26,6 +26,22 @@ def all_of(*options: Callable[[Command], Command]) -> Callable[[Command], Comman
     return decorate
 
 
+engine = all_of(
+    option(
+        "--engine",
+        metavar="NAME",
+        group=METHOD,
+        help="Pass messages on a database engine, duckdb or spark, which reads evidence tables "
+        "itself and writes the marginals of all atoms to the folder -o.",
+    ),
+    option(
+        "--engine-memory",
+        type=float,
+        metavar="GB",
+        group=METHOD,
+        help="The memory that the engine may take; what does not fit goes to the disk.",
+    ),
+)
 strangers = all_of(
     option(
         "--untrusted",

@@ -42,6 +42,25 @@ class Selection:
     earlier: tuple[frozenset[int], ...] = ()
 
 
+class Names:
+    """How a database calls the facts, the objects of a column, and a named object.
+
+    Facts of predicate k are a table `fk` with the columns a0, a1, ... and the state v; objects are
+    numbers.
+    """
+
+    def objects(self, pattern: Pattern, column: int) -> str:
+        """A table `d` and the number of the column, which has all its objects in a column x."""
+        return f"range({pattern.domains[column]}) AS d{column}(x)"
+
+    def named(self, number: int) -> str:
+        """The object with this number."""
+        return str(number)
+
+
+NUMBERED = Names()
+
+
 class Database:
     """The facts in an embedded database."""
 
@@ -78,7 +97,9 @@ class Database:
 
     def counts(self, selection: Selection) -> dict[int, int]:
         """How many substitutions have which states of their atoms; none of them is listed."""
-        query = f"SELECT code, COUNT(*) FROM ({_query(selection)}) GROUP BY code ORDER BY code"
+        query = (
+            f"SELECT code, COUNT(*) FROM ({selection_query(selection)}) GROUP BY code ORDER BY code"
+        )
         return {int(code): int(count) for code, count in self._connection.execute(query).fetchall()}
 
     def rows(
@@ -89,7 +110,7 @@ class Database:
         The states are the digits of that number, the first atom's first; `states_of` reads them.
         With `codes`, only substitutions with these are listed; with `most`, the first so many.
         """
-        query = _query(selection)
+        query = selection_query(selection)
         if codes is not None:
             wanted = ", ".join(map(str, codes)) or "NULL"
             query = f"SELECT * FROM ({query}) WHERE code IN ({wanted})"
@@ -126,8 +147,9 @@ def _connect() -> Any:
 class _Inner:
     """The join of the drivers with the domains of the columns that occur in no driver."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, names: Names = NUMBERED) -> None:
         self._pattern = selection.pattern
+        self._names = names
         self._tables: list[str] = []
         self._conditions: list[str] = []
         self._columns: dict[int, str] = {}
@@ -139,7 +161,7 @@ class _Inner:
 
     def _hold(self, term: str, place: Place) -> None:
         if isinstance(place, Fixed):
-            self._conditions.append(f"{term} = {place.number}")
+            self._conditions.append(f"{term} = {self._names.named(place.number)}")
         elif place.number in self._columns:
             self._conditions.append(f"{term} = {self._columns[place.number]}")
         else:
@@ -152,20 +174,21 @@ class _Inner:
     def query(self) -> str:
         """All columns of the pattern and the values of the drivers."""
         tables, columns = list(self._tables), dict(self._columns)
-        for k, size in enumerate(self._pattern.domains):
+        for k in range(len(self._pattern.domains)):
             if k not in columns:
-                tables.append(f"range({size}) AS d{k}(x)")
+                tables.append(self._names.objects(self._pattern, k))
                 columns[k] = f"d{k}.x"
         conditions = list(self._conditions)
         conditions += [f"{columns[i]} <> {columns[j]}" for i, j in self._pattern.different]
         for k, numbers in enumerate(self._pattern.excluded):
-            conditions += [f"{columns[k]} <> {number}" for number in numbers]
+            conditions += [f"{columns[k]} <> {self._names.named(n)}" for n in numbers]
         selected = [f"{columns[k]} AS x{k}" for k in sorted(columns)] + self._values
         source = f" FROM {', '.join(tables)}" if tables else ""
         return f"SELECT {', '.join(selected) or '1 AS one'}{source}{_where(conditions)}"
 
 
-def _query(selection: Selection) -> str:
+def selection_query(selection: Selection, names: Names = NUMBERED) -> str:
+    """The columns x0, x1, ... of the substitutions, and the number of their states, as SQL."""
     joins: list[str] = []
     code = "0"
     for k, atom in enumerate(selection.atoms):
@@ -174,20 +197,22 @@ def _query(selection: Selection) -> str:
         if k in selection.drivers:
             state = f"s{k}"
         elif len(some.values):
-            joins.append(f" LEFT JOIN f{atom.predicate} AS t{k} ON {_matches(k, atom)}")
+            joins.append(f" LEFT JOIN f{atom.predicate} AS t{k} ON {_matches(k, atom, names)}")
             state = f"COALESCE(t{k}.v, {some.default})"
         code = f"({code}) * {some.range + 1} + {state}"
     columns = [f"x{k}" for k in range(len(selection.pattern.domains))]
     unseen = [_some_unlisted(drivers - selection.drivers) for drivers in selection.earlier]
     return (
-        f"SELECT {', '.join([*columns, f'{code} AS code'])} FROM ({_Inner(selection).query()}) AS r"
+        f"SELECT {', '.join([*columns, f'{code} AS code'])} FROM "
+        f"({_Inner(selection, names).query()}) AS r"
         f"{''.join(joins)}{_where(unseen)}"
     )
 
 
-def _matches(k: int, atom: PlacedAtom) -> str:
+def _matches(k: int, atom: PlacedAtom, names: Names) -> str:
     equal = [
-        f"t{k}.a{position} = " + (f"r.x{p.number}" if isinstance(p, Column) else str(p.number))
+        f"t{k}.a{position} = "
+        + (f"r.x{p.number}" if isinstance(p, Column) else names.named(p.number))
         for position, p in enumerate(atom.places)
     ]
     return " AND ".join(equal) or "TRUE"

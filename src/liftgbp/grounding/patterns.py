@@ -46,6 +46,7 @@ class Pattern:
     variables  the column or the named object that each variable stands for
     labels     the same, as tables of the rule need it
     places     the column or the named object behind each label
+    sorts      the sort of each column
     domains    how many objects there are for each column
     different  pairs of columns that must not be equal
     excluded   the named objects that each column must not be
@@ -55,6 +56,7 @@ class Pattern:
     variables: dict[str, Place]
     labels: Labels
     places: tuple[Place, ...]
+    sorts: tuple[str, ...]
     domains: tuple[int, ...]
     different: tuple[tuple[int, int], ...]
     excluded: tuple[tuple[int, ...], ...]
@@ -126,6 +128,7 @@ class Patterns:
                 domains=(),
             ),
             places=tuple(place[obj] for obj in objects),
+            sorts=tuple(sorts),
             domains=tuple(self._sizes[sort] for sort in sorts),
             different=tuple(
                 (i, j) for j in range(len(sorts)) for i in range(j) if sorts[i] == sorts[j]

@@ -107,7 +107,7 @@ class RuleGrounder:
                     width = max(width, len(selection.atoms))
                     continue
                 for code, count in self._database.counts(selection).items():
-                    kept, _ = _sliced(selection.atoms, table, code)
+                    kept, _ = sliced(selection.atoms, table, code)
                     visited += count
                     unsettled += count if kept else 0
                     width = max(width, len(kept))
@@ -151,14 +151,14 @@ class RuleGrounder:
             rows, codes = self._database.rows(selection)
             self._check_rows(len(rows))
             for code, members in _groups(codes):
-                kept, left = _sliced(selection.atoms, table, code)
+                kept, left = sliced(selection.atoms, table, code)
                 self._add(selection.pattern, rows[members], kept, left, result)
             return len(rows)
         if bound > MOST_COUNTED:
             self._check_rows(bound)
         checkpoint()
         counts = self._database.counts(selection)
-        slices = {code: _sliced(selection.atoms, table, code) for code in counts}
+        slices = {code: sliced(selection.atoms, table, code) for code in counts}
         unsettled = [code for code, (kept, _) in slices.items() if kept]
         self._check_rows(sum(counts[code] for code in unsettled))
         for code, (kept, left) in slices.items():
@@ -227,7 +227,7 @@ class RuleGrounder:
         return next(row for row in _rows_of(pattern, len(taken) + 1) if row not in taken)
 
 
-def _sliced(
+def sliced(
     atoms: Sequence[PlacedAtom], table: Floats, code: int
 ) -> tuple[list[PlacedAtom], Floats]:
     """The unknown atoms that a rule depends on where its atoms have these states, and its table."""

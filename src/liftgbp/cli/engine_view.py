@@ -1,0 +1,76 @@
+"""Queries on a database engine: marginals of all atoms, written where the data are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+import liftgbp
+from liftgbp.cli.progress_bar import progress_bar
+from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text
+
+ALLOWED = {
+    "model", "sizes", "weights", "evidence", "closed", "regions", "output", "engine",
+    "engine_memory", "iterations", "tol", "as_json", "timeout", "memory", "work",
+}  # fmt: skip
+"""The options that mean something to an engine."""
+
+NOT_CONVERGED = 1
+
+
+def query_on_engine(
+    model: str,
+    weights: dict[str, float],
+    output: str | None,
+    as_json: bool,
+    options: dict[str, Any],
+    sizes: dict[str, int],
+) -> int:
+    """Run on an engine, and say what was done; the number is the exit code."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        stated = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if stated and name not in ALLOWED:
+            option = parameter.opts[-1]
+            raise click.UsageError(
+                f"{option} cannot be used with --engine, which writes the marginals of all atoms"
+            )
+    if output is None or output == "-":
+        raise click.UsageError("--engine writes a folder of tables; name it: -o marginals")
+    asked = {name: options[name] for name in ("iterations", "tol") if options[name] is not None}
+    with progress_bar() as progress:
+        run = liftgbp.run_on_engine(
+            liftgbp.load(model).with_weights(weights),
+            options["evidence"],
+            output,
+            engine=options["engine"],
+            closed=options["closed"],
+            sizes=sizes,
+            regions=options["regions"] or "bethe",
+            memory=options["engine_memory"],
+            progress=progress,
+            **asked,
+        )
+    if as_json:
+        click.echo(json.dumps(run.as_dict(), indent=2))
+    else:
+        _show(run)
+    return 0 if run.converged else NOT_CONVERGED
+
+
+def _show(run: liftgbp.EngineRun) -> None:
+    terminal = Terminal()
+    state = "converged" if run.converged else "NOT CONVERGED"
+    terminal.say(
+        f"{state} after {run.iterations} iterations on {run.engine}, residual {run.residual:.1e}"
+    )
+    terminal.say(f"not judged: {run.reason}")
+    sheet = Sheet("tables", [Column("table"), Column("rows", right=True)])
+    for name, rows in run.rows.items():
+        sheet.add(name, count_text(rows))
+    terminal.show(sheet)
+    terminal.say(f"written: {run.output}")

@@ -1,0 +1,348 @@
+"""A run on an engine: from tables of facts to tables of marginals."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from liftgbp.engines.engine import Engine, start
+from liftgbp.engines.engine_sources import KnownFacts, read_sources
+from liftgbp.engines.factor_tables import Kind, column, factor_tables
+from liftgbp.engines.message_tables import Messages, RegionKinds, build_regions
+from liftgbp.errors import InputError, ModelError, checked_number, checked_path, checked_texts
+from liftgbp.files import held, whole_file
+from liftgbp.limits import Limits, limited
+from liftgbp.model.model import Model, check_model
+from liftgbp.pictures.cards import Shown, count_text, table
+from liftgbp.pictures.markup import Content
+from liftgbp.progress import Progress, silent
+
+FAMILIES = ("bethe", "intersections")
+SLOW_DOWN, SPEED_UP, FASTEST, SLOWEST = 0.7, 1.1, 0.9, 0.01
+"""How the rate of updates follows the residual: it falls when messages begin to swing."""
+
+START = {"bethe": 0.9, "intersections": 0.5}
+"""The first rate. Where pairs of pairs share atoms, full updates overshoot at once."""
+
+NOT_JUDGED = "an engine passes messages; it does not look for other minima of the free energy"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class EngineRun(Shown):
+    """What a run on an engine has done; see `run_on_engine`.
+
+    >>> import liftgbp
+    >>> rows = {"facts friends": 2}
+    >>> run = liftgbp.EngineRun("marginals", "duckdb", "bethe", True, 1e-10, 12, rows)
+    >>> print(run.reason)
+    an engine passes messages; it does not look for other minima of the free energy
+
+    output      the folder with a Parquet table of marginals for each predicate
+    engine      where it ran
+    family      the family of regions
+    converged   whether the messages agree
+    residual    the largest change of a log message in the last iteration
+    iterations  how often all messages were updated, over all runs that worked on it
+    rows        how many rows the tables of facts, factors and regions have
+    """
+
+    output: str
+    engine: str
+    family: str
+    converged: bool
+    residual: float
+    iterations: int
+    rows: dict[str, int]
+
+    @property
+    def reason(self) -> str:
+        """What is not known about the marginals."""
+        if self.converged:
+            return NOT_JUDGED
+        return f"messages do not agree after {self.iterations} iterations"
+
+    def _headline(self) -> str:
+        state = "converged" if self.converged else "NOT CONVERGED"
+        return f"{state} after {self.iterations} iterations on {self.engine}: {self.output}"
+
+    def _body(self) -> Iterable[Content]:
+        rows = [(name, count_text(number)) for name, number in self.rows.items()]
+        yield table(("table", "rows"), rows, numbers=[1])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {**asdict(self), "judged": False, "reason": self.reason}
+
+
+@limited("preparing")
+def run_on_engine(
+    model: Model,
+    evidence: str | Iterable[str],
+    output: str | os.PathLike[str],
+    *,
+    engine: str = "duckdb",
+    closed: str | Iterable[str] = (),
+    sizes: Mapping[str, int] | None = None,
+    regions: str = "bethe",
+    iterations: int = 500,
+    tol: float = 1e-9,
+    memory: float | None = None,
+    progress: Progress = silent,
+    limits: Limits | None = None,
+) -> EngineRun:
+    """Compute all marginals on a database engine, and write them as Parquet.
+
+    Evidence are tables, such as `friends=friends.parquet`, `friends=data.duckdb:friends` or, on
+    Spark, `friends=spark://friends`. They stay where they are: grounding, regions and messages are
+    joins on the engine. The objects of a sort are those that tables name; `person=people.parquet`
+    lists more. Regions are `bethe` or `intersections`, over factors of at most three atoms.
+
+    `output` is a folder that must not exist. Work is kept beside it, in a folder that ends with
+    `.work`, so that a run which was interrupted goes on where it was. `memory` are GB.
+
+    >>> import pathlib, tempfile
+    >>> import liftgbp
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "friends.csv").write_text("who,whom\\nAnna,Bob\\n")
+    >>> model = liftgbp.load("example:smoking-network")
+    >>> friends = f"friends={folder / 'friends.csv'}"
+    >>> run = liftgbp.run_on_engine(model, friends, folder / "marginals", closed="friends")
+    >>> run.converged, sorted(path.name for path in (folder / "marginals").iterdir())
+    (True, ['cancer.parquet', 'run.json', 'smokes.parquet'])
+    """
+    check_model(model)
+    target = checked_path("output", output)
+    if regions not in FAMILIES:
+        raise InputError(f"regions on an engine are {' or '.join(FAMILIES)}, got {regions!r}")
+    most = checked_number("iterations", iterations, least=1)
+    if target.exists():
+        raise InputError(f"{target} exists already; choose another output, or remove it")
+    if not target.absolute().parent.is_dir():
+        raise InputError(f"cannot write {target}: there is no directory {target.parent}")
+    _check_model(model)
+    sources, closed = checked_texts("evidence", evidence), checked_texts("closed", closed)
+    task = _fingerprint(model, sources, closed, sizes or {}, regions, engine)
+    work = target.with_name(f"{target.name}.work")
+    with held(target), _work_folder(work) as journal:
+        run = _Run(engine, work, journal, task, memory, progress)
+        with contextlib.closing(run):
+            run.prepare(model, sources, closed, sizes or {}, regions)
+            residual = run.iterate(most, tol)
+            result = EngineRun(
+                output=str(target),
+                engine=engine,
+                family=regions,
+                converged=residual <= tol,
+                residual=residual,
+                iterations=run.iteration,
+                rows=run.rows,
+            )
+            run.write(model, target, result)
+    shutil.rmtree(work, ignore_errors=True)
+    return result
+
+
+def _check_model(model: Model) -> None:
+    model.check_weights()
+    if model.demands:
+        raise ModelError("probabilities in a model are fitted first; see fit_weights")
+    for predicate in model.predicates.values():
+        if predicate.kind != "relation":
+            raise ModelError(
+                f"{predicate.name}: functions, steps and orders are not supported on engines",
+                predicate.span,
+            )
+
+
+def _fingerprint(model: Model, *asked: object) -> str:
+    """What a run is about: another run with the same can go on with its tables."""
+    return hashlib.sha256(repr((str(model), dict(model.weights), *asked)).encode()).hexdigest()
+
+
+# --- what is kept between runs
+
+
+class _Journal:
+    """What has been done, in a file that is replaced as a whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> dict[str, Any]:
+        """What an earlier run has written; nothing if there is none, or if it is damaged."""
+        with contextlib.suppress(OSError, ValueError):
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+            if isinstance(found, dict):
+                return found
+        return {}
+
+    def write(self, content: Mapping[str, Any]) -> None:
+        """Replace what is written."""
+        with whole_file(self._path) as unfinished:
+            unfinished.write_text(json.dumps(content), encoding="utf-8")
+
+
+OWN = "liftgbp-work.json"
+
+
+@contextlib.contextmanager
+def _work_folder(folder: Path) -> Iterator[_Journal]:
+    """The folder of work, which is ours: a journal says so."""
+    journal = _Journal(folder / OWN)
+    if folder.exists() and not journal.read():
+        raise InputError(f"{folder} is in the way, and no work of liftgbp; rename it")
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write {folder}: {error.strerror}") from None
+    if not journal.read():
+        journal.write({"task": ""})
+    yield journal
+
+
+class _Run:
+    """The tables of a run, iteration by iteration."""
+
+    def __init__(
+        self,
+        engine: str,
+        work: Path,
+        journal: _Journal,
+        task: str,
+        memory: float | None,
+        progress: Progress,
+    ) -> None:
+        self._journal = journal
+        self._progress = progress
+        self._state = journal.read()
+        if self._state.get("task") != task:
+            for path in work.iterdir():
+                if path.name != OWN:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
+            self._state = {"task": task}
+            journal.write(self._state)
+        self._engine: Engine = start(engine, work, memory)
+        self.iteration = int(self._state.get("iteration", 0))
+        self.rows: dict[str, int] = dict(self._state.get("rows", {}))
+        self._messages: Messages | None = None
+
+    def close(self) -> None:
+        """End the engine; the tables stay."""
+        self._engine.close()
+
+    def prepare(
+        self,
+        model: Model,
+        sources: Sequence[str],
+        closed: Sequence[str],
+        sizes: Mapping[str, int],
+        family: str,
+    ) -> None:
+        """Ground the model, or find the tables of an earlier run."""
+        kept = self._state.get("kinds")
+        if kept is not None:
+            self._messages = Messages(self._engine, _kinds_from(kept))
+            if all(map(self._engine.has, self._messages.tables(self.iteration))):
+                return
+            self.iteration = 0
+        self._progress("reading tables", 0, 1)
+        known = read_sources(self._engine, model, sources, closed, sizes)
+        factors = factor_tables(self._engine, model, known, self._progress)
+        _check_arguments(model, factors)
+        self._progress("building regions", 0, 1)
+        kinds = build_regions(self._engine, factors, family)
+        self._messages = Messages(self._engine, kinds)
+        self.rows = self._counted(model, known, kinds)
+        for kind in factors:
+            self._engine.drop(f"factors_{kind.name}")
+        start = {"iteration": 0, "rate": START[family], "residual": None}
+        self._write(kinds=asdict(kinds), rows=self.rows, **start)
+
+    def iterate(self, most: int, tol: float) -> float:
+        """Update messages until they agree; returns the last residual."""
+        messages = self._passing
+        rate = float(self._state["rate"])
+        known = self._state["residual"]
+        residual = float("inf") if known is None else float(known)
+        while self.iteration < most and residual > tol:
+            self._progress(f"passing messages, residual {residual:.1e}", self.iteration, most)
+            last, residual = residual, messages.step(self.iteration, rate)
+            rate *= SLOW_DOWN if residual > last else SPEED_UP
+            rate = min(max(rate, SLOWEST), FASTEST)
+            self.iteration += 1
+            self._write(iteration=self.iteration, rate=rate, residual=residual)
+            for name in messages.tables(self.iteration - 1):
+                self._engine.drop(name)
+        return residual
+
+    def write(self, model: Model, target: Path, result: EngineRun) -> None:
+        """Write the marginals; the folder appears when it is complete."""
+        self._progress("writing marginals", 0, 1)
+        unfinished = target.with_name(f"{target.name}.unfinished-{os.getpid()}")
+        try:
+            unfinished.mkdir()
+            self._passing.atoms(self.iteration)
+            names = list(model.predicates)
+            for kind in self._passing.kinds.atoms:
+                name = names[kind.predicates[0]]
+                beliefs = self._engine.table(Messages.atom_beliefs(kind))
+                values = model.predicates[name].values
+                columns = {f"argument{k + 1}": beliefs[key] for k, key in enumerate(kind.keys)}
+                columns |= {
+                    values[state[0]]: beliefs[column("b", state)].exp() for state in kind.states
+                }
+                self._engine.write(beliefs.select(**columns), unfinished / f"{name}.parquet")
+            text = json.dumps(result.as_dict(), indent=2)
+            (unfinished / "run.json").write_text(text + "\n", encoding="utf-8")
+            unfinished.rename(target)
+        except OSError as error:
+            raise InputError(f"cannot write {target}: {error.strerror}") from None
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+
+    @property
+    def _passing(self) -> Messages:
+        assert self._messages is not None  # prepared first
+        return self._messages
+
+    def _counted(self, model: Model, known: KnownFacts, kinds: RegionKinds) -> dict[str, int]:
+        names = list(model.predicates)
+        found = {f"facts {name}": rows for name, rows in known.rows.items() if rows}
+        for kind in (*kinds.atoms, *kinds.pairs, *kinds.triples):
+            table = self._engine.table(Messages.region_table(kind, 0))
+            title = " ".join(names[k] for k in kind.predicates)
+            found[f"regions {title}"] = int(self._engine.number(table.count()))
+        return found
+
+    def _write(self, **more: Any) -> None:
+        self._state.update(more)
+        self._journal.write(self._state)
+
+
+def _check_arguments(model: Model, factors: Mapping[Kind, object]) -> None:
+    names = list(model.predicates)
+    for kind in factors:
+        for number, arity in zip(kind.predicates, kind.arities, strict=True):
+            if not arity:
+                raise ModelError(
+                    f"{names[number]} has no arguments; unknown atoms on engines need some",
+                    model.predicates[names[number]].span,
+                )
+
+
+def _kinds_from(kept: Mapping[str, Any]) -> RegionKinds:
+    def read(some: Iterable[Mapping[str, Any]]) -> tuple[Kind, ...]:
+        return tuple(
+            Kind(tuple(one["predicates"]), tuple(one["arities"]), tuple(one["shape"]))
+            for one in some
+        )
+
+    wide = read(kept["pairs"]), read(kept["triples"])
+    return RegionKinds(read(kept["atoms"]), *wide, nested=bool(kept["nested"]))

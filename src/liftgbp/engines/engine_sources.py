@@ -1,0 +1,255 @@
+"""Evidence as tables of an engine: facts, and the objects of each sort."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from liftgbp.engines.engine import SPARK_TABLE, Column, Engine, Table
+from liftgbp.errors import EvidenceError, SizeError, counted
+from liftgbp.evidence.fact_tables import TablePlace, matching_places, table_source, with_columns
+from liftgbp.evidence.sources import unknown_predicate
+from liftgbp.grounding.atom_states import Facts
+from liftgbp.model.ast import BOOLEAN, Predicate
+from liftgbp.model.model import Model
+
+FACTS = "f"
+"""Tables of facts are called f0, f1, ... by the number of the predicate, as grounding expects."""
+
+OBJECTS = "objects_"
+TRUTHS = {"true": 1, "t": 1, "1": 1, "false": 0, "f": 0, "0": 0}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFacts:
+    """What an engine knows: which states the facts of each predicate have, and the domain sizes.
+
+    The arrays of `facts` are empty but for the states, which is what planning the joins needs.
+    `numbers` says whether the objects of a sort are numbers in the tables; else they are texts.
+    """
+
+    facts: tuple[Facts, ...]
+    sizes: Mapping[str, int]
+    numbers: Mapping[str, bool]
+    rows: Mapping[str, int]
+
+
+def read_sources(
+    engine: Engine,
+    model: Model,
+    sources: Iterable[str],
+    closed: Iterable[str],
+    sizes: Mapping[str, int],
+) -> KnownFacts:
+    """Make a table of the facts about each predicate, and one of the objects of each sort."""
+    reader = _Reader(engine, model, frozenset(closed) | _closed_in(model))
+    for source in sources:
+        reader.add(source)
+    return reader.finish(sizes)
+
+
+def _closed_in(model: Model) -> frozenset[str]:
+    return frozenset(name for name, predicate in model.predicates.items() if predicate.closed)
+
+
+def sql_literal(name: str, number: bool) -> str:
+    """An object as SQL writes it.
+
+    >>> sql_literal("O'Neil", False), sql_literal("7", True)
+    ("'O''Neil'", '7')
+    """
+    return str(int(name)) if number else "'" + name.replace("'", "''") + "'"
+
+
+class _Reader:
+    def __init__(self, engine: Engine, model: Model, closed: frozenset[str]) -> None:
+        self._engine = engine
+        self._model = model
+        self._closed = closed
+        self._tables: dict[str, list[tuple[str, Table]]] = {}
+        self._listed: dict[str, list[Column]] = {}
+        for name in closed - set(model.predicates):
+            raise EvidenceError(unknown_predicate(model, name))
+
+    def add(self, source: str) -> None:
+        """Take in a source, such as `friends=friends.parquet`."""
+        written = table_source(source)
+        if written is None:
+            raise EvidenceError(
+                f"{source}: an engine reads tables; write friends=friends.parquet, "
+                f"friends=data.duckdb:friends or friends={SPARK_TABLE}friends"
+            )
+        name, place = written
+        chosen: Sequence[TablePlace]
+        if "://" in place or Path(place).is_dir():
+            chosen = [with_columns(place)]
+        else:
+            chosen = matching_places(place)
+        table = self._columns(source, self._engine.read(chosen), chosen[0].columns)
+        if name in self._model.predicates:
+            predicate = self._model.predicates[name]
+            if predicate.kind != "relation":
+                raise EvidenceError(f"{source}: functions are not supported on engines")
+            self._check_width(source, predicate, table)
+            self._tables.setdefault(name, []).append((source, table))
+        elif name in self._model.sorts:
+            self._listed.setdefault(name, []).append(table[table.columns[0]])
+        else:
+            raise EvidenceError(f"{source}: {unknown_predicate(self._model, name)}")
+
+    def finish(self, sizes: Mapping[str, int]) -> KnownFacts:
+        """Make the tables."""
+        numbers = {sort: self._are_numbers(sort) for sort in self._model.sorts}
+        counts = {sort: self._objects(sort, numbers[sort]) for sort in self._model.sorts}
+        for sort, size in sizes.items():
+            if sort in counts and size != counts[sort]:
+                raise SizeError(
+                    f"the tables name {counted(counts[sort], 'object')} of {sort}, not {size}; an "
+                    f"engine knows the objects that tables name: list all, as in "
+                    f"-e {sort}={sort}.parquet, and drop -n {sort}={size}"
+                )
+        facts, rows = [], {}
+        for number, (name, predicate) in enumerate(self._model.predicates.items()):
+            states, rows[name] = self._facts(number, predicate, numbers)
+            default = 0 if name in self._closed else len(predicate.values)
+            facts.append(
+                Facts(
+                    args=np.zeros((0, len(predicate.sorts)), np.int64),
+                    values=np.array([state for state in states if state != default], np.int64),
+                    range=len(predicate.values),
+                    default=default,
+                    unobserved=0,
+                )
+            )
+        return KnownFacts(tuple(facts), counts, numbers, rows)
+
+    # --- columns
+
+    def _columns(self, source: str, table: Table, chosen: Sequence[str]) -> Table:
+        missing = [name for name in chosen if name not in table.columns]
+        if missing:
+            raise EvidenceError(
+                f"{source}: there is no column {missing[0]}; there are {', '.join(table.columns)}"
+            )
+        return table.select(*chosen) if chosen else table
+
+    def _check_width(self, source: str, predicate: Predicate, table: Table) -> None:
+        width = len(predicate.sorts)
+        if len(table.columns) not in (width, width + 1):
+            raise EvidenceError(
+                f"{source} has {counted(len(table.columns), 'column')}; {predicate} needs {width}, "
+                f"or {width + 1} with the value last; choose them as in "
+                f"{predicate.name}=table.parquet[from,to]"
+            )
+        for name in table.columns[:width]:
+            kind = table[name].type()
+            if not (kind.is_integer() or kind.is_string()):
+                raise EvidenceError(
+                    f"{source}: column {name} is {kind}; objects are integers or texts"
+                )
+
+    def _argument_columns(self, sort: str) -> list[Column]:
+        """The columns of all tables that hold objects of a sort."""
+        found = list(self._listed.get(sort, ()))
+        for name, tables in self._tables.items():
+            for position, own in enumerate(self._model.predicates[name].sorts):
+                if own == sort:
+                    found += [table[table.columns[position]] for _, table in tables]
+        return found
+
+    def _are_numbers(self, sort: str) -> bool:
+        columns = self._argument_columns(sort)
+        names = self._model.constants(sort)
+        return (
+            bool(columns)
+            and all(column.type().is_integer() for column in columns)
+            and all(name.lstrip("-").isdigit() for name in names)
+        )
+
+    def _typed(self, column: Column, number: bool) -> Column:
+        return column.cast("int64") if number else column.cast("string")
+
+    # --- tables
+
+    def _objects(self, sort: str, number: bool) -> int:
+        """Make the table of all objects of a sort; returns how many there are."""
+        parts = [
+            column.as_table().select(x=self._typed(column, number)).filter(lambda t: t.x.notnull())
+            for column in self._argument_columns(sort)
+        ]
+        names = self._model.constants(sort)
+        if names:
+            literals = [sql_literal(name, number) for name in names]
+            sql = " UNION ALL ".join(f"SELECT {literal} AS x" for literal in literals)
+            named = self._engine.create_as(f"named_{sort}", sql)
+            parts.append(named.select(x=self._typed(named.x, number)))
+        if not parts:
+            return 0
+        whole = parts[0] if len(parts) == 1 else self._engine.ibis.union(*parts)
+        table = self._engine.create(f"{OBJECTS}{sort}", whole.distinct())
+        return int(self._engine.number(table.count()))
+
+    def _facts(
+        self, number: int, predicate: Predicate, numbers: Mapping[str, bool]
+    ) -> tuple[list[int], int]:
+        """Make the table of the facts about a predicate; returns their states, and how many."""
+        parts = [
+            self._states(predicate, *one, numbers) for one in self._tables.get(predicate.name, ())
+        ]
+        if not parts:
+            return [], 0
+        whole = parts[0] if len(parts) == 1 else self._engine.ibis.union(*parts)
+        keys = [f"a{k}" for k in range(len(predicate.sorts))]
+        whole = whole.filter([whole[key].notnull() for key in keys]).distinct()
+        table = self._engine.create(f"{FACTS}{number}", whole)
+        (found,) = self._engine.rows(
+            table.aggregate(rows=table.count(), unclear=(table.v < 0).sum())
+        )
+        rows, unclear = int(found[0]), int(found[1] or 0)
+        if unclear:
+            raise EvidenceError(
+                f"{counted(unclear, 'row')} about {predicate.name} have a value that is none of "
+                f"{', '.join(predicate.values)}"
+            )
+        states = sorted(int(row[0]) for row in self._engine.rows(table.select("v").distinct()))
+        if len(states) > 1:
+            self._check_agreement(predicate, table, keys)
+        if predicate.name in self._closed and 0 in states:
+            self._engine.create(f"{FACTS}{number}_listed", table.filter(table.v != 0))
+            listed = self._engine.table(f"{FACTS}{number}_listed")
+            self._engine.create(f"{FACTS}{number}", listed)
+            self._engine.drop(f"{FACTS}{number}_listed")
+        return states, rows
+
+    def _states(
+        self, predicate: Predicate, source: str, table: Table, numbers: Mapping[str, bool]
+    ) -> Table:
+        width = len(predicate.sorts)
+        columns = {
+            f"a{k}": self._typed(table[table.columns[k]], numbers[sort])
+            for k, sort in enumerate(predicate.sorts)
+        }
+        if len(table.columns) == width:
+            if predicate.values != BOOLEAN:
+                raise EvidenceError(
+                    f"{source}: {predicate.name} needs a last column with its value"
+                )
+            return table.select(**columns, v=self._engine.ibis.literal(1, "int64"))
+        value = table[table.columns[-1]].cast("string")
+        known = dict(TRUTHS) if predicate.values == BOOLEAN else {}
+        known |= {text: state for state, text in enumerate(predicate.values)}
+        text = value.lower() if predicate.values == BOOLEAN else value
+        state = text.cases(*known.items(), else_=-1).cast("int64")
+        return table.filter(value.notnull()).select(**columns, v=state)
+
+    def _check_agreement(self, predicate: Predicate, table: Table, keys: Sequence[str]) -> None:
+        twice = table.group_by(keys).aggregate(states=table.count()).filter(lambda t: t.states > 1)
+        found = self._engine.rows(twice.limit(1))
+        if found:
+            arguments = ",".join(map(str, found[0][:-1]))
+            raise EvidenceError(
+                f"{predicate.name}({arguments}) has two values in the tables; keep one of them"
+            )

@@ -1,0 +1,249 @@
+"""Grounding on an engine: the factors of a model, one table for each kind of scope.
+
+The joins are those of `grounding/`. A scope has its atoms in ascending order, by predicate and then
+by objects, so that rows with equal scopes are one factor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise, permutations, product
+
+import numpy as np
+
+from liftgbp.arrays import Floats
+from liftgbp.engines.engine import Column, Engine, Table
+from liftgbp.engines.engine_sources import OBJECTS, KnownFacts, sql_literal
+from liftgbp.errors import CapacityError, ContradictionError, ModelError
+from liftgbp.grounding.join import Names, PlacedAtom, Selection, selection_query
+from liftgbp.grounding.patterns import (
+    Column as PatternColumn,
+    Fixed,
+    Pattern,
+    Patterns,
+    Place,
+    drivers_of,
+)
+from liftgbp.grounding.quantifiers import Skeleton
+from liftgbp.grounding.rules import sliced
+from liftgbp.model.ast import Rule
+from liftgbp.model.model import Model
+from liftgbp.progress import Progress
+from liftgbp.shatter import TABLE_CAP
+from liftgbp.shatter.rule_tables import RuleTables
+
+WIDEST = 3
+"""Atoms of one factor. Regions over more need tables of columns that nobody has tried."""
+
+MOST_SUBSTITUTIONS = 10**11
+"""Substitutions of a rule that no table of facts limits; more would run for days on a cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Scopes over atoms of the same predicates, by number and in ascending order."""
+
+    predicates: tuple[int, ...]
+    arities: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """How tables about this kind are called."""
+        return "_".join(map(str, self.predicates))
+
+    def key(self, axis: int) -> list[str]:
+        """The columns that hold the objects of an atom."""
+        return [f"k{axis}_{position}" for position in range(self.arities[axis])]
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that hold the objects of all atoms."""
+        return [name for axis in range(len(self.predicates)) for name in self.key(axis)]
+
+    @property
+    def states(self) -> list[tuple[int, ...]]:
+        """The states of the atoms of a scope."""
+        return list(product(*map(range, self.shape)))
+
+    def part(self, axes: Sequence[int]) -> Kind:
+        """The kind of the scopes over some of the atoms."""
+        return Kind(
+            tuple(self.predicates[axis] for axis in axes),
+            tuple(self.arities[axis] for axis in axes),
+            tuple(self.shape[axis] for axis in axes),
+        )
+
+
+def column(prefix: str, state: Sequence[int]) -> str:
+    """The column of a number for one state, such as t01."""
+    return f"{prefix}{'_'.join(map(str, state))}"
+
+
+class _TextNames(Names):
+    """Objects by the values that stand for them in the tables."""
+
+    def __init__(self, values: Sequence[tuple[str, bool]]) -> None:
+        self._values = values
+
+    def objects(self, pattern: Pattern, column: int) -> str:
+        return f"{OBJECTS}{pattern.sorts[column]} AS d{column}"
+
+    def named(self, number: int) -> str:
+        return sql_literal(*self._values[number])
+
+
+def factor_tables(
+    engine: Engine, model: Model, known: KnownFacts, progress: Progress
+) -> dict[Kind, Table]:
+    """A table for each kind of scope: the objects of its atoms, and a log potential per state."""
+    grounder = _Grounder(engine, model, known)
+    for done, rule in enumerate(model.rules):
+        progress("grounding", done, len(model.rules))
+        grounder.add(rule)
+    return grounder.finish(progress)
+
+
+class _Grounder:
+    def __init__(self, engine: Engine, model: Model, known: KnownFacts) -> None:
+        self._engine = engine
+        self._model = model
+        self._known = known
+        self._constants: list[tuple[str, bool]] = []
+        self._pieces: dict[Kind, list[Table]] = {}
+        self._made: list[str] = []
+
+    def add(self, rule: Rule) -> None:
+        """Ground one rule."""
+        if Skeleton(self._model, rule).quantified:
+            raise ModelError("quantifiers inside a formula are not supported on engines", rule.span)
+        tables = RuleTables(self._model, rule, self._known.sizes, TABLE_CAP)
+        for pattern in Patterns(self._model, rule, self._known.sizes, self._number_of):
+            label_atoms, table = tables(pattern.labels)
+            atoms = tuple(
+                PlacedAtom(
+                    number, tuple(pattern.places[k] for k in labels), self._known.facts[number]
+                )
+                for number, labels in label_atoms
+            )
+            drivers = drivers_of(table, [atom.facts for atom in atoms])
+            if drivers.constant == -np.inf and drivers.sets:
+                raise self._unsupported(rule)
+            for k, chosen in enumerate(drivers.sets):
+                self._select(rule, Selection(pattern, atoms, chosen, drivers.sets[:k]), table)
+
+    def _number_of(self, sort: str, name: str) -> int:
+        self._constants.append((name, self._known.numbers[sort]))
+        return len(self._constants) - 1
+
+    def _select(self, rule: Rule, selection: Selection, table: Floats) -> None:
+        self._check_count(rule, selection)
+        name = f"selected{len(self._made)}"
+        names = _TextNames(self._constants)
+        rows = self._engine.create_by(name, selection_query(selection, names))
+        self._made.append(name)
+        for (code,) in self._engine.rows(rows.select("code").distinct()):
+            kept, left = sliced(selection.atoms, table, int(code))
+            if not kept and left == -np.inf:
+                raise ContradictionError("the tables violate this hard formula", rule.span)
+            if np.any(left == -np.inf):
+                raise self._unsupported(rule)
+            if len(kept) > WIDEST:
+                raise CapacityError(
+                    f"this formula leaves {len(kept)} unknown atoms in one factor; engines take "
+                    f"{WIDEST}: close a predicate (--closed), or run without --engine",
+                    rule.span,
+                )
+            if kept:
+                self._add_factors(rows.filter(rows.code == int(code)), kept, left)
+
+    def _unsupported(self, rule: Rule) -> ModelError:
+        return ModelError(
+            "hard formulas about unknown atoms are not supported on engines; give it a large "
+            "weight, or run without --engine",
+            rule.span,
+        )
+
+    def _check_count(self, rule: Rule, selection: Selection) -> None:
+        held = {place for k in selection.drivers for place in selection.atoms[k].places}
+        free = math.prod(
+            size for k, size in enumerate(selection.pattern.domains) if PatternColumn(k) not in held
+        )
+        if free > MOST_SUBSTITUTIONS:
+            raise CapacityError(
+                f"this formula has {free} substitutions that no table of facts limits; the limit "
+                f"is {MOST_SUBSTITUTIONS}: close a predicate of it (--closed)",
+                rule.span,
+            )
+
+    def _add_factors(self, rows: Table, atoms: Sequence[PlacedAtom], table: Floats) -> None:
+        """Add factors over these atoms, in every order that their objects may have."""
+        order = sorted(range(len(atoms)), key=lambda k: atoms[k].predicate)
+        groups = [list(group) for _, group in groupby(order, key=lambda k: atoms[k].predicate)]
+        for arranged in product(*(permutations(group) for group in groups)):
+            axes = [k for group in arranged for k in group]
+            kind = self._kind([atoms[k].predicate for k in axes])
+            objects = [self._objects(rows, atoms[k].places) for k in axes]
+            ascending = [
+                _precedes(objects[k], objects[k + 1])
+                for k, (one, other) in enumerate(pairwise(axes))
+                if atoms[one].predicate == atoms[other].predicate
+            ]
+            potentials = np.transpose(table, axes)
+            columns = dict(zip(kind.keys, (o for some in objects for o in some), strict=True))
+            numbers = {
+                column("t", state): self._engine.constant(potentials[state])
+                for state in kind.states
+            }
+            chosen = rows.filter(ascending) if ascending else rows
+            self._pieces.setdefault(kind, []).append(chosen.select(**columns, **numbers))
+
+    def _kind(self, predicates: Sequence[int]) -> Kind:
+        declared = list(self._model.predicates.values())
+        return Kind(
+            tuple(predicates),
+            tuple(len(declared[k].sorts) for k in predicates),
+            tuple(len(declared[k].values) for k in predicates),
+        )
+
+    def _objects(self, rows: Table, places: Sequence[Place]) -> list[Column]:
+        return [
+            self._value(place.number) if isinstance(place, Fixed) else rows[f"x{place.number}"]
+            for place in places
+        ]
+
+    def _value(self, number: int) -> Column:
+        name, is_number = self._constants[number]
+        return self._engine.ibis.literal(int(name) if is_number else name)
+
+    def finish(self, progress: Progress) -> dict[Kind, Table]:
+        """One row for each scope: potentials of equal scopes are added."""
+        found: dict[Kind, Table] = {}
+        for done, (kind, pieces) in enumerate(self._pieces.items()):
+            progress("merging factors", done, len(self._pieces))
+            whole = pieces[0] if len(pieces) == 1 else self._engine.ibis.union(*pieces)
+            sums = {
+                name: whole[name].sum() for name in (column("t", state) for state in kind.states)
+            }
+            found[kind] = self._engine.create(
+                f"factors_{kind.name}", whole.group_by(kind.keys).aggregate(**sums)
+            )
+        for name in self._made:
+            self._engine.drop(name)
+        return found
+
+
+def _precedes(left: Sequence[Column], right: Sequence[Column]) -> Column:
+    """Whether the objects of an atom come before those of another of its predicate."""
+    (first, *more), (other, *others) = left, right
+    smaller = first < other
+    return smaller | ((first == other) & _precedes(more, others)) if more else smaller
+
+
+def atoms_of(kinds: Mapping[Kind, Table]) -> Iterator[tuple[Kind, Kind, int, Table]]:
+    """Every axis of every kind: the kind of its atoms, the kind, the axis, and the table."""
+    for kind, table in kinds.items():
+        for axis in range(len(kind.predicates)):
+            yield kind.part([axis]), kind, axis, table

@@ -1,0 +1,458 @@
+"""Regions and messages as tables; an iteration is a group-by and a few joins.
+
+A region is a row: the objects of its atoms, its own log potentials t, and its messages m to each
+region inside that is next to it. Let n(r) = t(r) + (messages into r) - (messages out of r). Then
+
+    log b(R) = the sum of n(r) over R and all regions inside R
+    m(P to C) += rate * (log of P's marginal - log b(C))
+
+which is generalized belief propagation from parents to children: messages between two regions that
+both lie inside R cancel. Every atom is a region, and so is every scope of three. A factor over two
+atoms is part of the only scope of three around it; if there is none, or more than one, it is a
+region. In the family `intersections`, all pairs that several scopes of three share are regions
+inside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
+from itertools import combinations
+from operator import add
+
+from liftgbp.engines.engine import Column, Engine, Table
+from liftgbp.engines.factor_tables import Kind, atoms_of, column
+
+RATE = "rate"
+"""The table with the rate of updates, the only number that differs between iterations."""
+
+SMALLEST = 1e-300
+"""Probabilities below this count as this: their logarithm must stay a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A kind of regions inside another kind: which axes of that they have."""
+
+    axes: tuple[int, ...]
+    kind: Kind
+
+    @property
+    def name(self) -> str:
+        """How columns about messages to it begin."""
+        return "_".join(map(str, self.axes))
+
+    @property
+    def message(self) -> str:
+        """How columns of messages to it begin."""
+        return f"m{self.name}s"
+
+    @property
+    def flag(self) -> str:
+        """The column that says whether there is such a region inside."""
+        return f"h{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class RegionKinds:
+    """The kinds of regions of a run.
+
+    atoms    single atoms
+    pairs    pairs of atoms
+    triples  scopes of three
+    nested   whether pairs are regions inside scopes of three; in `bethe`, only atoms are
+    """
+
+    atoms: tuple[Kind, ...]
+    pairs: tuple[Kind, ...]
+    triples: tuple[Kind, ...]
+    nested: bool
+
+    def pairs_inside(self, kind: Kind) -> list[Child]:
+        """The pairs that may lie inside a scope of three."""
+        found = [Child(axes, kind.part(axes)) for axes in combinations(range(3), 2)]
+        return [child for child in found if self.nested and child.kind in self.pairs]
+
+    def atoms_inside(self, kind: Kind) -> list[Child]:
+        """The atoms of a region."""
+        return [Child((axis,), kind.part([axis])) for axis in range(len(kind.predicates))]
+
+    def children(self, kind: Kind) -> list[Child]:
+        """The regions that regions of a kind may send messages to."""
+        pairs = self.pairs_inside(kind) if len(kind.predicates) == 3 else []
+        return pairs + self.atoms_inside(kind)
+
+
+class Messages:
+    """The region tables of a run, and what an iteration makes of them.
+
+    Iterations read the tables of one parity and write those of the other, so that their SQL is made
+    twice, and not each time. Ibis takes longer for it than an engine for a small table.
+    """
+
+    def __init__(self, engine: Engine, kinds: RegionKinds) -> None:
+        self._engine = engine
+        self._ibis = engine.ibis
+        self._sql: dict[tuple[str, int], str] = {}
+        self.kinds = kinds
+
+    # --- the tables
+
+    @staticmethod
+    def region_table(kind: Kind, iteration: int) -> str:
+        """The table of the regions of a kind; that of single atoms does not change."""
+        return f"regions_{kind.name}" + (f"_{iteration % 2}" if len(kind.predicates) > 1 else "")
+
+    @staticmethod
+    def atom_beliefs(kind: Kind) -> str:
+        """The table of n and of log b of single atoms."""
+        return f"beliefs_{kind.name}"
+
+    def tables(self, iteration: int) -> list[str]:
+        """The tables that an iteration leaves."""
+        wide = (*self.kinds.pairs, *self.kinds.triples)
+        return [self.region_table(kind, iteration) for kind in wide]
+
+    # --- an iteration
+
+    def step(self, iteration: int, rate: float) -> float:
+        """Make the tables of the next iteration; returns the largest change of a message."""
+        self._engine.create_as(RATE, f"SELECT CAST('{rate!r}' AS DOUBLE) AS rate")
+        self.atoms(iteration)
+        largest = [0.0]
+        for kind in (*self.kinds.pairs, *self.kinds.triples):
+            name = self.region_table(kind, iteration + 1)
+            new = self._made(name, iteration, partial(self._updated, kind, iteration))
+            moved = self._engine.number(new.moved.max())
+            largest.append(0.0 if moved is None else float(moved))
+        return max(largest)
+
+    def atoms(self, iteration: int) -> None:
+        """Make the tables of single atoms: n, and the normalised log b."""
+        for kind in self.kinds.atoms:
+            name = self.atom_beliefs(kind)
+            self._made(name, iteration, partial(self._beliefs, kind, iteration))
+
+    def _made(self, name: str, iteration: int, expression: Callable[[], Table]) -> Table:
+        """Make a table of an iteration; its expression is the same every second time."""
+        key = name, iteration % 2
+        if key not in self._sql:
+            self._sql[key] = self._engine.sql(expression())
+        return self._engine.create_as(name, self._sql[key])
+
+    def _beliefs(self, kind: Kind, iteration: int) -> Table:
+        """The single atoms of a kind with n and log b."""
+        parts = [self._numbers(self._engine.table(self.region_table(kind, 0)), kind, "t")]
+        for other in (*self.kinds.pairs, *self.kinds.triples):
+            table = self._engine.table(self.region_table(other, iteration))
+            parts += self._into(kind, table, other, self.kinds.atoms_inside(other))
+        summed = self._summed(parts, kind)
+        beliefs = self._normalised(summed, [column("n", state) for state in kind.states])
+        names = {
+            column("b", state): beliefs[f"l{place}"] for place, state in enumerate(kind.states)
+        }
+        keep = [*kind.keys, *(column("n", state) for state in kind.states)]
+        return beliefs.select(*keep, **names)
+
+    def _updated(self, kind: Kind, iteration: int) -> Table:
+        """The regions of a kind with new messages."""
+        own = self._engine.table(self.region_table(kind, iteration))
+        children = self.kinds.children(kind)
+        shared = self._is_shared(kind)
+        table = own.cross_join(self._engine.table(RATE))
+        if shared:
+            table = self._with_incoming(table, kind, iteration)
+        for child in children:
+            table = self._joined(table, child, kind, iteration)
+        table = table.mutate(**self._raw(table, kind, children, shared))
+        raw = [column("r", state) for state in kind.states]
+        table = self._normalised(table, raw)
+        changes = self._changes(table, kind, children)
+        table = table.mutate(**{f"d{name}": change for name, change in changes.items()})
+        columns: dict[str, Column] = {
+            name: table[f"d{name}"] * table.rate + table[name] for name in changes
+        }
+        if shared:
+            columns |= {column("n", s): table[f"n_{column('', s)}"] for s in kind.states}
+            columns |= {column("b", s): table[f"l{k}"] for k, s in enumerate(kind.states)}
+        sizes = [table[f"d{name}"].abs() for name in changes]
+        columns["moved"] = self._ibis.greatest(*sizes)
+        kept = [name for name in own.columns if name not in columns]
+        return table.select(*kept, **columns)
+
+    # --- parts of it
+
+    def _is_shared(self, kind: Kind) -> bool:
+        """Whether regions of this kind may lie inside others."""
+        return len(kind.predicates) == 2 and any(
+            child.kind == kind
+            for triple in self.kinds.triples
+            for child in self.kinds.pairs_inside(triple)
+        )
+
+    def _numbers(self, table: Table, kind: Kind, prefix: str) -> Table:
+        numbers = {column("n", state): table[column(prefix, state)] for state in kind.states}
+        return table.select(*kind.keys, **numbers)
+
+    def _into(
+        self, kind: Kind, table: Table, other: Kind, children: Sequence[Child]
+    ) -> list[Table]:
+        """The messages of regions of another kind into regions of this kind."""
+        found = []
+        for child in children:
+            if child.kind == kind:
+                keys = _keys_inside(child, other)
+                columns = dict(zip(kind.keys, (table[key] for key in keys), strict=True))
+                numbers = {
+                    column("n", state): table[column(child.message, state)] for state in kind.states
+                }
+                found.append(table.select(**columns, **numbers))
+        return found
+
+    def _summed(self, parts: Sequence[Table], kind: Kind) -> Table:
+        whole = parts[0] if len(parts) == 1 else self._ibis.union(*parts)
+        names = [column("n", state) for state in kind.states]
+        return whole.group_by(kind.keys).aggregate(**{name: whole[name].sum() for name in names})
+
+    def _with_incoming(self, table: Table, kind: Kind, iteration: int) -> Table:
+        """Pairs with the sum of the messages from the scopes of three around them."""
+        parts = [
+            part
+            for triple in self.kinds.triples
+            for part in self._into(
+                kind,
+                self._engine.table(self.region_table(triple, iteration)),
+                triple,
+                self.kinds.pairs_inside(triple),
+            )
+        ]
+        names = {column("n", state): f"i{column('', state)}" for state in kind.states}
+        old = [name for name in table.columns if name in names or name.startswith("b")]
+        table = table.drop(*old)
+        return _left_joined(table, self._summed(parts, kind), kind.keys, kind.keys, names)
+
+    def _joined(self, table: Table, child: Child, kind: Kind, iteration: int) -> Table:
+        """Regions with n and log b of the regions inside."""
+        if len(child.axes) == 1:
+            right = self._engine.table(self.atom_beliefs(child.kind))
+        else:
+            # Pairs come first: those of the next iteration know their n and log b in this one.
+            right = self._engine.table(self.region_table(child.kind, iteration + 1))
+        names = {
+            column(letter, state): f"{letter}{child.name}s{column('', state)}"
+            for letter in "nb"
+            for state in child.kind.states
+        }
+        return _left_joined(table, right, _keys_inside(child, kind), child.kind.keys, names)
+
+    def _raw(
+        self, table: Table, kind: Kind, children: Sequence[Child], shared: bool
+    ) -> dict[str, Column]:
+        """The log beliefs before they are normalised, and n of shared regions."""
+        found: dict[str, Column] = {}
+        for state in kind.states:
+            own = table[column("t", state)]
+            if shared:
+                own = own + table[f"i{column('', state)}"]
+            for child in children:
+                own = own - table[column(child.message, _inside(child, state))]
+            if shared:
+                found[f"n_{column('', state)}"] = own
+            inside = [
+                table[f"n{child.name}s{column('', _inside(child, state))}"] for child in children
+            ]
+            found[column("r", state)] = reduce(add, inside, own)
+        return found
+
+    def _normalised(self, table: Table, names: Sequence[str]) -> Table:
+        """The table with columns e (relative probabilities), their sum z, and l (log beliefs)."""
+        ibis = self._ibis
+        table = table.mutate(top=ibis.greatest(*(table[name] for name in names)))
+        table = table.mutate(
+            **{f"e{k}": (table[name] - table.top).exp() for k, name in enumerate(names)}
+        )
+        table = table.mutate(z=reduce(add, [table[f"e{k}"] for k in range(len(names))]))
+        table = table.mutate(log_z=table.z.ln())
+        return table.mutate(
+            **{f"l{k}": table[name] - table.top - table.log_z for k, name in enumerate(names)}
+        )
+
+    def _changes(self, table: Table, kind: Kind, children: Sequence[Child]) -> dict[str, Column]:
+        """For each message column, how far the parent's marginal is from the child's belief."""
+        found: dict[str, Column] = {}
+        flags = [child for child in children if len(child.axes) == 2]
+        for child in children:
+            for state in child.kind.states:
+                inside = [
+                    table[f"e{k}"]
+                    for k, whole in enumerate(kind.states)
+                    if _inside(child, whole) == state
+                ]
+                marginal = self._ibis.greatest(reduce(add, inside), SMALLEST).ln() - table.log_z
+                change = marginal - table[f"b{child.name}s{column('', state)}"]
+                if len(child.axes) == 2:
+                    change = change * table[child.flag]
+                else:
+                    # An atom hears from a scope of three unless a pair is between them.
+                    for pair in flags:
+                        if child.axes[0] in pair.axes:
+                            change = change * (1.0 - table[pair.flag])
+                found[column(child.message, state)] = change
+        return found
+
+
+def _inside(child: Child, state: Sequence[int]) -> tuple[int, ...]:
+    """The state of a region inside that is part of a state of the whole."""
+    return tuple(state[axis] for axis in child.axes)
+
+
+def _keys_inside(child: Child, kind: Kind) -> list[str]:
+    return [key for axis in child.axes for key in kind.key(axis)]
+
+
+def _left_joined(
+    table: Table,
+    right: Table,
+    own: Sequence[str],
+    keys: Sequence[str],
+    names: dict[str, str],
+) -> Table:
+    """The table with columns of another under new names; 0 where there is no row."""
+    chosen = right.select(
+        **{f"right_{key}": right[key] for key in keys},
+        **{new: right[old] for old, new in names.items()},
+    )
+    matches = [table[left] == chosen[f"right_{key}"] for left, key in zip(own, keys, strict=True)]
+    joined = table.left_join(chosen, matches)
+    return joined.select(
+        *table.columns, **{new: joined[new].fill_null(0.0) for new in names.values()}
+    )
+
+
+# --- the first tables
+
+
+def build_regions(engine: Engine, factors: dict[Kind, Table], family: str) -> RegionKinds:
+    """Make the region tables of iteration 0 from the tables of factors."""
+    triples = {kind: table for kind, table in factors.items() if len(kind.predicates) == 3}
+    pairs = {kind: table for kind, table in factors.items() if len(kind.predicates) == 2}
+    atoms = _atom_regions(engine, factors)
+    inside = _pairs_of_triples(engine, triples)
+    shared = {kind: table for kind, table in pairs.items() if kind not in inside}
+    for kind, counts in inside.items():
+        shared[kind] = _pair_regions(engine, kind, counts, pairs.get(kind), family)
+    kept = tuple(kind for kind, table in shared.items() if _filled(engine, table))
+    kinds = RegionKinds(atoms, kept, tuple(triples), nested=family == "intersections")
+    for kind in kept:
+        _with_messages(engine, kinds, kind, shared[kind])
+    for kind, table in triples.items():
+        whole = _with_merged(table, kind, inside, pairs)
+        for child in kinds.pairs_inside(kind):
+            whole = _flagged(engine, whole, kind, child)
+        _with_messages(engine, kinds, kind, whole)
+    return kinds
+
+
+def _filled(engine: Engine, table: Table) -> bool:
+    return bool(engine.rows(table.limit(1)))
+
+
+def _zeros(engine: Engine, prefix: str, kind: Kind) -> dict[str, Column]:
+    return {column(prefix, state): engine.constant(0.0) for state in kind.states}
+
+
+def _atom_regions(engine: Engine, factors: dict[Kind, Table]) -> tuple[Kind, ...]:
+    """Every atom of a factor, with the potentials of factors over this atom alone."""
+    parts: dict[Kind, list[Table]] = {}
+    for atom, kind, axis, table in atoms_of(factors):
+        if len(kind.predicates) == 1:
+            parts.setdefault(atom, []).append(table.select(*kind.keys, *_t(kind)))
+        else:
+            keys = dict(zip(atom.keys, (table[key] for key in kind.key(axis)), strict=True))
+            parts.setdefault(atom, []).append(table.select(**keys, **_zeros(engine, "t", atom)))
+    for atom, some in parts.items():
+        whole = some[0] if len(some) == 1 else engine.ibis.union(*some)
+        sums = {name: whole[name].sum() for name in _t(atom)}
+        engine.create(Messages.region_table(atom, 0), whole.group_by(atom.keys).aggregate(**sums))
+    return tuple(parts)
+
+
+def _t(kind: Kind) -> list[str]:
+    return [column("t", state) for state in kind.states]
+
+
+def _pairs_of_triples(engine: Engine, triples: dict[Kind, Table]) -> dict[Kind, Table]:
+    """How many scopes of three each pair of atoms lies in."""
+    parts: dict[Kind, list[Table]] = {}
+    for kind, table in triples.items():
+        for axes in combinations(range(3), 2):
+            child = Child(axes, kind.part(axes))
+            keys = (table[key] for key in _keys_inside(child, kind))
+            columns = dict(zip(child.kind.keys, keys, strict=True))
+            parts.setdefault(child.kind, []).append(table.select(**columns))
+    found = {}
+    for kind, some in parts.items():
+        whole = some[0] if len(some) == 1 else engine.ibis.union(*some)
+        counted = whole.group_by(kind.keys).aggregate(around=whole.count())
+        found[kind] = engine.create(f"inside_{kind.name}", counted)
+    return found
+
+
+def _pair_regions(
+    engine: Engine, kind: Kind, counts: Table, factors: Table | None, family: str
+) -> Table:
+    """The pairs that are regions: those in no scope of three, and those that several share."""
+    several = counts.filter(counts.around > 1).select(*kind.keys)
+    parts = []
+    if family == "intersections":
+        parts.append(several.select(*kind.keys, **_zeros(engine, "t", kind)))
+    if factors is not None:
+        once = counts.filter(counts.around == 1).select(*kind.keys)
+        parts.append(factors.anti_join(once, kind.keys).select(*kind.keys, *_t(kind)))
+    if not parts:
+        parts.append(several.select(*kind.keys, **_zeros(engine, "t", kind)).limit(0))
+    whole = parts[0] if len(parts) == 1 else engine.ibis.union(*parts)
+    sums = {name: whole[name].sum() for name in _t(kind)}
+    return engine.create(f"pairs_{kind.name}", whole.group_by(kind.keys).aggregate(**sums))
+
+
+def _flagged(engine: Engine, table: Table, kind: Kind, child: Child) -> Table:
+    """Scopes of three with a column that is 1 where this pair of theirs is a region."""
+    regions = engine.table(Messages.region_table(child.kind, 0))
+    marked = regions.select(*child.kind.keys, one=engine.constant(1.0))
+    return _left_joined(
+        table, marked, _keys_inside(child, kind), child.kind.keys, {"one": child.flag}
+    )
+
+
+def _with_merged(
+    table: Table, kind: Kind, inside: dict[Kind, Table], pairs: dict[Kind, Table]
+) -> Table:
+    """Scopes of three with the potentials of pairs that lie in no other one."""
+    for axes in combinations(range(3), 2):
+        child = Child(axes, kind.part(axes))
+        if child.kind not in pairs:
+            continue
+        counts, factors = inside[child.kind], pairs[child.kind]
+        once = counts.filter(counts.around == 1).select(*child.kind.keys)
+        merged = factors.semi_join(once, child.kind.keys)
+        names = {column("t", state): f"p{column('', state)}" for state in child.kind.states}
+        table = _left_joined(table, merged, _keys_inside(child, kind), child.kind.keys, names)
+        sums = {
+            column("t", state): table[column("t", state)]
+            + table[f"p{column('', _inside(child, state))}"]
+            for state in kind.states
+        }
+        table = table.mutate(**sums).drop(*names.values())
+    return table
+
+
+def _with_messages(engine: Engine, kinds: RegionKinds, kind: Kind, table: Table) -> None:
+    zero = engine.constant(0.0)
+    columns = {
+        column(child.message, state): zero
+        for child in kinds.children(kind)
+        for state in child.kind.states
+    }
+    engine.create(Messages.region_table(kind, 0), table.mutate(**columns, moved=zero))

@@ -1,0 +1,331 @@
+"""Marginals computed by joins on an engine are those of the arrays in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import liftgbp
+from liftgbp.engines import message_tables
+from liftgbp.engines.message_tables import Messages
+
+PAIRS = """
+friends(person, person)
+smokes(person)
+0.6 friends(x,y) => (smokes(x) <=> smokes(y))
+-1 smokes(x)
+"""
+TRIPLES = """
+friends(person, person)
+smokes(person)
+0.3 friends(x,y) ^ friends(y,z) ^ smokes(x) ^ smokes(y) => smokes(z) | distinct
+0.3 friends(x,y) => (smokes(x) <=> smokes(y)) | x != y
+-0.4 smokes(x)
+"""
+MANY_VALUED = """
+thing = {Tea, Jam}
+follows(person, person)
+mood(person) : {low, mid, high}
+likes(person, thing)
+parfactor mood(x), likes(x,m) : [1, 2, 3, 1, 1, 2]
+0.7 follows(x,y) => (mood(x) = high <=> mood(y) = high)
+0.4 follows(x,y) ^ likes(x,m) => likes(y,m)
+-0.8 likes(Anna,m)
+"""
+FOUR = """
+1 friends(x,y) ^ friends(z,u) => smokes(x) v smokes(y) v smokes(z) v smokes(u) | distinct
+"""
+
+
+def write(path: Path, header: str, rows: list[tuple[str, ...]]) -> str:
+    path.write_text("\n".join([header, *map(",".join, rows)]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def network(folder: Path, people: int, edges: int, seed: int, name: str = "friends") -> str:
+    """A random network in a CSV file, with some friendships both ways and some listed twice."""
+    draw = random.Random(seed)
+    rows = [(f"P{draw.randrange(people)}", f"P{draw.randrange(people)}") for _ in range(edges)]
+    rows += [(b, a) for a, b in rows[:3]] + rows[:2]
+    return f"{name}={write(folder / f'{name}.csv', 'a,b', rows)}"
+
+
+def marginals(folder: Path, predicate: str) -> dict[tuple[str, ...], tuple[float, ...]]:
+    place = folder / f"{predicate}.parquet"
+    files = str(place / "*.parquet") if place.is_dir() else str(place)
+    found = duckdb.sql(f"SELECT * FROM '{files}'")
+    width = sum(name.startswith("argument") for name in found.columns)
+    return {tuple(map(str, row[:width])): row[width:] for row in found.fetchall()}
+
+
+def assert_equal(one: Path, other: Path) -> None:
+    found, expected = marginals(one, "smokes"), marginals(other, "smokes")
+    assert found.keys() == expected.keys()
+    for key, probabilities in found.items():
+        assert probabilities == pytest.approx(expected[key], abs=1e-12)
+
+
+def compare(
+    tmp_path: Path,
+    text: str,
+    sources: list[str],
+    closed: list[str],
+    regions: str,
+    predicates: list[str],
+) -> liftgbp.EngineRun:
+    model = liftgbp.parse(text)
+    run = liftgbp.run_on_engine(
+        model, sources, tmp_path / "out", closed=closed, regions=regions, tol=1e-11
+    )
+    assert run.converged
+    evidence = liftgbp.load_evidence(model, *sources, closed=closed)
+    flooding = liftgbp.Flooding(iterations=5000)
+    answers = liftgbp.infer(
+        model, evidence=evidence, regions=regions, via="ground", solver=flooding
+    )
+    for predicate in predicates:
+        found = marginals(tmp_path / "out", predicate)
+        assert len(found) > 5
+        for arguments, probabilities in found.items():
+            atom = f"{predicate}({','.join(arguments)})"
+            values = model.predicates[predicate].values
+            for value, probability in zip(values, probabilities, strict=True):
+                expected = answers.marginal(atom, value)
+                assert probability == pytest.approx(expected, abs=1e-9), atom
+    assert not (tmp_path / "out.work").exists()
+    return run
+
+
+def test_pairs(tmp_path: Path) -> None:
+    observed = write(tmp_path / "smokes.csv", "x,value", [("P1", "true"), ("P2", "False")])
+    sources = [network(tmp_path, 25, 40, 1), f"smokes={observed}"]
+    compare(tmp_path, PAIRS, sources, ["friends"], "bethe", ["smokes"])
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
+def test_spark_does_what_duckdb_does(tmp_path: Path) -> None:
+    """In a process of its own, since Spark leaves sockets open."""
+    (tmp_path / "model.mln").write_text(PAIRS, encoding="utf-8")
+    source = network(tmp_path, 12, 16, 1)
+    common = ["-e", source, "--closed", "friends", "--iterations", "3", "--json"]
+    for engine in ("duckdb", "spark"):
+        output = ["--engine", engine, "-o", str(tmp_path / engine)]
+        ran = subprocess.run(
+            [sys.executable, "-m", "liftgbp", "query", "model.mln", *common, *output],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(Path(liftgbp.__file__).parent.parent)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert json.loads(ran.stdout)["iterations"] == 3, ran.stderr
+    assert_equal(tmp_path / "spark", tmp_path / "duckdb")
+
+
+@pytest.mark.parametrize("regions", ["bethe", "intersections"])
+def test_scopes_of_three(tmp_path: Path, regions: str) -> None:
+    sources = [network(tmp_path, 22, 14, 5)]
+    run = compare(tmp_path, TRIPLES, sources, ["friends"], regions, ["smokes"])
+    assert run.rows["regions smokes smokes smokes"] > 5
+    assert run.rows["regions smokes smokes"] > 5
+
+
+def test_several_predicates_and_values(tmp_path: Path) -> None:
+    sources = [network(tmp_path, 8, 9, 4, "follows")]
+    compare(tmp_path, MANY_VALUED, sources, ["follows"], "bethe", ["mood", "likes"])
+
+
+def test_trees_are_exact(tmp_path: Path) -> None:
+    """A chain of five people, against the sum over all 32 worlds."""
+    from itertools import product
+    from math import exp
+
+    links = [("P0", "P1"), ("P1", "P2"), ("P2", "P3"), ("P3", "P4")]
+    source = f"friends={write(tmp_path / 'friends.csv', 'a,b', links)}"
+    run = liftgbp.run_on_engine(
+        liftgbp.parse(PAIRS), source, tmp_path / "out", closed="friends", tol=1e-13
+    )
+    assert run.converged
+    weights = {
+        world: exp(sum(0.6 * (world[k] == world[k + 1]) for k in range(4)) - sum(world))
+        for world in product((0, 1), repeat=5)
+    }
+    total = sum(weights.values())
+    found = marginals(tmp_path / "out", "smokes")
+    for k in range(5):
+        expected = sum(weight for world, weight in weights.items() if world[k]) / total
+        assert found[f"P{k}",][1] == pytest.approx(expected, abs=1e-11)
+
+
+def test_databases_parquet_and_numbers(tmp_path: Path) -> None:
+    """The same facts from a database, a Parquet file, a folder of them, and with numbers."""
+    path = tmp_path / "data.duckdb"
+    edges = "SELECT * FROM (VALUES (1, 2), (2, 3), (3, 1), (3, 4), (4, 4)) AS t(a, b)"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE friends AS {edges}")
+        (tmp_path / "folder").mkdir()
+        connection.execute(f"COPY (FROM friends) TO '{tmp_path}/one.parquet'")
+        connection.execute(f"COPY (FROM friends LIMIT 2) TO '{tmp_path}/folder/a.parquet'")
+        connection.execute(f"COPY (FROM friends OFFSET 2) TO '{tmp_path}/folder/b.parquet'")
+    places = [f"{path}:friends", f"{tmp_path}/one.parquet", f"{tmp_path}/folder"]
+    places += [f"glob:{tmp_path}/folder/*.parquet", f"{tmp_path}/one.parquet[a,b]"]
+    found = []
+    for k, place in enumerate(places):
+        output = tmp_path / f"out{k}"
+        liftgbp.run_on_engine(liftgbp.parse(PAIRS), f"friends={place}", output, closed="friends")
+        found.append(marginals(output, "smokes"))
+        assert json.loads((output / "run.json").read_text())["converged"]
+    for other in found:
+        assert other.keys() == {("1",), ("2",), ("3",), ("4",)}
+        for key, probabilities in other.items():
+            assert probabilities == pytest.approx(found[0][key], abs=1e-12)
+
+
+def test_a_run_that_was_ended_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, sources = liftgbp.parse(PAIRS), [network(tmp_path, 25, 40, 1)]
+    whole = liftgbp.run_on_engine(model, sources, tmp_path / "whole", closed="friends")
+    step, steps = Messages.step, []
+
+    def counted(self: Messages, iteration: int, rate: float) -> float:
+        steps.append(iteration)
+        if len(steps) == 6:
+            raise KeyboardInterrupt
+        return step(self, iteration, rate)
+
+    monkeypatch.setattr(Messages, "step", counted)
+    with pytest.raises(KeyboardInterrupt):
+        liftgbp.run_on_engine(model, sources, tmp_path / "out", closed="friends")
+    assert not (tmp_path / "out").exists()
+    assert (tmp_path / "out.work").is_dir()
+    monkeypatch.setattr(message_tables, "build_regions", None)
+    run = liftgbp.run_on_engine(model, sources, tmp_path / "out", closed="friends")
+    assert steps == [0, 1, 2, 3, 4, 5, *range(5, whole.iterations)]
+    assert run.iterations == whole.iterations
+    assert_equal(tmp_path / "out", tmp_path / "whole")
+    assert not (tmp_path / "out.work").exists()
+
+
+def test_work_for_another_question_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = [network(tmp_path, 25, 40, 1)]
+
+    def ended(self: Messages, iteration: int, rate: float) -> float:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Messages, "step", ended)
+        liftgbp.run_on_engine(liftgbp.parse(PAIRS), sources, tmp_path / "out", closed="friends")
+    other = liftgbp.parse(PAIRS.replace("-1 smokes", "1 smokes"))
+    liftgbp.run_on_engine(other, sources, tmp_path / "out", closed="friends")
+    liftgbp.run_on_engine(other, sources, tmp_path / "alone", closed="friends")
+    assert_equal(tmp_path / "out", tmp_path / "alone")
+
+
+def test_messages_that_do_not_agree(tmp_path: Path) -> None:
+    sources = [network(tmp_path, 25, 40, 1)]
+    run = liftgbp.run_on_engine(
+        liftgbp.parse(PAIRS), sources, tmp_path / "out", closed="friends", iterations=2
+    )
+    assert not run.converged
+    assert "do not agree after 2 iterations" in run.reason
+
+
+# --- what is refused
+
+
+WRONG = {
+    "a missing file": (PAIRS, ["friends=nowhere.csv"], "no such file"),
+    "a missing table": (PAIRS, ["friends={data}:nobody"], "nobody"),
+    "a missing column": (PAIRS, ["friends={pairs}[a,c]"], "there is no column c; there are a, b"),
+    "columns of the wrong type": (PAIRS, ["friends={dates}"], "objects are integers or texts"),
+    "too many columns": (PAIRS, ["friends={wide}"], "has 4 columns; friends.* needs 2"),
+    "a broken file": (PAIRS, ["friends={broken}"], "DuckDB says"),
+    "a file of facts": (PAIRS, ["facts.db"], "an engine reads tables"),
+    "an unknown predicate": (PAIRS, ["likes={pairs}"], "likes"),
+    "a table of Spark": (PAIRS, ["friends=spark://friends"], "add --engine spark"),
+    "values that are none": (PAIRS, ["friends={pairs}", "smokes={maybe}"], "none of false, true"),
+    "two values": (PAIRS, ["friends={pairs}", "smokes={twice}"], r"smokes\(P1\) has two values"),
+    "a hard rule": (PAIRS + "friends(x,y) => smokes(x).\n", ["friends={pairs}"], "hard formulas"),
+    "a quantifier": (
+        PAIRS + "1 smokes(x) => EXIST y friends(x,y)\n",
+        ["friends={pairs}"],
+        "quantifiers",
+    ),
+    "four atoms": (
+        PAIRS + FOUR,
+        ["friends={pairs}"],
+        "leaves 4 unknown atoms",
+    ),
+    "an atom without arguments": (
+        PAIRS + "rain\n1 rain => smokes(x)\n",
+        ["friends={pairs}"],
+        "rain has no arguments",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    text, sources, message = WRONG[name]
+    with duckdb.connect("data.duckdb") as connection:
+        connection.execute("CREATE TABLE friends (a VARCHAR, b VARCHAR)")
+        connection.execute("COPY (SELECT DATE '2020-01-01' AS a, 'Bob' AS b) TO 'dates.parquet'")
+    Path("broken.parquet").write_text("no Parquet")
+    files = {
+        "data": "data.duckdb",
+        "dates": "dates.parquet",
+        "broken": "broken.parquet",
+        "pairs": write(Path("pairs.csv"), "a,b", [("P1", "P2"), ("P3", "P4")]),
+        "wide": write(Path("wide.csv"), "a,b,c,d", [("1", "2", "3", "4")]),
+        "maybe": write(Path("maybe.csv"), "x,value", [("P1", "maybe")]),
+        "twice": write(Path("twice.csv"), "x,value", [("P1", "true"), ("P1", "false")]),
+    }
+    before = set(tmp_path.iterdir())
+    with pytest.raises(liftgbp.InputError, match=message):
+        liftgbp.run_on_engine(
+            liftgbp.parse(text),
+            [source.format(**files) for source in sources],
+            "out",
+            closed="friends",
+        )
+    left = {path.name for path in set(tmp_path.iterdir()) - before}
+    assert left <= {"out.work"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"engine": "oracle"}, "engine must be duckdb or spark"),
+        ({"regions": "objects:2"}, "regions on an engine are bethe or intersections"),
+        ({"iterations": 0}, "iterations"),
+        ({"sizes": {"person": 100}}, "the tables name 4 objects of person, not 100"),
+        ({"closed": "friend"}, "friend"),
+    ],
+)
+def test_wrong_arguments(tmp_path: Path, wrong: dict[str, object], message: str) -> None:
+    source = f"friends={write(tmp_path / 'pairs.csv', 'a,b', [('P1', 'P2'), ('P3', 'P4')])}"
+    arguments = {"closed": "friends", **wrong}
+    with pytest.raises(liftgbp.InputError, match=message):
+        liftgbp.run_on_engine(liftgbp.parse(PAIRS), source, tmp_path / "out", **arguments)
+
+
+def test_outputs_are_never_replaced(tmp_path: Path) -> None:
+    source = f"friends={write(tmp_path / 'pairs.csv', 'a,b', [('P1', 'P2')])}"
+    (tmp_path / "out").mkdir()
+    with pytest.raises(liftgbp.InputError, match="exists already"):
+        liftgbp.run_on_engine(liftgbp.parse(PAIRS), source, tmp_path / "out", closed="friends")
+    (tmp_path / "new.work").mkdir()
+    (tmp_path / "new.work" / "mine").write_text("keep")
+    with pytest.raises(liftgbp.InputError, match="no work of liftgbp"):
+        liftgbp.run_on_engine(liftgbp.parse(PAIRS), source, tmp_path / "new", closed="friends")
+    assert (tmp_path / "new.work" / "mine").read_text() == "keep"
