@@ -209,3 +209,11 @@ def test_evidence_that_tells_everybody_apart() -> None:
     for ask in (liftgbp.bounds, partial(liftgbp.infer, bounds=True)):
         with pytest.raises(liftgbp.CapacityError, match="tells too many objects apart"):
             ask(model, {"person": 40}, evidence=evidence)
+
+
+@pytest.mark.parametrize("size", [10**78, 10**100])
+def test_more_factors_than_floats_count(size: int) -> None:
+    """They are refused in words, and NumPy warns of nothing."""
+    model = liftgbp.parse("r(p,p)\n1 r(x,y) ^ r(y,z) => r(z,u) | distinct")
+    with pytest.raises(liftgbp.InputError, match="too large"):
+        liftgbp.bounds(model, {"p": size})

@@ -249,6 +249,24 @@ class Proof:
         return build_regions(self._normal, family)
 
 
+MOST_FACTORS = 1e300
+"""Ground factors of a parfactor whose number is still a float: four objects of 1e100 are more."""
+
+
+def _most_factors(normal: NormalModel) -> int:
+    """About how many ground factors the most frequent parfactor has."""
+    return max(
+        (
+            math.prod(
+                normal.classes[cls].size
+                for cls, _ in {obj for _, args in parfactor.atoms for obj in args}
+            )
+            for parfactor in normal.parfactors
+        ),
+        default=0,
+    )
+
+
 def _best_product(
     normal: NormalModel, field: MeanField, free_atoms: Mapping[int, int], effort: str, blocks: int
 ) -> tuple[Fraction | None, str]:
@@ -256,6 +274,8 @@ def _best_product(
     known = normal.exact_constant + log_worlds(free_atoms) + field.exact_offset
     if not field.kinds:
         return known, blocks_in_words([], mixed=False)
+    if _most_factors(normal) > MOST_FACTORS:
+        return None, ""
     most = most_blocks(blocks, normal.classes, by_hand=False)
     number = [most[cls] for cls in range(len(normal.classes))]
     work = LEVELS[effort].work
