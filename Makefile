@@ -8,7 +8,7 @@ DEMO   := .venv-demo
 DEMO_READY := $(DEMO)/.ready
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types check docs bench fuzz browser clean python
+.PHONY: demo test lint types check docs bench fuzz browser java clean python
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit("liftgbp needs Python 3.11 or newer; run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -64,6 +64,10 @@ fuzz: $(READY)
 # What the tests draw pictures with, on Debian. Without it, those tests are skipped.
 browser:
 	apt-get install --yes --no-install-recommends chromium fonts-dejavu-core
+
+# What the engine Spark runs on, on Debian. Without it, its test is skipped.
+java:
+	apt-get install --yes --no-install-recommends default-jre-headless
 
 clean:
 	rm -rf $(VENV) $(DEMO) demo.svg build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -6,6 +6,7 @@ is the extra `plot`, and imported only here and where drawings become figures.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,6 +197,7 @@ def curves(
     handles += _kinds_of_lines(drawn_curves)
     if is_wide([x for curve in drawn_curves for x, _ in curve.points]):
         axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(lambda value, place: power_text(value))
     axes.set_xlabel(_with_constants(along, constant))
     axes.set_ylabel("probability")
     axes.set_ylim(*curves_range(drawn_curves))
@@ -203,6 +205,15 @@ def curves(
     if handles:
         axes.legend(handles=handles, fontsize="small")
     return figure
+
+
+def power_text(value: float) -> str:
+    """A number on a logarithmic axis; Matplotlib would write a formula, and none is drawn as one.
+
+    >>> power_text(0.1), power_text(1000.0), power_text(1e9)
+    ('0.1', '1000', '1e9')
+    """
+    return re.sub(r"e([+-])0*", lambda found: "e" + found[1].strip("+"), f"{value:g}")
 
 
 def _kinds_of_lines(drawn_curves: Sequence[Curve]) -> list[Any]:

@@ -177,6 +177,14 @@ def test_points_that_are_not_trusted_are_marked() -> None:
     assert "×" in line_chart("thing", shown.curves).svg().source
 
 
+def test_wide_axes_have_plain_numbers() -> None:
+    model = liftgbp.load("example:friends-smokers")
+    swept = liftgbp.sweep(model, {"person": [10, 10**9]}, queries="smokes(x)", effort="quick")
+    labels = [text.get_text() for text in swept.plot().axes[0].get_xticklabels()]
+    assert {"10", "1e9"} <= set(labels)
+    assert not any("$" in label for label in labels)
+
+
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.49999, 0.50001), (-3.0, 1e6), (0.1, 0.7)])
 def test_ticks_are_round_and_inside(low: float, high: float) -> None:
     found = ticks(low, high)
