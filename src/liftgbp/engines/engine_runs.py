@@ -16,7 +16,14 @@ from liftgbp.engines.engine import Engine, start
 from liftgbp.engines.engine_sources import KnownFacts, read_sources
 from liftgbp.engines.factor_tables import Kind, column, factor_tables
 from liftgbp.engines.message_tables import Messages, RegionKinds, build_regions
-from liftgbp.errors import InputError, ModelError, checked_number, checked_path, checked_texts
+from liftgbp.errors import (
+    InputError,
+    InternalError,
+    ModelError,
+    checked_number,
+    checked_path,
+    checked_texts,
+)
 from liftgbp.files import held, whole_file
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
@@ -309,7 +316,8 @@ class _Run:
 
     @property
     def _passing(self) -> Messages:
-        assert self._messages is not None  # prepared first
+        if self._messages is None:
+            raise InternalError("a run passes messages before it is prepared")
         return self._messages
 
     def _counted(self, model: Model, known: KnownFacts, kinds: RegionKinds) -> dict[str, int]:
