@@ -97,6 +97,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "infer": (liftgbp.infer, quick),
         "infer about a network": (liftgbp.infer, {"model": network, "effort": "quick"}),
         "prepare": (liftgbp.prepare, model),
+        "forecast": (liftgbp.forecast, model),
         "bounds": (liftgbp.bounds, quick),
         "check": (liftgbp.check, {**quick, "seconds": 0.01}),
         "check_messages": (liftgbp.check_messages, {**model, "iterations": 2}),

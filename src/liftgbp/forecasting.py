@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from liftgbp.errors import CapacityError
+from liftgbp.errors import CapacityError, check_function, checked_number, wrong_type
 from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
@@ -205,6 +205,10 @@ def forecast(
     ({'smokes': 1000}, 1000000, 2)
     """
     check_model(model)
+    if not isinstance(regions, str):
+        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
+    table_cap = checked_number("table_cap", table_cap, least=1)
+    check_function("progress", progress)
     known = Evidence.of(model, evidence)
     objects = choose_via(via, known, sizes, regions)
     domain_sizes = known.domain_sizes(sizes)

@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,13 @@ from liftgbp.errors import (
     InputError,
     InternalError,
     ModelError,
+    check_function,
+    check_mapping,
     checked_number,
     checked_path,
     checked_texts,
+    shown,
+    wrong_type,
 )
 from liftgbp.files import held, whole_file
 from liftgbp.limits import Limits, limited
@@ -126,21 +131,31 @@ def run_on_engine(
     """
     check_model(model)
     target = checked_path("output", output)
-    if regions not in FAMILIES:
-        raise InputError(f"regions on an engine are {' or '.join(FAMILIES)}, got {regions!r}")
+    if not isinstance(regions, str) or regions not in FAMILIES:
+        raise InputError(f"regions on an engine are {' or '.join(FAMILIES)}, got {shown(regions)}")
+    if not isinstance(engine, str):
+        raise wrong_type("engine", "duckdb or spark", engine)
+    check_function("progress", progress)
+    sizes = {} if sizes is None else sizes
+    check_mapping("sizes", sizes, "from sorts to numbers of objects")
     most = checked_number("iterations", iterations, least=1)
+    if not isinstance(tol, Real) or not tol > 0:
+        raise wrong_type("tol", "a positive number", tol)
+    tol = float(tol)
+    if memory is not None and (not isinstance(memory, Real) or not memory > 0):
+        raise wrong_type("memory", "a positive number of GB", memory)
     if target.exists():
         raise InputError(f"{target} exists already; choose another output, or remove it")
     if not target.absolute().parent.is_dir():
         raise InputError(f"cannot write {target}: there is no directory {target.parent}")
     _check_model(model)
     sources, closed = checked_texts("evidence", evidence), checked_texts("closed", closed)
-    task = _fingerprint(model, sources, closed, sizes or {}, regions, engine)
+    task = _fingerprint(model, sources, closed, sizes, regions, engine)
     work = target.with_name(f"{target.name}.work")
     with held(target), _work_folder(work) as journal:
         run = _Run(engine, work, journal, task, memory, progress)
         with contextlib.closing(run):
-            run.prepare(model, sources, closed, sizes or {}, regions)
+            run.prepare(model, sources, closed, sizes, regions)
             residual = run.iterate(most, tol)
             result = EngineRun(
                 output=str(target),
