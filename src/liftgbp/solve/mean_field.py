@@ -197,7 +197,8 @@ class _MeanField:
         self._atoms = atoms[:, start.values.kind].T
         states = np.add.reduceat(layout.multiplicity, layout.region_starts)
         self._dead = np.array([math.prod(shape) for shape in layout.shapes]) > states
-        hard = tolerances.hard * np.maximum(np.abs(weights), 1.0) * self._dead
+        # Where nothing is ruled out, nothing is multiplied: huge counts would overflow.
+        hard = np.maximum(np.abs(weights), 1.0) * self._dead * tolerances.hard
         # What is possible gains what the rest would cost.
         self._gain = (hard[:, layout.region_of] * layout.multiplicity).T
 

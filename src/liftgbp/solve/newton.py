@@ -14,6 +14,7 @@ outer regions, I entries of inner regions, E equations.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
 from collections.abc import Iterator
@@ -122,7 +123,13 @@ class Curvatures:
         # eigenvalue is to be another one, elimination keeps them.
         (same,) = np.nonzero((values == self.values).all(axis=1))
         if len(same):
-            change[same] = self._eliminated(along[same], same)
+            try:
+                change[same] = self._eliminated(along[same], same)
+            except np.linalg.LinAlgError:
+                # At huge counts a pivot may round to zero; those points keep their eigenvectors.
+                for point in same:
+                    with contextlib.suppress(np.linalg.LinAlgError):
+                        change[point] = self._eliminated(along[[point]], np.array([point]))[0]
         return np.asarray(gradient + (_transposed(self.span) @ change)[:, :, 0])
 
     def _turned(self, along: Floats, values: Floats) -> Floats:

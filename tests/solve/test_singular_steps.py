@@ -1,0 +1,31 @@
+"""A Hessian whose elimination meets a zero leaves Newton steps to its eigenvectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import liftgbp
+from liftgbp.solve.newton import Curvatures
+
+
+def test_points_with_a_zero_pivot_keep_their_eigenvectors() -> None:
+    """Of two points with the same Hessian, one has a block that rounding has made singular."""
+    span, turn = np.eye(2)[None].repeat(2, axis=0), np.eye(2)[None].repeat(2, axis=0)
+    values, weights = np.array([[2.0, 4.0], [2.0, 4.0]]), np.array([[1.0, 3.0], [1.0, 3.0]])
+    block = np.array([np.diag([1.0, 3.0]), -np.eye(2)])
+    curvatures = Curvatures(values, span, turn, block, weights, 1e-9)
+    gradient = np.array([[1.0, 1.0], [1.0, 1.0]])
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.solve(block[1] + np.eye(2), gradient[1])
+    # The Hessian is diag(2, 4).
+    assert curvatures.solve(gradient, values) == pytest.approx(np.array([[0.5, 0.25]] * 2))
+
+
+@pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
+def test_a_model_that_has_one() -> None:
+    model = liftgbp.parse(
+        "mood(person)\np(person)\n200 (p(y) v p(x)) ^ mood(z) | distinct\n1/|person| p(y) ^ p(a)"
+    )
+    answers = liftgbp.infer(model, {"person": 10**100})
+    assert answers.log_z == pytest.approx(200e300, rel=1e-6)
