@@ -216,7 +216,10 @@ OWN = "liftgbp-work.json"
 
 @contextlib.contextmanager
 def _work_folder(folder: Path) -> Iterator[_Journal]:
-    """The folder of work, which is ours: a journal says so."""
+    """The folder of work, which is ours: a journal says so.
+
+    It stays only with tables that another run can go on with.
+    """
     journal = _Journal(folder / OWN)
     if folder.exists() and not journal.read():
         raise InputError(f"{folder} is in the way, and no work of liftgbp; rename it")
@@ -226,7 +229,11 @@ def _work_folder(folder: Path) -> Iterator[_Journal]:
         raise InputError(f"cannot write {folder}: {error.strerror}") from None
     if not journal.read():
         journal.write({"task": ""})
-    yield journal
+    try:
+        yield journal
+    finally:
+        if "kinds" not in journal.read():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Run:
