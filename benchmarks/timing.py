@@ -6,6 +6,9 @@ import time
 import tracemalloc
 from collections.abc import Callable
 
+from liftgbp.example_models import FOLDER
+
+MODELS = FOLDER
 PAPER_MODELS = ("friends-smokers", "transitive", "friends-knows", "chain")
 
 
