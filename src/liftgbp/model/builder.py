@@ -26,7 +26,8 @@ from liftgbp.model.ast import (
     Weight,
     WeightedFormula,
 )
-from liftgbp.model.model import Model, checked_names, finite_value
+from liftgbp.model.model import Model
+from liftgbp.model.model_checks import checked_names, finite_value
 from liftgbp.model.statements import MAX_SIZE, Statement, WeightDeclaration
 from liftgbp.model.syntax import Node, ParseTree, clean_source, parse_tree
 from liftgbp.model.tree_reader import Reader, subtrees

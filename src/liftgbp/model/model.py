@@ -2,52 +2,46 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice, product
-from numbers import Integral, Real
+from itertools import product
 
 from liftgbp.errors import (
     InputError,
     ModelError,
     SizeError,
-    Span,
     checked_flag,
     checked_texts,
     comma_list,
     counted,
-    elements,
     shown,
     wrong_type,
 )
-from liftgbp.limits import checkpoint
 from liftgbp.model.ast import (
-    BOOLEAN,
     Atom,
-    DataWeight,
     Demand,
-    Is,
-    NamedWeight,
-    Number,
     OpenWeight,
     Predicate,
     Rule,
-    SizeOf,
     Sort,
     TableParfactor,
     Variable,
-    Weight,
     WeightedFormula,
     applied,
     own_weight,
-    rule_atoms,
-    subformulas,
-    weight_parts,
+)
+from liftgbp.model.model_checks import (
+    check_weight_name,
+    check_whole,
+    checked_names,
+    checked_predicate,
+    finite_value,
+    missing_sizes,
+    missing_weights,
+    whole_size,
 )
 from liftgbp.model.scopes import (
-    check_restricted_variables,
     constant_sorts,
     expanded_variables,
     free_variables,
@@ -94,15 +88,7 @@ class Model(Shown):
         values = {name: finite_value(name, value) for name, value in self.weights.items()}
         object.__setattr__(self, "weights", values)
         object.__setattr__(self, "sorts", self._with_implied_sorts())
-        for predicate in self.predicates.values():
-            _check_values(predicate)
-        self._check_all_declared()
-        for rule in self.rules:
-            for atom in rule_atoms(rule):
-                self.check_atom(atom)
-            self._check_rule(rule)
-        for demand in self.demands:
-            self._check_demand(demand)
+        check_whole(self)
 
     def _with_implied_sorts(self) -> dict[str, Sort]:
         sorts = dict(self.sorts)
@@ -265,7 +251,7 @@ class Model(Shown):
         }
         for name in given:
             if name not in open_names and str(name).partition("(")[0] not in shared:
-                self._check_weight_name(name)
+                check_weight_name(self, name)
         return replace(self, weights={**self.weights, **given})
 
     def own_weights(self, rule: Rule) -> dict[tuple[str, ...], float]:
@@ -293,11 +279,6 @@ class Model(Shown):
         sorts = self.variable_sorts(rule)
         names = [name for name in free_variables(rule) if name in expanded_variables(rule)]
         return product(*(self.constants(sorts[name]) for name in names))
-
-    def _check_weight_name(self, name: str, span: Span | None = None) -> None:
-        if name not in self.weights:
-            declared = comma_list(f"${known}" for known in self.weights)
-            raise ModelError(f"unknown weight ${name}; the model declares {declared}", span)
 
     def _left_out(self) -> Iterator[tuple[OpenWeight, WeightedFormula]]:
         for rule in self.rules:
@@ -329,7 +310,7 @@ class Model(Shown):
         """Refuse formulas without a weight, once numbers are needed."""
         missing = self.without_weight
         if missing:
-            raise _missing_weights(self, missing)
+            raise missing_weights(self, missing)
         if self.demands:
             from liftgbp.model.writer import demand_text  # the writer itself needs this class
 
@@ -355,13 +336,13 @@ class Model(Shown):
         found = {name: self._size(sort, given.get(name)) for name, sort in self.sorts.items()}
         missing = [sort for name, sort in self.sorts.items() if not found[name]]
         if missing:
-            raise _missing_sizes(missing)
+            raise missing_sizes(missing)
         return found
 
     def _size(self, sort: Sort, given: int | None) -> int:
         """The size of a sort, or 0 where nothing states it."""
         named = len(self.constants(sort.name))
-        size = sort.size if given is None else _whole_number(sort.name, given)
+        size = sort.size if given is None else whole_size(sort.name, given)
         if size is None:
             return named
         if size < max(1, named):
@@ -390,229 +371,9 @@ class Model(Shown):
         for query in checked_texts("queries", queries):
             check(query, self)
 
-    def _check_all_declared(self) -> None:
-        """Names all unknown predicates at once, if there are several."""
-        atoms = [atom for rule in self.rules for atom in rule_atoms(rule)]
-        unknown = dict[str, Span | None]()
-        for atom in atoms:
-            if atom.predicate not in self.predicates:
-                unknown.setdefault(atom.predicate, atom.span)
-        if len(unknown) > 1:
-            raise ModelError(
-                f"unknown predicates {', '.join(unknown)}; {self._declared(next(iter(unknown)))}",
-                next(iter(unknown.values())),
-            )
-
-    def _declared(self, unknown: str) -> str:
-        """What the model declares instead of an unknown predicate."""
-        kinds = ("relation", "function")
-        names = [name for name, p in self.predicates.items() if p.kind in kinds]
-        for name in names:
-            if name.lower() == unknown.lower():
-                return f"the model writes {name}, and case matters"
-        if not names and self.rules:
-            return (
-                f"the model declares none: declare predicates with their sorts, as in "
-                f"{unknown}(person), or read the file that includes this one"
-            )
-        return f"the model declares {comma_list(names)}"
-
     def check_atom(self, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
         """The predicate of an atom, or an error that points at the atom."""
-        checkpoint()
-        if not isinstance(atom, Atom):
-            raise wrong_type("atom", "an Atom", atom)
-        predicate = self.predicates.get(atom.predicate)
-        if predicate is None:
-            raise error(
-                f"unknown predicate {atom.predicate}; {self._declared(atom.predicate)}",
-                atom.span,
-            )
-        if len(atom.args) != len(predicate.sorts):
-            wanted, got = len(predicate.sorts), len(atom.args)
-            raise error(
-                f"{predicate.name} takes {counted(wanted, 'argument')}, got {got}",
-                atom.span,
-            )
-        return predicate
-
-    def _check_rule(self, rule: Rule) -> None:
-        check_restricted_variables(rule)
-        self.variable_sorts(rule)
-        if isinstance(rule, TableParfactor):
-            self._check_table(rule)
-            return
-        for part in subformulas(rule.formula):
-            if isinstance(part, Is):
-                self.check_value(part)
-        if rule.weight is not None:
-            self._check_weight(rule.weight, rule)
-        self._check_expanded(rule)
-
-    def check_value(self, part: Is) -> None:
-        """Refuse a value that the predicate does not take."""
-        predicate = self.predicates[part.atom.predicate]
-        if part.value not in predicate.values:
-            values = comma_list(predicate.values)
-            remedy = ""
-            if part.value == "true":
-                remedy = f"; write {part.atom} = {predicate.values[0]}"
-            elif part.value in self.predicates:
-                remedy = (
-                    f", and is compared with one of these; to see how often it agrees with "
-                    f"{part.value}, ask for both, as in -q '{part.atom}, {part.value}'"
-                )
-            raise ModelError(
-                f"{predicate.name} takes the values {values}{remedy}",
-                part.span or part.atom.span,
-            )
-
-    def _check_demand(self, demand: Demand) -> None:
-        given = () if demand.given is None else (demand.given,)
-        for formula in (demand.formula, *given):
-            rule = WeightedFormula(formula, None, span=demand.span)
-            for atom in rule_atoms(rule):
-                self.check_atom(atom)
-            self._check_rule(rule)
-
-    def _check_expanded(self, rule: WeightedFormula) -> None:
-        free = set(free_variables(rule))
-        for variable in sorted(rule.expanded):
-            if variable not in free:
-                raise ModelError(f"+{variable} is bound by a quantifier; drop the +", rule.span)
-
-    def _check_table(self, table: TableParfactor) -> None:
-        ranges = [len(self.predicates[atom.predicate].values) for atom in table.atoms]
-        wanted = math.prod(ranges)
-        if len(table.potentials) != wanted:
-            product = f"{' x '.join(map(str, ranges))} = " if len(ranges) > 1 else ""
-            raise ModelError(
-                f"the table has {len(table.potentials)} entries, but its atoms need "
-                f"{product}{wanted}",
-                table.span,
-            )
-        for potential in table.potentials:
-            self._check_weight(potential, table)
-
-    def _check_weight(self, weight: Weight, rule: Rule) -> None:
-        for part in weight_parts(weight):
-            if isinstance(part, DataWeight) and part.variable not in free_variables(rule):
-                raise ModelError(
-                    f"{part.variable} is no free variable of this formula, so it is not known "
-                    "which weight is meant",
-                    rule.span,
-                )
-            if isinstance(part, NamedWeight):
-                self._check_weight_name(part.name, part.span or rule.span)
-            if isinstance(part, SizeOf) and part.sort not in self.sorts:
-                raise ModelError(
-                    f"unknown sort {part.sort}; the model has {comma_list(self.sorts)}",
-                    part.span or rule.span,
-                )
-            if isinstance(part, Number) and not math.isfinite(part.value):
-                raise ModelError(
-                    f"{part.value} is not a finite number; a formula that must hold is written "
-                    "without a weight and with a period at its end",
-                    rule.span,
-                )
-
-
-def checked_names(given: Iterable[str | int], what: str) -> tuple[str, ...]:
-    """The names of constants or values; whole numbers are names, too."""
-    items = elements(given)
-    if items is None:
-        raise ModelError(f"{what} must be a list of names, got {shown(given)}")
-    listed: dict[str, None] = {}  # keeps the order
-    for item in items:
-        name = str(item) if isinstance(item, Integral) else item
-        if not isinstance(name, str) or not name or not name.isprintable():
-            raise ModelError(f"{shown(name)} among the {what} is not a name")
-        if name in listed:
-            raise ModelError(f"{name} is listed twice among the {what}")
-        listed[name] = None
-    return tuple(listed)
-
-
-def finite_value(name: str, value: object) -> float:
-    """The value of a named weight, or an error that says what is wrong with it."""
-    try:
-        number = float(value) if isinstance(value, Real) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number) or isinstance(value, bool):
-        raise ModelError(f"the value of ${name} must be a finite number, got {shown(value)}")
-    return number
-
-
-def _check_values(predicate: Predicate) -> None:
-    if len(predicate.values) < 2 or len(set(predicate.values)) < len(predicate.values):
-        raise ModelError(
-            f"{predicate.name} needs at least two values, all different", predicate.span
-        )
-    if predicate.closed and predicate.values != BOOLEAN:
-        raise ModelError(
-            f"{predicate.name} cannot be closed: only a predicate with the values false and true "
-            "can; drop its *",
-            predicate.span,
-        )
-
-
-def _whole_number(sort: str, size: object) -> int:
-    try:
-        whole = int(size)  # type: ignore[call-overload]
-    except (TypeError, ValueError, OverflowError):
-        whole = None
-    if whole is None or whole != size or isinstance(size, bool):
-        raise SizeError(f"the size of {sort} must be a whole number, got {shown(size)}")
-    return int(whole)
-
-
-def _missing_sizes(sorts: Sequence[Sort]) -> SizeError:
-    names = [sort.name for sort in sorts]
-    options = " ".join(f"-n {name}=1000" for name in names)
-    mapping = ", ".join(f'"{name}": 1000' for name in names)
-    declared = " and ".join(f"{name} = 1000" for name in names)
-    what = (
-        f"sort {names[0]} has no size; give one"
-        if len(names) == 1
-        else (f"sorts {', '.join(names)} have no sizes; give them")
-    )
-    return SizeError(
-        f"{what} with {options} (sizes={{{mapping}}} in Python) or declare {declared}",
-        sorts[0].span,
-    )
-
-
-_MOST_LISTED = 10
-
-
-def _missing_weights(model: Model, missing: Mapping[str, WeightedFormula]) -> ModelError:
-    from liftgbp.model.writer import rule_text  # the writer itself needs this module
-
-    lines = []
-    for name, rule in list(missing.items())[:_MOST_LISTED]:
-        place = f" ({rule.span.source.name}, line {rule.span.line})" if rule.span else ""
-        lines.append(f"  ${name} for {rule_text(rule)}{place}{_for_constants(model, name, rule)}")
-    if len(missing) > _MOST_LISTED:
-        lines.append(f"  and {len(missing) - _MOST_LISTED} more")
-    first = next(iter(missing))
-    what = "1 formula has" if len(missing) == 1 else f"{len(missing)} formulas have"
-    return ModelError(
-        f"{what} no weight:\n" + "\n".join(lines) + "\nwrite one in front, or give it with "
-        f'-w {first}=0.5 (model.with_weights({{"{first}": 0.5}}) in Python); '
-        "a formula that must hold ends in a period"
-    )
-
-
-def _for_constants(model: Model, name: str, rule: WeightedFormula) -> str:
-    """The names of the weights for single constants, of those that have none yet."""
-    if not rule.expanded:
-        return ""
-    own = model.own_weights(rule)
-    left = (chosen for chosen in model.choices_of_constants(rule) if chosen not in own)
-    names = [f"${applied(name, chosen)}" for chosen in islice(left, 4)]
-    listed = ", ".join([*names[:3], "..."] if len(names) > 3 else names)
-    return f"; for single constants {listed}" if names else ""
+        return checked_predicate(self, atom, error)
 
 
 def check_model(given: object) -> None:

@@ -29,6 +29,7 @@ from liftgbp.model.ast import (
     subformulas,
 )
 from liftgbp.model.model import Model
+from liftgbp.model.model_checks import check_value
 from liftgbp.model.parser import COUNT, parse_query
 from liftgbp.model.scopes import (
     constant_sorts,
@@ -269,7 +270,7 @@ def _all_of(formulas: list[Formula]) -> Formula | None:
 def _check_values(formula: Formula | None, model: Model) -> None:
     for part in () if formula is None else subformulas(formula):
         if isinstance(part, Is):
-            model.check_value(part)
+            check_value(model, part)
 
 
 def _check_constant(query: Query, model: Model, sort: str, constant: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from liftgbp.errors import InputError, check_function, checked_number, checked_path, wrong_type
 from liftgbp.files import whole_files
 from liftgbp.limits import Limits, limited
-from liftgbp.model.model import finite_value
+from liftgbp.model.model_checks import finite_value
 from liftgbp.pictures.cards import DOUBTFUL, GOOD, PLAIN, Shown, badge, note, table as html_table
 from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent

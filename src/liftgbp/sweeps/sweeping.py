@@ -32,7 +32,8 @@ from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.growth import AUTO
 from liftgbp.lifted_runs import LiftedRuns, Run
 from liftgbp.limits import Limits, each_limited, limits_about, reporting
-from liftgbp.model.model import Model, check_model, finite_value
+from liftgbp.model.model import Model, check_model
+from liftgbp.model.model_checks import finite_value
 from liftgbp.parts import independent_parts, may_miss_minima
 from liftgbp.pictures.cards import (
     BAD,
