@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,17 +33,11 @@ from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import CountQuery, as_count, checked_query, held, parse_count
 from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.pictures.cards import (
-    BAD,
-    DOUBTFUL,
-    GOOD,
     MOST_ROWS,
     Shown,
-    badge,
-    folded,
-    note,
     sizes_text,
 )
-from liftgbp.pictures.markup import Content, Markup
+from liftgbp.pictures.markup import Content
 from liftgbp.plan import Plan
 from liftgbp.query.answer import (
     Answer,
@@ -54,8 +48,8 @@ from liftgbp.query.answer import (
     marginal_of,
     query_all,
     read_row,
-    rows_table,
 )
+from liftgbp.query.answers_report import answers_as_dict, card_of, finite
 from liftgbp.query.block_table import BlockStructure
 from liftgbp.query.count_queries import (
     CountDistribution,
@@ -201,36 +195,11 @@ class Answers(Shown):
         return f"{where}: {trust}, log Z {self.result.log_z:.10g}"
 
     def _body(self) -> Iterable[Content]:
-        yield self._badge()
-        yield from self._shown_rows()
-        for structure in self.blocks[:1]:
-            yield note(f"objects differ: {structure._headline()}")
-            yield from structure._body()
-        minima = self.minima
-        if sum(point.weight > 0 for point in minima) > 1:
-            yield folded(f"{len(minima)} stationary points of the free energy", *minima._body())
-        if self.bounds is not None:
-            yield note(f"proven: {self.bounds.text}")
-        yield note(f"log Z = {self.result.log_z:.10g}; {self.used}")
-        yield from map(note, self.notes)
-
-    def _badge(self) -> Markup:
-        """Whether to trust the answers: green, amber or red."""
-        if not self.trusted:
-            return badge(BAD, f"not trusted: {self.reason}")
-        match self.verdict.kind:
-            case Kind.EXACT:
-                return badge(GOOD, "trusted: the answer is exact")
-            case Kind.UNCHECKED:
-                return badge(DOUBTFUL, "trusted as far as it could be checked; see below")
-        return badge(GOOD, "trusted: the solver converged, and the answer passed every check")
-
-    def _shown_rows(self) -> Iterator[Markup]:
-        """The first rows; there may be very many on the ground."""
         rows = self._all if "_all" in self.__dict__ else None
         with self._within_limits():
+            # There may be very many on the ground.
             first = rows or [row for row, _ in islice(every_row(self.reader), MOST_ROWS + 1)]
-        yield rows_table(first[:MOST_ROWS], more=len(first) > MOST_ROWS)
+        return card_of(self, first)
 
     @property
     def model(self) -> Model:
@@ -493,18 +462,6 @@ class Answers(Shown):
             *([unchecked] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
 
-    def _evidence_as_dict(self) -> dict[str, object] | None:
-        known = self.reader.evidence
-        if not known:
-            return None
-        return {
-            "via": self.via,
-            "facts": sum(len(r.values) for name, r in known.hard.items() if known.is_stated(name)),
-            "uncertain": sum(len(relation.args) for relation in known.soft.values()),
-            "counted": sum(counted.count for counted in known.known),
-            "closed": sorted(filter(known.is_stated, known.closed)),
-        }
-
     def write_all(self, path: str | os.PathLike[str], *, observed: bool = False) -> None:
         """Write the marginal of every ground atom to a `.csv` or `.parquet` file.
 
@@ -602,7 +559,7 @@ class Answers(Shown):
         asked = checked_texts("queries", queries)
         if isinstance(second, Answers) and second.sizes != self.sizes:
             raise InputError("the other answers are about domains of other sizes")
-        return compared(self._rows(asked), second.opinion_on(self, asked), self.result.log_z)
+        return compared(self.rows_for(asked), second.opinion_on(self, asked), self.result.log_z)
 
     def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
         """What these answers say about the rows of other answers."""
@@ -614,12 +571,12 @@ class Answers(Shown):
         ]
         exact = self.verdict.kind is Kind.EXACT
         title = "the exact answer" if exact else "the other answers"
-        return Opinion(title, rows, _finite(self.result.log_z), doubt=self.reason)
+        return Opinion(title, rows, finite(self.result.log_z), doubt=self.reason)
 
     def _rows_of(self, answers: Answers, queries: tuple[str, ...]) -> Sequence[Answer]:
         """These answers for the rows of other answers, as far as both know the same objects."""
         if self.via != answers.via or self.sizes != answers.sizes:
-            return self._rows(queries)
+            return self.rows_for(queries)
         # On the ground, answers may tell apart what others do not: rows are those of the others.
         reader = answers.reader
         found: list[Answer] = []
@@ -671,7 +628,7 @@ class Answers(Shown):
         >>> [round(float(bar.get_width()), 4) for bar in figure.axes[0].patches]
         [0.7311]
         """
-        return AnswerRows(self._rows(checked_texts("queries", queries))).plot(self._title)
+        return AnswerRows(self.rows_for(checked_texts("queries", queries))).plot(self._title)
 
     def write_picture(
         self,
@@ -683,7 +640,7 @@ class Answers(Shown):
         """Write these bars to a `.png`, `.svg` or `.pdf` file, or those of `rows` if given."""
         asked = checked_texts("queries", queries)
         check_apart(checked_path("path", path), self.reader.evidence.files)
-        shown = AnswerRows(self._rows(asked) if rows is None else _checked_rows(rows))
+        shown = AnswerRows(self.rows_for(asked) if rows is None else _checked_rows(rows))
         shown.write_picture(path, self._title)
 
     @property
@@ -693,49 +650,14 @@ class Answers(Shown):
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
-        result = self.result
-        queries = checked_texts("queries", queries)
-        rows = self._rows(queries)
-        return {
-            "model": self.model.name,
-            "domains": self.sizes,
-            "trusted": self.trusted,
-            "reason": self.reason,
-            "remedies": [
-                {"python": remedy.python, "options": remedy.options} for remedy in self.remedies
-            ],
-            "evidence": self._evidence_as_dict(),
-            "regions": {
-                "family": str(self.graph.family),
-                "canonical": len(self.graph.regions),
-                "edges": len(self.graph.edges),
-                "ground_regions": self.graph.ground_regions,
-            },
-            "solver": {
-                "name": result.solver,
-                "status": result.status.value,
-                "iterations": result.iterations,
-                "residual": _finite(result.residual),
-                "seconds": self.seconds,
-            },
-            "verdict": result.verdict.as_dict(),
-            "minima": [
-                {"log_z": _finite(p.log_z), "weight": p.weight, **p.verdict.as_dict()}
-                for p in result.points
-            ],
-            "log_z": _finite(result.log_z),
-            **({} if self.bounds is None else {"bounds": self.bounds.log_z_as_dict()}),
-            "blocks": [structure.as_dict() for structure in self.blocks],
-            "effort": self._effort_as_dict(queries),
-            "notes": list(self.notes),
-            "answers": [row.as_dict() for row in rows],
-            **({"growth": self._growth_as_dict(queries)} if self.growth else {}),
-        }
+        return answers_as_dict(self, checked_texts("queries", queries))
 
-    def _rows(self, queries: tuple[str, ...]) -> Sequence[Answer]:
-        if not queries:
+    def rows_for(self, queries: str | Iterable[str] = ()) -> Sequence[Answer]:
+        """The rows of queries, or of every predicate, without a warning about trust."""
+        asked = checked_texts("queries", queries)
+        if not asked:
             return self._all
-        return [row for query in queries for row in self._answered(query)]
+        return [row for query in asked for row in self._answered(query)]
 
     @property
     def used(self) -> str:
@@ -751,52 +673,6 @@ class Answers(Shown):
         """What more effort than `quick` changed most; nothing if the answers are those of quick."""
         return None if self.quick is None else largest_change(self._all, self.quick._all)
 
-    def _effort_as_dict(self, queries: tuple[str, ...]) -> dict[str, object] | None:
-        if not self.effort:
-            return None
-        return {
-            "level": self.effort,
-            "used": self.used,
-            "quick": None if self.quick is None else self._compared(self.quick, queries),
-        }
-
-    def _compared(self, quick: Answers, queries: tuple[str, ...]) -> dict[str, object]:
-        """The answers of the least effort, and what changed most."""
-        rows = quick._rows_if_any(queries)
-        change = largest_change(self._rows(queries), rows)
-        return {
-            "log_z": _finite(quick.result.log_z),
-            "trusted": quick.trusted,
-            "reason": quick.reason,
-            "change": None if change is None else change.as_dict(),
-            "answers": [row.as_dict() for row in rows],
-        }
-
-    def _growth_as_dict(self, queries: tuple[str, ...]) -> dict[str, object]:
-        return {
-            "steps": [
-                {
-                    "family": str(step.graph.family),
-                    "chosen": step.reader is self.reader,
-                    "status": step.status.value,
-                    "trusted": step.trusted,
-                    "reason": step.reason,
-                    "log_z": _finite(step.result.log_z),
-                    "seconds": step.seconds,
-                    "answers": [row.as_dict() for row in step._rows_if_any(queries)],
-                }
-                for step in self.growth
-            ],
-            "end": self.growth_end,
-        }
-
-    def _rows_if_any(self, queries: tuple[str, ...]) -> Sequence[Answer]:
-        """The rows that answer queries, or none where the regions are too small for them."""
-        try:
-            return self._rows(queries)
-        except QueryError:
-            return ()
-
 
 def _checked_rows(rows: object) -> list[Answer]:
     if not isinstance(rows, Iterable) or getattr(rows, "shape", None) == ():
@@ -806,10 +682,6 @@ def _checked_rows(rows: object) -> list[Answer]:
     if len(found) < len(listed):
         raise wrong_type("rows", "rows of answers", rows)
     return found
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def _with_share(blocks: BlockStructure) -> str:

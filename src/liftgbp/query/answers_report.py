@@ -1,0 +1,156 @@
+"""Answers as a whole: the card of a notebook, and everything for JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from liftgbp.errors import QueryError
+from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, folded, note
+from liftgbp.pictures.markup import Content, Markup
+from liftgbp.query.answer import Answer, largest_change, rows_table
+from liftgbp.solve import Kind
+
+if TYPE_CHECKING:
+    from liftgbp.query.answers import Answers
+
+
+def card_of(answers: Answers, first: Sequence[Answer]) -> Iterator[Content]:
+    """What the card of answers shows: trust, the first rows, blocks, minima and notes."""
+    yield _badge(answers)
+    yield rows_table(first[:MOST_ROWS], more=len(first) > MOST_ROWS)
+    for structure in answers.blocks[:1]:
+        yield note(f"objects differ: {structure._headline()}")
+        yield from structure._body()
+    minima = answers.minima
+    if sum(point.weight > 0 for point in minima) > 1:
+        yield folded(f"{len(minima)} stationary points of the free energy", *minima._body())
+    if answers.bounds is not None:
+        yield note(f"proven: {answers.bounds.text}")
+    yield note(f"log Z = {answers.result.log_z:.10g}; {answers.used}")
+    yield from map(note, answers.notes)
+
+
+def _badge(answers: Answers) -> Markup:
+    """Whether to trust the answers: green, amber or red."""
+    if not answers.trusted:
+        return badge(BAD, f"not trusted: {answers.reason}")
+    match answers.verdict.kind:
+        case Kind.EXACT:
+            return badge(GOOD, "trusted: the answer is exact")
+        case Kind.UNCHECKED:
+            return badge(DOUBTFUL, "trusted as far as it could be checked; see below")
+    return badge(GOOD, "trusted: the solver converged, and the answer passed every check")
+
+
+# --- for JSON
+
+
+def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, object]:
+    """Everything that a program may want to know."""
+    result = answers.result
+    rows = answers.rows_for(queries)
+    return {
+        "model": answers.model.name,
+        "domains": answers.sizes,
+        "trusted": answers.trusted,
+        "reason": answers.reason,
+        "remedies": [
+            {"python": remedy.python, "options": remedy.options} for remedy in answers.remedies
+        ],
+        "evidence": _evidence(answers),
+        "regions": {
+            "family": str(answers.graph.family),
+            "canonical": len(answers.graph.regions),
+            "edges": len(answers.graph.edges),
+            "ground_regions": answers.graph.ground_regions,
+        },
+        "solver": {
+            "name": result.solver,
+            "status": result.status.value,
+            "iterations": result.iterations,
+            "residual": finite(result.residual),
+            "seconds": answers.seconds,
+        },
+        "verdict": result.verdict.as_dict(),
+        "minima": [
+            {"log_z": finite(p.log_z), "weight": p.weight, **p.verdict.as_dict()}
+            for p in result.points
+        ],
+        "log_z": finite(result.log_z),
+        **({} if answers.bounds is None else {"bounds": answers.bounds.log_z_as_dict()}),
+        "blocks": [structure.as_dict() for structure in answers.blocks],
+        "effort": _effort(answers, queries),
+        "notes": list(answers.notes),
+        "answers": [row.as_dict() for row in rows],
+        **({"growth": _growth(answers, queries)} if answers.growth else {}),
+    }
+
+
+def _evidence(answers: Answers) -> dict[str, object] | None:
+    known = answers.reader.evidence
+    if not known:
+        return None
+    return {
+        "via": answers.via,
+        "facts": sum(len(r.values) for name, r in known.hard.items() if known.is_stated(name)),
+        "uncertain": sum(len(relation.args) for relation in known.soft.values()),
+        "counted": sum(counted.count for counted in known.known),
+        "closed": sorted(filter(known.is_stated, known.closed)),
+    }
+
+
+def _effort(answers: Answers, queries: Sequence[str]) -> dict[str, object] | None:
+    if not answers.effort:
+        return None
+    return {
+        "level": answers.effort,
+        "used": answers.used,
+        "quick": None if answers.quick is None else _beside(answers, answers.quick, queries),
+    }
+
+
+def _beside(answers: Answers, quick: Answers, queries: Sequence[str]) -> dict[str, object]:
+    """The answers of the least effort, and what changed most."""
+    rows = _rows_if_any(quick, queries)
+    change = largest_change(answers.rows_for(queries), rows)
+    return {
+        "log_z": finite(quick.result.log_z),
+        "trusted": quick.trusted,
+        "reason": quick.reason,
+        "change": None if change is None else change.as_dict(),
+        "answers": [row.as_dict() for row in rows],
+    }
+
+
+def _growth(answers: Answers, queries: Sequence[str]) -> dict[str, object]:
+    return {
+        "steps": [
+            {
+                "family": str(step.graph.family),
+                "chosen": step.reader is answers.reader,
+                "status": step.status.value,
+                "trusted": step.trusted,
+                "reason": step.reason,
+                "log_z": finite(step.result.log_z),
+                "seconds": step.seconds,
+                "answers": [row.as_dict() for row in _rows_if_any(step, queries)],
+            }
+            for step in answers.growth
+        ],
+        "end": answers.growth_end,
+    }
+
+
+def _rows_if_any(answers: Answers, queries: Sequence[str]) -> Sequence[Answer]:
+    """The rows that answer queries, or none where the regions are too small for them."""
+    try:
+        return answers.rows_for(queries)
+    except QueryError:
+        return ()
+
+
+def finite(number: float) -> float | None:
+    """A number for JSON, which knows no infinity."""
+    return number if math.isfinite(number) else None
