@@ -40,6 +40,11 @@ def test_clauses_with_heads_of_one_form_belong_together() -> None:
     )
 
 
+def test_commas_join_the_conditions_of_a_body() -> None:
+    same("2 p(y) :- r(y,x), !q(x), p(x)", "2 p(y) :- r(y,x) ^ !q(x) ^ p(x)")
+    same("p(y) :- q(y), q(y) v p(y).", "p(y) :- q(y) ^ (q(y) v p(y)).")
+
+
 def test_atoms_of_other_forms_are_false() -> None:
     same(
         "p(A) :- q(A).\n1 r(x,x) :- q(x)\n1 r(x,B) :- p(x)",

@@ -85,6 +85,14 @@ def check_block_sorts(blocks: str | int | dict[str, int] | None, model: liftgbp.
             )
 
 
+def take_method(options: dict[str, Any]) -> liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding:
+    """The solver that options describe, taken out of them; what does not go together is refused."""
+    solver = take_solver(options)
+    options["sum_over"] = sums_asked_for(options["sum_over"])
+    check_combination(options, solver)
+    return solver
+
+
 def check_combination(
     options: dict[str, Any], solver: liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding
 ) -> None:

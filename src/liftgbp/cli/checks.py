@@ -12,12 +12,10 @@ from liftgbp.cli import options as declared
 from liftgbp.cli.arguments import (
     PICTURE_FILES,
     check_apart,
-    check_combination,
     output_file,
     read_model_and_evidence,
     read_question,
-    sums_asked_for,
-    take_solver,
+    take_method,
 )
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
@@ -90,9 +88,7 @@ def check(
         raise click.UsageError("--plot does not apply to --messages")
     if messages:
         return _check_messages(model, sizes, weights, queries, as_json, options)
-    solver = take_solver(options)
-    options["sum_over"] = sums_asked_for(options["sum_over"])
-    check_combination(options, solver)
+    solver = take_method(options)
     with progress_bar() as progress:
         asked, options = read_question(model, sizes, weights, queries, options)
         found = liftgbp.check(

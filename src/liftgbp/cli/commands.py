@@ -40,6 +40,7 @@ from liftgbp.cli.arguments import (
     read_question,
     split_assignments,
     sums_asked_for,
+    take_method,
     take_solver,
     write_blocks_plot,
 )
@@ -226,9 +227,7 @@ def query(
     check_apart([output, blocks_plot, everything], model, options["evidence"])
     sort, top, least = (options.pop(name) for name in ("sort", "top", "least"))
     minima, verbose = options.pop("minima"), options.pop("verbose")
-    solver = take_solver(options)
-    options["sum_over"] = sums_asked_for(options["sum_over"])
-    check_combination(options, solver)
+    solver = take_method(options)
     if dry_run:
         return _dry_run(model, sizes, weights, queries, options, as_json)
     with progress_bar() as progress:

@@ -10,7 +10,7 @@ import click
 
 import liftgbp
 from liftgbp.cli import options as declared
-from liftgbp.cli.arguments import check_combination, read_question, sums_asked_for, take_solver
+from liftgbp.cli.arguments import read_question, take_method
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.texts import visible
@@ -58,9 +58,7 @@ def explain(
     """
     if not queries:
         raise click.UsageError("say what to explain, as in -q 'smokes(x)'")
-    solver = take_solver(options)
-    options["sum_over"] = sums_asked_for(options["sum_over"])
-    check_combination(options, solver)
+    solver = take_method(options)
     with progress_bar() as progress, warnings.catch_warnings():
         # What cannot be trusted is said below.
         warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)

@@ -176,7 +176,7 @@ class Reader:
         match tree.data:
             case "negation":
                 return Not(*parts)
-            case "conjunction":
+            case "conjunction" | "goals":
                 return And(parts)
             case "disjunction":
                 return Or(parts)
