@@ -14,6 +14,9 @@ Ints: TypeAlias = NDArray[np.int64]
 Hashes: TypeAlias = NDArray[np.uint64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
+Integers: TypeAlias = NDArray[np.object_]
+"""Integers of Python, which may be of any size."""
+
 AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 
 _ODD = np.random.default_rng(20240229).integers(1, 2**63, size=256, dtype=np.uint64) | np.uint64(1)

@@ -88,11 +88,11 @@ def _same_supports(one: NormalModel, other: NormalModel) -> bool:
     )
 
 
-def by_layout(prepared: Sequence[PreparedLifted]) -> list[list[int]]:
+def by_layout(plans: Sequence[Plan]) -> list[list[int]]:
     """The positions of those that share a layout, in groups."""
     groups: dict[int, list[int]] = {}
-    for k, one in enumerate(prepared):
-        groups.setdefault(id(one.plan.layout), []).append(k)
+    for k, plan in enumerate(plans):
+        groups.setdefault(id(plan.layout), []).append(k)
     return list(groups.values())
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import cache
+from itertools import compress, repeat
 
 import numpy as np
 
 from liftgbp.counting.space import DIGITS, Counts, Space, SplitClass
 from liftgbp.errors import ContradictionError
+from liftgbp.plan import Plan, refill_all
 from liftgbp.query import PreparedLifted
-from liftgbp.regions import LiftedRegionGraph
+from liftgbp.regions import GraphSeries, LiftedRegionGraph
 from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import SplitShattering
-from liftgbp.shatter.splitting import Cell, value_text
+from liftgbp.shatter.splitting import AlikeCounts, Cell, value_text
 from liftgbp.solve import (
     Solution,
     Solver,
@@ -83,30 +87,54 @@ class CountedModel:
         self._plans = SharedPlans(regions)
         self._solver = with_tolerances(solver, log_z_accuracy=ACCURACY, compared=True)
         self._first: dict[int, Base] = {}
+        self._bases: dict[AlikeCounts, list[Base]] = {}
         self.impossible: ContradictionError | None = None
 
     def exponents(self, points: Sequence[Counts]) -> list[Decimal]:
         """The log of the weight of all worlds with these counts, for each point."""
         found = dict.fromkeys(points, Decimal("-Infinity"))
-        possible: list[tuple[Counts, Base]] = []
-        for point in points:
-            try:
-                possible.append((point, self.at(point)))
-            except ContradictionError as error:
-                self.impossible = error
-        for members in by_layout([own.prepared for _, own in possible]):
-            group = [possible[k] for k in members]
-            plans = [own.prepared.plan for _, own in group]
-            first = self._first.setdefault(id(plans[0].layout), group[0][1])
+        possible = {own.counts: own for own in self._prepared(points)}
+        # In the order of the points: descent follows solutions from one to the next.
+        ordered = [possible[point] for point in points if point in possible]
+        for members in by_layout([own.plan for own in ordered]):
+            group = [ordered[k] for k in members]
+            plans = [own.plan for own in group]
+            first = self._first.setdefault(id(plans[0].layout), group[0].base)
             solutions = solve_series(self._solver, plans)
             logs = exact_logs_z(
                 plans, solutions, Tolerances(log_z_accuracy=ACCURACY, compared=True)
             )
-            for (point, own), solution, log_z in zip(group, solutions, logs, strict=True):
-                if np.isfinite(solution.log_z):
-                    found[point] = self._exponent(point, own.prepared.graph, log_z.value)
-                self.solved[point] = SolvedPoint(first, solution, found[point], log_z.precise)
+            with localcontext(Context(prec=DIGITS)):
+                for own, solution, log_z in zip(group, solutions, logs, strict=True):
+                    point, exponent = own.counts, Decimal("-Infinity")
+                    if math.isfinite(solution.log_z):
+                        exponent = self.space.log_ways(point) + log_z.value + own.offset
+                    found[point] = exponent
+                    self.solved[point] = SolvedPoint(first, solution, exponent, log_z.precise)
         return [found[point] for point in points]
+
+    def _prepared(self, points: Sequence[Counts]) -> Iterator[_PlannedPoint]:
+        """The plans at those of the points that are possible, many at once."""
+        groups: dict[AlikeCounts, list[Counts]] = {}
+        for point in points:
+            groups.setdefault(self.split.alike(point), []).append(point)
+        for alike, members in groups.items():
+            bases = self._bases.setdefault(alike, [])
+            left, tried = members, 0
+            while left:
+                if tried == len(bases):
+                    try:
+                        bases.append(self.at(left[0]))
+                    except ContradictionError as error:
+                        self.impossible = error
+                        left = left[1:]
+                        continue
+                graph = bases[tried].prepared.graph
+                fits = [graph.is_stable_at(alike.class_sizes(point)) for point in left]
+                if any(fits):
+                    yield from _planned(bases[tried], alike, list(compress(left, fits)))
+                    left = [point for point, fit in zip(left, fits, strict=True) if not fit]
+                tried += 1
 
     def is_rough(self, point: Counts) -> bool:
         """Whether the weight at some counts has too few digits to be compared."""
@@ -135,19 +163,44 @@ class CountedModel:
                     words.append(f"{names}: {count}" + (f" ({where})" if where else ""))
         return "; ".join(words)
 
-    def _exponent(self, point: Counts, graph: LiftedRegionGraph, of_regions: Decimal) -> Decimal:
-        with localcontext(Context(prec=DIGITS)):
-            return self.space.log_ways(point) + of_regions + exact_offset(graph)
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _PlannedPoint:
+    """The plan at some counts, and what is known of log Z before solving it."""
+
+    counts: Counts
+    base: Base
+    plan: Plan
+    offset: Decimal
+
+
+def _planned(base: Base, alike: AlikeCounts, points: Sequence[Counts]) -> list[_PlannedPoint]:
+    """The plans at counts that are alike, on the layout of one of them."""
+    sizes = list(np.array([alike.class_sizes(point) for point in points], dtype=object).T)
+    series = GraphSeries(base.prepared.graph, sizes)
+    constants = alike.factors.constants(sizes)
+    plans = refill_all(base.prepared.plan, series, alike.factors.tables(sizes), constants)
+    with localcontext(Context(prec=DIGITS)):
+        offsets = np.array(list(map(_decimal, constants)), dtype=object)
+        for values, count in series.free_atoms.items():
+            offsets = offsets + count * _ln(values)
+    return list(map(_PlannedPoint, points, repeat(base), plans, offsets.tolist()))
 
 
 def exact_offset(graph: LiftedRegionGraph) -> Decimal:
     """What is known of log Z before solving: constant factors, and atoms that no factor touches."""
     with localcontext(Context(prec=DIGITS)):
         return sum(
-            (count * Decimal(values).ln() for values, count in graph.free_atoms.items()),
+            (count * _ln(values) for values, count in graph.free_atoms.items()),
             _decimal(graph.normal.exact_constant),
         )
 
 
 def _decimal(number: Fraction) -> Decimal:
     return Decimal(number.numerator) / number.denominator
+
+
+@cache
+def _ln(values: int) -> Decimal:
+    with localcontext(Context(prec=DIGITS)):
+        return Decimal(values).ln()

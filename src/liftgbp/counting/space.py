@@ -112,9 +112,8 @@ class Space:
     def log_ways(self, counts: Counts) -> Decimal:
         """The log of the number of ways to choose this many objects for each cell."""
         with localcontext(Context(prec=DIGITS)):
-            return sum((log_factorial(own.size) for own in self.classes), Decimal(0)) - sum(
-                (log_factorial(count) for count in counts), Decimal(0)
-            )
+            sizes = sum([log_factorial(own.size) for own in self.classes], Decimal(0))
+            return sizes - sum(map(log_factorial, counts), Decimal(0))
 
 
 def _scaled(part: Counts, units: int, size: int) -> Counts:

@@ -454,6 +454,8 @@ def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
     """
     found = {}
     for counts, solved in model.solved.items():
+        if not solved.solution.points:
+            continue
         log_share = float(solved.rejected - weighed.log_total)
         if solved.rejected <= solved.exponent + Decimal(ALIKE):
             continue

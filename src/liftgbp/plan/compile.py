@@ -7,17 +7,18 @@ their tables is computed once, and then written to the places of all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints, equal_rows, expand, starts_of
+from liftgbp.arrays import Bools, Floats, Integers, Ints, equal_rows, expand, starts_of
 from liftgbp.errors import SizeError
 from liftgbp.plan.plan import Exponents, Factored, Layout, Plan, Potentials, Terms
 from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
 from liftgbp.plan.supports import alive_states
-from liftgbp.regions import RegionGraph
+from liftgbp.regions import GraphSeries, RegionGraph
 from liftgbp.regions.graph_arrays import Axes, GraphArrays
 
 FACTORED_FROM = 10**6
@@ -56,6 +57,23 @@ def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan
     return _fill(plan.layout, graph, plan if same_tables else None)
 
 
+def refill_all(
+    plan: Plan, series: GraphSeries, tables: Sequence[Floats], constants: Sequence[Fraction]
+) -> list[Plan]:
+    """The plans of the same graph with many domain sizes at once, as `refill` makes each of them.
+
+    `tables` are the log tables of each parfactor at all sizes; `constants` are what factors without
+    atoms add to log Z.
+    """
+    layout = plan.layout
+    flat = [own.reshape(len(own), -1) for own in tables]
+    theta, lost = _theta(layout, lambda number: flat[number], (len(series),))
+    try:
+        return _all_numbers(layout, series, theta, lost, constants)
+    except OverflowError:
+        raise _too_large() from None
+
+
 # --- the numbers
 
 LARGEST = 1e306
@@ -63,24 +81,28 @@ LARGEST = 1e306
 
 
 def _fill(layout: Layout, graph: RegionGraph, known: Plan | None = None) -> Plan:
-    theta, lost = _theta(graph, layout) if known is None else (known.theta, known.theta_lost)
+    if known is None:
+        theta, lost = _theta(layout, lambda number: graph.log_table(number).ravel())
+    else:
+        theta, lost = known.theta, known.theta_lost
     try:
         return _numbers(layout, graph, theta, lost)
     except OverflowError:
-        raise SizeError(
-            "the domain is too large: its counts, or the energy of its worlds, exceed 1e308, the "
-            "largest number of floating point"
-        ) from None
+        raise _too_large() from None
+
+
+def _too_large() -> SizeError:
+    return SizeError(
+        "the domain is too large: its counts, or the energy of its worlds, exceed 1e308, the "
+        "largest number of floating point"
+    )
 
 
 def _numbers(layout: Layout, graph: RegionGraph, theta: Floats, lost: Floats) -> Plan:
     weights = tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True))
     # Solvers turn these into floats later, and multiply them by what factors add to log Z; what is
     # too large for that is refused here.
-    largest = float(max(map(abs, weights), default=0))
-    energy = float(np.abs(theta, where=np.isfinite(theta), out=np.zeros_like(theta)).max(initial=1))
-    if not largest * energy < LARGEST:
-        raise OverflowError
+    _check_energy(max(map(abs, weights), default=0), theta)
     return Plan(
         layout=layout,
         theta=theta,
@@ -94,25 +116,76 @@ def _numbers(layout: Layout, graph: RegionGraph, theta: Floats, lost: Floats) ->
     )
 
 
-def _theta(graph: RegionGraph, layout: Layout) -> tuple[Floats, Floats]:
+def _check_energy(largest: int | list[int], theta: Floats) -> None:
+    """Refuse energies that are too large; one for each stacked theta."""
+    sizes = np.abs(theta, where=np.isfinite(theta), out=np.zeros_like(theta))
+    energies = np.array(largest, dtype=float) * sizes.max(axis=-1, initial=1)
+    if not (energies < LARGEST).all():
+        raise OverflowError
+
+
+def _all_numbers(
+    layout: Layout,
+    series: GraphSeries,
+    theta: Floats,
+    lost: Floats,
+    constants: Sequence[Fraction],
+) -> list[Plan]:
+    weights = _by_size(series.weights, len(series))
+    _check_energy([max(map(abs, own), default=0) for own in weights], theta)
+    atoms = _by_size(list(series.atom_counts.values()), len(series))
+    nothing: list[tuple[int, ...]] = [()] * len(series)
+    orders, alike = nothing, nothing
+    if layout.order_choices:
+        orders = _by_size(series.order_counts, len(series))
+    if layout.alike_pairs:
+        alike = _by_size(series.alike_counts, len(series))
+    worlds = np.zeros(len(series))
+    for values, count in series.free_atoms.items():
+        worlds += count.astype(float) * math.log(values)
+    return [
+        Plan(
+            layout=layout,
+            theta=theta[k],
+            theta_lost=lost[k],
+            exponents=exponents,
+            weights=weights[k],
+            atom_counts=atoms[k],
+            log_offset=float(constants[k]) + float(worlds[k]),
+            order_counts=orders[k],
+            alike_counts=alike[k],
+        )
+        for k, exponents in enumerate(_all_exponents(series, layout))
+    ]
+
+
+def _by_size(columns: Sequence[Integers], number: int) -> list[tuple[int, ...]]:
+    """The numbers for each size, from an array for each kind."""
+    return list(zip(*(own.tolist() for own in columns), strict=True)) or [()] * number
+
+
+def _theta(
+    layout: Layout, table: Callable[[int], Floats], stack: tuple[int, ...] = ()
+) -> tuple[Floats, Floats]:
     """The sum of the log tables of all ground factors inside a region, for each of its entries.
 
     Beside it, what the sum has lost to rounding. A factor lies in many regions, and counts once
     only if their sums cancel: over N² pairs, the last digit of a sum is worth N² times as much.
+    `table` gives the log table of a factor, flat; those of a `stack` have an axis before it.
     """
-    theta = np.zeros(layout.belief_entries)
-    lost = np.zeros(layout.belief_entries)
+    theta = np.zeros((*stack, layout.belief_entries))
+    lost = np.zeros((*stack, layout.belief_entries))
     for part in layout.potentials:
         numbers, which = np.unique(part.tables, return_inverse=True)
-        tables = np.array([graph.log_table(number).ravel() for number in numbers.tolist()])
+        tables = np.stack([table(number) for number in numbers.tolist()], axis=-2)
         places = part.starts[:, None] + np.arange(len(part.index))
-        own, more = theta[places], tables[:, part.index][which]
+        own, more = theta[..., places], tables[..., part.index][..., which, :]
         total = own + more
         # What a sum of two doubles loses is a double (D. E. Knuth, The Art of Computer Programming,
         # volume 2, section 4.2.2).
         added = total - own
-        theta[places] = total
-        lost[places] += (own - (total - added)) + (more - added)
+        theta[..., places] = total
+        lost[..., places] += (own - (total - added)) + (more - added)
     return theta, lost
 
 
@@ -123,9 +196,19 @@ def _log_worlds_of_free_atoms(graph: RegionGraph) -> float:
 
 def _exponents(graph: RegionGraph, layout: Layout) -> Exponents | Factored:
     """How often each message entry is multiplied into each belief entry."""
-    terms = layout.terms
     # As Python's integers: they may be too large for others.
-    kappa = np.array(graph.kappa, dtype=object)
+    return _exponents_of(np.array(graph.kappa, dtype=object), layout)
+
+
+def _all_exponents(series: GraphSeries, layout: Layout) -> list[Exponents | Factored]:
+    if not len(layout.terms.what):
+        # The same for all sizes, which solvers take as one matrix.
+        return [_exponents(series.graph, layout)] * len(series)
+    return [_exponents_of(kappa, layout) for kappa in np.stack(series.kappa, axis=-1)]
+
+
+def _exponents_of(kappa: Integers, layout: Layout) -> Exponents | Factored:
+    terms = layout.terms
     exponents = (kappa[terms.what] - terms.inside).astype(float)
     shape = layout.belief_entries, layout.message_entries
     inflow = _matrix(terms, exponents, layout.exponent_terms, shape)

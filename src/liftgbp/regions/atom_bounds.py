@@ -18,6 +18,9 @@ from functools import lru_cache
 from itertools import combinations, islice, permutations, product
 from typing import TypeAlias
 
+import numpy as np
+
+from liftgbp.arrays import Integers
 from liftgbp.regions.counts import Count, choose
 from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
 
@@ -48,6 +51,11 @@ class OrderStep:
     def count(self, class_sizes: Sequence[int]) -> int:
         """How many ground atoms there are of this kind."""
         return sum(count.at(class_sizes) for count in self.counts)
+
+    def count_all(self, class_sizes: Sequence[Integers]) -> Integers:
+        """The same for many sizes of each class at once."""
+        none = np.zeros(len(class_sizes[0]), dtype=object)
+        return sum((count.at_all(class_sizes) for count in self.counts), none)
 
 
 def order_steps(

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from liftgbp.arrays import Integers
 from liftgbp.errors import InternalError
-from liftgbp.shatter.assignments import falling
+from liftgbp.shatter.assignments import falling, falling_all
 from liftgbp.signature import Obj
 
 
@@ -35,6 +38,17 @@ class Count:
         if remainder:
             raise InternalError(f"{ways} substitutions are not a multiple of {self.divisor}")
         return count
+
+    def at_all(self, class_sizes: Sequence[Integers]) -> Integers:
+        """The counts for many sizes of each class at once."""
+        ways = np.full(len(class_sizes[0]), self.times, dtype=object)
+        for cls, fixed, chosen in self.factors:
+            ways = ways * falling_all(class_sizes[cls] - fixed, chosen)
+        if self.divisor == 1:
+            return ways
+        if (ways % self.divisor).any():
+            raise InternalError(f"substitutions are not multiples of {self.divisor}")
+        return ways // self.divisor
 
     def text(self, names: Sequence[str]) -> str:
         """The count as a formula in the sizes of the classes, which have these names."""

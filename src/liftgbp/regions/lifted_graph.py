@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -78,10 +78,11 @@ class LiftedRegionGraph(RegionGraph):
     @cached_property
     def atom_counts(self) -> dict[Atom, int]:
         """For each canonical atom that lies in a region, how many ground atoms it stands for."""
-        return {atom: count.at(self.class_sizes) for atom, count in self._atom_formulas.items()}
+        return {atom: count.at(self.class_sizes) for atom, count in self.atom_formulas.items()}
 
     @cached_property
-    def _atom_formulas(self) -> dict[Atom, Count]:
+    def atom_formulas(self) -> dict[Atom, Count]:
+        """For each canonical atom that lies in a region, how many ground atoms it stands for."""
         atoms = {atom for own in self.kinds for atom in own}
         return {atom: choose(objects_of([atom]), (), 1) for atom in sorted(atoms)}
 
@@ -127,7 +128,8 @@ class LiftedRegionGraph(RegionGraph):
         return free
 
     @cached_property
-    def _atom_order(self) -> tuple[OrderStep, ...]:
+    def atom_order(self) -> tuple[OrderStep, ...]:
+        """An order of all ground atoms, step by step."""
         outer = {k: region for k, region in enumerate(self.regions) if region.outer}
         return order_steps(
             self.atom_counts,
@@ -139,27 +141,28 @@ class LiftedRegionGraph(RegionGraph):
     @property
     def order_choices(self) -> tuple[tuple[Choice, ...], ...]:
         """For each step of an order of all ground atoms, what its atoms may be conditioned on."""
-        return tuple(step.choices for step in self._atom_order)
+        return tuple(step.choices for step in self.atom_order)
 
     @property
     def order_counts(self) -> tuple[int, ...]:
         """How many ground atoms each step of the order has."""
-        return tuple(step.count(self.class_sizes) for step in self._atom_order)
+        return tuple(step.count(self.class_sizes) for step in self.atom_order)
 
     @cached_property
-    def _alike(self) -> tuple[AlikeAtoms, ...]:
+    def alike_kinds(self) -> tuple[AlikeAtoms, ...]:
+        """The kinds of ground atoms that can be exchanged."""
         # Small regions first: their tables are read faster.
         return alike_atoms((k, self.regions[k].cluster) for k in reversed(range(len(self.regions))))
 
     @property
     def alike_pairs(self) -> tuple[Pair, ...]:
         """For each kind of exchangeable ground atoms, a region with two of them."""
-        return tuple(alike.pair for alike in self._alike)
+        return tuple(alike.pair for alike in self.alike_kinds)
 
     @property
     def alike_counts(self) -> tuple[int, ...]:
         """How many atoms of each kind can be exchanged for one another."""
-        return tuple(alike.count.at(self.class_sizes) for alike in self._alike)
+        return tuple(alike.count.at(self.class_sizes) for alike in self.alike_kinds)
 
     def _check_atoms_count_once(self) -> None:
         counted = dict.fromkeys(self.atom_counts, 0)
@@ -181,10 +184,10 @@ class LiftedRegionGraph(RegionGraph):
     @property
     def factor_counts(self) -> tuple[int, ...]:
         """For each parfactor how many ground factors it stands for."""
-        return tuple(count.at(self.class_sizes) for count in self._factor_formulas)
+        return tuple(count.at(self.class_sizes) for count in self.factor_formulas)
 
     @cached_property
-    def _factor_formulas(self) -> tuple[Count, ...]:
+    def factor_formulas(self) -> tuple[Count, ...]:
         """For each parfactor how many ground factors it stands for."""
         return tuple(
             choose(
@@ -264,12 +267,12 @@ class LiftedRegionGraph(RegionGraph):
 
     def fits(self, normal: NormalModel) -> bool:
         """Whether another normal form has the same graph, apart from counts."""
+        return _same_factors(normal, self.normal) and self.is_stable_at(normal.class_sizes)
 
-        def same_or_stable() -> bool:
-            triples = zip(normal.class_sizes, self.class_sizes, self.stable_from, strict=True)
-            return all(size == own or min(size, own) >= least for size, own, least in triples)
-
-        return _same_factors(normal, self.normal) and same_or_stable()
+    def is_stable_at(self, class_sizes: Sequence[int]) -> bool:
+        """Whether nothing but counts changes if the classes have these sizes."""
+        triples = zip(class_sizes, self.class_sizes, self.stable_from, strict=True)
+        return all(size == own or min(size, own) >= least for size, own, least in triples)
 
     def alike(self, other: LiftedRegionGraph) -> bool:
         """Whether two graphs differ in nothing but counts, so that one layout serves both."""

@@ -188,7 +188,7 @@ class RegionGraph(Shown, ABC):
         """One minus the counting numbers of the larger ground regions around each region."""
         numbers = [1] * len(self.regions)
         # From large to small, so that a number is final before it is used.
-        for larger, inside in enumerate(self._inside):
+        for larger, inside in enumerate(self.inside):
             for smaller, copies in inside.items():
                 around, remainder = divmod(self.n[larger] * copies, self.n[smaller])
                 if remainder:
@@ -199,7 +199,7 @@ class RegionGraph(Shown, ABC):
         return tuple(numbers)
 
     @cached_property
-    def _inside(self) -> tuple[Counter[int], ...]:
+    def inside(self) -> tuple[Counter[int], ...]:
         """How many regions of each kind lie inside every region."""
         return tuple(Counter(m.region for m in region.members) for region in self.regions)
 

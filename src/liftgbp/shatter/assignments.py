@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
+import numpy as np
+
+from liftgbp.arrays import Integers
 from liftgbp.errors import InternalError
 from liftgbp.model.ast import Constant, Equal, Formula, Not, Rule, Term
 from liftgbp.shatter.normal import Obj
@@ -100,4 +103,16 @@ def falling(n: int, k: int) -> int:
     result = 1
     for i in range(k):
         result *= n - i
+    return result
+
+
+def falling_all(n: Integers, k: int) -> Integers:
+    """The falling factorials of many numbers, exactly.
+
+    >>> falling_all(np.array([5, 3, 10**20], dtype=object), 2).tolist()
+    [20, 6, 9999999999999999999900000000000000000000]
+    """
+    result = np.ones_like(n)
+    for i in range(k):
+        result = result * (n - i)
     return result

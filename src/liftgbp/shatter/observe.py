@@ -10,17 +10,16 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.evidence import Evidence
-from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import (
     SOFT,
     ClassIndex,
-    NormalParfactor,
     ObjAtom,
     ObjectClass,
     Observations,
     pattern_of,
 )
 from liftgbp.shatter.rule_tables import drop_indifferent
+from liftgbp.shatter.ways import Way
 
 
 def observed(
@@ -51,12 +50,12 @@ def observed(
     return Observations(values=values, closed=closed, counts=counts)
 
 
-def soft_parfactors(
+def soft_ways(
     evidence: Evidence,
     classes: Sequence[ObjectClass],
     class_index: Mapping[str, ClassIndex],
     observations: Observations,
-) -> Iterator[NormalParfactor]:
+) -> Iterator[Way]:
     """One parfactor per pattern of atoms that are observed with uncertainty."""
     for number, (name, predicate) in enumerate(evidence.model.predicates.items()):
         if name not in evidence.soft:
@@ -67,14 +66,13 @@ def soft_parfactors(
         tables = dict(zip(patterns, relation.log_potentials[telling], strict=True))
         for pattern, table in tables.items():
             atoms, left = sliced(*drop_indifferent((pattern,), table), observations)
-            copies = 1 if atoms else atoms_of_pattern(pattern, classes)
-            yield NormalParfactor(atoms, left, (), SOFT, copies=copies)
+            yield soft_way(pattern, atoms, left)
 
 
-def atoms_of_pattern(pattern: ObjAtom, classes: Sequence[ObjectClass]) -> int:
-    """How many ground atoms a pattern stands for."""
-    chosen = Counter(cls for cls, _ in set(pattern[1]))
-    return math.prod(falling(classes[cls].size, count) for cls, count in chosen.items())
+def soft_way(pattern: ObjAtom, atoms: tuple[ObjAtom, ...], table: Floats) -> Way:
+    """What an uncertain observation of a pattern leaves: if no atom, then for each ground one."""
+    gone = Counter() if atoms else Counter(cls for cls, _ in set(pattern[1]))
+    return Way(atoms, table, (), SOFT, sized=True, swaps=1, gone=gone, present=Counter())
 
 
 def _telling_rows(args: Ints, sorts: Sequence[str], classes: Sequence[ObjectClass]) -> Ints:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, islice
 
 import numpy as np
 
-from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError, checked_number
 from liftgbp.evidence import Evidence
 from liftgbp.evidence.evidence import contradiction
@@ -20,7 +19,7 @@ from liftgbp.limits import searching, take_steps
 from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.scopes import constant_sorts, free_variables, quantified_variables
-from liftgbp.shatter.assignments import assignments, falling, rule_admits
+from liftgbp.shatter.assignments import assignments, rule_admits
 from liftgbp.shatter.classes import ObjectClasses, object_classes
 from liftgbp.shatter.normal import (
     SOFT,
@@ -32,8 +31,9 @@ from liftgbp.shatter.normal import (
     ObjectClass,
     Observations,
 )
-from liftgbp.shatter.observe import observed, sliced, soft_parfactors
+from liftgbp.shatter.observe import observed, sliced, soft_ways
 from liftgbp.shatter.rule_tables import Labels, LabelTable, RuleTables, symmetric_groups
+from liftgbp.shatter.ways import Way
 
 TABLE_CAP = 2**20
 FEW_VARIABLES = 4
@@ -80,14 +80,14 @@ class Shattering:
         self.model = evidence.model
         self.sizes = objects.sizes
         self.classes, self.class_index = objects.classes, objects.index
-        self.observations, self.soft = Observations(), tuple[NormalParfactor, ...]()
+        self.observations, self.soft = Observations(), tuple[Way, ...]()
         if evidence:
             self.observations = observed(evidence, self.classes, self.class_index, self.sizes)
             self.soft = tuple(
-                soft_parfactors(evidence, self.classes, self.class_index, self.observations)
+                soft_ways(evidence, self.classes, self.class_index, self.observations)
             )
         self._cap = table_cap
-        self._known_ways: dict[object, tuple[Observations, tuple[_Way, ...]]] = {}
+        self._known_ways: dict[object, tuple[Observations, tuple[Way, ...]]] = {}
         # A table depends on the pattern of equalities alone, not on the classes.
         self._tables = cache(
             lambda number: cache(
@@ -104,7 +104,7 @@ class Shattering:
         classes: tuple[ObjectClass, ...],
         class_index: Mapping[str, ClassIndex],
         observations: Observations,
-        soft: Iterable[NormalParfactor],
+        soft: Iterable[Way],
     ) -> NormalModel:
         """The normal form over these classes, with these atoms observed.
 
@@ -114,15 +114,13 @@ class Shattering:
         parfactors: dict[object, NormalParfactor] = {}
         constant = Fraction(0)
         elastic = bool(self.evidence)
-        for parfactor in chain(
-            (way.parfactor(sizes) for way in self._ways(classes, observations)), soft
-        ):
+        for way in chain(self.ways(classes, observations), soft):
+            parfactor = way.parfactor(sizes)
             elastic |= parfactor.elastic
             if parfactor.atoms:
                 # Eight variables of p(a) ^ ... ^ p(h) coincide in 4140 ways, over 8 sets of atoms.
-                scope = parfactor.rule, parfactor.atoms, parfactor.exchangeable
-                known = parfactors.get(scope)
-                parfactors[scope] = parfactor if known is None else _added(known, parfactor)
+                known = parfactors.get(way.scope)
+                parfactors[way.scope] = parfactor if known is None else _added(known, parfactor)
             else:
                 if parfactor.log_table == -np.inf:
                     raise self._contradiction(parfactor.rule, classes, observations)
@@ -140,15 +138,18 @@ class Shattering:
             same_from=None if elastic or not class_index else _most_variables(self.model),
         )
 
-    def _ways(
-        self, classes: tuple[ObjectClass, ...], observations: Observations
-    ) -> tuple[_Way, ...]:
-        """The parfactors of all rules before they are counted."""
-        # A class with an object for each variable admits the same ways as any larger one.
-        enough = _most_variables(self.model)
+    @cached_property
+    def enough(self) -> int:
+        """A class with this many objects admits the same ways as any larger one."""
         if any(next(iter(quantified_variables(rule)), None) for rule in self.model.rules):
-            enough = max(self.sizes.values())
-        key = tuple((c.sort, c.constant, c.facts, min(c.size, enough)) for c in classes)
+            return max(self.sizes.values())
+        # One object for each variable, and for each argument of what is observed.
+        arguments = (len(p.sorts) for p in self.model.predicates.values())
+        return max(_most_variables(self.model), *arguments, 1)
+
+    def ways(self, classes: tuple[ObjectClass, ...], observations: Observations) -> tuple[Way, ...]:
+        """The parfactors of all rules before they are counted."""
+        key = tuple((c.sort, c.constant, c.facts, min(c.size, self.enough)) for c in classes)
         known = self._known_ways.get(key)
         if known is not None and known[0] == observations:
             return known[1]
@@ -172,7 +173,7 @@ class Shattering:
         rule = self.model.rules[number]
         substitution = next(
             way.substitution
-            for way in self._ways(classes, observations)
+            for way in self.ways(classes, observations)
             if way.rule == number and not way.atoms and way.table == -np.inf
         )
         example = {
@@ -219,38 +220,6 @@ def _most_variables(model: Model) -> int:
     return max((len(free_variables(rule)) for rule in model.rules), default=0)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Way:
-    """A parfactor but for how often each of its factors occurs, which depends on class sizes.
-
-    `gone` and `present` count the objects of each class that left the scope and those in it;
-    `substitution` says what the variables of the rule stand for.
-    `swaps` is how often each factor occurs however large the classes are; a `sized` table depends
-    on the sizes of domains.
-    """
-
-    atoms: tuple[ObjAtom, ...]
-    table: Floats
-    groups: tuple[tuple[Obj, ...], ...]
-    rule: int
-    sized: bool
-    swaps: int
-    gone: Counter[int]
-    present: Counter[int]
-    substitution: Mapping[str, Obj]
-
-    def parfactor(self, sizes: Sequence[int]) -> NormalParfactor:
-        """The parfactor over classes of these sizes: variables that left the scope are free."""
-        copies = self.swaps
-        for cls, count in self.gone.items():
-            copies *= falling(sizes[cls] - self.present[cls], count)
-        elastic = self.sized or bool(self.gone)
-        if not self.atoms:
-            return NormalParfactor(self.atoms, self.table, self.groups, self.rule, elastic, copies)
-        table = self.table if copies == 1 else self.table * float(copies)
-        return NormalParfactor(self.atoms, table, self.groups, self.rule, elastic)
-
-
 class _RuleShatter:
     """The normal parfactors of one rule."""
 
@@ -289,7 +258,7 @@ class _RuleShatter:
                 self._rule.span,
             )
 
-    def ways(self, observations: Observations) -> Iterator[_Way]:
+    def ways(self, observations: Observations) -> Iterator[Way]:
         """One parfactor per way in which the variables can coincide."""
         self._observations = observations
         if len(self._variables) > FEW_VARIABLES:
@@ -334,7 +303,7 @@ class _RuleShatter:
     def _admits(self, way: Mapping[str, Obj]) -> bool:
         return rule_admits(self._rule, self._sorts, self._constants, way)
 
-    def _parfactor(self, way: dict[str, Obj]) -> _Way:
+    def _parfactor(self, way: dict[str, Obj]) -> Way:
         others = self._other_objects(way)
         objects = list(dict.fromkeys((*way.values(), *self._constants.values(), *others)))
         label = {obj: k for k, obj in enumerate(objects)}
@@ -362,7 +331,7 @@ class _RuleShatter:
             groups = (*groups, twins)
         gone = Counter(cls for cls, _ in set(way.values()) - present)
         here = Counter(cls for cls, _ in present)
-        return _Way(atoms, table, groups, self._number, self._sized, swaps, gone, here, way)
+        return Way(atoms, table, groups, self._number, self._sized, swaps, gone, here, way)
 
     def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:
         """The objects of quantified sorts that are not the value of a free variable."""

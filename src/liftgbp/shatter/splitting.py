@@ -9,24 +9,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from typing import TypeAlias
 
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.shatter.normal import (
-    SOFT,
     NormalModel,
-    NormalParfactor,
     Obj,
     ObjAtom,
     ObjectClass,
     Observations,
     pattern_of,
 )
-from liftgbp.shatter.observe import atoms_of_pattern, sliced
+from liftgbp.shatter.observe import sliced, soft_way
 from liftgbp.shatter.shattering import Shattering
+from liftgbp.shatter.ways import ManySizes, Way
 
 Cell: TypeAlias = tuple[int, int]
 """A part of a class: (class before splitting, number of the part)."""
@@ -103,6 +102,7 @@ class SplitShattering:
     def __init__(self, shattering: Shattering, splits: Sequence[Split]) -> None:
         self.shattering = shattering
         self.splits = tuple(splits)
+        self._alike: dict[tuple[int, ...], AlikeCounts] = {}
 
     @cached_property
     def base(self) -> NormalModel:
@@ -111,10 +111,24 @@ class SplitShattering:
 
     def at(self, counts: Sequence[int]) -> SplitNormal:
         """The normal form with these numbers of objects in the cells of all splits, one by one."""
-        return _Counted(self.shattering, self.splits, counts).normal
+        return self.alike(counts).at(counts)
+
+    def alike(self, counts: Sequence[int]) -> AlikeCounts:
+        """The counts that are like these: cells that are small have the same sizes."""
+        enough = self.shattering.enough
+        key = tuple([min(count, enough) for count in counts])
+        found = self._alike.get(key)
+        if found is None:
+            found = self._alike[key] = AlikeCounts(self.shattering, self.splits, counts)
+        return found
 
 
-class _Counted:
+class AlikeCounts:
+    """Counts whose normal forms differ in nothing but the sizes of classes, and tables with them.
+
+    `counts` are some of them.
+    """
+
     def __init__(
         self, shattering: Shattering, splits: Sequence[Split], counts: Sequence[int]
     ) -> None:
@@ -122,32 +136,59 @@ class _Counted:
         self._splits = {split.cls: split for split in splits}
         self._cells: dict[int, list[Cell]] = {}
         self._classes: list[ObjectClass] = []
-        self._class_of: dict[Cell, int] = {}
+        self._places: list[int | None] = []
+        self.class_of: dict[Cell, int] = {}
         self._values: dict[ObjAtom, int] = {}
-        left = iter(counts)
+        place = 0
         for cls, own in enumerate(shattering.classes):
-            split = self._splits.get(cls, Split(cls, own.size, ((),)))
-            sizes = [own.size] if cls not in self._splits else [next(left) for _ in split.cells]
+            split = self._splits.get(cls)
+            if split is None:
+                self._cells[cls] = [(cls, 0)]
+                self._add(own, (cls, 0), own.size, None, (), None)
+                continue
+            sizes = counts[place : place + len(split.cells)]
             self._cells[cls] = [(cls, k) for k, size in enumerate(sizes) if size]
             blocks = {k: group.index(k) for group in split.groups if len(group) > 1 for k in group}
             for cell in self._cells[cls]:
-                number = cell[1]
-                self._add(own, cell, sizes[number], split.cells[number], blocks.get(number))
+                k = cell[1]
+                self._add(own, cell, sizes[k], place + k, split.cells[k], blocks.get(k))
+            place += len(split.cells)
+
+    def at(self, counts: Sequence[int]) -> SplitNormal:
+        """The normal form at some of these counts."""
+        pairs = zip(self._classes, self.class_sizes(counts), strict=True)
+        classes = tuple(replace(own, size=size) for own, size in pairs)
         # Counts do not say which objects are where, so there is no class index.
-        self.normal = SplitNormal(
-            shattering.over(tuple(self._classes), {}, self._observations, self._soft()),
-            self._class_of,
-        )
+        normal = self._shattering.over(classes, {}, self._observations, self._soft)
+        return SplitNormal(normal, self.class_of)
+
+    def class_sizes(self, counts: Sequence[int]) -> tuple[int, ...]:
+        """The sizes of all classes at some of these counts."""
+        pairs = zip(self._classes, self._places, strict=True)
+        return tuple([own.size if place is None else counts[place] for own, place in pairs])
+
+    @cached_property
+    def factors(self) -> ManySizes:
+        """The tables of factors over any sizes."""
+        ways = self._shattering.ways(tuple(self._classes), self._observations)
+        return ManySizes(chain(ways, self._soft))
 
     def _add(
-        self, own: ObjectClass, cell: Cell, size: int, values: Values, block: int | None
+        self,
+        own: ObjectClass,
+        cell: Cell,
+        size: int,
+        place: int | None,
+        values: Values,
+        block: int | None,
     ) -> None:
-        number = self._class_of[cell] = len(self._classes)
+        number = self.class_of[cell] = len(self._classes)
         predicates = list(self._shattering.model.predicates.values())
         words = [value_text(predicates[p], "{}", value) for p, value in values]
         if block is not None:
             words.append(f"{{}} in block {block + 1}")
         self._classes.append(ObjectClass(own.sort, size, own.constant, (*own.facts, *words)))
+        self._places.append(place)
         self._values |= {
             (p, ((number, 0),) * len(predicates[p].sorts)): value for p, value in values
         }
@@ -170,18 +211,22 @@ class _Counted:
             used: Counter[int] = Counter()
             placed: dict[Obj, Obj] = {}
             for obj, cell in zip(objects, choice, strict=True):
-                cls = self._class_of[cell]
+                cls = self.class_of[cell]
                 placed[obj] = (cls, used[cls])
                 used[cls] += 1
             if all(self._classes[cls].size >= count for cls, count in used.items()):
                 yield pattern_of((predicate, tuple(placed[obj] for obj in args)))
 
-    def _soft(self) -> Iterator[NormalParfactor]:
+    @cached_property
+    def _soft(self) -> tuple[Way, ...]:
+        return tuple(self._spread_soft())
+
+    def _spread_soft(self) -> Iterator[Way]:
+        whole_sizes = [own.size for own in self._shattering.classes]
         for whole in self._shattering.soft:
             if not whole.atoms:
-                yield whole
+                copies = whole.parfactor(whole_sizes).copies
+                yield replace(whole, swaps=copies, gone=Counter())
                 continue
             for pattern in dict.fromkeys(self._spread(whole.atoms[0])):
-                atoms, left = sliced((pattern,), whole.log_table, self._observations)
-                copies = 1 if atoms else atoms_of_pattern(pattern, self._classes)
-                yield NormalParfactor(atoms, left, (), SOFT, copies=copies)
+                yield soft_way(pattern, *sliced((pattern,), whole.table, self._observations))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Real
 
 import numpy as np
@@ -34,6 +33,10 @@ SLOWEST, FASTEST = 0.005, 0.9
 """How adaptive damping changes the rate of updates, and within which limits. A rate of one
 overshoots on most models, unless a run starts with it; below the smallest, 500 iterations lead
 nowhere."""
+
+JUDGED_TOGETHER = 64
+"""How many runs of a batch are judged at once. Fewer would not be faster; of a sum over 400 counts,
+ten have any weight, and the others are never judged (friends-smokers)."""
 
 
 def check_tolerance(tol: float) -> None:
@@ -181,16 +184,17 @@ class FloodEnd:
 
 
 class FloodedBatch:
-    """Runs that ended together; when the first is judged, all are."""
+    """Runs that ended together; when one is judged, its neighbours are, too."""
 
     def __init__(self, ends: Sequence[FloodEnd], tolerances: Tolerances) -> None:
         self._ends = ends
         self._tolerances = tolerances
-        self._plans = [end.plan for end in ends]
-        small = is_small(self._plans[0].layout, tolerances)
+        self._judged: dict[int, list[Verdict]] = {}
+        plans = [end.plan for end in ends]
+        small = is_small(plans[0].layout, tolerances)
         self._remedies = (Remedy.DESCENT if small else Remedy.DAMPING,)
         with np.errstate(over="ignore", invalid="ignore"):
-            self._logs_z = logs_z(self._plans, np.array([end.log_beliefs for end in ends]))
+            self._logs_z = logs_z(plans, np.array([end.log_beliefs for end in ends]))
 
     def solution(self, k: int) -> Solution:
         """The solution of one run."""
@@ -203,18 +207,27 @@ class FloodedBatch:
             log_beliefs=end.log_beliefs,
             log_z=self._logs_z[k],
             trace=end.trace,
-            judged=lambda: self._verdicts[k],
+            judged=lambda: self._verdicts(k // JUDGED_TOGETHER)[k % JUDGED_TOGETHER],
             doubt=end.doubt,
             unsettled_region=end.region,
             remedies=self._remedies,
         )
 
-    @cached_property
-    def _verdicts(self) -> list[Verdict]:
-        bounds = log_z_bounds(self._plans, self._tolerances)
+    def _verdicts(self, part: int) -> list[Verdict]:
+        if part not in self._judged:
+            first = part * JUDGED_TOGETHER
+            own = slice(first, first + JUDGED_TOGETHER)
+            self._judged[part] = self._verdicts_on(self._ends[own], self._logs_z[own])
+        return self._judged[part]
+
+    def _verdicts_on(self, ends: Sequence[FloodEnd], logs_z: list[float]) -> list[Verdict]:
+        # Regions that share nothing are exact: their log Z is the best bound of itself.
+        bounds = logs_z
+        if ends[0].plan.layout.message_entries:
+            bounds = log_z_bounds([end.plan for end in ends], self._tolerances)
         with np.errstate(over="ignore", invalid="ignore"):
-            beliefs = np.exp([end.log_beliefs for end in self._ends])
-            steps = self._steps(beliefs)
+            beliefs = np.exp([end.log_beliefs for end in ends])
+            steps = self._steps(ends, beliefs)
         candidates = [
             Candidate(
                 end.plan,
@@ -224,16 +237,16 @@ class FloodedBatch:
                 step=steps[k][0],
                 unsettled=steps[k][1],
             )
-            for k, end in enumerate(self._ends)
+            for k, end in enumerate(ends)
         ]
         return classify(candidates, self._tolerances)
 
-    def _steps(self, beliefs: Floats) -> list[tuple[Step | None, str]]:
+    def _steps(self, ends: Sequence[FloodEnd], beliefs: Floats) -> list[tuple[Step | None, str]]:
         """The Newton steps of runs that converged; why there are none for the others."""
-        steps: list[tuple[Step | None, str]] = [(None, end.doubt) for end in self._ends]
-        good = [k for k, end in enumerate(self._ends) if end.status is Status.CONVERGED]
+        steps: list[tuple[Step | None, str]] = [(None, end.doubt) for end in ends]
+        good = [k for k, end in enumerate(ends) if end.status is Status.CONVERGED]
         if good:
-            plans = [self._plans[k] for k in good]
+            plans = [ends[k].plan for k in good]
             found = steps_at(plans, beliefs[good], self._tolerances)
             for k, step in zip(good, found, strict=True):
                 steps[k] = step

@@ -291,7 +291,7 @@ def exact_logs_z(
     largest = max(map(scale_of, plans))
     with localcontext(Context(prec=2 * tolerances.guard_digits + len(str(largest)))):
         if not plans[0].layout.message_entries:
-            return [LogZ(_independent(plan)) for plan in plans]
+            return [LogZ(value) for value in _independent(plans)]
         result = [
             _of_points(solution)
             or LogZ(
@@ -327,16 +327,30 @@ def _of_points(solution: Solution) -> LogZ | None:
     return LogZ(top + total.ln(), all(point.precise for point in points))
 
 
-def _independent(plan: Plan) -> Decimal:
+def _independent(plans: Sequence[Plan]) -> list[Decimal]:
     """Regions that share nothing: each has a partition function of its own."""
-    layout = plan.layout
-    total = Decimal(0)
-    for region, weight in enumerate(plan.weights):
-        own = layout.region_slice(region)
-        counts = layout.multiplicity[own].tolist()
-        theta = list(_decimals(plan.theta[own]) + _decimals(plan.theta_lost[own]))
-        # The largest term comes out of the sum, as it may be beyond any number.
-        top = max(theta)
-        terms = (n * (own - top).exp() for n, own in zip(counts, theta, strict=True))
-        total += weight * (top + sum(terms, Decimal(0)).ln())
-    return total
+    layout = plans[0].layout
+    slices = [layout.region_slice(region) for region in range(len(layout.shapes))]
+    counts = [layout.multiplicity[own].tolist() for own in slices]
+    # Plans of a series often differ in how many regions there are, and not in what is in them.
+    known: dict[tuple[int, bytes, bytes], Decimal] = {}
+    found = []
+    for plan in plans:
+        total = Decimal(0)
+        for region, weight in enumerate(plan.weights):
+            theta, lost = plan.theta[slices[region]], plan.theta_lost[slices[region]]
+            key = region, theta.tobytes(), lost.tobytes()
+            log_z = known.get(key)
+            if log_z is None:
+                log_z = known[key] = _log_sum(_decimals(theta) + _decimals(lost), counts[region])
+            total += weight * log_z
+        found.append(total)
+    return found
+
+
+def _log_sum(theta: Decimals, counts: Sequence[int]) -> Decimal:
+    """The log of the sum of exponentials, each of which occurs this many times."""
+    # The largest term comes out of the sum, as it may be beyond any number.
+    top: Decimal = max(theta)
+    terms = (n * (own - top).exp() for n, own in zip(counts, theta, strict=True))
+    return top + sum(terms, Decimal(0)).ln()

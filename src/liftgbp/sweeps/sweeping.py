@@ -485,7 +485,7 @@ def _rows_of_batch(
 ) -> dict[int, list[SweepRow]]:
     prepared = [plans.prepare(normal) for normal in normals]
     found: dict[int, list[SweepRow]] = {}
-    for members in by_layout(prepared):
+    for members in by_layout([own.plan for own in prepared]):
         solutions = solve_batch(settings.solver, [prepared[k].plan for k in members])
         readers = [
             prepared[k].reader(solution.log_beliefs)

@@ -1,0 +1,131 @@
+"""Plans at many counts at once against plans at each of them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+
+import liftgbp
+from liftgbp.counting.points import CountedModel, exact_offset
+from liftgbp.counting.space import SplitClass
+from liftgbp.evidence import Evidence
+from liftgbp.plan import refill_all
+from liftgbp.regions import GraphSeries
+from liftgbp.series import SharedPlans
+from liftgbp.shatter import Shattering, SplitShattering, object_classes, splits_by_value
+
+FRIENDS = """
+friends(person, person)
+smokes(person)
+$w = 1.4
+$w friends(x,y) ^ smokes(x) => smokes(y) | x != y
+0.3 smokes(x) ^ smokes(y)
+"""
+RICH = """
+rich(person)
+0.7 rich(x) ^ friends(x,y) => rich(y) | x != y
+-0.3 rich(x) ^ smokes(x)
+0.2 friends(x,y) ^ friends(y,x) | x != y
+"""
+LONELY = """
+lonely(person)
+-0.4 lonely(x) ^ lonely(y) | x != y
+0.1 lonely(x) ^ smokes(y)
+"""
+HARD = "friends(x,y) ^ smokes(x) => smokes(y).\n"
+EVIDENCE = "smokes(A)\n!smokes(B)\n0.8 smokes(C)\nfriends(A,B)\n0.3 friends(A,C)\n"
+CASES = {
+    "one": (FRIENDS, "", ("smokes",), 12),
+    "two": (FRIENDS + RICH, "", ("smokes", "rich"), 40),
+    "diagonal": (FRIENDS, "", ("smokes", "friends"), 5),
+    "sums left over": (FRIENDS + LONELY, "", ("smokes",), 10**20),
+    "evidence": (FRIENDS + LONELY, EVIDENCE, ("smokes",), 14),
+    "hard": (FRIENDS + HARD, EVIDENCE.replace("friends(A,B)", ""), ("smokes",), 14),
+}
+
+
+def split_of(case: str) -> SplitShattering:
+    text, facts, names, size = CASES[case]
+    model = liftgbp.parse(text)
+    evidence = Evidence.of(model, liftgbp.parse_evidence(model, facts) if facts else None)
+    shattering = Shattering(object_classes(evidence, {"person": size}))
+    return SplitShattering(shattering, splits_by_value(shattering, names))
+
+
+def points_of(split: SplitShattering) -> list[tuple[int, ...]]:
+    space = CountedModel(split, "intersections", liftgbp.Flooding()).space
+    if space.number < 200:
+        return list(space.all())
+    random = Random(1)
+
+    def spread(own: SplitClass) -> list[int]:
+        cuts = sorted(random.randint(0, own.size) for _ in range(own.cells - 1))
+        return [stop - start for start, stop in pairwise([0, *cuts, own.size])]
+
+    some = [tuple(n for own in space.classes for n in spread(own)) for _ in range(20)]
+    return list(dict.fromkeys([*space.grid(20), *some]))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_plans_at_many_counts_are_those_at_each(case: str) -> None:
+    split = split_of(case)
+    together = 0
+    left = points_of(split)
+    while left:
+        point = left[0]
+        alike = split.alike(point)
+        normal = alike.at(point).normal
+        base = SharedPlans("intersections").prepare(normal)
+        others = [
+            own
+            for own in left
+            if split.alike(own) is alike and base.graph.is_stable_at(alike.class_sizes(own))
+        ]
+        left = [own for own in left if own not in others]
+        sizes = list(np.array([alike.class_sizes(own) for own in others], dtype=object).T)
+        series = GraphSeries(base.graph, sizes)
+        tables, constants = alike.factors.tables(sizes), alike.factors.constants(sizes)
+        plans = refill_all(base.plan, series, tables, constants)
+        together = max(together, len(plans))
+        for k, own in enumerate(others):
+            alone = split.at(own).normal
+            assert constants[k] == alone.exact_constant
+            for stack, parfactor in zip(tables, alone.parfactors, strict=True):
+                assert np.array_equal(stack[k], parfactor.log_table)
+            graph = base.graph.resized(alone)
+            assert_counts(series, graph, k)
+            plan = SharedPlans("intersections").prepare(alone).plan
+            assert np.array_equal(plans[k].theta, plan.theta)
+            assert np.array_equal(plans[k].theta_lost, plan.theta_lost)
+            assert np.array_equal(plans[k].exponents.values, plan.exponents.values)
+            assert plans[k].weights == plan.weights
+            assert plans[k].atom_counts == plan.atom_counts
+            assert plans[k].order_counts == plan.order_counts
+            assert plans[k].alike_counts == plan.alike_counts
+            assert plans[k].log_offset == pytest.approx(plan.log_offset, rel=1e-15)
+    assert together > 1
+
+
+def assert_counts(series: GraphSeries, graph: liftgbp.LiftedRegionGraph, k: int) -> None:
+    def at(columns: Sequence[np.ndarray]) -> tuple[int, ...]:
+        return tuple(own[k] for own in columns)
+
+    assert at(series.n) == graph.n
+    assert at(series.kappa) == graph.kappa
+    assert at(series.counting_numbers) == graph.counting_numbers
+    assert {atom: own[k] for atom, own in series.atom_counts.items()} == graph.atom_counts
+    assert {values: own[k] for values, own in series.free_atoms.items()} == graph.free_atoms
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_offsets_of_many_counts_are_those_at_each(case: str) -> None:
+    split = split_of(case)
+    model = CountedModel(split, "intersections", liftgbp.Flooding())
+    planned = list(model._prepared(points_of(split)))
+    assert planned
+    for own in planned:
+        assert abs(own.offset - exact_offset(model.at(own.counts).prepared.graph)) < 1e-30
