@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Literal, Protocol, TypeAlias, cast
 
@@ -27,6 +27,7 @@ from liftgbp.growth import AUTO, grow
 from liftgbp.query import Answers
 from liftgbp.shatter import ObjectClass
 from liftgbp.solve import Auto, Descent, Flooding, Remedy, Solver
+from liftgbp.values import dataclass
 
 EffortChoice: TypeAlias = Literal["quick", "normal", "thorough"]
 BlocksChoice: TypeAlias = Literal["auto"] | int | Mapping[str, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from decimal import Context, Decimal
 from textwrap import wrap
 
@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from liftgbp.texts import visible
+from liftgbp.values import dataclass
 
 PIPE_WIDTH = 200
 """The width of tables that do not go to a terminal, where nothing needs to be folded."""

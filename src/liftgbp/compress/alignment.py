@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from liftgbp.arrays import Ints, group_rows, ranks, starts_of
 from liftgbp.compress.ground_regions import GroundRegions
+from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +15,7 @@ from liftgbp.grounding import FactorBlock, GroundNetwork
 from liftgbp.progress import Progress, silent
 from liftgbp.regions.families import Family, parse_family
 from liftgbp.regions.lattice import cover_parents
+from liftgbp.values import dataclass
 
 FAMILIES = ("intersections", "subsets", "bethe", "loops")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from liftgbp.arrays import (
 from liftgbp.compress.ground_regions import GroundRegions
 from liftgbp.compress.permutation_groups import Groups, block_permutations
 from liftgbp.grounding import GroundNetwork
+from liftgbp.values import dataclass
 
 _WEIGHTS_SEED = 1848
 

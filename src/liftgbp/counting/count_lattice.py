@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from liftgbp.counting.space import Counts
+from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

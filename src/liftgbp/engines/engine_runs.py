@@ -8,7 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from liftgbp.model.model import Model, check_model
 from liftgbp.pictures.cards import Shown, count_text, table
 from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
+from liftgbp.values import dataclass
 
 FAMILIES = ("bethe", "intersections")
 SLOW_DOWN, SPEED_UP, FASTEST, SLOWEST = 0.7, 1.1, 0.9, 0.01

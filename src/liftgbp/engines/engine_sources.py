@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from liftgbp.evidence.sources import unknown_predicate
 from liftgbp.grounding.atom_states import Facts
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
+from liftgbp.values import dataclass
 
 FACTS = "f"
 """Tables of facts are called f0, f1, ... by the number of the predicate, as grounding expects."""

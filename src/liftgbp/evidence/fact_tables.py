@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from liftgbp.evidence.sources import (
 from liftgbp.evidence.table_reading import CSV, PARQUET, TextTable, has_table, read_columns
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
+from liftgbp.values import dataclass
 
 # --- which table, and which of its columns
 

@@ -6,7 +6,7 @@ The objects of the model come first, then new ones in order of appearance.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from liftgbp.errors import EvidenceError
 from liftgbp.evidence.sources import ListedObjects, Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
+from liftgbp.values import dataclass
 
 # --- numbering
 

@@ -9,7 +9,6 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ import numpy as np
 from liftgbp.errors import EvidenceError, counted
 from liftgbp.evidence.sources import MOST_PROBLEMS, TableFile
 from liftgbp.input_files import LARGEST_UNTRUSTED, PIECE, pieces
+from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     import duckdb

@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -19,6 +18,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.limits import checkpoint
+from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from liftgbp.grounding import GroundNetwork

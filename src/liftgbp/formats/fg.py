@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from liftgbp.formats.text_numbers import (
 )
 from liftgbp.formats.writing import WrittenFactors, replace_files, table_of_names
 from liftgbp.grounding import GroundNetwork
+from liftgbp.values import dataclass
 
 COMMENTS = re.compile(r"#.*")
 MAX_LABEL = 10**7

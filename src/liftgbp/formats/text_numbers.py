@@ -11,7 +11,6 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn, TypeAlias
@@ -24,6 +23,7 @@ from liftgbp.errors import InputError, ModelError, Source, Span
 from liftgbp.grounding.network import distinct_rows
 from liftgbp.input_files import is_gzipped, read_text
 from liftgbp.model.syntax import clean_source
+from liftgbp.values import dataclass
 
 # --- words
 

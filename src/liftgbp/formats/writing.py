@@ -6,7 +6,6 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from liftgbp.arrays import Floats
 from liftgbp.files import whole_files
 from liftgbp.formats.text_numbers import in_bytes, without_gz
 from liftgbp.grounding import GroundNetwork
+from liftgbp.values import dataclass
 
 # Doubles reach from exp(-708) to exp(709) without loss of digits.
 LARGEST_LOG = 700.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +12,7 @@ from liftgbp.arrays import Ints
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
+from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from liftgbp.grounding.quantifiers import Chains

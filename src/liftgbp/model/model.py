@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import product
 
@@ -50,6 +50,7 @@ from liftgbp.model.scopes import (
 )
 from liftgbp.pictures.cards import Shown
 from liftgbp.pictures.markup import Content
+from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, repr=False)

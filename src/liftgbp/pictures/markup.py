@@ -7,11 +7,11 @@ cannot become elements or scripts. The result is also well-formed XML.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from html import escape
 from typing import TypeAlias
 
 from liftgbp.texts import visible
+from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -20,6 +19,7 @@ from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
 from liftgbp.plan.supports import alive_states
 from liftgbp.regions import GraphSeries, RegionGraph
 from liftgbp.regions.graph_arrays import Axes, GraphArrays
+from liftgbp.values import dataclass
 
 FACTORED_FROM = 10**6
 """From this many exponents on, messages into a region are summed before others read them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints, Segments, expand, first_and_last, starts_of
 from liftgbp.regions.ground_pairs import GroundPairs
+from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

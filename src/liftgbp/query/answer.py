@@ -7,7 +7,6 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,6 +32,7 @@ from liftgbp.query.readers import LiftedReader, Reader, joints
 from liftgbp.query.rows import Row, groups_with_same_rows
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import objects_of
+from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol, Self
 
 from liftgbp.solve import Point, Remedy, Status, Verdict
+from liftgbp.values import dataclass
 
 
 class Result(Protocol):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from liftgbp.arrays import Integers
 from liftgbp.errors import InternalError
 from liftgbp.shatter.assignments import falling, falling_all
 from liftgbp.signature import Obj
+from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
+from liftgbp.values import dataclass
 
 PERSON = "person"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,7 @@ from liftgbp.arrays import Floats, Ints
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
+from liftgbp.values import dataclass
 
 Obj: TypeAlias = tuple[int, int]
 """A placeholder for an object: (class, index inside the class)."""

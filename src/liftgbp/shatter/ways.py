@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from liftgbp.arrays import Floats, Integers
 from liftgbp.shatter.assignments import falling, falling_all
 from liftgbp.shatter.normal import NormalParfactor, Obj, ObjAtom
+from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

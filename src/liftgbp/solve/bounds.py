@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from weakref import WeakKeyDictionary
@@ -27,6 +26,7 @@ from liftgbp.plan import Layout, Plan
 from liftgbp.solve.pair_margins import pair_margins
 from liftgbp.solve.problem import sums_by_region
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.values import dataclass
 
 Axes = tuple[int, ...]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.starts import different, starting_beliefs
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, classify
+from liftgbp.values import dataclass
 
 HIDDEN = "rounding hides the minimum of the free energy; the answer is that of independent atoms"
 """Why a solution of independent atoms is not checked."""

@@ -9,7 +9,7 @@ All messages start at zero and are updated at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Real
 
 import numpy as np
@@ -27,6 +27,7 @@ from liftgbp.solve.problem import logs_z
 from liftgbp.solve.solution import Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Verdict, classify, is_small, steps_at
+from liftgbp.values import dataclass
 
 SLOW_DOWN, SPEED_UP = 0.8, 1.1
 SLOWEST, FASTEST = 0.005, 0.9

@@ -19,7 +19,7 @@ import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 
 import numpy as np
@@ -29,6 +29,7 @@ from liftgbp.arrays import Floats, Ints
 from liftgbp.solve.factors import FACTORED_FROM, Factor, SparseProjection, lapack
 from liftgbp.solve.problem import Energy, Polytope, solve_scaled, spread
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.values import dataclass
 
 
 @contextmanager

@@ -13,7 +13,6 @@ Of a variable with more than two values, each value is a variable of its own tha
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import cast
 from weakref import WeakKeyDictionary
 
@@ -22,6 +21,7 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints, distinct, starts_of
 from liftgbp.plan import GroundPairs, Layout
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from decimal import Context, Decimal, getcontext, localcontext
 
 import numpy as np
@@ -24,6 +23,7 @@ from liftgbp.solve.newton import Metric
 from liftgbp.solve.problem import Energy, Polytope, polytope, scale_of
 from liftgbp.solve.solution import Solution
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.values import dataclass
 
 FIRST_ROUNDS = 2
 """Corrections that find the multipliers; only after them the size of a change says anything."""

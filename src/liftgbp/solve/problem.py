@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence, Set
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -23,6 +22,7 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints, distinct, expand, starts_of
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.values import dataclass
 
 MOST_KEPT = 2**28
 """Bytes of polytopes that are kept for the next run on the same layout: sweeps and sums over counts

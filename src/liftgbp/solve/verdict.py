@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 import numpy as np
@@ -20,6 +20,7 @@ from liftgbp.solve.bounds import Bounds, Limits, limits_of
 from liftgbp.solve.newton import Step, nearest_consistent, newton_step, one_thread
 from liftgbp.solve.problem import Energy, polytope, rounding_hides_entropy, scale_of
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.values import dataclass
 
 TOO_LARGE = "the Hessian of the free energy is too large"
 """Why a point is not checked, unless something else is said."""

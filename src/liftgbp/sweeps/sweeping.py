@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -56,6 +56,7 @@ from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
 from liftgbp.sweeps.sweep_curves import BranchValue, Drawn, sweep_figure, swept_curves
+from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
