@@ -272,6 +272,28 @@ def test_somebody_for_everybody() -> None:
     assert found.log_z == pytest.approx(16 * math.log(2**16 - 1), rel=1e-12)
 
 
+@pytest.mark.parametrize("size", [11, 20])
+def test_quantifiers_that_cost_less_unexpanded(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of 2**20 entries took 15 s; each object has one of 2**size - 1 sets of others."""
+
+    def expanded(*_: object) -> None:
+        raise AssertionError("the quantifier was expanded")
+
+    monkeypatch.setattr("liftgbp.api.LiftedRuns", expanded)
+    found = liftgbp.infer(liftgbp.parse("r(t,t)\nEXIST y r(x,y)."), {"t": size})
+    assert found.log_z == pytest.approx(size * math.log(2**size - 1), rel=1e-12)
+    share = 2 ** (size - 1) / (2**size - 1)
+    assert found.query("r(x,y)")[1]["true"] == pytest.approx(share, rel=1e-12)
+
+
+def test_queries_about_three_objects_expand_quantifiers() -> None:
+    model = liftgbp.parse("r(t,t)\nEXIST y r(x,y).")
+    query = "r(x,y) ^ r(y,z)"
+    found = liftgbp.infer(model, {"t": 11}, queries=query, exact=False, effort="quick")
+    share = 2**10 / (2**11 - 1)
+    assert found.query(query)[-1]["true", "true"] == pytest.approx(share**2, rel=1e-9)
+
+
 def test_exchangeable_objects_are_chosen_together() -> None:
     """Each of 13 objects with all the others; there are 13! orders of them."""
     model = liftgbp.parse("m(t,t)\nEXIST y m(x,y).\n!m(x,y) v !m(x,z) | y != z.")

@@ -50,6 +50,10 @@ class ObjectClasses:
     classes: tuple[ObjectClass, ...]
     index: Mapping[str, ClassIndex]
 
+    def sorts_above(self, size: int) -> list[str]:
+        """The sorts with more than so many objects."""
+        return [sort for sort, own in self.sizes.items() if own > size]
+
 
 def object_classes(evidence: Evidence, sizes: Mapping[str, int] | None = None) -> ObjectClasses:
     """The classes of the objects of all sorts.
