@@ -12,7 +12,8 @@ import pytest
 import liftgbp
 from liftgbp import reference
 from liftgbp.errors import ModelError
-from liftgbp.evidence import Evidence, parse_evidence
+from liftgbp.evidence import Evidence
+from liftgbp.evidence.read import parse_evidence
 
 ITERATIONS = 15
 

@@ -35,7 +35,8 @@ _PUBLIC = {
         "QueryError",
         "SizeError",
     ),
-    "liftgbp.evidence": ("Evidence", "load_evidence", "parse_evidence"),
+    "liftgbp.evidence": ("Evidence",),
+    "liftgbp.evidence.read": ("load_evidence", "parse_evidence"),
     "liftgbp.example_models": ("examples",),
     "liftgbp.forecasting": ("Forecast", "forecast"),
     "liftgbp.formats": ("Network", "load_network"),
@@ -122,6 +123,8 @@ if TYPE_CHECKING:
     )
     from liftgbp.evidence import (
         Evidence as Evidence,
+    )
+    from liftgbp.evidence.read import (
         load_evidence as load_evidence,
         parse_evidence as parse_evidence,
     )

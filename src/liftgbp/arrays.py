@@ -19,9 +19,6 @@ Integers: TypeAlias = NDArray[np.object_]
 
 AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 
-_ODD = np.random.default_rng(20240229).integers(1, 2**63, size=256, dtype=np.uint64) | np.uint64(1)
-"""Random odd multipliers; the seed is fixed so that every run gives the same numbering."""
-
 _ALL_BITS = 2**64 - 1
 
 
@@ -31,6 +28,10 @@ def mix(values: Hashes) -> Hashes:
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
+
+
+_ODD = mix(np.arange(256, dtype=np.uint64)) | np.uint64(1)
+"""Odd multipliers that look random, and are the same in every run."""
 
 
 def hash_rows(columns: Sequence[NDArray[np.integer]]) -> Hashes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from pathlib import Path
 
@@ -47,6 +46,8 @@ def input_path(what: str, given: object, error: type[InputError] = InputError) -
     files = {file.name: file for file in FOLDER.iterdir()}
     if found := files.get(name) or files.get(f"{name}.mln"):
         return found
+    import difflib  # only a mistake needs it
+
     near = difflib.get_close_matches(name, [*examples(), *files], n=1)
     advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(examples()))}"
     raise error(f"no example is called {name}; {advice}")

@@ -9,6 +9,7 @@ made in a run. Everything else is as in `dataclasses`, to which type checkers ar
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Callable, Hashable
 from operator import attrgetter
 from reprlib import recursive_repr
@@ -30,7 +31,7 @@ else:
         slots: bool = False,
         kw_only: bool = False,
     ) -> Any:
-        """`dataclasses.dataclass`, with the options that are needed here."""
+        """`dataclasses.dataclass`, with the options that are needed here; all fields are given."""
 
         def make(plain: type) -> type:
             # To the standard library no class is frozen, so none may derive from one of its own.
@@ -63,22 +64,46 @@ class _Init:
         return init if instance is None else init.__get__(instance)
 
 
+class _ToBeMade:
+    """Stands for a value that a field's factory makes."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_TO_BE_MADE = _ToBeMade()
+
+
 def _written_init(made: type, frozen: bool) -> Any:
-    """The `__init__` that the standard library writes for these fields."""
-    own = dataclasses.fields(made)
-    names = {"__module__": made.__module__, "__qualname__": made.__qualname__}
-    namespace: dict[str, object] = {**names, "__annotations__": {one.name: one.type for one in own}}
+    """The `__init__` of a dataclass, in the words of the standard library."""
+    own = sorted(dataclasses.fields(made), key=lambda one: bool(one.kw_only))
+    outside: dict[str, object] = {"_set": object.__setattr__, "_to_be_made": _TO_BE_MADE}
+    parameters, body = ["self"], ["pass"]
     for one in own:
-        namespace[one.name] = dataclasses.field(
-            default=one.default,
-            default_factory=one.default_factory,
-            init=one.init,
-            kw_only=one.kw_only,
-        )
+        name = value = one.name
+        if one.kw_only and "*" not in parameters:
+            parameters.append("*")
+        if one.default_factory is not dataclasses.MISSING:
+            outside[f"_new_{name}"] = one.default_factory
+            parameters.append(f"{name}=_to_be_made")
+            value = f"_new_{name}() if {name} is _to_be_made else {name}"
+        elif one.default is not dataclasses.MISSING:
+            outside[f"_default_{name}"] = one.default
+            parameters.append(f"{name}=_default_{name}")
+        else:
+            parameters.append(name)
+        body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
     if hasattr(made, "__post_init__"):
-        namespace["__post_init__"] = made.__post_init__
-    twin = type(made.__name__, (), namespace)
-    return vars(dataclasses.dataclass(twin, repr=False, eq=False, frozen=frozen))["__init__"]
+        body.append("self.__post_init__()")
+    init = f"def __init__({', '.join(parameters)}):\n  " + "\n  ".join(body)
+    text = f"def within({', '.join(outside)}):\n {init}\n return __init__"
+    # Annotations are looked up in the module of the class.
+    found: dict[str, Any] = {}
+    exec(text, vars(sys.modules[made.__module__]), found)
+    written = found["within"](**outside)
+    written.__qualname__ = f"{made.__qualname__}.__init__"
+    written.__annotations__ = {one.name: one.type for one in own} | {"return": None}
+    return written
 
 
 @recursive_repr()

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from liftgbp.errors import EvidenceError
-from liftgbp.evidence import Evidence, load_evidence
+from liftgbp.evidence import Evidence
+from liftgbp.evidence.read import load_evidence
 from liftgbp.model.parser import parse
 
 MODEL = parse("""

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from liftgbp.errors import EvidenceError, InputError
-from liftgbp.evidence import Evidence, load_evidence, parse_evidence
+from liftgbp.evidence import Evidence
+from liftgbp.evidence.read import load_evidence, parse_evidence
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
 from liftgbp.model.writer import constant_text

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from liftgbp.errors import CapacityError, EvidenceError, SizeError
-from liftgbp.evidence import Evidence, Known, load_evidence, parse_evidence, parse_known
+from liftgbp.evidence import Evidence, Known
+from liftgbp.evidence.read import load_evidence, parse_evidence, parse_known
 from liftgbp.model.parser import parse
 
 MODEL = parse("""

@@ -185,10 +185,10 @@ def split_assignments(values: tuple[str, ...], form: str) -> dict[str, str]:
 
 def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
     """Refuse a file that could not be written, before the work that fills it."""
-    from liftgbp.files import check_writable, need_module
-
     if path is None or (path == "-" and extensions not in (PICTURE_FILES, GRAPH_FILES)):
         return
+    from liftgbp.files import check_writable, need_module
+
     check_writable(Path(path), extensions)
     # Graphs are written to .svg without a library.
     drawn = (".pdf", ".png") if extensions == GRAPH_FILES else PICTURE_FILES
