@@ -68,6 +68,7 @@ VALUES = {
     "table_cap": (("1048576", "1000"), ("2", "1", "0", "-1", "99999999999")),
     "damping": (("0.5", "0"), ("1", "-1", "nan")),
     "tol": (("1e-9",), ("0", "nan", "-1", "1")),
+    "jobs": (("1", "2"), ("0", "-1", "x", "1000000000")),
     "seed": (("0", "1"), ("-1", "99999999999999999999")),
     "top": (("3",), ("0", "-1")),
     "minimum": (("0.5",), ("2", "nan")),
@@ -137,6 +138,14 @@ def _command(random: Random) -> Run:
     return _run(_files(random, tame=tame), "model.mln", random, tame)
 
 
+def _objects(cells: list[Any]) -> Any:
+    """An array of these cells; NumPy would look into cells that are arrays themselves."""
+    found = np.empty(len(cells), dtype=object)
+    for place, cell in enumerate(cells):
+        found[place] = cell
+    return found
+
+
 def _evidence(random: Random) -> Run:
     """A model that is fine, with one to three sources of evidence: a command, or a call."""
     files = _files(random, tame=True)
@@ -146,9 +155,7 @@ def _evidence(random: Random) -> Run:
 
     def column() -> Any:
         cells = [random.choice(values) for _ in range(random.choice((0, 1, 2, 5)))]
-        return random.choice(
-            (cells, tuple(cells), np.array(cells, dtype=object), set(map(str, cells)))
-        )
+        return random.choice((cells, tuple(cells), _objects(cells), set(map(str, cells))))
 
     def statement() -> Any:
         kind = random.random()
