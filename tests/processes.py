@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 TIMEOUT = 120.0
 """Seconds until a process that should have ended is ended; none of them needs a tenth of it."""
@@ -64,3 +66,45 @@ def hearing_interrupts(*command: str) -> list[str]:
 def ignoring_interrupts(*command: str) -> list[str]:
     """The command as scripts start background jobs, which Ctrl-C must not end."""
     return [sys.executable, "-c", LAUNCHER.format(disposition="SIG_IGN"), *command]
+
+
+# --- other processes than those that were started here
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process runs; one that has ended may wait for whoever asks how."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def children_of(process: int) -> Iterator[int]:
+    listed = Path(f"/proc/{process}/task/{process}/children")
+    until = time.monotonic() + TIMEOUT
+    while time.monotonic() < until:
+        yield from map(int, listed.read_text().split())
+        time.sleep(0.05)
+
+
+def descendants_of(process: int) -> set[int]:
+    """The processes that a process has started, and those that these have."""
+    found: set[int] = set()
+    with suppress(FileNotFoundError, ProcessLookupError):
+        listed = Path(f"/proc/{process}/task/{process}/children").read_text()
+        for child in map(int, listed.split()):
+            found |= {child, *descendants_of(child)}
+    return found
+
+
+def with_descendants(process: int, number: int) -> set[int]:
+    """The descendants of a process, once there are so many of them."""
+    wait_for(lambda: len(descendants_of(process)) >= number)
+    return descendants_of(process)

@@ -24,6 +24,7 @@ ALLOWED = {
     "limits": {"errors", "pictures"},
     "arrays": set(),
     "progress": {"limits"},
+    "workers": {"errors", "limits"},
     "files": {"errors", "limits"},
     "charts": {"texts", "files", "pictures"},
     "input_files": {"errors", "limits"},
@@ -69,7 +70,7 @@ ALLOWED = {
     | {"bounding", "fitting"},
     "forecasting": NORMAL | {"regions", "plan", "grounding", "progress", "via"},
     "sweeps": ENGINE
-    | {"progress", "texts", "files", "charts", "series", "parts", "growth", "effort"}
+    | {"progress", "workers", "texts", "files", "charts", "series", "parts", "growth", "effort"}
     | {"lifted_runs"},
     "messages": ENGINE | GROUND | {"progress", "via", "api", "reference"},
     "checking": ENGINE
@@ -203,6 +204,7 @@ def test_public_surface() -> None:
         "UntrustedAnswer",
         "UntrustedAnswerError",
         "Verdict",
+        "WorkerError",
         "bounds",
         "check",
         "check_messages",

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -298,7 +296,7 @@ def test_a_run_that_is_ended_leaves_no_files(
 ) -> None:
     script = DEAF.format(deaf=work, limits=limits)
     with processes.started([sys.executable, "-c", script, str(tmp_path / name)]) as process:
-        wait_for(lambda: any(file.read_text() for file in tmp_path.iterdir()))
+        processes.wait_for(lambda: any(file.read_text() for file in tmp_path.iterdir()))
         process.terminate()
         _, err = process.communicate(timeout=processes.TIMEOUT)
     assert (process.returncode, err) == (-signal.SIGTERM, "")
@@ -310,31 +308,16 @@ def test_no_worker_outlives_its_supervisor(tmp_path: Path, work: str) -> None:
     script = DEAF.format(deaf=work, limits="Limits(seconds=600)")
     command = [sys.executable, "-c", script, str(tmp_path / "two\nlines.csv")]
     with processes.started(command) as process:
-        worker = next(children_of(process.pid))
-        wait_for(lambda: any(file.read_text() for file in tmp_path.iterdir()))
+        worker = next(processes.children_of(process.pid))
+        processes.wait_for(lambda: any(file.read_text() for file in tmp_path.iterdir()))
         process.kill()
         try:
             process.communicate(timeout=processes.TIMEOUT)  # the worker holds the other ends
-            wait_for(lambda: not is_running(worker))
+            processes.wait_for(lambda: not processes.is_running(worker))
         finally:
-            if is_running(worker):
+            if processes.is_running(worker):
                 os.kill(worker, signal.SIGKILL)
     assert list(tmp_path.iterdir()) == []
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + processes.TIMEOUT
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-
-
-def is_running(process: int) -> bool:
-    """Whether a process runs; one that has ended may wait for whoever asks how."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -342,18 +325,10 @@ def is_running(process: int) -> bool:
 def test_signals_end_both_processes(number: signal.Signals, group: bool) -> None:
     command = processes.hearing_interrupts(*ENDLESS, "--timeout", "60")
     with processes.started(command) as process:
-        worker = next(children_of(process.pid))
+        worker = next(processes.children_of(process.pid))
         (os.killpg if group else os.kill)(process.pid, number)
         _, err = process.communicate(timeout=processes.TIMEOUT)
         assert "Traceback" not in err
         assert process.returncode == (130 if number is signal.SIGINT else -number)
         with pytest.raises(ProcessLookupError):
             os.kill(worker, 0)
-
-
-def children_of(process: int) -> Iterator[int]:
-    listed = Path(f"/proc/{process}/task/{process}/children")
-    until = time.monotonic() + processes.TIMEOUT
-    while time.monotonic() < until:
-        yield from map(int, listed.read_text().split())
-        time.sleep(0.05)

@@ -34,6 +34,7 @@ _PUBLIC = {
         "NotHeldError",
         "QueryError",
         "SizeError",
+        "WorkerError",
     ),
     "liftgbp.evidence": ("Evidence",),
     "liftgbp.evidence.read": ("load_evidence", "parse_evidence"),
@@ -120,6 +121,7 @@ if TYPE_CHECKING:
         NotHeldError as NotHeldError,
         QueryError as QueryError,
         SizeError as SizeError,
+        WorkerError as WorkerError,
     )
     from liftgbp.evidence import (
         Evidence as Evidence,

@@ -240,6 +240,20 @@ class BusyError(InputError):
     """
 
 
+class WorkerError(InputError):
+    """A process that worked for a run is gone, or could not be started.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> try:
+    ...     sweep = liftgbp.sweep(model, {"person": [10, 20]}, effort="quick", jobs=2)
+    ...     print(len(sweep.rows))
+    ... except liftgbp.WorkerError as error:
+    ...     print(error)  # says which signal ended the process
+    6
+    """
+
+
 class InternalError(AssertionError):
     """An invariant of liftgbp itself does not hold. This is a bug, whatever the input was.
 

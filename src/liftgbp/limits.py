@@ -13,10 +13,11 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from numbers import Real
+from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from liftgbp.errors import CapacityError, LimitExceeded, checked_number, wrong_type
@@ -44,7 +45,7 @@ class Limits(HasSettings):
     """The most that a run may take; `None` stands for no limit.
 
     seconds  time
-    memory   gigabytes (10^9 bytes) of memory that the whole process holds
+    memory   gigabytes (10^9 bytes) of memory that the whole process holds, with its workers
     work     steps of one search, such as for the regions that overlap; counted, not timed
 
     >>> import liftgbp
@@ -91,6 +92,7 @@ class Watch:
         self.limits = limits
         self.stage = "starting"
         self.files: list[str] = []
+        self.helpers: list[int] = []
         self._outer = outer
         self._told = told
         self._left = math.inf if limits.seconds is None else float(limits.seconds)
@@ -131,8 +133,21 @@ class Watch:
                 self.files.remove(path)
                 self.tell()
 
+    @contextmanager
+    def helped_by(self, processes: Sequence[int]) -> Iterator[None]:
+        """Count what other processes hold, which work for this run."""
+        outer = nullcontext() if self._outer is None else self._outer.helped_by(processes)
+        with outer:
+            self.helpers += processes
+            self.tell()
+            try:
+                yield
+            finally:
+                self.helpers = [own for own in self.helpers if own not in processes]
+                self.tell()
+
     def tell(self) -> None:
-        """Tell who wants to know about the stage and the files."""
+        """Tell who wants to know about the stage, the files and the helpers."""
         if self._told is not None:
             self._told(self)
 
@@ -142,7 +157,7 @@ class Watch:
         if now > self._deadline:
             raise self.exceeded("seconds")
         if now >= self._look_again and self._most < math.inf:
-            if resident_memory() > self._most:
+            if held_memory("self", self.helpers) > self._most:
                 raise self.exceeded("memory")
             self._look_again = now + MEMORY_EVERY
         if self._outer is not None:
@@ -200,6 +215,18 @@ def writing(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
     """Tell the watch, if there is one, that a file is unfinished."""
     watch = _CURRENT.get()
     return nullcontext() if watch is None else watch.writing(os.fspath(path))
+
+
+def helped_by(processes: Sequence[int]) -> AbstractContextManager[None]:
+    """Tell the watch, if there is one, which processes work for this run."""
+    watch = _CURRENT.get()
+    return nullcontext() if watch is None else watch.helped_by(processes)
+
+
+def most_work() -> int:
+    """The most steps of one search."""
+    watch = _CURRENT.get()
+    return MOST_WORK if watch is None else watch.most_work
 
 
 def watch_for(limits: Limits | None) -> Watch | None:
@@ -349,8 +376,7 @@ def check_work(what: str, steps: int, remedy: str, *, at_least: bool = False) ->
     liftgbp.errors.CapacityError: grounding takes 10000000 steps, above the limit of 200000; use \
 smaller domains, or allow more by --work (limits=Limits(work=...) in Python)
     """
-    watch = _CURRENT.get()
-    most = MOST_WORK if watch is None else watch.most_work
+    most = most_work()
     if steps > most:
         number = (
             f"more than {most} steps" if at_least else f"{steps} steps, above the limit of {most}"
@@ -362,6 +388,20 @@ smaller domains, or allow more by --work (limits=Limits(work=...) in Python)
 
 
 # --- memory
+
+
+def held_memory(process: int | str, helpers: Sequence[int]) -> float:
+    """The bytes of memory that a process and its helpers hold together."""
+    return resident_memory(process) + sum(map(_private_memory, helpers))
+
+
+def _private_memory(process: int) -> float:
+    """The bytes that a process shares with no other one: a forked one begins with next to none."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_bytes().splitlines()
+    except OSError:
+        return 0.0
+    return 1024.0 * sum(int(line.split()[1]) for line in lines if line.startswith(b"Private_"))
 
 
 def resident_memory(process: int | str = "self") -> float:

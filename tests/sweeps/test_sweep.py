@@ -315,7 +315,7 @@ def test_an_interrupted_sweep_goes_on(
     assert not path.exists()
     journal = tmp_path / "s.csv.partial"
     assert len(journal.read_text().splitlines()) == 1 + 4
-    # An interrupt may also cut a line short: its point is solved again.
+    # An interrupt may also cut a line short: its batch is solved again.
     journal.write_text(journal.read_text()[:-20])
     asked: list[int] = []
     original = SharedPlans.prepare
@@ -326,14 +326,10 @@ def test_an_interrupted_sweep_goes_on(
 
     monkeypatch.setattr(SharedPlans, "prepare", counting)
     records = sweep_to_file(model, path, sizes, queries=[QUERY], effort="quick")
-    assert asked == [5, 6, 7]
+    assert asked == [4, 5, 6, 7]
     assert not journal.exists()
     assert len(path.read_text().splitlines()) == 1 + len(whole)
-    assert [(r["person"], r["atom"], r["value"]) for r in records] == [
-        (r["person"], r["atom"], r["value"]) for r in whole
-    ]
-    for column in ("probability", "log_z"):
-        assert [r[column] for r in records] == pytest.approx([r[column] for r in whole], rel=1e-9)
+    assert records == whole
 
 
 def test_the_journal_of_another_sweep_is_not_touched(

@@ -88,7 +88,7 @@ def run(*, apart: bool) -> int:
     except MemoryError:
         click.echo("error: out of memory; use smaller formulas or smaller regions", err=True)
         return BAD_INPUT
-    except (liftgbp.BusyError, liftgbp.LimitExceeded) as error:
+    except (liftgbp.BusyError, liftgbp.LimitExceeded, liftgbp.WorkerError) as error:
         click.echo(f"error: {visible(str(error), BREAKS)}", err=True)
         return NOT_DONE
     except liftgbp.InputError as error:
@@ -412,6 +412,7 @@ def graph(
     examples="""\
 liftgbp sweep example:friends-smokers -n person=2..1e9 -q 'friends(x,y)' -o sweep.png
 liftgbp sweep example:friends-smokers -n person=10,100,1000 --sum-over smokes | head
+liftgbp sweep example:transitive -n person=10..1e6 --jobs 4 -o sweep.csv
 """
 )
 @declared.size_and_weight_ranges
@@ -421,6 +422,7 @@ liftgbp sweep example:friends-smokers -n person=10,100,1000 --sum-over smokes | 
 @declared.regions_or_auto
 @declared.sum_over
 @declared.solver
+@declared.jobs
 @option(
     "-o",
     "--output",

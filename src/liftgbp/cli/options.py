@@ -268,6 +268,15 @@ solver = all_of(
     ),
     table_cap,
 )
+jobs = option(
+    "--jobs",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="NUMBER",
+    group=METHOD,
+    help="Let this many processes share the points; the output is the same for any number.",
+)
 second_opinion = option(
     "--second-opinion",
     type=click.FloatRange(0, min_open=True),

@@ -7,6 +7,7 @@ compiled library, is ended a few seconds later. Where processes cannot fork, the
 
 Whatever ends a command, no unfinished files stay behind: it removes them if it hears the signal,
 and the first process removes them otherwise. A command whose first process is gone ends as well.
+The workers of a command (`--jobs`) count as a part of it, and end with it.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any, cast
 import click
 
 import liftgbp
-from liftgbp.limits import Watch, exceeded, resident_memory
+from liftgbp.limits import Watch, exceeded, held_memory
 
 LIMIT_EXCEEDED = 1
 
@@ -84,9 +85,10 @@ def run_within(limits: liftgbp.Limits, work: Callable[[], Any], *, apart: bool) 
 
 
 class _Board:
-    """Shared memory: which limit is exceeded, whether Ctrl-C was heard, the stage, the files."""
+    """Shared memory: which limit is exceeded, whether Ctrl-C was heard, the stage, the files that
+    are being written, and the workers."""
 
-    STAGE, FILES, SIZE = 16, 256, 2**16
+    STAGE, LISTS, SIZE = 16, 256, 2**16
     NONE, SECONDS, MEMORY = range(3)
 
     def __init__(self) -> None:
@@ -110,31 +112,42 @@ class _Board:
 
     @property
     def stage(self) -> str:
-        return self._text(self.STAGE, self.FILES) or "starting"
+        return self._text(self.STAGE, self.LISTS) or "starting"
 
     @stage.setter
     def stage(self, stage: str) -> None:
-        self._write(stage, self.STAGE, self.FILES)
+        self._write(stage, self.STAGE, self.LISTS)
 
     @property
     def files(self) -> list[str]:
-        """The paths of files that are being written; there are two places, and one is valid."""
-        return list(map(str, json.loads(self._text(*self._place(self._bytes[2])) or "[]")))
+        """The paths of files that are being written."""
+        return list(map(str, self._lists()[0]))
 
-    @files.setter
-    def files(self, files: list[str]) -> None:
+    @property
+    def workers(self) -> list[int]:
+        """The numbers of the processes that work for the command."""
+        return list(map(int, self._lists()[1]))
+
+    def _lists(self) -> list[list[Any]]:
+        """Files and workers; there are two places for them, and one is valid."""
+        return cast(
+            list[list[Any]], json.loads(self._text(*self._place(self._bytes[2])) or "[[], []]")
+        )
+
+    def note(self, files: list[str], workers: list[int]) -> None:
+        """State the files that are being written, and the workers."""
         other = 1 - self._bytes[2]
         start, stop = self._place(other)
-        text = json.dumps(files)
+        text = json.dumps([files, workers])
         while len(text) >= stop - start:  # dozens of the longest paths
             files = files[:-1]
-            text = json.dumps(files)
+            text = json.dumps([files, workers])
         self._write(text, start, stop)
         self._bytes[2] = other
 
     def _place(self, number: int) -> tuple[int, int]:
-        half = (self.SIZE - self.FILES) // 2
-        return self.FILES + number * half, self.FILES + (number + 1) * half
+        half = (self.SIZE - self.LISTS) // 2
+        return self.LISTS + number * half, self.LISTS + (number + 1) * half
 
     def _text(self, start: int, stop: int) -> str:
         return self._bytes[start:stop].partition(b"\0")[0].decode("utf-8", "surrogateescape")
@@ -198,7 +211,8 @@ def _hearing(limits: liftgbp.Limits, board: _Board) -> Iterator[None]:
     stopped: list[liftgbp.LimitExceeded] = []
 
     def tell(watch: Watch) -> None:
-        board.stage, board.files = watch.stage, watch.files
+        board.stage = watch.stage
+        board.note(watch.files, watch.helpers)
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         error = watch.exceeded("memory" if board.limit == _Board.MEMORY else "seconds")
@@ -267,7 +281,9 @@ class _Supervisor:
             if not self._board.interrupted:
                 self._pass_on(signal.SIGINT)
         memory, seconds = self._limits.memory, self._limits.seconds
-        held = resident_memory(self._worker) / 1e9 if memory is not None else 0.0
+        held = 0.0
+        if memory is not None:
+            held = held_memory(self._worker, self._board.workers) / 1e9
         if memory is not None and held > memory * FAR_BEYOND:
             return "memory"
         if memory is not None and held > memory and self._told is None:
@@ -286,6 +302,10 @@ class _Supervisor:
         return LIMIT_EXCEEDED
 
     def _kill(self) -> None:
+        # As long as the command lives, these numbers belong to its workers.
+        for worker in self._board.workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
         self._pass_on(signal.SIGKILL)
         os.waitpid(self._worker, 0)
         _remove(self._board.files)

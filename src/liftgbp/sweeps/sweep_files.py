@@ -39,6 +39,7 @@ from liftgbp.sweeps.sweeping import (
     solved_batches,
     sweep_points,
 )
+from liftgbp.workers import checked_jobs
 
 ANSWER_TYPES: Schema = {
     "query": str,
@@ -64,6 +65,7 @@ def sweep_to_file(
     sizes: Mapping[str, int | Sequence[int]],
     *,
     weights: Mapping[str, float | Sequence[float]] | None = None,
+    jobs: int = 1,
     limits: Limits | None = None,
     progress: Progress = silent,
     **options: Any,
@@ -93,9 +95,11 @@ def sweep_to_file(
     points = sweep_points(sizes, weights)
     settings.check_names(points[0])
     check_function("progress", progress)
+    checked_jobs(jobs)
     with held(path), _Journal(path, _fingerprint(settings)) as journal:
-        left = [point for point in points if point not in journal.points]
-        for rows in solved_batches(settings, left, progress):
+        # Points are solved beside the same others as without an interrupt.
+        left = [own for own in settings.batches(points) if not journal.points.issuperset(own)]
+        for _, rows in solved_batches(settings, left, progress, jobs):
             journal.save(rows)
         records = journal.records(points)
         write_records(records, journal.branches(points), path)
@@ -139,7 +143,7 @@ class _DamagedError(Exception):
 class _Journal:
     """An append-only file of finished points.
 
-    A line that an interrupt cut short is left out, and its point is solved again. A file that is
+    A line that an interrupt cut short is left out, and its batch is solved again. A file that is
     damaged in another way is kept under another name.
     """
 
@@ -206,10 +210,12 @@ class _Journal:
         return frozenset(self._finished)
 
     def save(self, rows: Sequence[SweepRow]) -> None:
-        """Add the rows of finished points."""
+        """Add the rows of finished points, but for those that are there."""
         by_point: dict[SweepPoint, list[Record]] = {}
         branches: dict[SweepPoint, list[list[BranchValue]]] = {}
         for row in rows:
+            if row.point in self._finished:
+                continue
             by_point.setdefault(row.point, []).extend(row.records())
             branches.setdefault(row.point, []).extend(row.branch_values())
         for point, records in by_point.items():

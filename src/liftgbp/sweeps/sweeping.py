@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -55,14 +56,17 @@ from liftgbp.query.answer import rows_table
 from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
+from liftgbp.solve.newton import one_thread
 from liftgbp.sweeps.sweep_curves import BranchValue, Drawn, sweep_figure, swept_curves
 from liftgbp.values import dataclass
+from liftgbp.workers import checked_jobs, finished, in_order
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BATCH = 200
-"""How many points are solved together, where they can be; their rows are saved together."""
+"""How many points are solved together, where they can be; their rows are saved together. The last
+digits of a point may depend on those beside it, so nothing else decides which these are."""
 
 Number = TypeVar("Number", int, float)
 Record = dict[str, object]
@@ -311,6 +315,7 @@ def sweep(
     exact: bool | None = None,
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
+    jobs: int = 1,
     limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Sweep:
@@ -321,6 +326,9 @@ def sweep(
     `blocks`, `regions` and `exact` are as for `infer`, and so are the answers. With
     `effort="quick"` and no sum over counts, points share their work: hundreds of them take no
     longer than a few others. `limits` are about the time and memory that all points take together.
+
+    With `jobs=4`, four processes share the points. The rows and their digits are the same for any
+    number of them. The processes end with the last point, or when the result is forgotten.
 
     >>> import liftgbp
     >>> model = liftgbp.parse("s(person)\\n$w = 1\\n$w/|person| s(x) <=> s(y) | x != y")
@@ -343,8 +351,10 @@ def sweep(
     )
     settings.check_names(points[0])
     check_function("progress", progress)
-    batches = solved_batches(settings, points, reporting(progress))
-    return Sweep(each_limited(limits_about(model, limits), batches))
+    found = in_order(
+        solved_batches(settings, settings.batches(points), reporting(progress), checked_jobs(jobs))
+    )
+    return Sweep(each_limited(limits_about(model, limits), found))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -369,6 +379,11 @@ class SweepSettings:
             or asked.exact_states(self.effort)
         )
         return self.effort == "quick" and not alone
+
+    def batches(self, points: Sequence[SweepPoint]) -> list[Sequence[SweepPoint]]:
+        """The points in batches that are solved apart from each other."""
+        size = BATCH if self.together else 1
+        return [points[first : first + size] for first in range(0, len(points), size)]
 
     def known_at(self, point: SweepPoint) -> Evidence:
         """The evidence, about the model with the weights of a point."""
@@ -461,29 +476,38 @@ def _listed(name: str, values: Number | Sequence[Number]) -> Sequence[Number]:
 
 
 def solved_batches(
-    settings: SweepSettings, points: Sequence[SweepPoint], progress: Progress
-) -> Iterator[list[SweepRow]]:
-    """The rows of all points, batch by batch."""
-    regions = settings.asked.regions or FACTOR_SCOPES
-    normal_forms, plans = _NormalForms(settings), SharedPlans(regions)
-    size = BATCH if settings.together else 1
-    for first in range(0, len(points), size):
-        progress("sweeping", first, len(points))
-        batch = points[first : first + size]
+    settings: SweepSettings,
+    batches: Sequence[Sequence[SweepPoint]],
+    progress: Progress,
+    jobs: int,
+) -> Iterator[tuple[int, list[SweepRow]]]:
+    """The place of each batch and the rows of its points, as they are solved."""
+    total, done = sum(map(len, batches)), 0
+    progress("sweeping", done, total)
+    for place, rows in finished(partial(_solved, settings), batches, jobs):
+        yield place, rows
+        done += len(batches[place])
+        if done < total:
+            progress("sweeping", done, total)
+
+
+def _solved(settings: SweepSettings, points: Sequence[SweepPoint]) -> list[SweepRow]:
+    """The rows of a batch, whichever process solves it: nothing is shared with other batches."""
+    with one_thread():
         if not settings.together:
-            yield [row for point in batch for row in _rows_alone(settings, point)]
-            continue
-        normals = [normal_forms.at(point) for point in batch]
-        found = _rows_of_batch(settings, batch, normals, plans)
-        yield [row for k in range(len(batch)) for row in found[k]]
+            return [row for point in points for row in _rows_alone(settings, point)]
+        normal_forms = _NormalForms(settings)
+        normals = [normal_forms.at(point) for point in points]
+        found = _rows_of_batch(settings, points, normals)
+        return [row for k in range(len(points)) for row in found[k]]
 
 
 def _rows_of_batch(
     settings: SweepSettings,
     points: Sequence[SweepPoint],
     normals: Sequence[NormalModel],
-    plans: SharedPlans,
 ) -> dict[int, list[SweepRow]]:
+    plans = SharedPlans(settings.asked.regions or FACTOR_SCOPES)
     prepared = [plans.prepare(normal) for normal in normals]
     found: dict[int, list[SweepRow]] = {}
     for members in by_layout([own.plan for own in prepared]):
