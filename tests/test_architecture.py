@@ -54,7 +54,6 @@ ALLOWED = {
     "ground_parts": ENGINE | GROUND | {"parts"},
     "growth": {"errors", "query"},
     "effort": {"errors", "shatter", "solve", "query", "growth"},
-    "engines": NORMAL | {"progress", "files", "grounding", "evidence"},
     "exact": ENGINE | GROUND | {"progress"},
     "bounding": ENGINE | {"progress", "blocks", "effort", "via", "opinions"},
     "lifted_runs": ENGINE
@@ -69,6 +68,7 @@ ALLOWED = {
     | {"progress", "files", "formats", "via", "growth", "effort", "lifted_runs", "ground_runs"}
     | {"bounding", "fitting"},
     "forecasting": NORMAL | {"regions", "plan", "grounding", "progress", "via"},
+    "engines": NORMAL | {"progress", "files", "grounding", "forecasting"},
     "sweeps": ENGINE
     | {"progress", "workers", "texts", "files", "charts", "series", "parts", "growth", "effort"}
     | {"lifted_runs"},
@@ -170,6 +170,7 @@ def test_public_surface() -> None:
         "CountAnswer",
         "CountDistribution",
         "Descent",
+        "EngineForecast",
         "EngineRun",
         "Evidence",
         "EvidenceError",
@@ -212,6 +213,7 @@ def test_public_surface() -> None:
         "export_network",
         "fit_weights",
         "forecast",
+        "forecast_on_engine",
         "infer",
         "load",
         "load_evidence",

@@ -21,7 +21,7 @@ _PUBLIC = {
     "liftgbp.bounding": ("bounds",),
     "liftgbp.checking": ("Check", "check"),
     "liftgbp.counting": ("SummedAnswers",),
-    "liftgbp.engines": ("EngineRun", "run_on_engine"),
+    "liftgbp.engines": ("EngineForecast", "EngineRun", "forecast_on_engine", "run_on_engine"),
     "liftgbp.errors": (
         "BusyError",
         "CapacityError",
@@ -106,7 +106,9 @@ if TYPE_CHECKING:
         SummedAnswers as SummedAnswers,
     )
     from liftgbp.engines import (
+        EngineForecast as EngineForecast,
         EngineRun as EngineRun,
+        forecast_on_engine as forecast_on_engine,
         run_on_engine as run_on_engine,
     )
     from liftgbp.errors import (

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from liftgbp.errors import CapacityError, check_function, checked_number, wrong_type
 from liftgbp.evidence import AnyEvidence, Evidence
-from liftgbp.limits import Limits, limited
+from liftgbp.limits import GIGABYTE, Limits, limited, physical_memory
 from liftgbp.model.model import Model, check_model
 from liftgbp.pictures.cards import Shown, code, count_text, sizes_text, table
 from liftgbp.pictures.markup import Content
@@ -29,6 +29,10 @@ BYTES_PER_ROW, BYTES_PER_ENTRY = 100, 80
 """Memory for each row of a join, and for each entry of a table while messages are passed: some ten
 numbers of eight bytes."""
 
+SECONDS_PER_ROW, SECONDS_PER_FACTOR, SECONDS_PER_ENTRY = 1e-6, 2e-5, 4e-6
+"""Processor time for each row of a join, for finding and comparing the regions of a ground factor,
+and for all messages about an entry. Measured on a network of 10^5 friendships."""
+
 BASE_BYTES = 10**8
 """What Python and the libraries take."""
 
@@ -38,21 +42,67 @@ MOST_BUILT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class StageForecast:
-    """How much there is in a stage of a run, at most, and about how much memory that takes."""
+    """How much there is in a stage of a run, at most, and about what that takes.
+
+    gigabytes  memory
+    seconds    processor time; None if it is not known
+    entries    numbers in the tables of an engine; None without one
+    disk       GB of disk that an engine takes
+    """
 
     stage: str
     what: str
     number: int
     gigabytes: float
+    seconds: float | None = None
+    entries: int | None = None
+    disk: float = 0.0
 
     def as_dict(self) -> dict[str, object]:
         """The numbers for JSON."""
-        return {
+        found: dict[str, object] = {
             "stage": self.stage,
             "what": self.what,
             "number": self.number,
             "gigabytes": self.gigabytes,
+            "seconds": self.seconds,
         }
+        if self.entries is not None:
+            found |= {"entries": self.entries, "disk": self.disk}
+        return found
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """How tables show it, under `headings`."""
+        about = "" if self.seconds is None else f"{self.seconds:.2g}"
+        shown = (self.stage, count_text(self.number), self.what)
+        if self.entries is None:
+            return (*shown, f"{self.gigabytes:.2g}", about)
+        return (
+            *shown,
+            count_text(self.entries),
+            f"{self.gigabytes:.2g}",
+            f"{self.disk:.2g}",
+            about,
+        )
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings above `cells`; only engines have entries and disks."""
+        about = ("GB", "s") if self.entries is None else ("entries", "GB", "GB of disk", "s")
+        return ("stage", "at most", "what", *about)
+
+
+def stage_table(stages: Sequence[StageForecast]) -> Content:
+    """The stages as a table."""
+    headings = stages[0].headings
+    numbers = [k for k in range(len(headings)) if headings[k] not in ("stage", "what")]
+    return table(headings, [stage.cells for stage in stages], numbers=numbers)
+
+
+def ground_gigabytes(factors: int) -> float:
+    """About how much memory the regions of so many ground factors take."""
+    return (BASE_BYTES + factors * BYTES_PER_FACTOR) / GIGABYTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +172,13 @@ class Forecast(Shown):
         """About how much memory the regions of so many factors take, on the ground."""
         if self.via == "lifted":
             return None
-        return (BASE_BYTES + self.factors * BYTES_PER_FACTOR) / 1e9
+        return ground_gigabytes(self.factors)
+
+    @property
+    def engine(self) -> str:
+        """The engine that would do where the memory of this machine does not; else empty."""
+        needed = 0.0 if self.gigabytes is None else self.gigabytes * GIGABYTE
+        return "duckdb" if needed > physical_memory() else ""
 
     def _headline(self) -> str:
         size = (
@@ -142,12 +198,8 @@ class Forecast(Shown):
             for name in dict.fromkeys((*self.facts, *self.unknown))
         ]
         yield table(("predicate", "facts", "unknown atoms"), rows, numbers=[1, 2])
-        stages = [
-            (own.stage, f"{count_text(own.number)} {own.what}", f"{own.gigabytes:.2g}")
-            for own in self.stages
-        ]
-        if stages:
-            yield table(("stage", "at most", "GB"), stages, numbers=[2])
+        if self.stages:
+            yield stage_table(self.stages)
         counts = [
             (
                 code(rule.text),
@@ -176,6 +228,7 @@ class Forecast(Shown):
             "gigabytes": self.gigabytes,
             "stages": [stage.as_dict() for stage in self.stages],
             "refused": self.refused,
+            "engine": self.engine,
         }
 
 
@@ -245,14 +298,14 @@ def _on_ground(rules: Sequence[RuleForecast]) -> tuple[StageForecast, ...]:
     rows = sum(rule.visited for rule in rules)
     factors = sum(rule.factors for rule in rules)
     entries = sum(rule.factors * 2**rule.width for rule in rules)
-    return (
-        StageForecast("joining facts", "rows", rows, rows * BYTES_PER_ROW / 1e9),
-        StageForecast(
-            "finding regions", "scopes of factors", factors, factors * BYTES_PER_FACTOR / 1e9
-        ),
-        StageForecast(
-            "passing messages", "entries of tables", entries, entries * BYTES_PER_ENTRY / 1e9
-        ),
+    found = (
+        ("joining facts", "rows", rows, BYTES_PER_ROW, SECONDS_PER_ROW),
+        ("finding regions", "scopes of factors", factors, BYTES_PER_FACTOR, SECONDS_PER_FACTOR),
+        ("passing messages", "entries of tables", entries, BYTES_PER_ENTRY, SECONDS_PER_ENTRY),
+    )
+    return tuple(
+        StageForecast(stage, what, number, number * size / GIGABYTE, number * time)
+        for stage, what, number, size, time in found
     )
 
 
@@ -271,16 +324,16 @@ def _over_classes(
     factors = len(normal.parfactors)
     return (
         StageForecast(
-            "shattering", "factors over classes", factors, factors * BYTES_PER_FACTOR / 1e9
+            "shattering", "factors over classes", factors, factors * BYTES_PER_FACTOR / GIGABYTE
         ),
         StageForecast(
             "building regions",
             f"regions, for {found.ground_regions:.6g} ground ones",
             len(found.regions),
-            len(found.edges) * BYTES_PER_FACTOR / 1e9,
+            len(found.edges) * BYTES_PER_FACTOR / GIGABYTE,
         ),
         StageForecast(
-            "passing messages", "entries of tables", entries, entries * BYTES_PER_ENTRY / 1e9
+            "passing messages", "entries of tables", entries, entries * BYTES_PER_ENTRY / GIGABYTE
         ),
     )
 

@@ -413,6 +413,14 @@ def resident_memory(process: int | str = "self") -> float:
         return _peak_memory() if process == "self" else 0.0
 
 
+def physical_memory() -> float:
+    """The bytes of memory that this machine has; infinite if it does not say."""
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):  # Windows
+        return math.inf
+
+
 def _peak_memory() -> float:
     try:
         import resource

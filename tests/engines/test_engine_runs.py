@@ -3,74 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import random
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import duckdb
 import pytest
 
 import liftgbp
+from engine_networks import MANY_VALUED, PAIRS, TRIPLES, assert_equal, marginals, network, write
 from liftgbp.engines import message_tables
 from liftgbp.engines.message_tables import Messages
 
-PAIRS = """
-friends(person, person)
-smokes(person)
-0.6 friends(x,y) => (smokes(x) <=> smokes(y))
--1 smokes(x)
-"""
-TRIPLES = """
-friends(person, person)
-smokes(person)
-0.3 friends(x,y) ^ friends(y,z) ^ smokes(x) ^ smokes(y) => smokes(z) | distinct
-0.3 friends(x,y) => (smokes(x) <=> smokes(y)) | x != y
--0.4 smokes(x)
-"""
-MANY_VALUED = """
-thing = {Tea, Jam}
-follows(person, person)
-mood(person) : {low, mid, high}
-likes(person, thing)
-parfactor mood(x), likes(x,m) : [1, 2, 3, 1, 1, 2]
-0.7 follows(x,y) => (mood(x) = high <=> mood(y) = high)
-0.4 follows(x,y) ^ likes(x,m) => likes(y,m)
--0.8 likes(Anna,m)
-"""
 FOUR = """
 1 friends(x,y) ^ friends(z,u) => smokes(x) v smokes(y) v smokes(z) v smokes(u) | distinct
 """
-
-
-def write(path: Path, header: str, rows: list[tuple[str, ...]]) -> str:
-    path.write_text("\n".join([header, *map(",".join, rows)]) + "\n", encoding="utf-8")
-    return str(path)
-
-
-def network(folder: Path, people: int, edges: int, seed: int, name: str = "friends") -> str:
-    """A random network in a CSV file, with some friendships both ways and some listed twice."""
-    draw = random.Random(seed)
-    rows = [(f"P{draw.randrange(people)}", f"P{draw.randrange(people)}") for _ in range(edges)]
-    rows += [(b, a) for a, b in rows[:3]] + rows[:2]
-    return f"{name}={write(folder / f'{name}.csv', 'a,b', rows)}"
-
-
-def marginals(folder: Path, predicate: str) -> dict[tuple[str, ...], tuple[float, ...]]:
-    place = folder / f"{predicate}.parquet"
-    files = str(place / "*.parquet") if place.is_dir() else str(place)
-    found = duckdb.sql(f"SELECT * FROM '{files}'")
-    width = sum(name.startswith("argument") for name in found.columns)
-    return {tuple(map(str, row[:width])): row[width:] for row in found.fetchall()}
-
-
-def assert_equal(one: Path, other: Path) -> None:
-    found, expected = marginals(one, "smokes"), marginals(other, "smokes")
-    assert found.keys() == expected.keys()
-    for key, probabilities in found.items():
-        assert probabilities == pytest.approx(expected[key], abs=1e-12)
 
 
 def compare(
@@ -108,26 +53,6 @@ def test_pairs(tmp_path: Path) -> None:
     observed = write(tmp_path / "smokes.csv", "x,value", [("P1", "true"), ("P2", "False")])
     sources = [network(tmp_path, 25, 40, 1), f"smokes={observed}"]
     compare(tmp_path, PAIRS, sources, ["friends"], "bethe", ["smokes"])
-
-
-@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
-def test_spark_does_what_duckdb_does(tmp_path: Path) -> None:
-    """In a process of its own, since Spark leaves sockets open."""
-    (tmp_path / "model.mln").write_text(PAIRS, encoding="utf-8")
-    source = network(tmp_path, 12, 16, 1)
-    common = ["-e", source, "--closed", "friends", "--iterations", "3", "--json"]
-    for engine in ("duckdb", "spark"):
-        output = ["--engine", engine, "-o", str(tmp_path / engine)]
-        ran = subprocess.run(
-            [sys.executable, "-m", "liftgbp", "query", "model.mln", *common, *output],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(Path(liftgbp.__file__).parent.parent)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert json.loads(ran.stdout)["iterations"] == 3, ran.stderr
-    assert_equal(tmp_path / "spark", tmp_path / "duckdb")
 
 
 @pytest.mark.parametrize("regions", ["bethe", "intersections"])

@@ -178,8 +178,8 @@ liftgbp query example:smoking-network -e friends=friends.parquet --closed friend
     "--dry-run",
     is_flag=True,
     group=declared.OUTPUT,
-    help="Show how large the stages would be (facts, unknown atoms, factors, regions, memory), and "
-    "do nothing else.",
+    help="Show how large the stages would be (facts, unknown atoms, factors, regions, memory, "
+    "time; with --engine also the disk), and do nothing else.",
 )
 @declared.engine
 @declared.second_opinion
@@ -219,7 +219,7 @@ def query(
         from liftgbp.cli.engine_view import query_on_engine
 
         options |= {"engine": engine, "engine_memory": engine_memory}
-        return query_on_engine(model, weights, output, as_json, options, sizes)
+        return query_on_engine(model, weights, output, as_json, options, sizes, dry_run)
     check_outputs(as_json, output, observed=observed, atoms=objects or everything is not None)
     output_file(output, QUERY_FILES)
     output_file(blocks_plot, PICTURE_FILES)

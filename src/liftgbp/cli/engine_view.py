@@ -10,11 +10,12 @@ from click.core import ParameterSource
 
 import liftgbp
 from liftgbp.cli.progress_bar import progress_bar
+from liftgbp.cli.report_views import show_engine_forecast
 from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text
 
 ALLOWED = {
     "model", "sizes", "weights", "evidence", "closed", "regions", "output", "engine",
-    "engine_memory", "iterations", "tol", "as_json", "timeout", "memory", "work",
+    "engine_memory", "iterations", "tol", "as_json", "timeout", "memory", "work", "dry_run",
 }  # fmt: skip
 """The options that mean something to an engine."""
 
@@ -28,8 +29,9 @@ def query_on_engine(
     as_json: bool,
     options: dict[str, Any],
     sizes: dict[str, int],
+    dry_run: bool,
 ) -> int:
-    """Run on an engine, and say what was done; the number is the exit code."""
+    """Run on an engine, and say what was or would be done; the number is the exit code."""
     context = click.get_current_context()
     for parameter in context.command.params:
         name = parameter.name or ""
@@ -39,19 +41,34 @@ def query_on_engine(
             raise click.UsageError(
                 f"{option} cannot be used with --engine, which writes the marginals of all atoms"
             )
+    asked = {
+        "engine": options["engine"],
+        "closed": options["closed"],
+        "sizes": sizes,
+        "regions": options["regions"] or "bethe",
+        "memory": options["engine_memory"],
+    }
+    if dry_run:
+        with progress_bar() as progress:
+            found = liftgbp.forecast_on_engine(
+                liftgbp.load(model).with_weights(weights),
+                options["evidence"],
+                progress=progress,
+                **asked,
+            )
+        if as_json:
+            click.echo(json.dumps(found.as_dict(), indent=2))
+        else:
+            show_engine_forecast(found)
+        return 0
     if output is None or output == "-":
         raise click.UsageError("--engine writes a folder of tables; name it: -o marginals")
-    asked = {name: options[name] for name in ("iterations", "tol") if options[name] is not None}
+    asked |= {name: options[name] for name in ("iterations", "tol") if options[name] is not None}
     with progress_bar() as progress:
         run = liftgbp.run_on_engine(
             liftgbp.load(model).with_weights(weights),
             options["evidence"],
             output,
-            engine=options["engine"],
-            closed=options["closed"],
-            sizes=sizes,
-            regions=options["regions"] or "bethe",
-            memory=options["engine_memory"],
             progress=progress,
             **asked,
         )

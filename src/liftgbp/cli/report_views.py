@@ -88,6 +88,29 @@ def show_forecast(found: liftgbp.Forecast) -> None:
         f"{counted(found.factors, 'factor')} in all; their regions take about "
         f"{found.gigabytes:.1f} GB"
     )
+    if found.engine:
+        terminal.say(
+            "That is more than this machine has: with tables as evidence and a folder -o, "
+            f"--engine {found.engine} does with less",
+            "yellow",
+        )
+
+
+def show_engine_forecast(found: liftgbp.EngineForecast) -> None:
+    """Print how large the stages of a run on an engine would be."""
+    terminal = Terminal()
+    sizes = ", ".join(f"{sort} = {count_text(n)}" for sort, n in found.sizes.items())
+    terminal.say(f"{found.model} ({sizes}), {found.family} on {found.engine}")
+    facts = Sheet("evidence", [Column("predicate"), *_numbers("facts")], lead="{}")
+    for name, number in found.facts.items():
+        facts.add(name, count_text(number))
+    terminal.show(facts)
+    terminal.show(_stage_sheet(found))
+    terminal.say(
+        f"about {found.seconds:.2g} s of processor time, {found.gigabytes:.2g} GB of memory and "
+        f"{found.disk:.2g} GB of disk in all"
+    )
+    terminal.say(found.advice)
 
 
 def _show_stages(terminal: Terminal, found: liftgbp.Forecast) -> None:
@@ -95,11 +118,16 @@ def _show_stages(terminal: Terminal, found: liftgbp.Forecast) -> None:
     if found.refused:
         terminal.say(f"factor scopes alone do not do: {found.refused}", "yellow")
     if found.stages:
-        columns = [Column("stage"), *_numbers("at most"), Column("what"), *_numbers("GB, about")]
-        sheet = Sheet("stages", columns, lead="{}")
-        for own in found.stages:
-            sheet.add(own.stage, count_text(own.number), own.what, f"{own.gigabytes:.2g}")
-        terminal.show(sheet)
+        terminal.show(_stage_sheet(found))
+
+
+def _stage_sheet(found: liftgbp.Forecast | liftgbp.EngineForecast) -> Sheet:
+    first, *headings = found.stages[0].headings
+    columns = [Column(name, right=name != "what") for name in headings]
+    sheet = Sheet("stages", [Column(first), *columns], lead="{}")
+    for own in found.stages:
+        sheet.add(*own.cells)
+    return sheet
 
 
 def _numbers(*headings: str) -> list[Column]:

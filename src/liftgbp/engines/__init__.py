@@ -1,5 +1,6 @@
 """Message passing as joins, on the database engine that holds the data."""
 
+from liftgbp.engines.engine_forecasts import EngineForecast, forecast_on_engine
 from liftgbp.engines.engine_runs import EngineRun, run_on_engine
 
-__all__ = ["EngineRun", "run_on_engine"]
+__all__ = ["EngineForecast", "EngineRun", "forecast_on_engine", "run_on_engine"]

@@ -3,46 +3,45 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from liftgbp.engines.engine import Engine, start
+from liftgbp.engines.engine import Engine
+from liftgbp.engines.engine_choice import start
 from liftgbp.engines.engine_sources import KnownFacts, read_sources
+from liftgbp.engines.engine_tasks import EngineTask, checked_task
 from liftgbp.engines.factor_tables import Kind, column, factor_tables
 from liftgbp.engines.message_tables import Messages, RegionKinds, build_regions
 from liftgbp.errors import (
     InputError,
     InternalError,
     ModelError,
-    check_function,
-    check_mapping,
     checked_number,
     checked_path,
-    checked_texts,
-    shown,
     wrong_type,
 )
 from liftgbp.files import held, whole_file
 from liftgbp.limits import Limits, limited
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.pictures.cards import Shown, count_text, table
 from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
 from liftgbp.values import dataclass
 
-FAMILIES = ("bethe", "intersections")
 SLOW_DOWN, SPEED_UP, FASTEST, SLOWEST = 0.7, 1.1, 0.9, 0.01
 """How the rate of updates follows the residual: it falls when messages begin to swing."""
 
 START = {"bethe": 0.9, "intersections": 0.5}
 """The first rate. Where pairs of pairs share atoms, full updates overshoot at once."""
+
+REGIONS = "regions"
+"""How the names of tables of regions begin in what a run reports."""
 
 NOT_JUDGED = "an engine passes messages; it does not look for other minima of the free energy"
 
@@ -130,33 +129,21 @@ def run_on_engine(
     >>> run.converged, sorted(path.name for path in (folder / "marginals").iterdir())
     (True, ['cancer.parquet', 'run.json', 'smokes.parquet'])
     """
-    check_model(model)
+    task = checked_task(model, evidence, engine, closed, sizes, regions, memory, progress)
     target = checked_path("output", output)
-    if not isinstance(regions, str) or regions not in FAMILIES:
-        raise InputError(f"regions on an engine are {' or '.join(FAMILIES)}, got {shown(regions)}")
-    if not isinstance(engine, str):
-        raise wrong_type("engine", "duckdb or spark", engine)
-    check_function("progress", progress)
-    sizes = {} if sizes is None else sizes
-    check_mapping("sizes", sizes, "from sorts to numbers of objects")
     most = checked_number("iterations", iterations, least=1)
     if not isinstance(tol, Real) or not tol > 0:
         raise wrong_type("tol", "a positive number", tol)
     tol = float(tol)
-    if memory is not None and (not isinstance(memory, Real) or not memory > 0):
-        raise wrong_type("memory", "a positive number of GB", memory)
     if target.exists():
         raise InputError(f"{target} exists already; choose another output, or remove it")
     if not target.absolute().parent.is_dir():
         raise InputError(f"cannot write {target}: there is no directory {target.parent}")
-    _check_model(model)
-    sources, closed = checked_texts("evidence", evidence), checked_texts("closed", closed)
-    task = _fingerprint(model, sources, closed, sizes, regions, engine)
     work = target.with_name(f"{target.name}.work")
     with held(target), _work_folder(work) as journal:
-        run = _Run(engine, work, journal, task, memory, progress)
+        run = _Run(task, work, journal, memory, progress)
         with contextlib.closing(run):
-            run.prepare(model, sources, closed, sizes, regions)
+            run.prepare()
             residual = run.iterate(most, tol)
             result = EngineRun(
                 output=str(target),
@@ -167,26 +154,9 @@ def run_on_engine(
                 iterations=run.iteration,
                 rows=run.rows,
             )
-            run.write(model, target, result)
+            run.write(target, result)
     shutil.rmtree(work, ignore_errors=True)
     return result
-
-
-def _check_model(model: Model) -> None:
-    model.check_weights()
-    if model.demands:
-        raise ModelError("probabilities in a model are fitted first; see fit_weights")
-    for predicate in model.predicates.values():
-        if predicate.kind != "relation":
-            raise ModelError(
-                f"{predicate.name}: functions, steps and orders are not supported on engines",
-                predicate.span,
-            )
-
-
-def _fingerprint(model: Model, *asked: object) -> str:
-    """What a run is about: another run with the same can go on with its tables."""
-    return hashlib.sha256(repr((str(model), dict(model.weights), *asked)).encode()).hexdigest()
 
 
 # --- what is kept between runs
@@ -242,23 +212,23 @@ class _Run:
 
     def __init__(
         self,
-        engine: str,
+        task: EngineTask,
         work: Path,
         journal: _Journal,
-        task: str,
         memory: float | None,
         progress: Progress,
     ) -> None:
+        self._task = task
         self._journal = journal
         self._progress = progress
         self._state = journal.read()
-        if self._state.get("task") != task:
+        if self._state.get("task") != task.fingerprint:
             for path in work.iterdir():
                 if path.name != OWN:
                     shutil.rmtree(path) if path.is_dir() else path.unlink()
-            self._state = {"task": task}
+            self._state = {"task": task.fingerprint}
             journal.write(self._state)
-        self._engine: Engine = start(engine, work, memory)
+        self._engine: Engine = start(task.engine, work, memory)
         self.iteration = int(self._state.get("iteration", 0))
         self.rows: dict[str, int] = dict(self._state.get("rows", {}))
         self._messages: Messages | None = None
@@ -267,58 +237,53 @@ class _Run:
         """End the engine; the tables stay."""
         self._engine.close()
 
-    def prepare(
-        self,
-        model: Model,
-        sources: Sequence[str],
-        closed: Sequence[str],
-        sizes: Mapping[str, int],
-        family: str,
-    ) -> None:
+    def prepare(self) -> None:
         """Ground the model, or find the tables of an earlier run."""
         kept = self._state.get("kinds")
         if kept is not None:
             self._messages = Messages(self._engine, _kinds_from(kept))
-            if all(map(self._engine.has, self._messages.tables(self.iteration))):
+            if set(self._messages.tables(self.iteration)) <= set(self._engine.names()):
                 return
             self.iteration = 0
         self._progress("reading tables", 0, 1)
-        known = read_sources(self._engine, model, sources, closed, sizes)
+        task, model = self._task, self._task.model
+        known = read_sources(self._engine, model, task.sources, task.closed, task.sizes)
         factors = factor_tables(self._engine, model, known, self._progress)
         _check_arguments(model, factors)
         self._progress("building regions", 0, 1)
-        kinds = build_regions(self._engine, factors, family)
+        kinds = build_regions(self._engine, factors, task.regions)
         self._messages = Messages(self._engine, kinds)
-        self.rows = self._counted(model, known, kinds)
-        for kind in factors:
-            self._engine.drop(f"factors_{kind.name}")
-        start = {"iteration": 0, "rate": START[family], "residual": None}
+        self.rows = self._counted(known, kinds)
+        self._engine.keep_only(self._messages.tables(0))
+        start = {"iteration": 0, "rate": START[task.regions], "residual": None}
         self._write(kinds=asdict(kinds), rows=self.rows, **start)
 
     def iterate(self, most: int, tol: float) -> float:
         """Update messages until they agree; returns the last residual."""
         messages = self._passing
         rate = float(self._state["rate"])
+        regions = count_text(sum(n for name, n in self.rows.items() if name.startswith(REGIONS)))
         known = self._state["residual"]
         residual = float("inf") if known is None else float(known)
         while self.iteration < most and residual > tol:
-            self._progress(f"passing messages, residual {residual:.1e}", self.iteration, most)
+            stage = f"passing messages of {regions} regions, residual {residual:.1e}"
+            self._progress(stage, self.iteration, most)
             last, residual = residual, messages.step(self.iteration, rate)
             rate *= SLOW_DOWN if residual > last else SPEED_UP
             rate = min(max(rate, SLOWEST), FASTEST)
             self.iteration += 1
             self._write(iteration=self.iteration, rate=rate, residual=residual)
-            for name in messages.tables(self.iteration - 1):
-                self._engine.drop(name)
+            self._engine.keep_only(messages.tables(self.iteration))
         return residual
 
-    def write(self, model: Model, target: Path, result: EngineRun) -> None:
+    def write(self, target: Path, result: EngineRun) -> None:
         """Write the marginals; the folder appears when it is complete."""
         self._progress("writing marginals", 0, 1)
         unfinished = target.with_name(f"{target.name}.unfinished-{os.getpid()}")
         try:
             unfinished.mkdir()
             self._passing.atoms(self.iteration)
+            model = self._task.model
             names = list(model.predicates)
             for kind in self._passing.kinds.atoms:
                 name = names[kind.predicates[0]]
@@ -343,13 +308,13 @@ class _Run:
             raise InternalError("a run passes messages before it is prepared")
         return self._messages
 
-    def _counted(self, model: Model, known: KnownFacts, kinds: RegionKinds) -> dict[str, int]:
-        names = list(model.predicates)
+    def _counted(self, known: KnownFacts, kinds: RegionKinds) -> dict[str, int]:
+        names = list(self._task.model.predicates)
         found = {f"facts {name}": rows for name, rows in known.rows.items() if rows}
         for kind in (*kinds.atoms, *kinds.pairs, *kinds.triples):
             table = self._engine.table(Messages.region_table(kind, 0))
             title = " ".join(names[k] for k in kind.predicates)
-            found[f"regions {title}"] = int(self._engine.number(table.count()))
+            found[f"{REGIONS} {title}"] = int(self._engine.number(table.count()))
         return found
 
     def _write(self, **more: Any) -> None:

@@ -36,6 +36,11 @@ class KnownFacts:
     numbers: Mapping[str, bool]
     rows: Mapping[str, int]
 
+    @property
+    def numbered(self) -> list[int]:
+        """How many facts there are about each predicate, by number."""
+        return list(self.rows.values())
+
 
 def read_sources(
     engine: Engine,
@@ -43,9 +48,15 @@ def read_sources(
     sources: Iterable[str],
     closed: Iterable[str],
     sizes: Mapping[str, int],
+    *,
+    counting: bool = False,
 ) -> KnownFacts:
-    """Make a table of the facts about each predicate, and one of the objects of each sort."""
-    reader = _Reader(engine, model, frozenset(closed) | _closed_in(model))
+    """Make a table of the facts about each predicate, and one of the objects of each sort.
+
+    For `counting`, facts stay where they are: those that are stated twice count twice, and facts
+    that contradict each other are not found.
+    """
+    reader = _Reader(engine, model, frozenset(closed) | _closed_in(model), counting)
     for source in sources:
         reader.add(source)
     return reader.finish(sizes)
@@ -65,8 +76,11 @@ def sql_literal(name: str, number: bool) -> str:
 
 
 class _Reader:
-    def __init__(self, engine: Engine, model: Model, closed: frozenset[str]) -> None:
+    def __init__(
+        self, engine: Engine, model: Model, closed: frozenset[str], counting: bool
+    ) -> None:
         self._engine = engine
+        self._counting = counting
         self._model = model
         self._closed = closed
         self._tables: dict[str, list[tuple[str, Table]]] = {}
@@ -203,8 +217,8 @@ class _Reader:
             return [], 0
         whole = parts[0] if len(parts) == 1 else self._engine.ibis.union(*parts)
         keys = [f"a{k}" for k in range(len(predicate.sorts))]
-        whole = whole.filter([whole[key].notnull() for key in keys]).distinct()
-        table = self._engine.create(f"{FACTS}{number}", whole)
+        whole = whole.filter([whole[key].notnull() for key in keys])
+        table = self._table(number, whole)
         (found,) = self._engine.rows(
             table.aggregate(rows=table.count(), unclear=(table.v < 0).sum())
         )
@@ -215,14 +229,17 @@ class _Reader:
                 f"{', '.join(predicate.values)}"
             )
         states = sorted(int(row[0]) for row in self._engine.rows(table.select("v").distinct()))
-        if len(states) > 1:
+        if len(states) > 1 and not self._counting:
             self._check_agreement(predicate, table, keys)
         if predicate.name in self._closed and 0 in states:
-            self._engine.create(f"{FACTS}{number}_listed", table.filter(table.v != 0))
-            listed = self._engine.table(f"{FACTS}{number}_listed")
-            self._engine.create(f"{FACTS}{number}", listed)
-            self._engine.drop(f"{FACTS}{number}_listed")
+            self._table(number, whole.filter(whole.v != 0))
         return states, rows
+
+    def _table(self, number: int, facts: Table) -> Table:
+        """The table of the facts about a predicate, or its name if they are only counted."""
+        if self._counting:
+            return self._engine.call(f"{FACTS}{number}", facts)
+        return self._engine.create(f"{FACTS}{number}", facts.distinct())
 
     def _states(
         self, predicate: Predicate, source: str, table: Table, numbers: Mapping[str, bool]

@@ -99,24 +99,57 @@ def factor_tables(
     engine: Engine, model: Model, known: KnownFacts, progress: Progress
 ) -> dict[Kind, Table]:
     """A table for each kind of scope: the objects of its atoms, and a log potential per state."""
-    grounder = _Grounder(engine, model, known)
+    grounder = _Grounder(engine, Joins(model, known))
     for done, rule in enumerate(model.rules):
         progress("grounding", done, len(model.rules))
         grounder.add(rule)
     return grounder.finish(progress)
 
 
-class _Grounder:
-    def __init__(self, engine: Engine, model: Model, known: KnownFacts) -> None:
-        self._engine = engine
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A query of grounding for substitutions of a rule, and the table of the rule."""
+
+    rule: Rule
+    selection: Selection
+    table: Floats
+    sql: str
+
+    @property
+    def free(self) -> int:
+        """How many substitutions there are of variables that no listed fact limits."""
+        chosen = self.selection
+        held = {place for k in chosen.drivers for place in chosen.atoms[k].places}
+        return math.prod(
+            size for k, size in enumerate(chosen.pattern.domains) if PatternColumn(k) not in held
+        )
+
+    def left(self, code: int) -> tuple[Sequence[PlacedAtom], Floats]:
+        """What is left of the rule where its atoms have these states: atoms, log potentials."""
+        kept, left = sliced(self.selection.atoms, self.table, code)
+        if not kept and left == -np.inf:
+            raise ContradictionError("the tables violate this hard formula", self.rule.span)
+        if np.any(left == -np.inf):
+            raise _unsupported(self.rule)
+        if len(kept) > WIDEST:
+            raise CapacityError(
+                f"this formula leaves {len(kept)} unknown atoms in one factor; engines take "
+                f"{WIDEST}: close a predicate (--closed), or run without --engine",
+                self.rule.span,
+            )
+        return kept, left
+
+
+class Joins:
+    """The queries that ground a model."""
+
+    def __init__(self, model: Model, known: KnownFacts) -> None:
         self._model = model
         self._known = known
-        self._constants: list[tuple[str, bool]] = []
-        self._pieces: dict[Kind, list[Table]] = {}
-        self._made: list[str] = []
+        self.constants: list[tuple[str, bool]] = []
 
-    def add(self, rule: Rule) -> None:
-        """Ground one rule."""
+    def of(self, rule: Rule) -> Iterator[Join]:
+        """The queries for one rule."""
         if Skeleton(self._model, rule).quantified:
             raise ModelError("quantifiers inside a formula are not supported on engines", rule.span)
         tables = RuleTables(self._model, rule, self._known.sizes, TABLE_CAP)
@@ -130,53 +163,59 @@ class _Grounder:
             )
             drivers = drivers_of(table, [atom.facts for atom in atoms])
             if drivers.constant == -np.inf and drivers.sets:
-                raise self._unsupported(rule)
+                raise _unsupported(rule)
             for k, chosen in enumerate(drivers.sets):
-                self._select(rule, Selection(pattern, atoms, chosen, drivers.sets[:k]), table)
+                selection = Selection(pattern, atoms, chosen, drivers.sets[:k])
+                sql = selection_query(selection, _TextNames(self.constants))
+                join = Join(rule, selection, table, sql)
+                if join.free > MOST_SUBSTITUTIONS:
+                    raise CapacityError(
+                        f"this formula has {join.free} substitutions that no table of facts "
+                        f"limits; the limit is {MOST_SUBSTITUTIONS}: close a predicate of it "
+                        "(--closed)",
+                        rule.span,
+                    )
+                yield join
+
+    def kind(self, predicates: Sequence[int]) -> Kind:
+        """The kind of the scopes over atoms of these predicates."""
+        declared = list(self._model.predicates.values())
+        return Kind(
+            tuple(predicates),
+            tuple(len(declared[k].sorts) for k in predicates),
+            tuple(len(declared[k].values) for k in predicates),
+        )
 
     def _number_of(self, sort: str, name: str) -> int:
-        self._constants.append((name, self._known.numbers[sort]))
-        return len(self._constants) - 1
+        self.constants.append((name, self._known.numbers[sort]))
+        return len(self.constants) - 1
 
-    def _select(self, rule: Rule, selection: Selection, table: Floats) -> None:
-        self._check_count(rule, selection)
-        name = f"selected{len(self._made)}"
-        names = _TextNames(self._constants)
-        rows = self._engine.create_by(name, selection_query(selection, names))
-        self._made.append(name)
-        for (code,) in self._engine.rows(rows.select("code").distinct()):
-            kept, left = sliced(selection.atoms, table, int(code))
-            if not kept and left == -np.inf:
-                raise ContradictionError("the tables violate this hard formula", rule.span)
-            if np.any(left == -np.inf):
-                raise self._unsupported(rule)
-            if len(kept) > WIDEST:
-                raise CapacityError(
-                    f"this formula leaves {len(kept)} unknown atoms in one factor; engines take "
-                    f"{WIDEST}: close a predicate (--closed), or run without --engine",
-                    rule.span,
-                )
-            if kept:
-                self._add_factors(rows.filter(rows.code == int(code)), kept, left)
 
-    def _unsupported(self, rule: Rule) -> ModelError:
-        return ModelError(
-            "hard formulas about unknown atoms are not supported on engines; give it a large "
-            "weight, or run without --engine",
-            rule.span,
-        )
+def _unsupported(rule: Rule) -> ModelError:
+    return ModelError(
+        "hard formulas about unknown atoms are not supported on engines; give it a large "
+        "weight, or run without --engine",
+        rule.span,
+    )
 
-    def _check_count(self, rule: Rule, selection: Selection) -> None:
-        held = {place for k in selection.drivers for place in selection.atoms[k].places}
-        free = math.prod(
-            size for k, size in enumerate(selection.pattern.domains) if PatternColumn(k) not in held
-        )
-        if free > MOST_SUBSTITUTIONS:
-            raise CapacityError(
-                f"this formula has {free} substitutions that no table of facts limits; the limit "
-                f"is {MOST_SUBSTITUTIONS}: close a predicate of it (--closed)",
-                rule.span,
-            )
+
+class _Grounder:
+    def __init__(self, engine: Engine, joins: Joins) -> None:
+        self._engine = engine
+        self._joins = joins
+        self._pieces: dict[Kind, list[Table]] = {}
+        self._made: list[str] = []
+
+    def add(self, rule: Rule) -> None:
+        """Ground one rule."""
+        for join in self._joins.of(rule):
+            name = f"selected{len(self._made)}"
+            rows = self._engine.create_by(name, join.sql)
+            self._made.append(name)
+            for (code,) in self._engine.rows(rows.select("code").distinct()):
+                kept, left = join.left(int(code))
+                if kept:
+                    self._add_factors(rows.filter(rows.code == int(code)), kept, left)
 
     def _add_factors(self, rows: Table, atoms: Sequence[PlacedAtom], table: Floats) -> None:
         """Add factors over these atoms, in every order that their objects may have."""
@@ -184,7 +223,7 @@ class _Grounder:
         groups = [list(group) for _, group in groupby(order, key=lambda k: atoms[k].predicate)]
         for arranged in product(*(permutations(group) for group in groups)):
             axes = [k for group in arranged for k in group]
-            kind = self._kind([atoms[k].predicate for k in axes])
+            kind = self._joins.kind([atoms[k].predicate for k in axes])
             objects = [self._objects(rows, atoms[k].places) for k in axes]
             ascending = [
                 _precedes(objects[k], objects[k + 1])
@@ -200,14 +239,6 @@ class _Grounder:
             chosen = rows.filter(ascending) if ascending else rows
             self._pieces.setdefault(kind, []).append(chosen.select(**columns, **numbers))
 
-    def _kind(self, predicates: Sequence[int]) -> Kind:
-        declared = list(self._model.predicates.values())
-        return Kind(
-            tuple(predicates),
-            tuple(len(declared[k].sorts) for k in predicates),
-            tuple(len(declared[k].values) for k in predicates),
-        )
-
     def _objects(self, rows: Table, places: Sequence[Place]) -> list[Column]:
         return [
             self._value(place.number) if isinstance(place, Fixed) else rows[f"x{place.number}"]
@@ -215,7 +246,7 @@ class _Grounder:
         ]
 
     def _value(self, number: int) -> Column:
-        name, is_number = self._constants[number]
+        name, is_number = self._joins.constants[number]
         return self._engine.ibis.literal(int(name) if is_number else name)
 
     def finish(self, progress: Progress) -> dict[Kind, Table]:

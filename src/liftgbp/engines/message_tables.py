@@ -83,6 +83,22 @@ class RegionKinds:
         pairs = self.pairs_inside(kind) if len(kind.predicates) == 3 else []
         return pairs + self.atoms_inside(kind)
 
+    def is_shared(self, kind: Kind) -> bool:
+        """Whether regions of this kind may lie inside scopes of three."""
+        return len(kind.predicates) == 2 and any(
+            child.kind == kind for triple in self.triples for child in self.pairs_inside(triple)
+        )
+
+    def numbers_of(self, kind: Kind) -> int:
+        """How many columns the table of the regions of a kind has while messages are passed."""
+        if len(kind.predicates) == 1:
+            return len(kind.keys) + len(kind.states)
+        children = self.children(kind)
+        messages = sum(len(child.kind.states) for child in children)
+        flags = sum(len(child.axes) == 2 for child in children)
+        beliefs = 2 * len(kind.states) if self.is_shared(kind) else 0
+        return len(kind.keys) + len(kind.states) + messages + flags + beliefs + 1
+
 
 class Messages:
     """The region tables of a run, and what an iteration makes of them.
@@ -110,9 +126,9 @@ class Messages:
         return f"beliefs_{kind.name}"
 
     def tables(self, iteration: int) -> list[str]:
-        """The tables that an iteration leaves."""
-        wide = (*self.kinds.pairs, *self.kinds.triples)
-        return [self.region_table(kind, iteration) for kind in wide]
+        """The tables that an iteration leaves, which are all that the next one needs."""
+        kinds = (*self.kinds.atoms, *self.kinds.pairs, *self.kinds.triples)
+        return [self.region_table(kind, iteration) for kind in kinds]
 
     # --- an iteration
 
@@ -159,7 +175,7 @@ class Messages:
         """The regions of a kind with new messages."""
         own = self._engine.table(self.region_table(kind, iteration))
         children = self.kinds.children(kind)
-        shared = self._is_shared(kind)
+        shared = self.kinds.is_shared(kind)
         table = own.cross_join(self._engine.table(RATE))
         if shared:
             table = self._with_incoming(table, kind, iteration)
@@ -182,14 +198,6 @@ class Messages:
         return table.select(*kept, **columns)
 
     # --- parts of it
-
-    def _is_shared(self, kind: Kind) -> bool:
-        """Whether regions of this kind may lie inside others."""
-        return len(kind.predicates) == 2 and any(
-            child.kind == kind
-            for triple in self.kinds.triples
-            for child in self.kinds.pairs_inside(triple)
-        )
 
     def _numbers(self, table: Table, kind: Kind, prefix: str) -> Table:
         numbers = {column("n", state): table[column(prefix, state)] for state in kind.states}

@@ -1,0 +1,84 @@
+"""What a run on an engine is asked to do, checked before anything is started."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from numbers import Real
+
+from liftgbp.errors import (
+    InputError,
+    ModelError,
+    check_function,
+    check_mapping,
+    checked_texts,
+    shown,
+    wrong_type,
+)
+from liftgbp.model.model import Model, check_model
+from liftgbp.progress import Progress
+from liftgbp.values import dataclass
+
+FAMILIES = ("bethe", "intersections")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineTask:
+    """A model and the tables that it is about.
+
+    sources  tables, such as `friends=friends.parquet`
+    closed   predicates of which all true atoms are listed
+    sizes    how many objects there should be
+    """
+
+    model: Model
+    sources: tuple[str, ...]
+    closed: tuple[str, ...]
+    sizes: Mapping[str, int]
+    regions: str
+    engine: str
+
+    @property
+    def fingerprint(self) -> str:
+        """What it is about: a run with the same can go on with the tables of another."""
+        asked = (self.sources, self.closed, dict(self.sizes), self.regions, self.engine)
+        text = repr((str(self.model), dict(self.model.weights), *asked))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def checked_task(
+    model: Model,
+    evidence: str | Iterable[str],
+    engine: str,
+    closed: str | Iterable[str],
+    sizes: Mapping[str, int] | None,
+    regions: str,
+    memory: float | None,
+    progress: Progress,
+) -> EngineTask:
+    """The task, unless something about it is wrong."""
+    check_model(model)
+    if not isinstance(regions, str) or regions not in FAMILIES:
+        raise InputError(f"regions on an engine are {' or '.join(FAMILIES)}, got {shown(regions)}")
+    if not isinstance(engine, str):
+        raise wrong_type("engine", "duckdb or spark", engine)
+    check_function("progress", progress)
+    sizes = {} if sizes is None else sizes
+    check_mapping("sizes", sizes, "from sorts to numbers of objects")
+    if memory is not None and (not isinstance(memory, Real) or not memory > 0):
+        raise wrong_type("memory", "a positive number of GB", memory)
+    _check_supported(model)
+    sources, names = checked_texts("evidence", evidence), checked_texts("closed", closed)
+    return EngineTask(model, tuple(sources), tuple(names), sizes, regions, engine)
+
+
+def _check_supported(model: Model) -> None:
+    model.check_weights()
+    if model.demands:
+        raise ModelError("probabilities in a model are fitted first; see fit_weights")
+    for predicate in model.predicates.values():
+        if predicate.kind != "relation":
+            raise ModelError(
+                f"{predicate.name}: functions, steps and orders are not supported on engines",
+                predicate.span,
+            )

@@ -1,0 +1,187 @@
+"""Spark: a cluster, or this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from liftgbp.engines.engine import SPARK_TABLE, Engine, Table
+from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
+from liftgbp.engines.engine_files import escaped_pattern, files_of, is_csv
+from liftgbp.errors import EvidenceError, InputError
+from liftgbp.evidence.fact_tables import TablePlace
+
+PARTITIONS = 16
+"""Into how many parts Spark cuts a table on one machine where nobody says otherwise: its own
+default of 200 is for clusters, and costs a small run most of its time."""
+
+SAY_OTHERWISE = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "MASTER")
+"""Variables of the environment that are set where somebody has configured Spark."""
+
+SECONDS_TO_ANSWER = 5.0
+"""How long a cluster may take to answer at all. Spark itself would try for a minute."""
+
+QUIET = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %m%n
+logger.repl.name = org.apache.spark.repl.Main
+logger.repl.level = error
+"""
+"""What Spark logs on one machine. By default it begins with remarks on host names."""
+
+
+class SparkEngine(Engine):
+    """Spark, with tables as Parquet files in the folder of work."""
+
+    name = "spark"
+    dialect = "spark"
+
+    def __init__(self, folder: Path, memory: float | None) -> None:
+        _check_master()
+        if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+            raise InputError("the engine spark needs Java; install it, or use --engine duckdb")
+        import ibis
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+        self._error = PySparkException
+        session = SparkSession.getActiveSession()
+        self._is_ours = session is None
+        with self._in_words():
+            if session is None:
+                builder = SparkSession.builder.appName("liftgbp")
+                for key, value in _settings(folder.absolute(), memory).items():
+                    builder = builder.config(key, value)
+                session = builder.getOrCreate()
+            self._session = session
+            super().__init__(folder, ibis.pyspark.connect(session))
+
+    def create_as(self, name: str, sql: str) -> Table:
+        """Keep a table as Parquet files."""
+        with self._in_words():
+            self._session.sql(sql).write.mode("overwrite").parquet(self._path(name))
+        return self.table(name)
+
+    def drop(self, name: str) -> None:
+        """Remove a table."""
+        self._session.catalog.dropTempView(name)
+        shutil.rmtree(self._path(name), ignore_errors=True)
+
+    def names(self) -> list[str]:
+        """The tables that were kept; one that was not finished lacks a mark."""
+        return [path.parent.name for path in self.folder.glob("tables/*/_SUCCESS")]
+
+    def table(self, name: str) -> Table:
+        """A table that was kept."""
+        with self._in_words(name):
+            self._session.read.parquet(self._path(name)).createOrReplaceTempView(name)
+        return super().table(name)
+
+    def call(self, name: str, table: Table) -> Table:
+        """A view of this session."""
+        with self._in_words():
+            self._session.sql(self.sql(table)).createOrReplaceTempView(name)
+        return super().table(name)
+
+    def rows_of(self, sql: str) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        with self._in_words():
+            return [tuple(row) for row in self._session.sql(sql).collect()]
+
+    def read(self, places: Sequence[TablePlace]) -> Table:
+        """A file, or a table of Spark's catalog."""
+        place = places[0].place
+        with self._in_words(place):
+            if place.startswith(SPARK_TABLE):
+                *database, name = place.removeprefix(SPARK_TABLE).split(".")
+                return self.connection.table(name, database=tuple(database) or None)
+            path, colon, _ = place.rpartition(":")
+            if colon and Path(path).is_file():
+                raise EvidenceError(f"{place} is a table of DuckDB; use --engine duckdb")
+            files = [escaped_pattern(file) for file in files_of(places)]
+            if is_csv(place):
+                return self.connection.read_csv(
+                    files, header=places[0].header, inferSchema=False, mode="FAILFAST"
+                )
+            return self.connection.read_parquet(files if len(files) > 1 else files[0])
+
+    def write(self, table: Table, path: Path) -> None:
+        """Write a folder of files."""
+        with self._in_words():
+            self._session.sql(self.sql(table)).write.parquet(str(path.absolute()))
+
+    def close(self) -> None:
+        """End the session of Spark, unless it was there before."""
+        if self._is_ours:
+            self._session.stop()
+        shutil.rmtree(self.folder / "spilled", ignore_errors=True)
+
+    def _path(self, name: str) -> str:
+        return str((self.folder / "tables" / name).absolute())
+
+    @contextlib.contextmanager
+    def _in_words(self, place: str = "") -> Iterator[None]:
+        from py4j.protocol import Py4JError
+
+        try:
+            yield
+        except (self._error, *ibis_errors(), Py4JError, RuntimeError) as error:
+            raise in_one_paragraph("Spark", place, error, _cause(error)) from None
+
+
+def _settings(folder: Path, memory: float | None) -> dict[str, str]:
+    """What a session is asked for: little where somebody has configured Spark."""
+    found = {"spark.ui.showConsoleProgress": "false"}
+    if memory is not None:
+        found["spark.driver.memory"] = f"{max(int(memory * 1024), 512)}m"
+    if any(name in os.environ for name in SAY_OTHERWISE):
+        return found
+    log = folder / "log4j2.properties"
+    log.write_text(QUIET, encoding="utf-8")
+    return found | {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
+        "spark.local.dir": str(folder / "spilled"),
+        "spark.sql.shuffle.partitions": str(PARTITIONS),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+    }
+
+
+def _check_master() -> None:
+    """Refuse a cluster that does not answer."""
+    found = re.match(r"spark://\[?([^,/]+?)\]?:(\d+)", os.environ.get("MASTER", ""))
+    if found is None:
+        return
+    host, port = found.groups()
+    try:
+        socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
+    except OSError as error:
+        raise InputError(
+            f"Spark does not answer at spark://{host}:{port}, which MASTER names: "
+            f"{error.strerror or error}. Start it, correct MASTER, or unset MASTER to run Spark on "
+            "this machine"
+        ) from None
+
+
+def _cause(error: Exception) -> str:
+    """What went wrong in the first place: Java wraps errors in errors."""
+    cause = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if cause is None:
+        return str(error)
+    texts = [str(error)]
+    with contextlib.suppress(Exception):
+        while cause is not None:
+            texts.append(str(cause.getMessage() or cause.getClass().getName()))
+            cause = cause.getCause()
+    return texts[-1]

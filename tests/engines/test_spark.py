@@ -1,0 +1,79 @@
+"""Spark does what DuckDB does, and says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import liftgbp
+import processes
+from engine_networks import PAIRS, TRIPLES, assert_equal, network
+
+WRONG = {
+    "missing table": "spark://nobody: Spark has no such table",
+    "missing file": "no such file",
+    "missing column": "there is no column c",
+    "wrong type": "objects are integers or texts",
+    "broken file": "broken.parquet: Spark says",
+    "table of DuckDB": "use --engine duckdb",
+}
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java compiles less: most of the time of a small run."""
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java: make java")
+def test_spark_does_what_duckdb_does(tmp_path: Path) -> None:
+    source = network(tmp_path, 12, 16, 1)
+    with duckdb.connect(str(tmp_path / "data.duckdb")) as connection:
+        connection.execute("CREATE TABLE friends (a VARCHAR, b VARCHAR)")
+        dates = tmp_path / "dates.parquet"
+        connection.execute(f"COPY (SELECT DATE '2020-01-01' AS a, 'Bob' AS b) TO '{dates}'")
+    ran = processes.run(
+        [sys.executable, str(Path(__file__).with_name("spark_runs.py")), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_TOOL_OPTIONS": QUICK},
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    found = json.loads(ran.stdout.splitlines()[-1])
+    assert found["catalog"] == ""
+    assert found["session"] == "3"
+    for name, message in WRONG.items():
+        assert message in found[name]
+        assert not list(tmp_path.glob(f"{name}*"))
+    for name, text, regions in (
+        ("catalog", PAIRS, "bethe"),
+        ("triples", TRIPLES, "intersections"),
+    ):
+        expected = tmp_path / f"expected {name}"
+        asked = {"closed": "friends", "regions": regions, "iterations": 3}
+        liftgbp.run_on_engine(liftgbp.parse(text), source, expected, **asked)
+        assert_equal(tmp_path / name, expected)
+        assert not (tmp_path / f"{name}.work").exists()
+    forecast = liftgbp.forecast_on_engine(liftgbp.parse(PAIRS), source, closed="friends")
+    assert found["forecast"] == str(forecast.stages[2].number)
+
+
+def test_clusters_that_do_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = network(tmp_path, 12, 16, 1)
+    monkeypatch.setenv("MASTER", "spark://127.0.0.1:1")
+    with pytest.raises(liftgbp.InputError, match=r"does not answer at spark://127\.0\.0\.1:1"):
+        liftgbp.run_on_engine(
+            liftgbp.parse(PAIRS), source, tmp_path / "out", engine="spark", closed="friends"
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["friends.csv"]
+
+
+def test_machines_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = network(tmp_path, 12, 16, 1)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(liftgbp.InputError, match="needs Java"):
+        liftgbp.run_on_engine(
+            liftgbp.parse(PAIRS), source, tmp_path / "out", engine="spark", closed="friends"
+        )
+    assert [path.name for path in tmp_path.iterdir()] == ["friends.csv"]
