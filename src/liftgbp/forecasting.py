@@ -89,7 +89,9 @@ class StageForecast:
     @property
     def headings(self) -> tuple[str, ...]:
         """The headings above `cells`; only engines have entries and disks."""
-        about = ("GB", "s") if self.entries is None else ("entries", "GB", "GB of disk", "s")
+        about: tuple[str, ...] = ("GB, about", "s, about")
+        if self.entries is not None:
+            about = ("entries", "GB, about", "GB of disk", "s, about")
         return ("stage", "at most", "what", *about)
 
 

@@ -73,6 +73,14 @@ class EngineForecast(Shown):
     iterations  how many iterations the forecast of messages is about
     in_memory   about how many GB the same run takes without an engine
     takes       where to run it: `memory`, `duckdb` or `spark`
+
+    >>> import liftgbp
+    >>> facts, no_stages = {"friends": 10**9}, ()
+    >>> found = liftgbp.EngineForecast(
+    ...     "town", "spark", "bethe", {"person": 10**8}, facts, no_stages, 20, 1500.0, "spark"
+    ... )
+    >>> found.advice.split(": ")[1]
+    'take --engine spark'
     """
 
     model: str
