@@ -4,8 +4,9 @@ Those beside other programs (`benchmarks.speed`), of levels of effort (`benchmar
 growing cost (`benchmarks.growth`), of accuracy (`benchmarks.accuracy`, `benchmarks.sampled`), of
 proven bounds (`benchmarks.proven`) and of trust (`benchmarks.trust`) take minutes, and are run by
 name.
-`benchmarks.scale` measures large networks stage by stage, `benchmarks.real` data sets that a user
-has. `benchmarks.answers` writes a table of answers and compares two of them.
+`benchmarks.peers` puts more programs beside one model, and `benchmarks.jobs` measures what several
+processes gain. `benchmarks.scale` measures large networks stage by stage, `benchmarks.real` data
+sets that a user has. `benchmarks.answers` writes a table of answers and compares two of them.
 """
 
 from benchmarks import engine, evidence, solvers, startup

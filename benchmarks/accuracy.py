@@ -3,11 +3,13 @@
 `python -m benchmarks.accuracy` prints, for each cell, the errors of P and of log Z. The paper's
 setting is flooding on factor scopes, one solution; quick and normal are levels of effort, normal
 without the exact answers that it gives to small models; the default is normal with them; the
-sharpest answer sums over counts where that helps, and lets regions grow.
+sharpest answer sums over counts where that helps, and lets regions grow. `--jobs` lets several
+processes share the cells.
 """
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ from rich.progress import track
 from rich.table import Table
 
 import liftgbp
+from benchmarks.timing import add_jobs
 from liftgbp import reference
+from liftgbp.workers import finished, in_order
 
 WEIGHTS = (0.3, 0.5, 1.0, 1.4)
 ALLOWED = 1e-3
@@ -169,24 +173,31 @@ def over_number_of_smokers(weight: float, size: int) -> Value:
 # --- the table
 
 
-def cells() -> Iterator[Cell]:
-    jobs = [(case, w, n) for case in CASES for w in WEIGHTS for n in case.sizes]
-    for case, weight, size in track(jobs, description="computing", transient=True):
-        model = case.model(weight)
-        yield Cell(
-            case,
-            weight,
-            size,
-            exact_value(case, model, weight, size),
-            {name: method(case, model, size) for name, method in METHODS.items()},
-        )
+def cells(jobs: int) -> Iterator[Cell]:
+    wanted = [(case, w, n) for case in CASES for w in WEIGHTS for n in case.sizes]
+    found = in_order(finished(_cell, wanted, jobs))
+    yield from track(found, description="computing", total=len(wanted), transient=True)
+
+
+def _cell(wanted: tuple[Case, float, int]) -> Cell:
+    case, weight, size = wanted
+    model = case.model(weight)
+    return Cell(
+        case,
+        weight,
+        size,
+        exact_value(case, model, weight, size),
+        {name: method(case, model, size) for name, method in METHODS.items()},
+    )
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_jobs(parser)
+    found = list(cells(parser.parse_args().jobs))
     console = Console(width=165)
-    found = list(cells())
     for case in CASES:
-        console.print(_table(case, [cell for cell in found if cell.case is case]))
+        console.print(_table(case, [cell for cell in found if cell.case == case]))
     _summarise(console, found)
 
 

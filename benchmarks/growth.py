@@ -1,9 +1,13 @@
-"""How the cost grows with the model: time per lifted table entry and edge should stay flat."""
+"""How the cost grows with the model: time per lifted table entry and edge should stay flat.
+
+`--jobs` lets several processes share the rows.
+"""
 
 from __future__ import annotations
 
+import argparse
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -11,11 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 import liftgbp
+from benchmarks.timing import add_jobs
 from liftgbp.plan import compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
+from liftgbp.workers import finished, in_order
 
 PEOPLE = 100
 
@@ -74,11 +80,11 @@ FAMILIES = (
 )
 
 
-def main() -> None:
-    Console(width=120).print(growth())
+def main(jobs: int = 1) -> None:
+    Console(width=120).print(growth(jobs))
 
 
-def growth() -> Table:
+def growth(jobs: int) -> Table:
     table = Table(
         title=f"cost against size, {PEOPLE} people, ms: the last two columns should stay flat"
     )
@@ -86,27 +92,26 @@ def growth() -> Table:
     headings = ("", "regions", "edges", "entries", "shatter", "graph", "plan", "solve", "auto, ms")
     for heading in (*headings, "build, µs per entry + edge", "auto, µs per entry + edge"):
         table.add_column(heading, justify="right")
-    for family in FAMILIES:
-        for row in _rows(family):
-            table.add_row(family.quantity, *row)
-        table.add_section()
+    wanted = [(family, step) for family in FAMILIES for step in family.steps]
+    found = in_order(finished(_row, wanted, jobs))
+    for (family, step), row in zip(wanted, found, strict=True):
+        table.add_row(family.quantity, *row, end_section=step == family.steps[-1])
     return table
 
 
-def _rows(family: Family) -> Iterator[Iterable[str]]:
-    for step in family.steps:
-        model = liftgbp.parse(family.text(step))
-        stages = _stages(model)
-        units = stages.entries + stages.edges
-        yield (
-            str(step),
-            str(stages.regions),
-            str(stages.edges),
-            f"{stages.entries:,}",
-            *(f"{1e3 * seconds:.1f}" for seconds in (*stages.build, stages.solve, stages.auto)),
-            f"{1e6 * sum(stages.build) / units:.1f}",
-            f"{1e6 * stages.auto / units:.1f}",
-        )
+def _row(wanted: tuple[Family, int]) -> list[str]:
+    family, step = wanted
+    stages = _stages(liftgbp.parse(family.text(step)))
+    units = stages.entries + stages.edges
+    return [
+        str(step),
+        str(stages.regions),
+        str(stages.edges),
+        f"{stages.entries:,}",
+        *(f"{1e3 * seconds:.1f}" for seconds in (*stages.build, stages.solve, stages.auto)),
+        f"{1e6 * sum(stages.build) / units:.1f}",
+        f"{1e6 * stages.auto / units:.1f}",
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,4 +151,6 @@ def _stages(model: liftgbp.Model) -> Stages:
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_jobs(parser)
+    main(parser.parse_args().jobs)

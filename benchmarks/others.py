@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
 
 import liftgbp
 from liftgbp import reference
+from liftgbp.arrays import Floats
 
 HERE = Path(__file__).parent
 ENVIRONMENT = HERE / ".venv-speed"
@@ -18,8 +25,9 @@ PYTHON = ENVIRONMENT / "bin" / "python"
 INSTALLING = 1200
 """Seconds that an installation may take."""
 
-PATIENCE = 3
-"""A worker is stopped after so many times its limit: it has to start, and may have to wait."""
+PATIENCE = 10
+"""A worker is stopped after so many times its limit on the clock: it has to start, and others may
+use the processor. Its processor time is limited, too."""
 
 
 def missing(program: str) -> str:
@@ -60,12 +68,15 @@ def _last(text: str | bytes) -> str:
 
 
 def ground_json(model: liftgbp.Model, people: int, query: str, iterations: int) -> str:
-    """The ground model as the worker reads it; atoms in no factor are left out."""
+    """The ground model as the worker reads it; atoms in no factor are left out.
+
+    Tables are scaled to a mean of one: products of hundreds would leave the range of floats.
+    """
     ground = reference.ground(model, {"person": people})
     factors = [
         {
             "scope": [_name(atom) for atom in factor.scope],
-            "log_table": factor.log_table.ravel().tolist(),
+            "log_table": (factor.log_table - _log_mean(factor.log_table)).ravel().tolist(),
         }
         for factor in ground.factors
     ]
@@ -74,12 +85,30 @@ def ground_json(model: liftgbp.Model, people: int, query: str, iterations: int) 
     return json.dumps(task)
 
 
+def _log_mean(log_table: Floats) -> float:
+    return float(np.logaddexp.reduce(log_table, axis=None) - math.log(log_table.size))
+
+
 def _name(atom: reference.GroundAtom) -> str:
     return f"{atom.predicate}({','.join(map(str, atom.objects))})"
 
 
+class Reply(NamedTuple):
+    """What a program found, and its processor time."""
+
+    value: float
+    seconds: float
+
+
 def seconds(command: list[str], limit: float, task: str = "") -> float | None:
     """The seconds that a worker reports; nothing if it fails or exceeds the limit."""
+    found = reply(command, limit, task)
+    return found.seconds if isinstance(found, Reply) else None
+
+
+def reply(command: list[str], limit: float, task: str = "") -> Reply | str:
+    """What a worker reports, or why there is nothing."""
+    one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     try:
         run = subprocess.run(
             command,
@@ -89,11 +118,17 @@ def seconds(command: list[str], limit: float, task: str = "") -> float | None:
             check=True,
             timeout=PATIENCE * limit,
             cwd=HERE.parent,
+            env=os.environ | one_thread,
         )
-    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
-        return None
-    found = float(json.loads(run.stdout)["seconds"])
-    return found if found <= limit else None
+    except subprocess.TimeoutExpired:
+        return f"above {limit:g} s"
+    except subprocess.CalledProcessError as error:
+        ended = -error.returncode in (signal.SIGXCPU, signal.SIGKILL)
+        return f"above {limit:g} s" if ended else f"it failed: {_last(error.stderr)}"
+    found = json.loads(run.stdout.splitlines()[-1])
+    if found["seconds"] > limit:
+        return f"above {limit:g} s"
+    return Reply(float(found.get("value", "nan")), float(found["seconds"]))
 
 
 def worker(program: str) -> list[str]:

@@ -4,7 +4,8 @@
 many of those have a marginal that is off by more than 0.01, 0.05, 0.1 and 0.3; and how many are
 refused, and how many of those were right, with all marginals within 0.01. `--models` takes fewer
 random models; `--journal FILE` keeps what is done, so that a run can be interrupted and resumed;
-`--worst` lists the worst answers. The setting `ground` is the quick one on the ground, and
+`--worst` lists the worst answers; `--jobs` lets several processes share the models. The setting
+`ground` is the quick one on the ground, and
 `approximate` is the normal effort without exact answers: what larger models get.
 """
 
@@ -17,13 +18,16 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 import liftgbp
+from benchmarks.timing import add_jobs
 from benchmarks.trust_cases import Case, all_cases
+from liftgbp.workers import finished
 
 MODELS = 1000
 LIMITS = (0.01, 0.05, 0.1, 0.3)
@@ -122,21 +126,25 @@ def main() -> None:
     parser.add_argument("--journal", type=Path, help="a file that keeps what is done")
     parser.add_argument("--settings", default=",".join(SETTINGS), help="settings, split by commas")
     parser.add_argument("--worst", type=int, default=0, help="list at most this many per setting")
+    add_jobs(parser)
     asked = parser.parse_args()
     warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
-    known, outcomes = _known(asked.journal), []
-    cases: dict[str, Case] = {}
+    cases = {case.name: case for case in all_cases(asked.models)}
     settings = [own for own in SETTINGS if own in asked.settings.split(",")]
-    for case in all_cases(asked.models):
-        cases[case.name] = case
-        for setting in settings:
-            if case.sizes is None and "via" in SETTINGS[setting]:
-                continue
-            own = known.get((case.name, setting)) or outcome(case, setting)
-            outcomes.append(own)
-            if asked.journal is not None and (case.name, setting) not in known:
-                with asked.journal.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(own)) + "\n")
+    wanted = [
+        (case.name, setting)
+        for case in cases.values()
+        for setting in settings
+        if case.sizes is not None or "via" not in SETTINGS[setting]
+    ]
+    known = _known(asked.journal)
+    left = [own for own in wanted if own not in known]
+    for _, own in finished(partial(_outcome_of, cases), left, asked.jobs):
+        known[own.case, own.setting] = own
+        if asked.journal is not None:
+            with asked.journal.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(own)) + "\n")
+    outcomes = [known[own] for own in wanted]
     console = Console(width=150)
     random = [own for own in outcomes if own.case.split()[0] in ROUTES]
     console.print(table(random, "random models"))
@@ -145,6 +153,11 @@ def main() -> None:
         _print_worst(
             console, [own for own in outcomes if own.setting == setting], cases, asked.worst
         )
+
+
+def _outcome_of(cases: dict[str, Case], wanted: tuple[str, str]) -> Outcome:
+    case, setting = wanted
+    return outcome(cases[case], setting)
 
 
 def _print_worst(
