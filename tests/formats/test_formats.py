@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -255,6 +256,55 @@ def test_potentials_beyond_doubles_become_several_factors(tmp_path: Path, extens
     same_weights(network, load_network(path).ground)
 
 
+@BOTH
+@pytest.mark.parametrize("constant", [0.0, 3.0, -699.0, 1e3, -1e3, 4000036215.5925384, -1e15])
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(network=networks())
+def test_constants_are_one_factor_at_most(
+    extension: str,
+    constant: float,
+    tmp_path_factory: pytest.TempPathFactory,
+    network: GroundNetwork,
+) -> None:
+    network = replace(network, log_constant=constant)
+    path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
+    write_network(network, path)
+    read = load_network(path).ground
+    if np.isneginf(log_z(network)):
+        assert np.isneginf(log_z(read))
+    else:
+        assert log_z(read) == pytest.approx(log_z(network), rel=1e-12, abs=1e-9)
+    factors = sum(copies_in_file(network.tables[t]) for b in network.blocks for t in b.table_of)
+    touched = {v for block in network.blocks for v in block.scopes.ravel().tolist()}
+    alone = len(network.ranges) - len(touched) if extension == "fg" else 0
+    assert number_of_factors(path) <= factors + alone + 1
+
+
+def copies_in_file(log_table: np.ndarray) -> int:
+    finite = np.abs(log_table[np.isfinite(log_table)]).max(initial=0.0)
+    return max(1, math.ceil(finite / 700))
+
+
+def number_of_factors(path: Path) -> int:
+    words = path.read_text().split()
+    return int(words[2 + int(words[1])] if path.suffix == ".uai" else words[0])
+
+
+@BOTH
+def test_a_constant_beyond_doubles_is_shared(tmp_path: Path, extension: str) -> None:
+    """Other programs read doubles: where factors have room for the constant, all numbers are."""
+    scopes = np.array([[k, k + 1] for k in range(50)])
+    block = FactorBlock(scopes, np.zeros(50, dtype=np.int64))
+    table = np.array([[1.0, 0.0], [0.0, -math.inf]])
+    network = merged(np.full(51, 2), [block], [table], log_constant=9000.0)
+    path = tmp_path / f"net.{extension}"
+    write_network(network, path)
+    assert number_of_factors(path) == 50
+    assert np.isfinite([float(word) for word in path.read_text().split()[1:]]).all()
+    read = load_network(path).ground
+    assert read.log_constant + 50 * max(own.max() for own in read.tables) == pytest.approx(9050)
+
+
 def test_the_text_of_a_network(tmp_path: Path) -> None:
     network = pair([[0.0, math.log(2.0)], [-math.inf, 0.0]], log_constant=math.log(8.0))
     write_uai(network, tmp_path / "net.uai")
@@ -386,7 +436,7 @@ HEAD = "MARKOV\n2\n2 2\n1\n2 0 1\n"
         (HEAD + "4\n1 2 -3 4\n", "7:5", "-3 is negative; potentials are 0 or more", "-3"),
         (HEAD + "4\n1 x 3 4\n", "7:3", "expected a number, got x", "x"),
         (HEAD + "4\n1 nan 3 4\n", "7:3", "expected a number, got nan", "nan"),
-        (HEAD + "4\n1 1e999 3 4\n", "7:3", "expected a number, got 1e999", "1e999"),
+        (HEAD + "4\n1 inf 3 4\n", "7:3", "expected a number, got inf", "inf"),
         (HEAD + "4\n1 2 3 4\n5\n", "8:1", "there is more text after the last table", "5"),
         (HEAD + "4\n0 0 0 0\n", "7:1", "this table is 0 everywhere", "0"),
     ],

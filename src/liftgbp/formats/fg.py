@@ -26,7 +26,13 @@ from liftgbp.formats.text_numbers import (
     logarithms,
     require,
 )
-from liftgbp.formats.writing import WrittenFactors, replace_files, table_of_names
+from liftgbp.formats.writing import (
+    Decimals,
+    WrittenFactors,
+    number_text,
+    replace_files,
+    table_of_names,
+)
 from liftgbp.grounding import GroundNetwork
 from liftgbp.values import dataclass
 
@@ -215,10 +221,11 @@ def _fg_text(network: GroundNetwork) -> Iterator[str]:
         yield texts[number]
 
 
-def _table_text(potentials: Floats) -> str:
+def _table_text(potentials: Floats | Decimals) -> str:
     flat = potentials.ravel(order="F")
     listed = np.flatnonzero(flat)
     lines = (
-        f"{k} {value!r}\n" for k, value in zip(listed.tolist(), flat[listed].tolist(), strict=True)
+        f"{k} {number_text(value)}\n"
+        for k, value in zip(listed.tolist(), flat[listed].tolist(), strict=True)
     )
     return f"{len(listed)}\n{''.join(lines)}"

@@ -11,6 +11,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn, TypeAlias
@@ -29,6 +30,9 @@ from liftgbp.values import dataclass
 
 
 MOST_DIGITS = 18
+
+DECIMALS = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)
+"""Arithmetic for potentials beyond doubles: seventeen digits, and those that logarithms need."""
 
 
 class Words:
@@ -109,6 +113,9 @@ class Words:
             value = math.nan if "_" in word else float(word)
         except ValueError:
             value = math.nan
+        exact = Decimal(word) if value in (0.0, math.inf) else Decimal("NaN")
+        if exact.is_finite() and exact > 0:
+            return float(DECIMALS.ln(exact))
         if not math.isfinite(value):
             self.fail(f"expected a number, got {word}", position)
         if value < 0:

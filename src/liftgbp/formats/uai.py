@@ -23,7 +23,13 @@ from liftgbp.formats.text_numbers import (
     logarithms,
     require,
 )
-from liftgbp.formats.writing import WrittenFactors, replace_files, table_of_names
+from liftgbp.formats.writing import (
+    Decimals,
+    WrittenFactors,
+    number_text,
+    replace_files,
+    table_of_names,
+)
 from liftgbp.grounding import GroundNetwork
 
 COMMENTS = re.compile(r"^[ \t]*c(?=\s|$).*$", re.MULTILINE)
@@ -182,8 +188,9 @@ def write_uai(network: GroundNetwork, path: str | Path, names: Sequence[str] | N
     """Write a network, and a table of the `names` of its variables beside it.
 
     What factors without variables and atoms outside the network add to log Z becomes a constant
-    factor over variable 0, so that log Z stays the same. A factor whose potentials exceed the range
-    of doubles is written as several factors.
+    factor over variable 0, so that log Z stays the same. If that exceeds the range of doubles, all
+    factors share it; if it exceeds what they have room for, its number does not fit into a double.
+    A factor whose potentials exceed the range of doubles is written as several factors.
     """
     path = Path(path)
     replace_files({path: "".join(_uai_text(network)), **table_of_names(path, names)})
@@ -200,5 +207,5 @@ def _uai_text(network: GroundNetwork) -> Iterator[str]:
         yield texts[number]
 
 
-def _table_text(potentials: Floats) -> str:
-    return f"\n{potentials.size}\n{' '.join(map(repr, potentials.ravel().tolist()))}\n"
+def _table_text(potentials: Floats | Decimals) -> str:
+    return f"\n{potentials.size}\n{' '.join(map(number_text, potentials.ravel().tolist()))}\n"

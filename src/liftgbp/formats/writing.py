@@ -6,18 +6,23 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats
 from liftgbp.files import whole_files
-from liftgbp.formats.text_numbers import in_bytes, without_gz
+from liftgbp.formats.text_numbers import DECIMALS, in_bytes, without_gz
 from liftgbp.grounding import GroundNetwork
 from liftgbp.values import dataclass
 
 # Doubles reach from exp(-708) to exp(709) without loss of digits.
 LARGEST_LOG = 700.0
+
+Decimals: TypeAlias = NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -26,41 +31,58 @@ class WrittenFactors:
 
     scopes: Sequence[Sequence[int]]
     table_of: Sequence[int]
-    tables: Sequence[Floats]
+    tables: Sequence[Floats | Decimals]
 
     @classmethod
     def of(cls, network: GroundNetwork, every_variable: bool = False) -> WrittenFactors:
-        """The factors of a network, and further ones that keep log Z and all variables."""
+        """The factors of a network, and further ones that keep log Z and all variables.
+
+        What log Z has besides is one more factor; or, if that exceeds the range of doubles, each
+        factor gets a share of it.
+        """
+        copies = [_parts(log_table) for log_table in network.tables]
+        logs = [own / parts for own, parts in zip(network.tables, copies, strict=True)]
         scopes: list[Sequence[int]] = []
         table_of: list[int] = []
-        tables: list[Floats] = []
-        copies: list[int] = []
-
-        def add_table(log_table: Floats) -> int:
-            parts = _parts(log_table)
-            tables.append(np.exp(log_table / parts))
-            copies.append(parts)
-            return len(tables) - 1
-
-        def add_factor(scope: Sequence[int], table: int) -> None:
-            scopes.extend([scope] * copies[table])
-            table_of.extend([table] * copies[table])
-
-        for log_table in network.tables:
-            add_table(log_table)
         for block in network.blocks:
             for scope, table in zip(block.scopes.tolist(), block.table_of.tolist(), strict=True):
-                add_factor(scope, table)
+                scopes.extend([scope] * copies[table])
+                table_of.extend([table] * copies[table])
         constant = _whole_constant(network)
-        if constant:
+        share = _share(constant, logs, len(table_of))
+        tables: list[Floats | Decimals] = [np.exp(own + share) for own in logs]
+        if constant and not share:
             first = network.ranges[:1]
-            add_factor(range(len(first)), add_table(np.full(first, constant)))
+            scopes.append(range(len(first)))
+            table_of.append(len(tables))
+            tables.append(np.full(first, _exponential(constant)))
         if every_variable:
             touched = {variable for scope in scopes for variable in scope}
             for variable, length in enumerate(network.ranges.tolist()):
                 if variable not in touched:
-                    add_factor((variable,), add_table(np.zeros(length)))
+                    scopes.append((variable,))
+                    table_of.append(len(tables))
+                    tables.append(np.ones(length))
         return cls(scopes, table_of, tables)
+
+
+def number_text(number: float | Decimal) -> str:
+    """A potential as files have it."""
+    return str(number) if isinstance(number, Decimal) else repr(number)
+
+
+def _share(constant: float, logs: Sequence[Floats], factors: int) -> float:
+    """What each factor gets of a constant that is too large for one; zero if they have no room."""
+    if abs(constant) <= LARGEST_LOG or not factors:
+        return 0.0
+    largest = max(float(np.abs(own[np.isfinite(own)]).max(initial=0.0)) for own in logs)
+    share = constant / factors
+    return share if largest + abs(share) <= LARGEST_LOG else 0.0
+
+
+def _exponential(log: float) -> float | Decimal:
+    """The exponential of a number; in decimals, where doubles do not reach."""
+    return math.exp(log) if abs(log) <= LARGEST_LOG else DECIMALS.exp(Decimal(log))
 
 
 def _parts(log_table: Floats) -> int:
