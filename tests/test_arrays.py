@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from liftgbp.arrays import Segments, distinct, group_rows, ranks, starts_of
+from liftgbp.arrays import (
+    Segments,
+    distinct,
+    group_rows,
+    places_of_rows,
+    ranks,
+    row_order,
+    stable_order,
+    starts_of,
+)
 
 RUNS = st.lists(st.tuples(st.integers(1, 9), st.sampled_from([1, 3, 70, 200])), max_size=4)
 
@@ -55,3 +64,27 @@ def test_equal_rows_are_groups(rows: list[tuple[int, int, bool]]) -> None:
     assert [rows[k] for k in first[group]] == rows
     assert first.tolist() == [rows.index(rows[k]) for k in first.tolist()]
     assert len(first) == len(set(rows))
+
+
+WIDE = st.sampled_from([1, 2, 2**20, 2**40, 2**62])
+
+
+@given(size=st.integers(0, 3000), spans=st.lists(WIDE, min_size=1, max_size=3), seed=st.integers())
+def test_orders_of_rows(size: int, spans: list[int], seed: int) -> None:
+    rng = np.random.default_rng(abs(seed))
+    columns = [rng.integers(-span, span, size) for span in spans]
+    for column in columns:
+        np.testing.assert_array_equal(stable_order(column), np.argsort(column, kind="stable"))
+    np.testing.assert_array_equal(row_order(columns), np.lexsort(columns[::-1]))
+    hashes = columns[0].astype(np.uint64)
+    np.testing.assert_array_equal(stable_order(hashes), np.argsort(hashes, kind="stable"))
+
+
+@given(size=st.integers(0, 40), more=st.integers(0, 40), span=WIDE, seed=st.integers(0, 99))
+def test_places_of_rows(size: int, more: int, span: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    known = np.unique(rng.integers(0, min(span, 50), (size, 3)) * span // 50, axis=0)
+    wanted = np.concatenate([known, rng.integers(0, min(span, 50), (more, 3)) * span // 50])
+    number = {row: k for k, row in enumerate(map(tuple, known.tolist()))}
+    found = places_of_rows(list(wanted.T), list(known.T))
+    assert found.tolist() == [number.get(row, -1) for row in map(tuple, wanted.tolist())]

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
-from typing import TypeAlias, TypeVar
+from itertools import chain, pairwise
+from typing import TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints: TypeAlias = NDArray[np.int64]
+"""Of 64 bits, but for indices into large arrays that `narrow` has made shorter."""
+
 Hashes: TypeAlias = NDArray[np.uint64]
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Integers: TypeAlias = NDArray[np.object_]
 """Integers of Python, which may be of any size."""
 
+Column: TypeAlias = NDArray[np.integer | np.bool_]
+"""One column of rows."""
+
+Item = TypeVar("Item")
 AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 
 _ALL_BITS = 2**64 - 1
@@ -34,7 +41,7 @@ _ODD = mix(np.arange(256, dtype=np.uint64)) | np.uint64(1)
 """Odd multipliers that look random, and are the same in every run."""
 
 
-def hash_rows(columns: Sequence[NDArray[np.integer]]) -> Hashes:
+def hash_rows(columns: Sequence[Column]) -> Hashes:
     """One hash per row; the columns come as separate arrays."""
     total = np.zeros(len(columns[0]), dtype=np.uint64)
     for number, column in enumerate(columns):
@@ -79,7 +86,44 @@ def distinct(values: NDArray[AnyNumber]) -> NDArray[AnyNumber]:
     return np.asarray(ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]])
 
 
-def group_rows(columns: Sequence[NDArray[np.integer]]) -> tuple[Ints, Ints]:
+PACKED_FROM = 1000
+"""Fewer numbers are sorted faster by themselves than together with their places."""
+
+
+def stable_order(keys: NDArray[np.integer]) -> Ints:
+    """The places of an array in the order of its numbers, equal ones in the order of places.
+
+    Numbers and places are sorted as one number where there is room: `argsort` of millions takes
+    six times as long, `lexsort` fifteen times.
+
+    >>> stable_order(np.array([5, 3, 5, 3])).tolist()
+    [1, 3, 0, 2]
+    """
+    bits = max(1, len(keys) - 1).bit_length()
+    if len(keys) < PACKED_FROM or int(keys.max()) - int(keys.min()) >= 2 ** (63 - bits):
+        return np.argsort(keys, kind="stable")
+    packed = (keys - keys.min()).astype(np.int64)
+    packed <<= bits
+    packed |= np.arange(len(keys))
+    packed.sort()
+    packed &= 2**bits - 1
+    return np.asarray(packed)
+
+
+def row_order(columns: Sequence[Column]) -> Ints:
+    """The places of rows in lexicographic order, equal ones in the order of places.
+
+    >>> row_order([np.array([7, 3, 7]), np.array([2, 9, 1])]).tolist()
+    [1, 2, 0]
+    """
+    keys = _packed(columns)
+    if keys is not None:
+        return stable_order(keys)
+    order: Ints = np.lexsort(columns[::-1])
+    return order
+
+
+def group_rows(columns: Sequence[Column]) -> tuple[Ints, Ints]:
     """The first row of each group of equal rows, and the group of each row.
 
     Rows that are too wide for one number are compared by hashes, and then confirmed.
@@ -98,8 +142,34 @@ def group_rows(columns: Sequence[NDArray[np.integer]]) -> tuple[Ints, Ints]:
     return first.astype(np.int64), group.ravel().astype(np.int64)
 
 
-def _packed(columns: Sequence[NDArray[np.integer]]) -> Ints | None:
-    """One number per row, if there is room for all values of all columns in it."""
+def first_places(numbers: Ints) -> Ints:
+    """Where each of the numbers 0, 1, ... occurs first; all of them occur.
+
+    >>> first_places(np.array([1, 0, 1])).tolist()
+    [1, 0]
+    """
+    first = np.empty(1 + int(numbers.max(initial=-1)), dtype=np.int64)
+    # Of several values for one place, NumPy keeps the last.
+    first[numbers[::-1]] = np.arange(len(numbers))[::-1]
+    return first
+
+
+def places_of_rows(wanted: Sequence[Column], known: Sequence[Column]) -> Ints:
+    """Where each wanted row is among known ones, which differ from each other; -1 if nowhere.
+
+    Both are sorted together: looking up millions of rows one by one waits for memory each time.
+
+    >>> places_of_rows([np.array([8, 5, 7])], [np.array([7, 8])]).tolist()
+    [1, -1, 0]
+    """
+    number = len(known[0])
+    first, group = group_rows([np.concatenate(pair) for pair in zip(known, wanted, strict=True)])
+    place = np.where(first < number, first, -1)
+    return np.asarray(place[group[number:]])
+
+
+def _packed(columns: Sequence[Column]) -> Ints | None:
+    """One number per row in the order of rows, if there is room for all values of all columns."""
     keys = np.zeros(len(columns[0]), dtype=np.int64)
     if not len(keys):
         return keys
@@ -115,9 +185,9 @@ def _packed(columns: Sequence[NDArray[np.integer]]) -> Ints | None:
     return keys
 
 
-def _groups(keys: NDArray[AnyNumber]) -> tuple[Ints, Ints]:
+def _groups(keys: NDArray[np.integer]) -> tuple[Ints, Ints]:
     """The first place of each key, in the order of keys, and which key each place has."""
-    order = np.argsort(keys, kind="stable")
+    order = stable_order(keys)
     ordered = keys[order]
     head = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
     group = np.empty(len(keys), dtype=np.int64)
@@ -125,7 +195,7 @@ def _groups(keys: NDArray[AnyNumber]) -> tuple[Ints, Ints]:
     return order[head], group
 
 
-def equal_rows(columns: Sequence[NDArray[np.integer]]) -> list[Ints]:
+def equal_rows(columns: Sequence[Column]) -> list[Ints]:
     """The places of each group of equal rows.
 
     >>> [places.tolist() for places in equal_rows([np.array([7, 8, 7])])]
@@ -134,7 +204,7 @@ def equal_rows(columns: Sequence[NDArray[np.integer]]) -> list[Ints]:
     if not len(columns[0]):
         return []
     first, group = group_rows(columns)
-    places = np.argsort(group, kind="stable")
+    places = stable_order(group)
     bounds = starts_of(np.bincount(group, minlength=len(first)))
     return [places[bounds[k] : bounds[k + 1]] for k in np.argsort(first)]
 
@@ -156,6 +226,38 @@ def row_keys(rows: Ints, sizes: Sequence[int]) -> Ints:
         keys = keys * size + column
         below *= size
     return keys
+
+
+NARROWED_FROM = 10**5
+"""Shorter arrays of indices stay as they are: NumPy widens them again, each time they are used."""
+
+
+def narrow(indices: Ints) -> Ints:
+    """Indices in half the memory, if there are many and none is too large."""
+    if len(indices) < NARROWED_FROM or int(indices.max()) >= 2**31:
+        return indices
+    return cast(Ints, indices.astype(np.int32))
+
+
+def empty_indices(length: int, below: int) -> Ints:
+    """Room for indices that are less than a number, in half the memory where `narrow` would."""
+    short = length >= NARROWED_FROM and below <= 2**31
+    return cast(Ints, np.empty(length, dtype=np.int32 if short else np.int64))
+
+
+AT_ONCE = 2**18
+"""How many numbers a loop over parts of a large array handles at once: a few megabytes. Making room
+for hundreds takes longer than filling them."""
+
+
+def in_parts(rows: int, width: int) -> Iterator[slice]:
+    """Slices of so many rows of so many numbers, one after the other, none of them large.
+
+    >>> list(in_parts(300_000, 1))
+    [slice(0, 262144, None), slice(262144, 300000, None)]
+    """
+    step = max(1, AT_ONCE // max(1, width))
+    return (slice(first, min(first + step, rows)) for first in range(0, rows, step))
 
 
 def starts_of(lengths: Ints) -> Ints:
@@ -213,29 +315,52 @@ class Segments:
     WIDEST = 8
     """Fewer terms are added one after the other in either way, so that no digit differs."""
 
-    def __init__(self, starts: Ints, total: int) -> None:
+    def __init__(self, starts: Ints, total: int, offset: int = 0) -> None:
         self.starts = starts
-        self.lengths = np.diff(np.append(starts, total))
-        self.lengths.setflags(write=False)
+        self._total = total
+        self._offset = offset
+
+    def part(self, own: slice) -> Segments:
+        """Some segments that follow each other; their positions are counted from the first."""
+        bounds = [*self.starts[own.start : own.stop + 1][[0, -1]].tolist(), self._total]
+        end = bounds[1] if own.stop < len(self.starts) else self._total
+        part = Segments(self.starts[own], end, bounds[0])
+        if self._runs is not None:
+            part.__dict__["_runs"] = list(self._runs_within(own, bounds[0]))
+        return part
+
+    def _runs_within(self, own: slice, offset: int) -> Iterator[tuple[slice, slice, int]]:
+        for segments, places, length in self._runs or ():
+            first, last = max(segments.start, own.start), min(segments.stop, own.stop)
+            if first < last:
+                begin = places.start + (first - segments.start) * length - offset
+                stretch = slice(begin, begin + (last - first) * length)
+                yield slice(first - own.start, last - own.start), stretch, length
+
+    @property
+    def lengths(self) -> Ints:
+        """The number of positions of each segment."""
+        return np.diff(self.starts, append=self._total)
 
     @cached_property
     def of(self) -> Ints:
         """The segment of each position."""
-        segment = np.repeat(np.arange(len(self.starts)), self.lengths)
+        segment = narrow(np.repeat(np.arange(len(self.starts)), self.lengths))
         segment.setflags(write=False)
         return segment
 
     @cached_property
     def _runs(self) -> list[tuple[slice, slice, int]] | None:
         """Segments, positions and length of each run; `None` if runs are short."""
-        if self.lengths.max(initial=0) >= self.WIDEST:
+        lengths = self.lengths
+        if lengths.max(initial=0) >= self.WIDEST:
             return None
-        bounds = [0, *(np.flatnonzero(np.diff(self.lengths)) + 1).tolist(), len(self.lengths)]
-        if len(bounds) * self.LONG_RUN > len(self.lengths):
+        bounds = [0, *(np.flatnonzero(np.diff(lengths)) + 1).tolist(), len(lengths)]
+        if len(bounds) * self.LONG_RUN > len(lengths):
             return None
-        ends = starts_of(self.lengths)
+        ends = starts_of(lengths)
         return [
-            (slice(a, b), slice(ends.item(a), ends.item(b)), self.lengths.item(a))
+            (slice(a, b), slice(ends.item(a), ends.item(b)), lengths.item(a))
             for a, b in pairwise(bounds)
         ]
 
@@ -243,13 +368,14 @@ class Segments:
         """The sum of each segment."""
         return self._reduced(np.add, values, out)
 
-    def tops(self, values: Floats) -> Floats:
+    def tops(self, values: Floats, out: Floats | None = None) -> Floats:
         """The largest value of each segment."""
-        return self._reduced(np.maximum, values)
+        return self._reduced(np.maximum, values, out)
 
     def _reduced(self, operation: np.ufunc, values: Floats, out: Floats | None = None) -> Floats:
         if self._runs is None:
-            return np.asarray(operation.reduceat(values, self.starts, axis=-1, out=out))
+            starts = self.starts - self._offset if self._offset else self.starts
+            return np.asarray(operation.reduceat(values, starts, axis=-1, out=out))
         result = np.empty((*values.shape[:-1], len(self.starts))) if out is None else out
         for own, places, length in self._runs:
             table = values[..., places].reshape(*values.shape[:-1], -1, length)
@@ -267,6 +393,87 @@ class Segments:
         for own, places, length in self._runs:
             table = values[..., places].reshape(*values.shape[:-1], -1, length)
             operation(table, of_segments[..., own, None], out=table)
+
+
+class Shared(Sequence[Item]):
+    """A sequence of millions of items of which few differ; each is kept once.
+
+    values  the items that occur
+    which   for each place the number of its item
+
+    >>> list(Shared(["a", "b"], np.array([1, 1, 0])))
+    ['b', 'b', 'a']
+    """
+
+    def __init__(self, values: Sequence[Item], which: Ints) -> None:
+        self.values = values
+        self.which = which
+
+    def __len__(self) -> int:
+        return len(self.which)
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Item]: ...
+    def __getitem__(self, place: int | slice) -> Item | Sequence[Item]:
+        if isinstance(place, slice):
+            return Shared(self.values, self.which[place])
+        return self.values[self.which.item(place)]
+
+    def __iter__(self) -> Iterator[Item]:
+        return map(self.values.__getitem__, self.which.tolist())
+
+
+class Ragged(Sequence[tuple[int, ...]]):
+    """Rows of whole numbers, of different lengths, one after the other in one array.
+
+    flat    the numbers of all rows
+    starts  where each row starts, and the length of all at the end
+
+    >>> Ragged.of([(4, 5), (), (6,)])[0]
+    (4, 5)
+    """
+
+    def __init__(self, flat: Ints, starts: Ints) -> None:
+        self.flat = flat
+        self.starts = starts
+
+    @staticmethod
+    def of(rows: Sequence[Sequence[int]] | Sequence[Ints]) -> Ragged:
+        """The same rows in one array."""
+        if isinstance(rows, Ragged):
+            return rows
+        flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64)
+        return Ragged(flat, starts_of(np.fromiter(map(len, rows), dtype=np.int64)))
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[int, ...]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[tuple[int, ...]]: ...
+    def __getitem__(self, place: int | slice) -> tuple[int, ...] | Sequence[tuple[int, ...]]:
+        if isinstance(place, slice):
+            return tuple(self)[place]
+        start, stop = self.starts[:-1][place], self.starts[1:][place]
+        return tuple(self.flat[start:stop].tolist())
+
+    def __iter__(self) -> Iterator[tuple[int, ...]]:
+        flat = self.flat.tolist()
+        return (tuple(flat[start:stop]) for start, stop in pairwise(self.starts.tolist()))
+
+
+def exact_sum(values: Floats) -> float:
+    """The sum of numbers, correctly rounded whatever cancels.
+
+    >>> exact_sum(np.array([1e100, 1.0, -1e100]))
+    1.0
+    """
+    at_once = 2**16  # a list of all would take four times as much memory
+    parts = (values[first : first + at_once] for first in range(0, len(values), at_once))
+    return math.fsum(chain.from_iterable(part.tolist() for part in parts))
 
 
 def first_and_last(count: int, most: int) -> list[int | None]:

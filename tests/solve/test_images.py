@@ -160,7 +160,7 @@ def test_flooding_that_ends_in_one_of_two_worlds_gives_both(
     both = Descent()(plan)
     (world, _) = (own for own in both.points if own.weight > 0)
     messages = world.log_beliefs[plan.layout.children][None]
-    monkeypatch.setattr("liftgbp.solve.restarts._starting_messages", lambda *_: messages)
+    monkeypatch.setattr("liftgbp.solve.restarts._starting_messages", lambda *_: [messages])
     flooding = Flooding(adaptive=True)
     (end,) = flooding.ends([plan], messages=messages)
     monkeypatch.setattr(Flooding, "solve_all", lambda *_: [both.only(world)])

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from liftgbp.arrays import Ints, group_rows, ranks, starts_of
+from liftgbp.arrays import Ints, group_rows, ranks, row_order, stable_order, starts_of
 from liftgbp.compress.ground_regions import GroundRegions
 from liftgbp.values import dataclass
 
@@ -75,7 +75,7 @@ class Alignment:
         orbit = flat[starts[self.group[kind]] + axis[inside]]
         first, number = group_rows([kind, orbit])
         # Numbered by the regions they live in.
-        order = np.lexsort((orbit[first], kind[first]))
+        order = row_order([kind[first], orbit[first]])
         atom_kind = np.full(self.variables, -1, dtype=np.int64)
         atom_kind[inside] = ranks(order)[number]
         return atom_kind
@@ -92,7 +92,7 @@ class Alignment:
         rows = self.regions.rows
         variable = np.concatenate([np.zeros(0, np.int64), *(own.ravel() for own in rows)])
         region = np.repeat(np.arange(len(self.regions)), self.regions.sizes)
-        order = np.argsort(variable, kind="stable")
+        order = stable_order(variable)
         return starts_of(np.bincount(variable, minlength=self.variables)), region[order]
 
     def smallest_region(self, variables: Sequence[int]) -> int | None:

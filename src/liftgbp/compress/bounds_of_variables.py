@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from liftgbp.arrays import Ints, group_rows
+from liftgbp.arrays import Ints, distinct, group_rows
 from liftgbp.compress.alignment import Alignment
 from liftgbp.regions.atom_bounds import Choice
 from liftgbp.regions.ground_pairs import MOST_PAIRS, MOST_PLACES, GroundPairs, find_cliques
@@ -58,14 +58,14 @@ def ground_pairs(alignment: Alignment, ranges: Ints) -> GroundPairs | None:
         first_of_place, place = group_rows([table[:, 2], table[:, 3], table[:, 4]])
     first, second = table[:, 0].copy(), table[:, 1].copy()
     kinds = alignment.atom_kind
-    paired = np.union1d(first, second)
-    sources = paired[np.unique(kinds[paired], return_index=True)[1]]
+    paired = distinct(np.concatenate([first, second]))
+    sources = paired[group_rows([kinds[paired]])[0]]
     return GroundPairs(
         ranges=ranges,
         first=first,
         second=second,
         place=place,
-        places=tuple((a, b, c) for a, b, c in table[first_of_place, 2:].tolist()),
+        places=table[first_of_place, 2:],
         sources=sources,
         cliques=find_cliques(first, second, len(ranges), sources),
     )

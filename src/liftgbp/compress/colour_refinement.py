@@ -20,11 +20,13 @@ from liftgbp.arrays import (
     Hashes,
     Ints,
     distinct,
+    first_places,
     group_rows,
     hash_row,
     hash_rows,
     mix,
     mix_one,
+    row_order,
     segment_sums,
 )
 from liftgbp.compress.ground_regions import GroundRegions
@@ -60,8 +62,8 @@ def _correct_mistakes(partition: Partition, kinds: Kinds) -> Ints:
     Returns the regions whose kinds or groups have changed: none, unless two hashes collide.
     """
     every = np.arange(len(partition.label))
-    _, first, number = np.unique(partition.label, return_index=True, return_inverse=True)
-    wrong = unlike(partition, first[number.ravel()])
+    first = first_places(partition.label)
+    wrong = unlike(partition, first[partition.label])
     if wrong.any():
         return every[kinds.split(every, wrong.astype(np.uint64))]
     changed = np.zeros(len(every), dtype=bool)
@@ -172,7 +174,7 @@ class Kinds:
         size = np.bincount(part, minlength=len(first))
         old, value = label[first], hashes[first]
         np.subtract.at(self._count, old, size)
-        largest = np.lexsort((-size, old))
+        largest = row_order([old, -size])
         heads = largest[np.append(True, np.diff(old[largest]) != 0)] if len(old) else largest
         heir = np.zeros(len(first), dtype=bool)
         heir[heads] = True

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Ints, distinct, group_rows, starts_of
+from liftgbp.arrays import Bools, Ints, distinct, group_rows, row_order, stable_order, starts_of
 from liftgbp.compress.loops import loops
 from liftgbp.compress.subsets import Inside, common_subsets, containments, maximal
 from liftgbp.errors import InputError
@@ -139,7 +139,7 @@ def _stacked(outer: Sequence[Ints], inner: Sequence[Ints]) -> tuple[list[Ints], 
     for size in sorted(by_size, reverse=True):
         block = np.concatenate([part for part, _ in by_size[size]])
         is_outer = np.concatenate([np.full(len(part), flag) for part, flag in by_size[size]])
-        order = np.lexsort(block.T[::-1])
+        order = row_order(list(block.T))
         rows.append(block[order])
         flags.append(is_outer[order])
     return rows, np.concatenate(flags)
@@ -248,7 +248,7 @@ def _held(start: int, parts: Sequence[tuple[FactorBlock, Inside]]) -> Held:
     region = np.concatenate([empty, *(start + found.large for _, found in parts)])
     table = np.concatenate([empty, *(block.table_of[found.small] for block, found in parts)])
     mask = np.concatenate([empty, *(_masks(found.positions) for _, found in parts)])
-    order = np.lexsort((mask, region))
+    order = row_order([region, mask])
     return Held(region[order], table[order], mask[order])
 
 
@@ -265,7 +265,7 @@ def _patterns(
         pairs[large].append((found.large, starts[small] + found.small, _masks(found.positions)))
     for number, own in enumerate(rows):
         region, member, mask = (np.concatenate(part) for part in zip(*pairs[number], strict=True))
-        order = np.lexsort((mask, region))
+        order = row_order([region, mask])
         region, member, mask = region[order], member[order], mask[order]
         counts = np.bincount(region, minlength=len(own))
         first = starts_of(counts)
@@ -283,7 +283,7 @@ def _patterns_of_count(size: int, regions: Ints, members: Ints, masks: Ints) -> 
         yield Pattern(size, (), regions, members, {})
         return
     first, group = group_rows(list(masks.T))
-    order = np.argsort(group, kind="stable")
+    order = stable_order(group)
     bounds = starts_of(np.bincount(group, minlength=len(first)))
     whole = (1 << size) - 1
     for number, row in enumerate(masks[first].tolist()):

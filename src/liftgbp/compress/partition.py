@@ -24,6 +24,8 @@ from liftgbp.arrays import (
     expand,
     group_rows,
     positions_of,
+    row_order,
+    stable_order,
     starts_of,
 )
 from liftgbp.compress.ground_regions import GroundRegions
@@ -102,7 +104,7 @@ def _relation(
     parts: list[tuple[Ints, Ints, Ints, Bools]],
 ) -> Relation:
     large, small, positions, cover = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.argsort(large, kind="stable")
+    order = stable_order(large)
     large, small, positions, cover = large[order], small[order], positions[order], cover[order]
     bounds = regions.starts
 
@@ -118,7 +120,7 @@ def _relation(
         small=small,
         positions=positions,
         cover=cover,
-        by_small=np.argsort(small, kind="stable"),
+        by_small=stable_order(small),
         large_starts=starts(large, large_size),
         small_starts=starts(small, small_size),
     )
@@ -217,9 +219,9 @@ class Partition:
             label, cover = self.label[other[pairs]], relation.cover[pairs]
             codes = self.names(relation, pairs, role, group)
             owner = np.repeat(np.arange(len(regions)), lengths)
-            plain = codes[np.lexsort((codes[:, 0], cover, label, owner)), 0]
+            plain = codes[row_order([owner, label, cover, codes[:, 0]]), 0]
             for column, element in enumerate(elements):
-                moved = codes[np.lexsort((codes[:, element], cover, label, owner)), element]
+                moved = codes[row_order([owner, label, cover, codes[:, element]]), element]
                 unchanged[owner[moved != plain], column] = False
         return unchanged
 
@@ -233,10 +235,13 @@ class Partition:
         """The same for regions of two sizes, given the places of the small ones' variables."""
         here = self._block[int(self.regions.sizes[large[0]])] if len(large) else 0
         there = self._block[positions.shape[1]]
-        frame = self.frame[there][small - self.regions.starts[there]]
-        places = np.take_along_axis(positions, frame, axis=1)
-        axis = self.axis[here][large - self.regions.starts[here]]
-        return np.take_along_axis(axis, places, axis=1)
+        places = positions
+        if positions.shape[1] > 1:
+            frame = self.frame[there][small - self._starts[there]]
+            places = np.take_along_axis(positions, frame, axis=1)
+        axis = self.axis[here]
+        rows = (large - self._starts[here])[:, None]
+        return np.asarray(axis.ravel()[rows * axis.shape[1] + places])
 
     def reframe(self, regions: Ints, size: int, by: Ints) -> None:
         """Permute the axes of regions."""
@@ -334,35 +339,40 @@ def unlike(partition: Partition, representative: Ints) -> Bools:
     `representative` gives a region of the same kind for each region.
     """
     found = np.zeros(len(representative), dtype=bool)
-    for relation in partition.relations:
-        for role in (INSIDE, AROUND):
-            size = relation.large_size if role == INSIDE else relation.small_size
-            first, names, starts = _sorted_names(partition, relation, role, size)
+    # A region that represents nothing but itself has nothing to be compared with.
+    several = representative != np.arange(len(representative))
+    several[representative[several]] = True
+    compared = np.flatnonzero(several)
+    sizes = partition.regions.sizes[compared]
+    for size in distinct(sizes).tolist():
+        regions = compared[sizes == size]
+        theirs = np.searchsorted(regions, representative[regions])
+        for relation, role in partition.roles(size):
+            names, starts = _sorted_names(partition, relation, role, regions)
             lengths = np.diff(starts)
-            theirs = representative[first : first + len(lengths)] - first
             unequal = lengths != lengths[theirs]
-            found[first + np.flatnonzero(unequal)] = True
+            found[regions[unequal]] = True
             lengths = np.where(unequal, 0, lengths)
             here, there = expand(starts[:-1], lengths), expand(starts[theirs], lengths)
             differ = np.zeros(len(here), dtype=bool)
             for column in names:
                 differ |= column[here] != column[there]
-            found[first + np.repeat(np.arange(len(lengths)), lengths)[differ]] = True
+            found[np.repeat(regions, lengths)[differ]] = True
     return found
 
 
 def _sorted_names(
-    partition: Partition, relation: Relation, role: int, size: int
-) -> tuple[int, tuple[Ints, Bools, Hashes], Ints]:
-    """The names of all neighbours in one role, sorted for each region of a size.
+    partition: Partition, relation: Relation, role: int, regions: Ints
+) -> tuple[tuple[Ints, Bools, Hashes], Ints]:
+    """The names of neighbours in one role, as columns, sorted for each of some regions of a size.
 
-    Returns the number of the first region, the names as columns, and where those of each start.
+    Beside them, where those of each region start.
     """
-    starts = relation.large_starts if role == INSIDE else relation.small_starts
-    pairs = np.arange(len(relation.large)) if role == INSIDE else relation.by_small
+    size = relation.large_size if role == INSIDE else relation.small_size
+    pairs, lengths = relation.pairs_of(regions, partition.first(size), role)
     other = relation.small if role == INSIDE else relation.large
     label, cover = partition.label[other[pairs]], relation.cover[pairs]
     code = partition.names(relation, pairs, role, partition.groups.trivial(size))[:, 0]
-    owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    order = np.lexsort((code, cover, label, owner))
-    return partition.first(size), (label[order], cover[order], code[order]), starts
+    owner = np.repeat(np.arange(len(regions)), lengths)
+    order = row_order([owner, label, cover, code])
+    return (label[order], cover[order], code[order]), starts_of(lengths)

@@ -265,8 +265,8 @@ def _equal_tables(tables: Floats, hashes: Hashes) -> tuple[Ints, Ints]:
 
     Hashes find equal tables; the tables themselves confirm it.
     """
-    _, first, number = np.unique(hashes, return_index=True, return_inverse=True)
-    if (tables[first][number.ravel()] != tables).any():
+    first, number = group_rows([hashes])
+    if (tables[first][number] != tables).any():
         _, first, number = np.unique(tables, axis=0, return_index=True, return_inverse=True)
     return first.astype(np.int64), number.ravel().astype(np.int64)
 

@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Hashes, Ints, distinct, group_rows, positions_of, ranks
+from liftgbp.arrays import (
+    Bools,
+    Hashes,
+    Ints,
+    distinct,
+    first_places,
+    group_rows,
+    narrow,
+    places_of_rows,
+    positions_of,
+    ranks,
+    row_order,
+    stable_order,
+)
 from liftgbp.compress.alignment import Alignment
 from liftgbp.compress.colour_refinement import refine
 from liftgbp.compress.ground_regions import GroundRegions
@@ -71,7 +85,8 @@ class _Builder:
     def graph(self) -> QuotientGraph:
         groups = self._partition.groups
         alignment = Alignment(
-            regions=self._regions,
+            # What lies inside which is told by kinds from now on.
+            regions=replace(self._regions, patterns=(), held=()),
             kind=self._kind,
             example=self._example,
             frame=tuple(self._partition.frame),
@@ -92,8 +107,8 @@ class _Builder:
             axes=self._axes.values,
             shapes=shapes.values,
             symmetries=[groups.generators(group) for group in range(len(groups))],
-            region_shape=np.concatenate(region_shape),
-            region_symmetries=self._partition.group[self._example],
+            region_shape=narrow(np.concatenate(region_shape)),
+            region_symmetries=narrow(self._partition.group[self._example]),
             held_region=held[0],
             held_table=held[1],
             held_axes=held[2],
@@ -115,7 +130,7 @@ class _Builder:
 
     # --- what is inside
 
-    def _members(self) -> tuple[Ints, Ints]:
+    def _members(self) -> tuple[list[Ints], list[Ints]]:
         """Rows of owner, region and axes; and rows of member, edge and number of local parents.
 
         Patterns only say which regions lie in which; all of two sizes are embedded at once.
@@ -143,16 +158,19 @@ class _Builder:
         for _, large, small, positions, number in inside.blocks():
             rows = self._partition.embed(large, small, positions)
             axes[number] = numbers_of_rows(self._axes, rows)
-        members = np.array([np.concatenate(owners), np.concatenate(regions), axes])
-        order = np.argsort(members[0], kind="stable")
+        owner = np.concatenate(owners)
+        order = stable_order(owner)
+        members = [narrow(own[order]) for own in (owner, np.concatenate(regions), axes)]
         place = ranks(order)
         width = max(1, len(self._edges.kappa))
         keys = [np.zeros(0, dtype=np.int64)]
         for size, large, small, positions, number in parents.blocks():
             edges = self._local_edges(size, large, small, positions)
             keys.append(place[number] * width + edges)
-        local, count = np.unique(np.concatenate(keys), return_counts=True)
-        return members[:, order], np.array([local // width, local % width, count])
+        every = np.sort(np.concatenate(keys))
+        (heads,) = np.nonzero(np.append(True, every[1:] != every[:-1])[: len(every)])
+        local, count = every[heads], np.diff(heads, append=len(every))
+        return members, [narrow(own) for own in (*np.divmod(local, width), count)]
 
     def _local_edges(self, size: int, large: Ints, small: Ints, positions: Ints) -> Ints:
         """The edges from parents of one size to smaller regions of one size, inside others."""
@@ -164,8 +182,8 @@ class _Builder:
 
     # --- factors
 
-    def _held(self) -> Ints:
-        """Rows of region, table and axes, for the factors inside the examples."""
+    def _held(self) -> list[Ints]:
+        """Region, table and axes of the factors inside the examples."""
         parts: list[Ints] = [np.zeros((3, 0), dtype=np.int64)]
         for block, held in enumerate(self._regions.held):
             chosen = np.flatnonzero(self._is_example[held.region])
@@ -179,7 +197,8 @@ class _Builder:
                 numbers = numbers_of_rows(self._axes, axes)
                 parts.append(np.array([self._kind[region[own]], held.table[chosen[own]], numbers]))
         rows = np.hstack(parts)
-        return rows[:, np.argsort(rows[0], kind="stable")]
+        order = stable_order(rows[0])
+        return [narrow(own[order]) for own in rows]
 
 
 class _Embedded:
@@ -214,9 +233,11 @@ def _numbered(label: Ints) -> tuple[Ints, Ints]:
 
     Regions are numbered from large to small, and so are kinds.
     """
-    _, first, number = np.unique(label, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    return ranks(order)[number.ravel()], first[order].astype(np.int64)
+    first = first_places(label)
+    is_first = np.zeros(len(label), dtype=bool)
+    is_first[first] = True
+    number = np.cumsum(is_first) - 1
+    return number[first[label]], np.flatnonzero(is_first)
 
 
 def _by_parent(parent: Ints, head: Ints, message: Ints) -> tuple[Ints, Ints]:
@@ -224,7 +245,7 @@ def _by_parent(parent: Ints, head: Ints, message: Ints) -> tuple[Ints, Ints]:
 
     Where there are millions, an iteration spends most of its time looking up what lies far apart.
     """
-    order = np.lexsort((head, parent[head]))
+    order = row_order([parent[head], head])
     return head[order], ranks(order)[message]
 
 
@@ -234,9 +255,9 @@ class EdgeTable:
     Parents of one name send the same message. Names that a symmetry of the child takes into each
     other belong to one message with its axes permuted.
 
-    edges     rows of child, parent, message and axes
+    edges     child, parent, message and axes of each
     kappa     how many parents each edge stands for
-    messages  rows of parent, child, axes and the group of symmetries
+    messages  parent, child, axes and the group of symmetries of each
     """
 
     def __init__(
@@ -247,33 +268,20 @@ class EdgeTable:
         self._kind = kind
         self._is_example = is_example
         self._axes = axes
-        none = np.zeros((4, 0), dtype=np.int64)
-        self.edges, self.messages = none, none
-        self.kappa = none[0]
+        none = np.zeros(0, dtype=np.int64)
+        self._parts: list[list[Ints]] = [[none] for _ in range(9)]
+        self._sent = 0
         codes = [np.zeros(0, dtype=np.uint64), *map(self._add, partition.relations)]
-        code = np.concatenate(codes)
-        child, parent = self.edges[:2]
-        self._pairs = distinct(self._pair(child, parent))
-        self._codes = distinct(code)
-        keys = self._key(child, parent, code)
-        self._by_key = np.argsort(keys)
-        self._keys = keys[self._by_key]
+        columns = [narrow(np.concatenate(parts)) for parts in self._parts]
+        self.edges, self.messages, self.kappa = columns[:4], columns[4:8], columns[8]
+        self._names = [*self.edges[:2], np.concatenate(codes)]
 
     def find(self, child: Ints, parent: Ints, code: Hashes) -> Ints:
         """The numbers of edges by kind of child and parent, and the code of the embedding."""
-        keys = self._key(child, parent, code)
-        place = np.searchsorted(self._keys, keys).clip(max=max(0, len(self._keys) - 1))
-        if (self._keys[place] != keys).any():
+        found = places_of_rows([child, parent, code], self._names)
+        if found.min(initial=0) < 0:
             raise InternalError("a region inside another has a parent that sends no message")
-        found: Ints = self._by_key[place]
         return found
-
-    def _pair(self, child: Ints, parent: Ints) -> Ints:
-        return np.asarray(child * len(self._kind) + parent)
-
-    def _key(self, child: Ints, parent: Ints, code: Hashes) -> Ints:
-        pair = np.searchsorted(self._pairs, self._pair(child, parent))
-        return np.asarray(pair * len(self._codes) + np.searchsorted(self._codes, code))
 
     def _add(self, relation: Relation) -> Hashes:
         """Add the edges between two sizes, and return the codes of their embeddings."""
@@ -282,7 +290,7 @@ class EdgeTable:
         trivial = self._groups.trivial(relation.small_size)
         code = self._partition.names(relation, pairs, AROUND, trivial)[:, 0]
         first, name = group_rows([child, parent, code])
-        order = np.lexsort((code[first], parent[first], child[first]))
+        order = row_order([child[first], parent[first], code[first]])
         kappa = np.bincount(name, minlength=len(first))[order]
         first = first[order]
         child, parent, code = child[first], parent[first], code[first]
@@ -290,13 +298,11 @@ class EdgeTable:
         head, message = _by_parent(parent, *group_rows([child, parent, orbit]))
         message_axes = numbers_of_rows(self._axes, rows[head])
         edge_axes = numbers_of_rows(self._axes, turn)
-        self.edges = np.hstack(
-            [self.edges, [child, parent, self.messages.shape[1] + message, edge_axes]]
-        )
-        self.messages = np.hstack(
-            [self.messages, [parent[head], child[head], message_axes, symmetry[head]]]
-        )
-        self.kappa = np.append(self.kappa, kappa)
+        edges = child, parent, self._sent + message, edge_axes
+        messages = parent[head], child[head], message_axes, symmetry[head]
+        for parts, own in zip(self._parts, (*edges, *messages, kappa), strict=True):
+            parts.append(own)
+        self._sent += len(head)
         return code
 
     def _orbits(self, relation: Relation, pairs: Ints) -> tuple[Hashes, Ints, Ints, Ints]:

@@ -10,7 +10,7 @@ from typing import TypeVar, overload
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, distinct
+from liftgbp.arrays import Floats, Ints, Ragged, distinct, starts_of
 from liftgbp.compress.alignment import Alignment
 from liftgbp.compress.bounds_of_variables import ground_pairs, order_of_variables
 from liftgbp.errors import ContradictionError, InternalError
@@ -84,9 +84,23 @@ class QuotientGraph(RegionGraph):
         """How many ground parents a child has through each edge."""
         return tuple(self.parents.tolist())
 
+    @property
+    def kappa_array(self) -> Ints:
+        """The same as an array."""
+        return self.parents
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """How often each region counts in the free energy."""
+        return tuple((self._counts * self._counting_numbers).tolist())
+
     @cached_property
     def counting_numbers(self) -> tuple[int, ...]:
         """One minus the counting numbers of the larger ground regions around each region."""
+        return tuple(self._counting_numbers.tolist())
+
+    @cached_property
+    def _counting_numbers(self) -> Ints:
         around = np.zeros(len(self.regions), dtype=np.int64)
         numbers = np.ones(len(self.regions), dtype=np.int64)
         owner, region = self.arrays.member_owner, self.arrays.member_region
@@ -100,7 +114,7 @@ class QuotientGraph(RegionGraph):
             pairs = np.flatnonzero(own[owner])
             weight = (numbers * self._counts)[owner[pairs]]
             np.add.at(around, region[pairs], weight)
-        return tuple(numbers.tolist())
+        return numbers
 
     @property
     def ground_regions(self) -> int:
@@ -120,14 +134,11 @@ class QuotientGraph(RegionGraph):
         return tuple(np.bincount(kinds[kinds >= 0]).tolist())
 
     @cached_property
-    def atom_of_axis(self) -> tuple[tuple[int, ...], ...]:
+    def atom_of_axis(self) -> Ragged:
         """Per region, which kind of atom each of its axes is."""
-        kinds = self.alignment.atom_kind
-        return tuple(
-            row
-            for rows in self.alignment.examples_in_frame
-            for row in map(tuple, kinds[rows].tolist())
-        )
+        kinds, examples = self.alignment.atom_kind, self.alignment.examples_in_frame
+        flat = np.concatenate([np.zeros(0, np.int64), *(kinds[rows].ravel() for rows in examples)])
+        return Ragged(flat, starts_of(self.alignment.regions.sizes[self.alignment.example]))
 
     @cached_property
     def group_of_atom(self) -> tuple[int, ...]:

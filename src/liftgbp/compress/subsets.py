@@ -6,7 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Ints, expand, starts_of
+from liftgbp.arrays import (
+    Bools,
+    Ints,
+    expand,
+    group_rows,
+    places_of_rows,
+    stable_order,
+    starts_of,
+)
 from liftgbp.errors import CapacityError
 from liftgbp.values import dataclass
 
@@ -32,39 +40,70 @@ class Inside:
 def containments(small: Ints, large: Ints) -> Inside:
     """Which rows of variables lie inside which rows of equally many or more variables.
 
-    Rows are in ascending order. Each small row meets only the large rows that share its rarest
-    variable.
+    Rows are in ascending order, and large ones differ. Each small row meets only the large rows
+    that share its rarest variable.
 
     >>> found = containments(np.array([[1], [2]]), np.array([[0, 1], [1, 3]]))
     >>> found.small.tolist(), found.large.tolist(), found.positions.ravel().tolist()
     ([0, 0], [0, 1], [1, 0])
     """
-    parts = list(_containment_parts(small, large))
     width = small.shape[1]
-    if not parts:
+    if not len(small) or not len(large):
         none = np.zeros(0, dtype=np.int64)
         return Inside(none, none, np.zeros((0, width), dtype=np.int64))
+    if width == large.shape[1]:
+        return _equal_sets(small, large)
+    parts = list(_containment_parts(small, large))
     rows, holders, places = zip(*parts, strict=True)
     return Inside(np.concatenate(rows), np.concatenate(holders), np.concatenate(places))
 
 
+def _equal_sets(small: Ints, large: Ints) -> Inside:
+    place = places_of_rows(list(small.T), list(large.T))
+    (found,) = np.nonzero(place >= 0)
+    positions = np.tile(np.arange(small.shape[1]), (len(found), 1))
+    return Inside(found, place[found], positions)
+
+
 def _containment_parts(small: Ints, large: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
-    if not len(small) or not len(large):
-        return
     variables = 1 + int(max(small.max(), large.max()))
     degree = np.bincount(large.ravel(), minlength=variables)
-    holders = np.argsort(large.ravel(), kind="stable") // large.shape[1]
+    cells = stable_order(large.ravel())
     starts = starts_of(degree)
-    rarest = np.take_along_axis(small, degree[small].argmin(axis=1)[:, None], axis=1).ravel()
+    column = degree[small].argmin(axis=1)
+    rarest = np.take_along_axis(small, column[:, None], axis=1).ravel()
     _check(int(degree[rarest].sum()))
     room = max(1, _AT_ONCE // (small.shape[1] * large.shape[1]))
     for rows in _stretches(degree[rarest], room):
         lengths = degree[rarest[rows]]
         row = np.repeat(np.arange(rows.start, rows.stop), lengths)
-        holder = holders[expand(starts[rarest[rows]], lengths)]
-        equal = large[holder][:, None, :] == small[row][:, :, None]
-        inside = np.flatnonzero(equal.any(axis=2).all(axis=1))
-        yield row[inside], holder[inside], equal[inside].argmax(axis=2).astype(np.int64)
+        cell = cells[expand(starts[rarest[rows]], lengths)]
+        yield _with_all_variables(small, large, row, cell, column[row])
+
+
+def _with_all_variables(
+    small: Ints, large: Ints, row: Ints, cell: Ints, column: Ints
+) -> tuple[Ints, Ints, Ints]:
+    """Of pairs that share the variable in a column, those where all others are shared, too.
+
+    `cell` is the place of that variable among all cells of the large rows.
+    """
+    holder, place = np.divmod(cell, large.shape[1])
+    positions = np.empty((len(row), small.shape[1]), dtype=np.int64)
+    positions[np.arange(len(row)), column] = place
+    # Column by column, for most pairs part soon: comparing all of them at once takes longer.
+    for own in range(small.shape[1]):
+        at = np.where(column == own, place, -1)
+        if (at < 0).any():
+            wanted = small[row, own]
+            for other in range(large.shape[1]):
+                at[large[holder, other] == wanted] = other
+        positions[:, own] = at
+        (kept,) = np.nonzero(at >= 0)
+        if len(kept) < len(row):
+            row, holder, place, column = row[kept], holder[kept], place[kept], column[kept]
+            positions = positions[kept]
+    return row, holder, positions
 
 
 def _stretches(lengths: Ints, room: int) -> Iterator[slice]:
@@ -131,8 +170,9 @@ def common_subsets(outer: Sequence[Ints], *, least: int, closed: bool) -> list[I
         outside = np.flatnonzero(mask[which] >> place & 1 == 0)
         which, place = which[outside], place[outside]
         key = item[which] * variables + flat[starts[holder[which]] + place]
-        keys, number, holders = np.unique(key, return_inverse=True, return_counts=True)
-        base, variable = keys // variables, keys % variables
+        first, number = group_rows([key])
+        holders = np.bincount(number, minlength=len(first))
+        base, variable = np.divmod(key[first], variables)
         if rows.shape[1]:
             enlarged = np.zeros(len(rows), dtype=bool)
             enlarged[base[holders == count[base]]] = True

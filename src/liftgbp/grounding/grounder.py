@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, distinct, row_keys
+from liftgbp.arrays import Floats, Ints, distinct, group_rows, row_keys
 from liftgbp.errors import ContradictionError
 from liftgbp.evidence import Evidence
 from liftgbp.grounding.atom_states import Facts, Setting, all_facts, open_facts
@@ -187,6 +187,6 @@ def _numbered(
 def _unique_rows(parts: Sequence[Ints], sizes: Sequence[int]) -> tuple[Ints, list[Ints]]:
     """The different rows of all parts, sorted, and for each part the numbers of its rows."""
     rows = np.concatenate(parts)
-    _, first, numbers = np.unique(row_keys(rows, sizes), return_index=True, return_inverse=True)
+    first, numbers = group_rows([row_keys(rows, sizes)])
     ends = np.cumsum([len(part) for part in parts])[:-1]
-    return rows[first], np.split(numbers.ravel(), ends)
+    return rows[first], np.split(numbers, ends)

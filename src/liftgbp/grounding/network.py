@@ -8,7 +8,7 @@ from dataclasses import field
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, distinct
+from liftgbp.arrays import Floats, Ints, distinct, group_rows, ranks, row_order
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text
 from liftgbp.values import dataclass
@@ -160,7 +160,7 @@ def _merge(blocks: Sequence[FactorBlock], pool: _TablePool) -> FactorBlock:
         own = np.flatnonzero(order_of == number)
         numbers[own] = pool.transposed(given[first[own]].tolist(), order[example].tolist())
     table_of = numbers[kind_of]
-    by_scope = np.lexsort((table_of, *scopes.T[::-1]))
+    by_scope = row_order([*scopes.T, table_of])
     scopes, table_of = scopes[by_scope], table_of[by_scope]
     new = np.append(True, (scopes[1:] != scopes[:-1]).any(axis=1))
     starts = np.flatnonzero(new)
@@ -184,6 +184,10 @@ def distinct_rows(rows: NDArray[np.generic]) -> tuple[Ints, Ints]:
     step = rows.shape[1] * rows.itemsize
     if not step:
         return np.zeros(min(1, len(rows)), np.int64), np.zeros(len(rows), np.int64)
+    if rows.dtype == np.int64:
+        first, kind = group_rows(list(rows.T))
+        order = np.argsort(first)
+        return first[order], ranks(order)[kind]
     every = np.ascontiguousarray(rows).tobytes()
     number: dict[bytes, int] = {}
     group = [

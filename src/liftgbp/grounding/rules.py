@@ -10,7 +10,7 @@ from itertools import product
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats, Ints, stable_order
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence.evidence import contradiction
 from liftgbp.grounding.atom_states import Setting, open_facts
@@ -258,10 +258,10 @@ def _substitution(pattern: Pattern, row: Sequence[int]) -> dict[str, int]:
 
 def _groups(codes: Ints) -> Iterator[tuple[int, Ints]]:
     """Each code with the positions where it occurs."""
-    kinds, kind_of = np.unique(codes, return_inverse=True)
-    order = np.argsort(kind_of, kind="stable")
-    ends = np.cumsum(np.bincount(kind_of, minlength=len(kinds)))
-    yield from zip(kinds.tolist(), np.split(order, ends)[:-1], strict=True)
+    order = stable_order(codes)
+    ordered = codes[order]
+    (ends,) = np.nonzero(np.append(ordered[1:] != ordered[:-1], True)[: len(ordered)])
+    yield from zip(ordered[ends].tolist(), np.split(order, ends + 1)[:-1], strict=True)
 
 
 def _factors(atoms: Sequence[PlacedAtom], rows: Ints, table: Floats) -> AtomFactors:

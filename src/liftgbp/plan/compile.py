@@ -12,7 +12,23 @@ from fractions import Fraction
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Integers, Ints, equal_rows, expand, starts_of
+from liftgbp.arrays import (
+    Bools,
+    Floats,
+    Integers,
+    Ints,
+    Ragged,
+    Shared,
+    empty_indices,
+    equal_rows,
+    expand,
+    group_rows,
+    in_parts,
+    narrow,
+    places_of_rows,
+    stable_order,
+    starts_of,
+)
 from liftgbp.errors import SizeError
 from liftgbp.plan.plan import Exponents, Factored, Layout, Plan, Potentials, Terms
 from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
@@ -99,7 +115,7 @@ def _too_large() -> SizeError:
 
 
 def _numbers(layout: Layout, graph: RegionGraph, theta: Floats, lost: Floats) -> Plan:
-    weights = tuple(n * c for n, c in zip(graph.n, graph.counting_numbers, strict=True))
+    weights = graph.weights
     # Solvers turn these into floats later, and multiply them by what factors add to log Z; what is
     # too large for that is refused here.
     _check_energy(max(map(abs, weights), default=0), theta)
@@ -176,16 +192,19 @@ def _theta(
     theta = np.zeros((*stack, layout.belief_entries))
     lost = np.zeros((*stack, layout.belief_entries))
     for part in layout.potentials:
-        numbers, which = np.unique(part.tables, return_inverse=True)
-        tables = np.stack([table(number) for number in numbers.tolist()], axis=-2)
-        places = part.starts[:, None] + np.arange(len(part.index))
-        own, more = theta[..., places], tables[..., part.index][..., which, :]
-        total = own + more
-        # What a sum of two doubles loses is a double (D. E. Knuth, The Art of Computer Programming,
-        # volume 2, section 4.2.2).
-        added = total - own
-        theta[..., places] = total
-        lost[..., places] += (own - (total - added)) + (more - added)
+        first, which = group_rows([part.tables])
+        tables = np.stack([table(number) for number in part.tables[first].tolist()], axis=-2)
+        for rows in in_parts(len(which), len(part.index)):
+            places = part.starts[rows][:, None] + np.arange(len(part.index))
+            own, more = theta[..., places], tables[..., part.index][..., which[rows], :]
+            total = own + more
+            # What a sum of two doubles loses is a double (D. E. Knuth, The Art of Computer
+            # Programming, volume 2, section 4.2.2).
+            added = total - own
+            theta[..., places] = total
+            rest = (own - (total - added)) + (more - added)
+            if rest.any():
+                lost[..., places] += rest
     return theta, lost
 
 
@@ -196,8 +215,7 @@ def _log_worlds_of_free_atoms(graph: RegionGraph) -> float:
 
 def _exponents(graph: RegionGraph, layout: Layout) -> Exponents | Factored:
     """How often each message entry is multiplied into each belief entry."""
-    # As Python's integers: they may be too large for others.
-    return _exponents_of(np.array(graph.kappa, dtype=object), layout)
+    return _exponents_of(graph.kappa_array, layout)
 
 
 def _all_exponents(series: GraphSeries, layout: Layout) -> list[Exponents | Factored]:
@@ -207,28 +225,34 @@ def _all_exponents(series: GraphSeries, layout: Layout) -> list[Exponents | Fact
     return [_exponents_of(kappa, layout) for kappa in np.stack(series.kappa, axis=-1)]
 
 
-def _exponents_of(kappa: Integers, layout: Layout) -> Exponents | Factored:
+def _exponents_of(kappa: Integers | Ints, layout: Layout) -> Exponents | Factored:
     terms = layout.terms
     exponents = (kappa[terms.what] - terms.inside).astype(float)
     shape = layout.belief_entries, layout.message_entries
-    inflow = _matrix(terms, exponents, layout.exponent_terms, shape)
     if layout.members is None or layout.local is None:
-        return inflow
+        which, row_starts = layout.exponent_terms
+        return Exponents(terms.entries, exponents[which], row_starts, shape)
     square = layout.belief_entries, layout.belief_entries
-    ones = np.ones(len(layout.members.what))
-    inside = -layout.local.inside.astype(float)
     return Factored(
-        inflow=inflow,
-        members=_matrix(layout.members, ones, layout.spread(layout.members), square),
-        local=_matrix(layout.local, inside, layout.spread(layout.local), shape),
+        inflow=_matrix(layout, terms, exponents, shape),
+        members=_matrix(layout, layout.members, np.ones(len(layout.members.what)), square),
+        local=_matrix(layout, layout.local, -layout.local.inside.astype(float), shape),
     )
 
 
-def _matrix(
-    terms: Terms, values: Floats, spread: tuple[Ints, Ints], shape: tuple[int, int]
-) -> Exponents:
-    which, row_starts = spread
-    return Exponents(terms.entries, values[which], row_starts, shape)
+def _matrix(layout: Layout, terms: Terms, values: Floats, shape: tuple[int, int]) -> Exponents:
+    """A large matrix of these terms, in little memory."""
+    # Nearly all values are one, and a byte is enough for most that are not.
+    small = bool((np.abs(values) <= np.iinfo(np.int8).max).all())
+    own = values.astype(np.int8) if small else values
+    lengths = narrow(np.diff(terms.starts))[layout.region_of]
+    row_starts = np.zeros_like(terms.entries, shape=len(lengths))
+    np.cumsum(lengths[:-1], out=row_starts[1:])
+    if len(own) and (own == own[0]).all():
+        spread = np.full(len(terms.entries), own[0])
+    else:
+        spread = own[expand(terms.starts[layout.region_of], lengths)]
+    return Exponents(terms.entries, spread, row_starts, shape)
 
 
 # --- the layout
@@ -246,6 +270,11 @@ class _Tables:
     def of(orbits: list[Orbits], which: Ints) -> _Tables:
         lengths = np.array([len(own) for own in orbits], dtype=np.int64)
         return _Tables(orbits, which, starts_of(lengths[which]))
+
+    def spread(self, values: Sequence[Ints]) -> Ints:
+        """The values of each table's orbits, one table after the other."""
+        rows = Ragged.of(values)
+        return narrow(rows.flat[expand(rows.starts[self.which], np.diff(self.starts))])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -278,13 +307,11 @@ class _Compiler:
         sources, source_counts, source_starts = self._sources()
         terms, members, local = self._terms()
         return Layout(
-            shapes=tuple(arrays.shapes[k] for k in arrays.region_shape.tolist()),
-            entry_of=tuple(regions.orbits[k].orbit_of for k in regions.which.tolist()),
-            representatives=tuple(
-                regions.orbits[k].representatives for k in regions.which.tolist()
-            ),
-            multiplicity=_concatenated([regions.orbits[k].sizes for k in regions.which.tolist()]),
-            atom_of_axis=self._graph.atom_of_axis,
+            shapes=Shared(arrays.shapes, arrays.region_shape),
+            entry_of=Shared([own.orbit_of for own in regions.orbits], regions.which),
+            representatives=Shared([own.representatives for own in regions.orbits], regions.which),
+            multiplicity=regions.spread([own.sizes for own in regions.orbits]),
+            atom_of_axis=Ragged.of(self._graph.atom_of_axis),
             group_of_atom=self._graph.group_of_atom,
             region_starts=regions.starts[:-1],
             message_starts=messages.starts[:-1],
@@ -385,23 +412,27 @@ class _Compiler:
             lengths[places] = len(own)
             per_entry[messages.starts[places][:, None] + np.arange(len(entries))] = entries
         starts = starts_of(lengths)
-        sources = np.empty(starts[-1], dtype=np.int64)
-        counts = np.empty(starts[-1], dtype=np.int64)
+        sources = empty_indices(starts[-1], regions.starts[-1])
+        counts = empty_indices(starts[-1], regions.starts[-1])
         for places, (own, states, _) in zip(groups, found, strict=True):
-            where = starts[places][:, None] + np.arange(len(own))
-            sources[where] = regions.starts[arrays.message_parent[places]][:, None] + own
-            counts[where] = states
-        return sources, counts, starts_of(per_entry)[:-1]
+            for rows in in_parts(len(places), len(own)):
+                where = starts[places[rows]][:, None] + np.arange(len(own))
+                parents = arrays.message_parent[places[rows]]
+                sources[where] = regions.starts[parents][:, None] + own
+                counts[where] = states
+        return sources, counts, narrow(starts_of(per_entry)[:-1])
 
     def _children(self) -> Ints:
         arrays, regions, messages = self._arrays, self._regions, self._messages
-        children = np.empty(messages.starts[-1], dtype=np.int64)
+        children = empty_indices(messages.starts[-1], regions.starts[-1])
         child = regions.which[arrays.message_child]
         for places in equal_rows([child, messages.which]):
             own = messages.orbits[messages.which[places[0]]].representatives
             entries = regions.orbits[child[places[0]]].orbit_of[own]
-            where = messages.starts[places][:, None] + np.arange(len(own))
-            children[where] = regions.starts[arrays.message_child[places]][:, None] + entries
+            for rows in in_parts(len(places), len(own)):
+                where = messages.starts[places[rows]][:, None] + np.arange(len(own))
+                child_starts = regions.starts[arrays.message_child[places[rows]]]
+                children[where] = child_starts[:, None] + entries
         return children
 
     # --- terms
@@ -437,11 +468,8 @@ class _Compiler:
         member = np.repeat(np.arange(len(incoming)), incoming)
         edge = by_child[expand(starts[arrays.member_region], incoming)]
         inside = np.zeros(len(edge), dtype=np.int64)
-        edges = max(1, len(arrays.edge_child))
-        order = np.argsort(member * edges + edge)
-        keys = (member * edges + edge)[order]
-        found = np.searchsorted(keys, arrays.local_member * edges + arrays.local_edge)
-        inside[order[found]] = arrays.local_count
+        found = places_of_rows([arrays.local_member, arrays.local_edge], [member, edge])
+        inside[found] = arrays.local_count
         return self._through(member, edge, inside)
 
     def _through(self, member: Ints, edge: Ints, inside: Ints) -> _Reads:
@@ -465,21 +493,23 @@ class _Compiler:
         """The entries that terms read: of messages, or of other tables."""
         regions = self._regions
         tables = self._messages if tables is None else tables
-        order = np.argsort(reads.region, kind="stable")
+        order = stable_order(reads.region)
         region, source, axes = reads.region[order], reads.source[order], reads.axes[order]
         counts = np.bincount(region, minlength=len(regions.which))
         starts = starts_of(counts)
         blocks = starts_of(counts * np.diff(regions.starts))
         column = np.arange(len(region)) - starts[region]
-        entries = np.empty(blocks[-1], dtype=np.int64)
+        entries = empty_indices(blocks[-1], tables.starts[-1])
         pattern, theirs = regions.which[region], tables.which[source]
         for places in equal_rows([pattern, axes, theirs]):
             index = self._projected(int(pattern[places[0]]), int(axes[places[0]]))
             own = tables.orbits[theirs[places[0]]].orbit_of[index]
-            step = np.arange(len(own)) * counts[region[places]][:, None]
-            where = (blocks[region[places]] + column[places])[:, None] + step
-            entries[where] = tables.starts[source[places]][:, None] + own
-        return Terms(starts, entries, reads.what[order], reads.inside[order])
+            for rows in in_parts(len(places), len(own)):
+                part = places[rows]
+                step = np.arange(len(own)) * counts[region[part]][:, None]
+                where = (blocks[region[part]] + column[part])[:, None] + step
+                entries[where] = tables.starts[source[part]][:, None] + own
+        return Terms(starts, entries, narrow(reads.what[order]), narrow(reads.inside[order]))
 
 
 def _equal_masks(masks: Bools | None, places: Ints) -> list[Ints]:
@@ -511,7 +541,3 @@ def _joined(first: _Reads, second: _Reads) -> _Reads:
     names = ("region", "what", "source", "axes", "inside")
     pairs = ((getattr(first, name), getattr(second, name)) for name in names)
     return _Reads(*(np.concatenate(pair) for pair in pairs))
-
-
-def _concatenated(parts: Sequence[Ints]) -> Ints:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)

@@ -6,12 +6,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, Segments, expand, first_and_last, starts_of
+from liftgbp.arrays import (
+    Floats,
+    Ints,
+    Ragged,
+    Segments,
+    Shared,
+    expand,
+    first_and_last,
+    starts_of,
+)
 from liftgbp.regions.ground_pairs import GroundPairs
 from liftgbp.values import dataclass
 
@@ -33,10 +42,10 @@ def freeze(value: object) -> None:
         content = getattr(value, field.name)
         if isinstance(content, np.ndarray):
             content.setflags(write=False)
-        elif isinstance(content, tuple) and content and isinstance(content[0], np.ndarray):
-            # Regions that look alike share their arrays.
-            for array in dict(zip(map(id, content), content, strict=True)).values():
-                array.setflags(write=False)
+        elif isinstance(content, Shared):
+            for item in content.values:
+                if isinstance(item, np.ndarray):
+                    item.setflags(write=False)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,11 +118,11 @@ class Layout:
     ground_pairs    which ground variables share a region, where that is known
     """
 
-    shapes: tuple[tuple[int, ...], ...]
-    entry_of: tuple[Ints, ...]
-    representatives: tuple[Ints, ...]
+    shapes: Shared[tuple[int, ...]]
+    entry_of: Shared[Ints]
+    representatives: Shared[Ints]
     multiplicity: Ints
-    atom_of_axis: tuple[tuple[int, ...], ...]
+    atom_of_axis: Ragged
     group_of_atom: tuple[int, ...]
     region_starts: Ints
     message_starts: Ints
@@ -138,6 +147,12 @@ class Layout:
         return len(self.multiplicity)
 
     @property
+    def states(self) -> int:
+        """The number of states of all regions, dead ones too."""
+        counts = np.bincount(self.shapes.which, minlength=len(self.shapes.values)).tolist()
+        return sum(n * math.prod(own) for n, own in zip(counts, self.shapes.values, strict=True))
+
+    @property
     def message_entries(self) -> int:
         """The number of message entries of all messages."""
         return len(self.children)
@@ -145,18 +160,28 @@ class Layout:
     @cached_property
     def atom_ranges(self) -> tuple[int, ...]:
         """The number of values of each kind of atom."""
-        ranges = dict(
-            pair
-            for shape, atoms in zip(self.shapes, self.atom_of_axis, strict=True)
-            for pair in zip(atoms, shape, strict=True)
-        )
-        return tuple(ranges[atom] for atom in range(len(self.group_of_atom)))
+        shapes = Ragged.of(self.shapes.values)
+        region, axis = self.place_of_atom
+        return tuple(shapes.flat[shapes.starts[self.shapes.which[region]] + axis].tolist())
+
+    @property
+    def region_of_atom(self) -> Ints:
+        """For each kind of atom the last region that has it; regions go from large to small."""
+        return self.place_of_atom[0]
 
     @cached_property
-    def region_of_atom(self) -> tuple[int, ...]:
-        """For each kind of atom the last region that has it; regions go from large to small."""
-        last = {atom: r for r, atoms in enumerate(self.atom_of_axis) for atom in atoms}
-        return tuple(last[atom] for atom in range(len(self.group_of_atom)))
+    def place_of_atom(self) -> tuple[Ints, Ints]:
+        """For each kind of atom the last region that has it, and its first axis there."""
+        atoms = self.atom_of_axis
+        # From the last axis of the first region to the first axis of the last one: of several
+        # values for one place, NumPy keeps the last.
+        sizes = np.diff(atoms.starts)
+        region = np.repeat(np.arange(len(sizes)), sizes)
+        axis = np.repeat(sizes, sizes) - 1 - (np.arange(len(region)) - atoms.starts[region])
+        of_atom = atoms.flat[atoms.starts[region] + axis]
+        last = np.zeros(len(self.group_of_atom), dtype=np.int64)
+        last[of_atom] = np.arange(len(region))
+        return _frozen_pair(region[last], axis[last])
 
     @cached_property
     def by_region(self) -> Segments:
@@ -198,9 +223,7 @@ class Layout:
         """For each belief entry the terms of its region, one after the other, and their starts."""
         lengths = np.diff(terms.starts)[self.region_of]
         which, starts = expand(terms.starts[self.region_of], lengths), starts_of(lengths)[:-1]
-        which.setflags(write=False)
-        starts.setflags(write=False)
-        return which, starts
+        return _frozen_pair(which, starts)
 
     @cached_property
     def state_counts(self) -> tuple[Floats | None, Floats | None]:
@@ -209,29 +232,18 @@ class Layout:
         belief, source = (None if (own == 1).all() else own.astype(float) for own in counts)
         return belief, source
 
-    @cached_property
-    def log_source_counts(self) -> Floats:
-        """The log of the number of states of each source."""
-        return _frozen(np.log(self.source_counts))
-
     def region_slice(self, region: int) -> slice:
         """The belief entries of a region."""
-        return self._region_slices[region]
+        start = self.region_starts.item(region)
+        return slice(start, start + len(self.representatives[region]))
 
-    @cached_property
-    def _region_slices(self) -> list[slice]:
-        bounds = [*self.region_starts.tolist(), self.belief_entries]
-        return [slice(start, stop) for start, stop in pairwise(bounds)]
-
-    @cached_property
+    @property
     def patterns(self) -> Ints:
         """Numbers of regions, equal for those whose tables have the same states in the same places.
 
         There may be millions of regions, but few patterns.
         """
-        known: dict[tuple[int, tuple[int, ...]], int] = {}
-        keys = zip(map(id, self.entry_of), self.shapes, strict=True)
-        return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+        return self.entry_of.which
 
     def full_tables(self, regions: Ints, entries: Floats, missing: float) -> Floats:
         """The tables of regions of one pattern, which are the axis before those of the tables."""
@@ -259,6 +271,12 @@ class Layout:
         return own.take(self.entry_of[region], axis=-1).reshape(*stack, *self.shapes[region])
 
 
+def _frozen_pair(first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    first.setflags(write=False)
+    second.setflags(write=False)
+    return first, second
+
+
 def _frozen(array: Floats) -> Floats:
     array.setflags(write=False)
     return array
@@ -269,7 +287,7 @@ class Exponents:
     """A sparse matrix, row after row: how often each message entry enters each belief entry."""
 
     columns: Ints
-    values: Floats
+    values: Floats | NDArray[np.int8]
     row_starts: Ints
     shape: tuple[int, int]
 
@@ -298,6 +316,24 @@ class Exponents:
         result = np.zeros(shape)
         result[..., self._filled] = sums
         return result
+
+    def block(self, rows: slice) -> csr_array:
+        """Some rows that follow each other, as a matrix that shares the memory of this one."""
+        from scipy.sparse import csr_array
+
+        ends = np.append(self.row_starts[rows.start : rows.stop + 1], len(self.columns))
+        first, last = int(ends[0]), int(ends[rows.stop - rows.start])
+        own = slice(first, last)
+        row_ends = ends[: rows.stop - rows.start + 1] - first
+        shape = rows.stop - rows.start, self.shape[1]
+        return csr_array((self.values[own], self.columns[own], row_ends), shape=shape)
+
+    @property
+    def first_filled(self) -> int:
+        """The first row that has entries; the number of rows if none has."""
+        if not len(self.columns):
+            return self.shape[0]
+        return int(np.searchsorted(self.row_starts, 0, side="right")) - 1
 
     def kept(self, rows: Ints) -> Exponents:
         """Some matrices of a stack; one that serves a whole stack stays as it is."""
@@ -334,7 +370,7 @@ class Factored:
     local: Exponents
 
     @property
-    def values(self) -> Floats:
+    def values(self) -> Floats | NDArray[np.int8]:
         """The exponents of messages into regions."""
         return self.inflow.values
 
@@ -392,6 +428,16 @@ class Plan:
     def __post_init__(self) -> None:
         self.theta.setflags(write=False)
         self.theta_lost.setflags(write=False)
+
+    @cached_property
+    def largest_weight(self) -> int:
+        """The largest weight, whatever its sign."""
+        return max(map(abs, self.weights), default=0)
+
+    @cached_property
+    def weight_array(self) -> Floats:
+        """The weights as floats."""
+        return _frozen(np.array(self.weights, dtype=float))
 
     def __str__(self) -> str:
         layout, values = self.layout, self.exponents.values

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
-from liftgbp.arrays import Ints, group_rows, starts_of
+from liftgbp.arrays import Ints, group_rows, stable_order, starts_of
 from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class GraphArrays:
     def edges_by_child(self) -> tuple[Ints, Ints]:
         """The edges in the order of their children, and where those of each child start."""
         counts = np.bincount(self.edge_child, minlength=len(self.region_shape))
-        return np.argsort(self.edge_child, kind="stable"), starts_of(counts)
+        return stable_order(self.edge_child), starts_of(counts)
 
 
 class Interner(Generic[Key]):

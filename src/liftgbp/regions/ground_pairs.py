@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from liftgbp.arrays import Ints, expand, starts_of
+from liftgbp.arrays import Ints, expand, row_order, starts_of
 from liftgbp.values import dataclass
 
 MOST_PAIRS, MOST_PLACES = 10**6, 200_000
@@ -13,9 +13,6 @@ category of eight each have 168 000. Reading their beliefs takes a second."""
 
 MOST_STEPS = 10**7
 """How much work the search for cliques takes, in neighbours that are looked at."""
-
-Place = tuple[int, int, int]
-"""A region, and two of its axes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +23,7 @@ class GroundPairs:
     first    the first variable of each pair
     second   the second one; each pair is listed once
     place    the number of the place where its belief is found
-    places   a region and two axes of it: those of the first and of the second variable
+    places   rows of a region and two axes of it: those of the first and of the second variable
     sources  one variable of each kind
     cliques  sets of three variables or more that share regions pairwise
     """
@@ -35,7 +32,7 @@ class GroundPairs:
     first: Ints
     second: Ints
     place: Ints
-    places: tuple[Place, ...]
+    places: Ints
     sources: Ints
     cliques: tuple[Ints, ...]
 
@@ -87,7 +84,7 @@ def _in_triangles(
     """
     pairs = np.bincount(np.concatenate([first, second]), minlength=variables)
     less = pairs[first] * variables + first < pairs[second] * variables + second
-    order = np.lexsort((np.where(less, second, first), np.where(less, first, second)))
+    order = row_order([np.where(less, first, second), np.where(less, second, first)])
     here, there = np.where(less, first, second)[order], np.where(less, second, first)[order]
     later = starts_of(np.bincount(here, minlength=variables))[here + 1] - np.arange(len(here)) - 1
     if int(later.sum()) > MOST_STEPS:

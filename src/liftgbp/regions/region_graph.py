@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from liftgbp.arrays import Floats, first_and_last
+import numpy as np
+
+from liftgbp.arrays import Floats, Integers, Ints, first_and_last
 from liftgbp.charts import drawn
 from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.files import installed
@@ -136,13 +138,23 @@ class RegionGraph(Shown, ABC):
         """How many ground parents a child has through each edge."""
 
     @property
+    def kappa_array(self) -> Integers | Ints:
+        """The same as an array; of Python's integers, where they may be too large for others."""
+        return np.array(self.kappa, dtype=object)
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """How often each region counts in the free energy: n times its counting number."""
+        return tuple(n * c for n, c in zip(self.n, self.counting_numbers, strict=True))
+
+    @property
     @abstractmethod
     def numbers_of_atoms(self) -> tuple[int, ...]:
         """For each kind of atom in the regions, how many ground atoms there are."""
 
     @property
     @abstractmethod
-    def atom_of_axis(self) -> tuple[tuple[int, ...], ...]:
+    def atom_of_axis(self) -> Sequence[tuple[int, ...]]:
         """Per region, which kind of atom each of its atoms is."""
 
     @property

@@ -21,14 +21,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, starts_of
+from liftgbp.arrays import Floats, Ints, equal_rows, group_rows, positions_of, starts_of
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.pair_margins import pair_margins
-from liftgbp.solve.problem import sums_by_region
+from liftgbp.solve.problem import (
+    size_by_region,
+    sums_by_region,
+    weighted_by_region,
+    weighted_sum,
+)
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
-
-Axes = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,7 @@ def limits_of(
 
     `entropies` has the implied entropies that are known in decimal arithmetic.
     """
-    states = sum(map(math.prod, plans[0].layout.shapes))
-    together = max(1, tolerances.most_numbers // max(1, states))
+    together = max(1, tolerances.most_numbers // max(1, plans[0].layout.states))
     limits: list[Limits] = []
     # Runs that diverge leave beliefs that are no numbers.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -121,7 +123,7 @@ class Bounds:
     # --- entropies
 
     @cached_property
-    def _of_regions(self) -> list[list[float]]:
+    def _of_regions(self) -> Floats:
         """For each point, the entropy of each region's belief."""
         return sums_by_region(self._layout, self._layout.multiplicity * _terms(self._beliefs))
 
@@ -130,19 +132,19 @@ class Bounds:
 
         Atoms in no region are left out. Large terms of both signs cancel, so the sums are exact.
         """
-        return _weighted((plan.weights for plan in self._plans), self._of_regions)
+        return list(map(weighted_by_region, self._plans, self._of_regions))
 
     def rounding(self) -> list[float]:
         """How far off the entropies may be, as large terms cancel in them."""
-        sizes = (map(abs, plan.weights) for plan in self._plans)
-        return [self._tolerances.rounding * own for own in _weighted(sizes, self._of_regions)]
+        sizes = map(size_by_region, self._plans, self._of_regions)
+        return [self._tolerances.rounding * own for own in sizes]
 
     def _flaw(self, plan: Plan, entropy: float, bound: float) -> str:
         """Why an implied entropy is impossible, in words; empty if it is possible."""
         most = max(bound, 1.0)
         slack = self._tolerances.bound_slack * most
         # Beliefs are rounded, however small the entropy is.
-        noise = self._tolerances.rounding * math.fsum(map(abs, plan.weights))
+        noise = self._tolerances.rounding * size_by_region(plan, np.ones(len(plan.weights)))
         if noise < self._tolerances.noise_forgiven * most:
             slack += noise
         if -slack <= entropy <= bound + slack:
@@ -164,15 +166,18 @@ class Bounds:
         entropies = self._of_marginals
         singles = entropies[:, wanted.singles]
         together = np.add.reduceat(singles[:, wanted.atoms], wanted.first_atoms, axis=1)
-        in_common = (together - np.array(self._of_regions)).max(axis=1)
-        counts = (plan.atom_counts for plan in self._plans)
-        totals = _weighted(counts, singles.tolist())
+        in_common = (together - self._of_regions).max(axis=1)
+        totals = [
+            weighted_sum(p.atom_counts, own) for p, own in zip(self._plans, singles, strict=True)
+        ]
         bounds = [total - common for total, common in zip(totals, in_common.tolist(), strict=True)]
         if not layout.order_choices:
             return bounds
         choices = entropies[:, wanted.joint] - entropies[:, wanted.given]
         least = np.minimum.reduceat(choices, wanted.first_choices, axis=1)
-        in_order = _weighted((plan.order_counts for plan in self._plans), least.tolist())
+        in_order = [
+            weighted_sum(p.order_counts, own) for p, own in zip(self._plans, least, strict=True)
+        ]
         slack = self._tolerances.bound_slack
         return [
             min(bound, ordered + slack * total + own)
@@ -224,17 +229,15 @@ class Bounds:
 
     def _marginal(self, number: int) -> Floats:
         """One of the marginals that are wanted: an array (S, ...) with one axis per atom."""
-        region, axes = self._wanted.places[number]
-        return self._layout.marginals(np.array([region]), axes, self._beliefs)[:, 0]
+        regions, axes = self._wanted.places(np.array([number]))
+        return self._layout.marginals(regions, axes, self._beliefs)[:, 0]
 
     @cached_property
     def _of_marginals(self) -> Floats:
         """The entropies of the marginals that are wanted, one column each."""
-        found = np.empty((len(self._beliefs), len(self._wanted.places)))
+        found = np.empty((len(self._beliefs), len(self._wanted.region)))
         for numbers in self._wanted.alike:
-            places = [self._wanted.places[number] for number in numbers.tolist()]
-            regions, axes = _ints(region for region, _ in places), places[0][1]
-            tables = self._layout.marginals(regions, axes, self._beliefs)
+            tables = self._layout.marginals(*self._wanted.places(numbers), self._beliefs)
             found[:, numbers] = _terms(tables).reshape(*tables.shape[:2], -1).sum(axis=2)
         return found
 
@@ -243,7 +246,8 @@ class Bounds:
 class _Wanted:
     """The marginals that the bounds of a layout need, numbered from 0, and who needs which.
 
-    places         the region and the axes of each
+    region         the region of each
+    axes           its axes, as a mask
     alike          those of the same axes of regions of one pattern
     singles        (A) the marginal of each kind of atom, in the smallest region that has it
     atoms          the kinds of atoms of all regions, one region after the other
@@ -255,7 +259,8 @@ class _Wanted:
     pairs          for each kind of exchangeable atoms, the marginal of two of them
     """
 
-    places: list[tuple[int, Axes]]
+    region: Ints
+    axes: Ints
     alike: list[Ints]
     singles: Ints
     atoms: Ints
@@ -265,32 +270,34 @@ class _Wanted:
     first_choices: Ints
     pairs: list[int]
 
+    def places(self, numbers: Ints) -> tuple[Ints, tuple[int, ...]]:
+        """The regions of some that are alike, and the axes of all of them."""
+        return self.region[numbers], positions_of(int(self.axes[numbers[0]]))
+
     @staticmethod
     def of(layout: Layout) -> _Wanted:
-        singles = [
-            (region, (layout.atom_of_axis[region].index(atom),))
-            for atom, region in enumerate(layout.region_of_atom)
-        ]
         choices = list(chain.from_iterable(layout.order_choices))
-        joint = [(region, tuple(sorted({axis, *given}))) for region, axis, given in choices]
-        given = [(region, tuple(sorted(given))) for region, _, given in choices]
-        pairs = [(region, tuple(sorted(axes))) for region, *axes in layout.alike_pairs]
-        places = list(dict.fromkeys(chain(singles, joint, given, pairs)))
-        number = {place: k for k, place in enumerate(places)}
-        several: dict[tuple[int, Axes], list[int]] = {}
-        patterns = layout.patterns.tolist()
-        for k, (region, axes) in enumerate(places):
-            several.setdefault((patterns[region], axes), []).append(k)
+        given = [(region, given) for region, _, given in choices]
+        joint = [(region, (axis, *given)) for region, axis, given in choices]
+        pairs = [(region, axes) for region, *axes in layout.alike_pairs]
+        singles, axis = layout.place_of_atom
+        others = list(chain(joint, given, pairs))
+        region = np.concatenate([singles, _ints(own for own, _ in others)])
+        axes = np.concatenate([1 << axis, _ints(map(_mask, (own for _, own in others)))])
+        first, number = group_rows([region, axes])
+        ends = np.cumsum([len(singles), len(joint), len(given)])
+        of_singles, of_joint, of_given, of_pairs = np.split(number, ends)
         return _Wanted(
-            places=places,
-            alike=[_ints(numbers) for numbers in several.values()],
-            singles=_ints(number[place] for place in singles),
-            atoms=_ints(chain.from_iterable(layout.atom_of_axis)),
-            first_atoms=_starts(layout.atom_of_axis),
-            joint=_ints(number[place] for place in joint),
-            given=_ints(number[place] for place in given),
+            region=region[first],
+            axes=axes[first],
+            alike=equal_rows([layout.patterns[region[first]], axes[first]]),
+            singles=of_singles,
+            atoms=layout.atom_of_axis.flat,
+            first_atoms=layout.atom_of_axis.starts[:-1],
+            joint=of_joint,
+            given=of_given,
             first_choices=_starts(layout.order_choices),
-            pairs=[number[place] for place in pairs],
+            pairs=of_pairs.tolist(),
         )
 
 
@@ -302,6 +309,10 @@ def _ints(numbers: Iterable[int]) -> Ints:
     return np.fromiter(numbers, dtype=np.int64)
 
 
+def _mask(axes: Iterable[int]) -> int:
+    return sum(1 << axis for axis in set(axes))
+
+
 def _starts(segments: Sequence[Sequence[object]]) -> Ints:
     return starts_of(_ints(map(len, segments)))[:-1]
 
@@ -309,11 +320,3 @@ def _starts(segments: Sequence[Sequence[object]]) -> Ints:
 def _terms(beliefs: Floats) -> Floats:
     """What each state adds to an entropy."""
     return np.asarray(-beliefs * np.log(np.where(beliefs > 0, beliefs, 1.0)))
-
-
-def _weighted(counts: Iterable[Iterable[int]], values: Sequence[Sequence[float]]) -> list[float]:
-    """For each point the sum of its values, each times its count; correctly rounded."""
-    return [
-        math.fsum(n * value for n, value in zip(own, row, strict=True))
-        for own, row in zip(counts, values, strict=True)
-    ]

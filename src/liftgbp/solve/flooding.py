@@ -15,12 +15,20 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, Segments, expand, starts_of
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError, checked_flag, checked_number, shown, wrong_type
 from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Plan
 from liftgbp.plan.plan import stacked
 from liftgbp.progress import Progress, silent
+from liftgbp.solve.flood_blocks import (
+    FASTEST,
+    SLOW_DOWN,
+    SLOWEST,
+    SPEED_UP,
+    FloodOfBlocks,
+    log_marginals,
+)
 from liftgbp.solve.mean_field import log_z_bounds
 from liftgbp.solve.newton import Step
 from liftgbp.solve.problem import logs_z
@@ -28,12 +36,6 @@ from liftgbp.solve.solution import Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Verdict, classify, is_small, steps_at
 from liftgbp.values import dataclass
-
-SLOW_DOWN, SPEED_UP = 0.8, 1.1
-SLOWEST, FASTEST = 0.005, 0.9
-"""How adaptive damping changes the rate of updates, and within which limits. A rate of one
-overshoots on most models, unless a run starts with it; below the smallest, 500 iterations lead
-nowhere."""
 
 JUDGED_TOGETHER = 64
 """How many runs of a batch are judged at once. Fewer would not be faster; of a sum over 400 counts,
@@ -96,21 +98,22 @@ class Flooding(HasSettings):
         plans: Sequence[Plan],
         progress: Progress = silent,
         messages: Floats | None = None,
-        known: Floats | None = None,
+        known: Sequence[Floats] = (),
     ) -> list[FloodEnd]:
         """Where runs on plans with one layout end; messages start at zero unless they are given.
 
-        Runs that come near to a known stable point go on to it, and end there; each row of `known`
-        has the log beliefs of one.
+        Runs that come near to a known stable point go on to it, and end there; `known` has the log
+        beliefs of each.
         """
         own = self.tolerances
-        if len(plans) > 1 and plans[0].layout.belief_entries > own.most_restarted:
+        large = plans[0].layout.belief_entries > own.most_restarted
+        if len(plans) > 1 and large:
             # Memory is what limits large runs, and together they would not be faster.
             starts = [None] * len(plans) if messages is None else np.split(messages, len(plans))
             each = zip(plans, starts, strict=True)
             return [self.ends([plan], progress, start, known)[0] for plan, start in each]
         with np.errstate(over="ignore", invalid="ignore"):
-            flood = _Flood(plans, 1 - float(self.damping), self.adaptive, own, messages)
+            flood = self._flood(plans, messages, large)
             ends: dict[int, FloodEnd] = {}
             rows = np.arange(len(plans))
             history: list[Floats] = []
@@ -121,7 +124,7 @@ class Flooding(HasSettings):
                 history.append(flood.residual)
                 ready = updates >= warmup
                 done = ready & flood.settled(self.tol) | ~np.isfinite(flood.residual)
-                if known is not None and updates % own.looked_around == 0:
+                if updates % own.looked_around == 0:
                     for log_beliefs in known:
                         done |= flood.near(log_beliefs)
                 if updates == self.iterations:
@@ -138,11 +141,21 @@ class Flooding(HasSettings):
                         )
                     if done.all():
                         break
-                    flood.keep(np.flatnonzero(~done))
+                    if isinstance(flood, _Flood):
+                        flood.keep(np.flatnonzero(~done))
                     rows, history = rows[~done], [residual[~done] for residual in history]
                 progress("passing messages", updates + 1, self.iterations)
                 flood.step()
             return [ends[k] for k in range(len(plans))]
+
+    def _flood(
+        self, plans: Sequence[Plan], messages: Floats | None, large: bool
+    ) -> _Flood | FloodOfBlocks:
+        rate = 1 - float(self.damping)
+        if large:
+            (plan,) = plans
+            return FloodOfBlocks(plan, rate, self.adaptive, self.tolerances, messages)
+        return _Flood(plans, rate, self.adaptive, self.tolerances, messages)
 
     def iterates(self, plan: Plan) -> Iterator[Floats]:
         """The normalised log beliefs before the first update, after it, and so on."""
@@ -391,19 +404,8 @@ class _Flood:
             change[:, lost] = 1.0
         np.log(change, out=change)
         if len(lost):
-            change[:, lost] = self._log_marginals(lost)
+            change[:, lost] = log_marginals(self._layout, self.log_beliefs, lost)
         change -= self.log_beliefs.take(self._layout.children, axis=-1)
-
-    def _log_marginals(self, entries: Ints) -> Floats:
-        """The logs of marginals that are too small for exponentials of beliefs."""
-        lengths = self._targets.lengths[entries]
-        places = expand(self._targets.starts[entries], lengths)
-        terms = self.log_beliefs.take(self._layout.sources[places], axis=-1)
-        terms += self._layout.log_source_counts[places]
-        targets = Segments(starts_of(lengths)[:-1], len(places))
-        top = targets.tops(terms)
-        targets.apply(np.subtract, terms, top)
-        return np.asarray(top + np.log(targets.sums(np.exp(terms))))
 
 
 def _largest(values: Floats) -> Floats:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints, distinct, equal_rows
+from liftgbp.arrays import Bools, Floats, Ints, distinct, equal_rows, in_parts
 from liftgbp.plan.plan import Layout, Plan
 from liftgbp.solve.starts import Distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
@@ -119,10 +120,9 @@ class AtomValues:
 
     def __init__(self, layout: Layout, tolerances: Tolerances) -> None:
         sizes = np.array(layout.atom_ranges)
-        self._groups = layout.group_of_atom
+        self._layout, self._tolerances = layout, tolerances
         self.first = np.cumsum(sizes) - sizes
         self.kind = np.repeat(np.arange(len(sizes)), sizes)
-        self.counts = _values_of_entries(layout, self.first, int(sizes.sum()), tolerances)
 
     @staticmethod
     def of(layout: Layout, tolerances: Tolerances) -> AtomValues:
@@ -131,20 +131,33 @@ class AtomValues:
             _values[layout] = AtomValues(layout, tolerances)
         return _values[layout]
 
+    @cached_property
+    def counts(self) -> Floats | csr_array:
+        """How often each belief entry has each value."""
+        return _values_of_entries(self._layout, self.first, len(self.kind), self._tolerances)
+
     def of_groups(self, distributions: Distributions) -> Floats:
         """The log probability of each value, by those of the groups of atoms."""
-        return np.concatenate([np.log(distributions[group]) for group in self._groups])
+        found = np.empty(len(self.kind))
+        group = np.array(self._layout.group_of_atom)
+        for own in distinct(group).tolist():
+            logs = np.log(distributions[own])
+            found[self.first[group == own][:, None] + np.arange(len(logs))] = logs
+        return found
 
     def log_beliefs(self, logs: Floats) -> Floats:
         """The log beliefs of independent atoms, one row for each row of log probabilities."""
-        return np.asarray(self.counts @ logs.T).T
+        if self._layout.belief_entries <= self._tolerances.most_product_entries:
+            return np.asarray(self.counts @ logs.T).T
+        found = np.zeros((len(logs), self._layout.belief_entries))
+        for where, columns in _values_by_axis(self._layout, self.first):
+            found[:, where] += logs[:, columns]
+        return found
 
     def marginals(self, layout: Layout, beliefs: Floats) -> Floats:
         """The probability of each value, from the smallest region that has its kind of atom."""
         totals = np.zeros(len(self.kind))
-        region = np.array(layout.region_of_atom, dtype=np.int64)
-        own = enumerate(layout.region_of_atom)
-        axis = np.array([layout.atom_of_axis[r].index(atom) for atom, r in own], dtype=np.int64)
+        region, axis = layout.place_of_atom
         for atoms in equal_rows([layout.patterns[region], axis]):
             found = layout.marginals(region[atoms], (int(axis[atoms[0]]),), beliefs)
             totals[self.first[atoms][:, None] + np.arange(found.shape[1])] = found
@@ -157,17 +170,24 @@ class AtomValues:
         return np.asarray(probabilities[places])
 
 
+def _values_by_axis(layout: Layout, first: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Belief entries, none of them twice, and the values that one of their axes has."""
+    atoms = layout.atom_of_axis
+    for alike in equal_rows([layout.patterns]):
+        states, shape = layout.representatives[alike[0]], layout.shapes[alike[0]]
+        for rows in in_parts(len(alike), len(states)):
+            part = alike[rows]
+            where = layout.region_starts[part][:, None] + np.arange(len(states))
+            for axis, digits in enumerate(np.unravel_index(states, shape)):
+                kinds = atoms.flat[atoms.starts[part] + axis]
+                yield where, first[kinds][:, None] + digits
+
+
 def _values_of_entries(
     layout: Layout, first: Ints, values: int, tolerances: Tolerances
 ) -> Floats | csr_array:
-    entries, columns = [], []
-    for alike in equal_rows([layout.patterns]):
-        states, shape = layout.representatives[alike[0]], layout.shapes[alike[0]]
-        atoms = np.array([layout.atom_of_axis[region] for region in alike.tolist()], dtype=np.int64)
-        where = layout.region_starts[alike][:, None] + np.arange(len(states))
-        for digits, kinds in zip(np.unravel_index(states, shape), atoms.T, strict=True):
-            entries.append(where.ravel())
-            columns.append((first[kinds][:, None] + digits).ravel())
+    found = [(where.ravel(), own.ravel()) for where, own in _values_by_axis(layout, first)]
+    entries, columns = zip(*found, strict=True)
     places = np.concatenate(entries), np.concatenate(columns)
     size = layout.belief_entries, values
     if math.prod(size) > tolerances.most_numbers:
@@ -190,13 +210,14 @@ class _MeanField:
         self._start = start
         self._values = start.values
         self._offsets = np.array([plan.log_offset for plan in plans])
-        weights = np.array([[float(weight) for weight in plan.weights] for plan in plans])
+        weights = np.array([plan.weight_array for plan in plans])
         theta = np.array([plan.theta for plan in plans])
         self._theta = (weights[:, layout.region_of] * layout.multiplicity * theta).T
         atoms = np.array([[float(count) for count in plan.atom_counts] for plan in plans])
         self._atoms = atoms[:, start.values.kind].T
         states = np.add.reduceat(layout.multiplicity, layout.region_starts)
-        self._dead = np.array([math.prod(shape) for shape in layout.shapes]) > states
+        shapes = np.array([math.prod(shape) for shape in layout.shapes.values])
+        self._dead = shapes[layout.shapes.which] > states
         # Where nothing is ruled out, nothing is multiplied: huge counts would overflow.
         hard = np.maximum(np.abs(weights), 1.0) * self._dead * tolerances.hard
         # What is possible gains what the rest would cost.
@@ -313,7 +334,8 @@ class _MeanField:
             layout.multiplicity[:, None, None] * entries, layout.region_starts, axis=0
         )
         values = np.add.reduceat(kept.astype(float), self._values.first, axis=0)
-        states = np.array([values[list(atoms)].prod(axis=0) for atoms in layout.atom_of_axis])
+        atoms = layout.atom_of_axis
+        states = np.multiply.reduceat(values[atoms.flat], atoms.starts[:-1], axis=0)
         return np.asarray((alive == states).all(axis=0))
 
     def _terms(self, logs: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:

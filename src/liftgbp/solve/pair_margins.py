@@ -13,12 +13,11 @@ Of a variable with more than two values, each value is a variable of its own tha
 from __future__ import annotations
 
 import math
-from typing import cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, distinct, starts_of
+from liftgbp.arrays import Floats, Ints, distinct, equal_rows, group_rows, row_order, starts_of
 from liftgbp.plan import GroundPairs, Layout
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
@@ -49,10 +48,7 @@ class _Links:
         ranges = pairs.ranges
         self.sizes = np.where(ranges == 2, 1, ranges)
         self.starts = starts_of(self.sizes)
-        shapes = np.column_stack([ranges[pairs.first], ranges[pairs.second]])
-        self.blocks = [
-            np.flatnonzero((shapes == shape).all(axis=1)) for shape in np.unique(shapes, axis=0)
-        ]
+        self.blocks = equal_rows([ranges[pairs.first], ranges[pairs.second]])
         heads, tails = [], []
         for block in self.blocks:
             one, other = pairs.first[block], pairs.second[block]
@@ -69,7 +65,7 @@ class _Links:
             for b in range(a)
         ]
         self.inside = np.array(inside, dtype=np.int64).reshape(-1, 2)
-        order = np.lexsort((self.tails, self.heads))
+        order = row_order([self.heads, self.tails])
         self._order, self._keys = order, (self.heads * self.nodes + self.tails)[order]
         self.cliques = [own for clique in pairs.cliques for own in self._of_clique(clique)]
 
@@ -92,14 +88,17 @@ class _Links:
                 found.append((nodes, self._order[np.searchsorted(self._keys, keys)]))
         return found
 
-    def beliefs(self, tables: list[Floats]) -> tuple[Floats, Floats]:
-        """How likely each node holds, and both ends of each edge do; from tables of all places."""
+    def beliefs(
+        self, layout: Layout, beliefs: Floats, tolerances: Tolerances
+    ) -> tuple[Floats, Floats]:
+        """How likely each node holds, and both ends of each edge do."""
         single = np.full(self.nodes, 0.5)
         both = []
         pairs = self._pairs
         for block in self.blocks:
-            places, which = np.unique(pairs.place[block], return_inverse=True)
-            joint = np.array([tables[k] for k in places.tolist()])[which]
+            first, which = group_rows([pairs.place[block]])
+            places = pairs.places[pairs.place[block[first]]]
+            joint = _tables(layout, beliefs, places, tolerances)[which]
             for ends, axis in ((pairs.first, 2), (pairs.second, 1)):
                 own = joint.sum(axis=axis)
                 own = own[:, 1:] if own.shape[1] == 2 else own
@@ -121,42 +120,35 @@ def pair_margins(layout: Layout, beliefs: Floats, tolerances: Tolerances) -> lis
     if pairs not in _known:
         _known[pairs] = _Links(pairs)
     links = _known[pairs]
-    return [_margins(pairs, links, _tables(layout, own, tolerances), tolerances) for own in beliefs]
+    return [_margins(pairs, links, layout, own, tolerances) for own in beliefs]
 
 
-def _tables(layout: Layout, beliefs: Floats, tolerances: Tolerances) -> list[Floats]:
+def _tables(layout: Layout, beliefs: Floats, places: Ints, tolerances: Tolerances) -> Floats:
     """The belief of each place, with the axis of the first variable in front.
 
-    Places with tables of one shape are read together: a citation network has tens of thousands.
+    Places in regions that look alike are read together: a citation network has tens of thousands.
     """
-    places = cast(GroundPairs, layout.ground_pairs).places
-    alike: dict[tuple[tuple[int, ...], int, int], list[int]] = {}
-    for number, (region, one, other) in enumerate(places):
-        alike.setdefault((layout.shapes[region], one, other), []).append(number)
-    padded = np.append(beliefs, 0.0)  # the last entry is for states that hard formulas rule out
-    found: list[Floats] = [beliefs] * len(places)
-    for (shape, one, other), numbers in alike.items():
-        others = tuple(k + 1 for k in range(len(shape)) if k not in (one, other))
-        at_once = max(1, tolerances.most_numbers // math.prod(shape))
-        for first in range(0, len(numbers), at_once):
-            own = numbers[first : first + at_once]
-            regions = [places[k][0] for k in own]
-            entries = np.array([layout.entry_of[r] for r in regions])
-            starts = layout.region_starts[regions][:, None]
-            entries = np.where(entries < 0, len(beliefs), starts + entries)
-            pair = padded[entries].reshape(-1, *shape).sum(axis=others)
-            found_here = pair if one < other else pair.transpose(0, 2, 1)
-            for number, table in zip(own, found_here, strict=True):
-                found[number] = table
-    return found
+    region, one, other = places.T
+    found: list[tuple[Ints, Floats]] = []
+    for alike in equal_rows([layout.patterns[region], one, other]):
+        axes = int(one[alike[0]]), int(other[alike[0]])
+        states = math.prod(layout.shapes[int(region[alike[0]])])
+        parts = -(-len(alike) * states // tolerances.most_numbers)
+        for own in np.array_split(alike, parts):
+            pair = layout.marginals(region[own], sorted(axes), beliefs)
+            found.append((own, pair if axes[0] < axes[1] else pair.transpose(0, 2, 1)))
+    tables = np.empty((len(places), *found[0][1].shape[1:]))
+    for own, pair in found:
+        tables[own] = pair
+    return tables
 
 
 def _margins(
-    pairs: GroundPairs, links: _Links, tables: list[Floats], tolerances: Tolerances
+    pairs: GroundPairs, links: _Links, layout: Layout, beliefs: Floats, tolerances: Tolerances
 ) -> PairMargins:
-    if not all(np.isfinite(own).all() for own in tables):
+    single, both = links.beliefs(layout, beliefs, tolerances)
+    if not (np.isfinite(single).all() and np.isfinite(both).all()):
         return PairMargins()
-    single, both = links.beliefs(tables)
     differ = np.clip(single[links.heads] + single[links.tails] - 2 * both, 0.0, 1.0)
     margin, region = math.inf, None
     for nodes, edges in links.cliques:
@@ -171,7 +163,7 @@ def _region(pairs: GroundPairs, links: _Links, edges: Ints) -> int:
     one = int(np.searchsorted(links.starts, links.heads[edges[0]], side="right")) - 1
     other = int(np.searchsorted(links.starts, links.tails[edges[0]], side="right")) - 1
     (pair,) = np.flatnonzero((pairs.first == one) & (pairs.second == other))
-    return pairs.places[int(pairs.place[pair])][0]
+    return int(pairs.places[pairs.place[pair], 0])
 
 
 # --- variables that share regions pairwise

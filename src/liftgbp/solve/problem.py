@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, distinct, expand, starts_of
+from liftgbp.arrays import Floats, Ints, distinct, exact_sum, expand, starts_of
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
@@ -45,30 +45,52 @@ def log_z(plan: Plan, log_beliefs: Floats) -> float:
 def logs_z(plans: Sequence[Plan], log_beliefs: Floats) -> list[float]:
     """The log partition functions of plans with one layout, for one row of log beliefs each."""
     layout = plans[0].layout
-    theta = np.array([plan.theta for plan in plans])
-    energy = layout.multiplicity * np.exp(log_beliefs) * (log_beliefs - theta)
+    energy = np.exp(log_beliefs)
+    energy *= layout.multiplicity
+    energy *= log_beliefs - np.array([plan.theta for plan in plans])
+    sums = sums_by_region(layout, energy)
     return [
-        plan.log_offset
-        - math.fsum(weight * own for weight, own in zip(plan.weights, sums, strict=True) if weight)
-        for plan, sums in zip(plans, sums_by_region(layout, energy), strict=True)
+        plan.log_offset - weighted_by_region(plan, own)
+        for plan, own in zip(plans, sums, strict=True)
     ]
 
 
-def sums_by_region(layout: Layout, values: Floats) -> list[list[float]]:
+def sums_by_region(layout: Layout, values: Floats) -> Floats:
     """For each row of values (S, entries), the sum of the entries of each region.
 
     Sums are correctly rounded unless there are many regions.
     """
     if len(layout.shapes) >= MANY_REGIONS:
-        totals: list[list[float]] = np.add.reduceat(values, layout.region_starts, axis=1).tolist()
-        return totals
+        return layout.by_region.sums(values)
     regions = [layout.region_slice(r) for r in range(len(layout.shapes))]
-    return [[math.fsum(row[own]) for own in regions] for row in values.tolist()]
+    rows = [[math.fsum(row[own]) for own in regions] for row in values.tolist()]
+    return np.array(rows).reshape(len(values), len(regions))
+
+
+def weighted_sum(counts: Sequence[int] | Floats, values: Floats) -> float:
+    """The sum of values, each times its count, correctly rounded; a count of zero takes it out."""
+    if len(values) >= MANY_REGIONS:
+        counts = np.asarray(counts, dtype=float)
+        return exact_sum(np.multiply(counts, values, where=counts != 0, out=np.zeros(len(values))))
+    return math.fsum(n * own for n, own in zip(counts, values.tolist(), strict=True) if n)
+
+
+def weighted_by_region(plan: Plan, values: Floats) -> float:
+    """The sum of a value of each region, times the weight of the region."""
+    many = len(values) >= MANY_REGIONS
+    return weighted_sum(plan.weight_array if many else plan.weights, values)
+
+
+def size_by_region(plan: Plan, values: Floats) -> float:
+    """The same with weights that all count as positive."""
+    if len(values) >= MANY_REGIONS:
+        return weighted_sum(np.abs(plan.weight_array), values)
+    return weighted_sum(list(map(abs, plan.weights)), values)
 
 
 def scale_of(plan: Plan) -> int:
     """The largest weight of a free energy, by which it is divided."""
-    return max((abs(weight) for weight in plan.weights), default=0) or 1
+    return plan.largest_weight or 1
 
 
 def largest_entropy(plan: Plan) -> float:

@@ -11,6 +11,7 @@ free energy*, NIPS 2002.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 import numpy as np
@@ -35,11 +36,12 @@ def flooded_again(
     tolerances = flooding.tolerances
     if not plan.layout.message_entries:
         return first
-    messages = _starting_messages(plan.layout, first, tolerances)
     images = images_of(plan, first.log_beliefs, tolerances)
-    known = np.array([first.log_beliefs, *images])
-    ends = flooding.ends([plan] * len(messages), progress, messages, known)
-    others = _distinct(known, ends, tolerances)
+    known = [first.log_beliefs, *images]
+    others: list[FloodEnd] = []
+    for messages in _starting_messages(plan.layout, first, tolerances):
+        ends = flooding.ends([plan] * len(messages), progress, messages, known)
+        others += _distinct([*known, *(own.log_beliefs for own in others)], ends, tolerances)
     if not others and not images:
         return first
     found = [first]
@@ -49,8 +51,11 @@ def flooded_again(
     return mixed(first, plan, [_point(plan, own, tolerances) for own in found], tolerances)
 
 
-def _starting_messages(layout: Layout, first: Solution, tolerances: Tolerances) -> Floats:
-    """Messages that tilt atoms: fewer of them for large layouts, where each run takes long."""
+def _starting_messages(layout: Layout, first: Solution, tolerances: Tolerances) -> Iterator[Floats]:
+    """Messages that tilt atoms, in batches of rows.
+
+    For large layouts, where each run takes long, there are fewer of them, one after the other.
+    """
     values = AtomValues.of(layout, tolerances)
     small = layout.belief_entries <= tolerances.most_restarted
     tilted = starting_distributions(layout, 0, 0)[1:] if small else opposite_distributions(layout)
@@ -59,20 +64,24 @@ def _starting_messages(layout: Layout, first: Solution, tolerances: Tolerances) 
         marginals = values.marginals(layout, np.exp(first.log_beliefs))
     least = tolerances.zero_belief
     logs.append(np.log(np.maximum(values.mirrored(marginals), least)))
-    return values.log_beliefs(np.array(logs))[:, layout.children]
+    for batch in [np.array(logs)] if small else [own[None] for own in logs]:
+        yield values.log_beliefs(batch)[:, layout.children]
 
 
-def _distinct(known: Floats, ends: list[FloodEnd], tolerances: Tolerances) -> list[FloodEnd]:
+def _distinct(
+    known: Sequence[Floats], ends: list[FloodEnd], tolerances: Tolerances
+) -> list[FloodEnd]:
     """The ends that converged to points which differ from known ones and from each other."""
     kept: list[FloodEnd] = []
-    beliefs = list(np.exp(known))
+    beliefs = list(known)
     for end in ends:
         if end.status is not Status.CONVERGED:
             continue
-        own = np.exp(end.log_beliefs)
-        if not any(np.abs(own - other).max(initial=0.0) < tolerances.same for other in beliefs):
+        chances = np.exp(end.log_beliefs)
+        away = (np.abs(chances - np.exp(other)).max(initial=0.0) for other in beliefs)
+        if not any(own < tolerances.same for own in away):
             kept.append(end)
-            beliefs.append(own)
+            beliefs.append(end.log_beliefs)
     return kept
 
 

@@ -91,7 +91,7 @@ def _tilted(size: int, value: int) -> Floats:
 
 def group_sizes(layout: Layout) -> dict[int, int]:
     """The number of values of each group of atoms."""
-    return dict(sorted(zip(layout.group_of_atom, layout.atom_ranges, strict=True)))
+    return dict(sorted(set(zip(layout.group_of_atom, layout.atom_ranges, strict=True))))
 
 
 def _independent(layout: Layout, probabilities: Distributions) -> Floats:

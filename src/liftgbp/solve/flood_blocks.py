@@ -1,0 +1,277 @@
+"""Flooding on a large plan, block by block.
+
+What `flooding` does to whole arrays is done here to a few thousand entries at a time, with the same
+numbers. Whole arrays of a million regions take hundreds of megabytes: an operation on them waits
+for memory, and making room for its result takes longer than the operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.arrays import Floats, Ints, Segments, expand, starts_of
+from liftgbp.plan import Layout, Plan
+from liftgbp.plan.plan import Exponents, Factored
+from liftgbp.solve.tolerances import Tolerances
+from liftgbp.values import dataclass
+
+ENTRIES = 2**15
+"""How many entries a block has: some arrays of that length fit into the caches of a core."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Block:
+    """Regions, or messages, that follow each other.
+
+    own       their numbers
+    entries   where their entries are
+    segments  the entries of each of them, counted from the first
+    """
+
+    own: slice
+    entries: slice
+    segments: Segments
+
+
+def _blocks(segments: Segments, starts: Ints, total: int) -> Iterator[_Block]:
+    bounds = [*np.searchsorted(starts, np.arange(0, total, ENTRIES)).tolist(), len(starts)]
+    for first, last in pairwise(bounds):
+        if first < last:
+            own = slice(first, last)
+            stop = int(starts[last]) if last < len(starts) else total
+            yield _Block(own, slice(int(starts[first]), stop), segments.part(own))
+
+
+SLOW_DOWN, SPEED_UP = 0.8, 1.1
+SLOWEST, FASTEST = 0.005, 0.9
+"""How adaptive damping changes the rate of updates, and within which limits. A rate of one
+overshoots on most models, unless a run starts with it; below the smallest, 500 iterations lead
+nowhere."""
+
+
+class FloodOfBlocks:
+    """The messages of one run, with what follows from them.
+
+    It looks like a batch of one run from outside. Beliefs are kept as logs and as probabilities;
+    of what they were before, only how far those of each region have moved.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        rate: float,
+        adaptive: bool,
+        tolerances: Tolerances,
+        messages: Floats | None = None,
+    ) -> None:
+        self.plans = [plan]
+        self._rate = rate
+        self._fastest = max(FASTEST, rate)
+        self._adaptive = adaptive
+        self._tolerances = tolerances
+        self._layout = layout = plan.layout
+        self._theta = plan.theta
+        self._states, self._counts = layout.state_counts
+        regions, of_messages = layout.by_region, layout.by_message
+        self._regions = list(_blocks(regions, layout.region_starts, layout.belief_entries))
+        self._messages = list(_blocks(of_messages, layout.message_starts, layout.message_entries))
+        self._targets = [layout.by_target.part(block.entries) for block in self._messages]
+        self._powers = _powers(plan.exponents, self._regions)
+        shape = layout.message_entries
+        self.messages = np.zeros(shape) if messages is None else messages.reshape(shape).copy()
+        self._log_beliefs = np.zeros(layout.belief_entries)
+        self._chances = np.empty(layout.belief_entries)
+        self._change = np.empty(layout.message_entries)
+        self._moved = np.zeros(len(layout.region_starts))
+        self._set_beliefs()
+        self._moved[:] = 0.0
+        self._set_change()
+        self.residual = np.array([self._largest_change])
+
+    @property
+    def log_beliefs(self) -> Floats:
+        """The log beliefs, as the only row of a batch."""
+        return self._log_beliefs[None]
+
+    def step(self) -> None:
+        """Update all messages once."""
+        for block in self._messages:
+            own, change = self.messages[block.entries], self._change[block.entries]
+            change *= self._rate
+            own += change
+            block.segments.apply(np.subtract, own, block.segments.tops(own))
+        self._set_beliefs()
+        self._moved /= self._rate
+        self._set_change()
+        before = self.residual
+        self.residual = np.array([np.maximum(self._largest_change, self._moved.max(initial=0.0))])
+        if self._adaptive:
+            factor = SLOW_DOWN if self.residual[0] > before[0] else SPEED_UP
+            self._rate = min(max(self._rate * factor, SLOWEST), self._fastest)
+
+    def near(self, log_beliefs: Floats) -> NDArray[np.bool_]:
+        """Whether no belief differs from a known one by more than what tells points apart."""
+        most = self._tolerances.same
+        for block in self._regions:
+            away = np.exp(log_beliefs[block.entries])
+            away -= self._chances[block.entries]
+            if not np.abs(away, out=away).max() < most:
+                return np.array([False])
+        return np.array([True])
+
+    def least_settled(self, row: int) -> int | None:
+        """The region whose belief its parents disagree with most; none if that is not known."""
+        if not len(self._change) or not np.isfinite(self._largest_change):
+            return None
+        children = self._layout.children
+        return int(self._layout.region_of[children[np.abs(self._change).argmax()]])
+
+    def settled(self, tol: float) -> NDArray[np.bool_]:
+        """Whether every difference is below `tol`, or below the rounding of its own regions."""
+        small = self.residual <= tol
+        rounding = self._tolerances.last_places
+        if small.all() or not self.residual[0] <= rounding * self._largest_raw:
+            return np.asarray(small)
+        allowed = np.empty(len(self._moved))
+        for k, block in enumerate(self._regions):
+            scales = block.segments.tops(np.abs(self._raw(k)))
+            excuse = np.minimum(rounding * scales, self._tolerances.acceptable)
+            allowed[block.own] = np.maximum(tol, excuse)
+        if not (self._moved <= allowed).all():
+            return np.array([False])
+        layout = self._layout
+        for block in self._messages:
+            parents = layout.sources[layout.source_starts[block.entries]]
+            along = np.maximum(
+                allowed[layout.region_of[parents]],
+                allowed[layout.region_of[layout.children[block.entries]]],
+            )
+            if not (np.abs(self._change[block.entries]) <= along).all():
+                return np.array([False])
+        return np.array([True])
+
+    # --- beliefs
+
+    def _raw(self, number: int) -> Floats:
+        """The log beliefs of a block before normalisation."""
+        raw = self._powers.of_block(number, self.messages)
+        raw += self._theta[self._regions[number].entries]
+        return raw
+
+    def _set_beliefs(self) -> None:
+        self._powers.enter(self.messages)
+        largest = [0.0]
+        for number, block in enumerate(self._regions):
+            raw, regions = self._raw(number), block.segments
+            largest += [raw.max(), -raw.min()]
+            regions.apply(np.subtract, raw, regions.tops(raw))
+            chances = np.exp(raw, out=self._chances[block.entries])
+            states = chances if self._states is None else chances * self._states[block.entries]
+            total = regions.sums(states)
+            regions.apply(np.subtract, raw, np.log(total))
+            regions.apply(np.divide, chances, total)
+            before = self._log_beliefs[block.entries]
+            np.abs(np.subtract(raw, before, out=before), out=before)
+            regions.tops(before, out=self._moved[block.own])
+            before[:] = raw
+        self._largest_raw = np.max(largest)
+
+    # --- what parents think of them
+
+    def _set_change(self) -> None:
+        """By how much the logs of parents' marginals exceed the log beliefs of children."""
+        layout, vanishing = self._layout, self._tolerances.vanishing
+        heads = [block.entries.start for block in self._messages]
+        bounds = [
+            *layout.source_starts[np.array(heads, dtype=np.int64)].tolist(),
+            len(layout.sources),
+        ]
+        largest = [0.0]
+        blocks = zip(self._messages, self._targets, pairwise(bounds), strict=True)
+        for block, targets, (first, last) in blocks:
+            terms = self._chances.take(layout.sources[first:last])
+            if self._counts is not None:
+                terms *= self._counts[first:last]
+            change = self._change[block.entries]
+            targets.sums(terms, out=change)
+            lost = np.empty(0, np.int64)
+            # The least of numbers among which one is undefined is undefined.
+            if not change.min() >= vanishing:
+                lost = np.flatnonzero(change < vanishing)
+                change[lost] = 1.0
+            np.log(change, out=change)
+            if len(lost):
+                places = block.entries.start + lost
+                change[lost] = log_marginals(layout, self._log_beliefs[None], places)[0]
+            change -= self._log_beliefs.take(layout.children[block.entries])
+            largest += [change.max(), -change.min()]
+        self._largest_change = np.max(largest)
+
+
+def log_marginals(layout: Layout, log_beliefs: Floats, entries: Ints) -> Floats:
+    """The logs of marginals that are too small for exponentials of beliefs."""
+    starts = layout.source_starts
+    ends = np.append(starts[1:], len(layout.sources))
+    lengths = ends[entries] - starts[entries]
+    places = expand(starts[entries], lengths)
+    terms = log_beliefs.take(layout.sources[places], axis=-1)
+    terms += np.log(layout.source_counts[places])
+    targets = Segments(starts_of(lengths)[:-1], len(places))
+    top = targets.tops(terms)
+    targets.apply(np.subtract, terms, top)
+    return np.asarray(top + np.log(targets.sums(np.exp(terms))))
+
+
+# --- messages to the power of their exponents
+
+
+def _powers(exponents: Exponents | Factored, blocks: Sequence[_Block]) -> _Plain | _Factors:
+    if isinstance(exponents, Factored):
+        return _Factors(exponents, blocks)
+    return _Plain(exponents, blocks)
+
+
+class _Plain:
+    """The logs of products of powers of messages, block by block."""
+
+    def __init__(self, exponents: Exponents, blocks: Sequence[_Block]) -> None:
+        self._matrices = [exponents.block(block.entries) for block in blocks]
+
+    def enter(self, messages: Floats) -> None:
+        """What all blocks need of messages: nothing."""
+
+    def of_block(self, number: int, messages: Floats) -> Floats:
+        """The logs of the entries of a block."""
+        return np.asarray(self._matrices[number] @ messages)
+
+
+class _Factors:
+    """The same where what enters regions is summed up before larger regions read it."""
+
+    def __init__(self, exponents: Factored, blocks: Sequence[_Block]) -> None:
+        self._members = [exponents.members.block(block.entries) for block in blocks]
+        self._local = [exponents.local.block(block.entries) for block in blocks]
+        # Nothing enters the outer regions, which come first and are most of them.
+        first = exponents.inflow.first_filled
+        self._entered = {
+            k: block.entries for k, block in enumerate(blocks) if block.entries.stop > first
+        }
+        self._inflow = {k: exponents.inflow.block(own) for k, own in self._entered.items()}
+        self._into = np.zeros(exponents.inflow.shape[0])
+
+    def enter(self, messages: Floats) -> None:
+        """Sum up what enters regions."""
+        for number, entries in self._entered.items():
+            self._into[entries] = self._inflow[number] @ messages
+
+    def of_block(self, number: int, messages: Floats) -> Floats:
+        """The logs of the entries of a block."""
+        total: Floats = self._members[number] @ self._into
+        if number in self._entered:
+            total += self._into[self._entered[number]]
+        total += self._local[number] @ messages
+        return total
