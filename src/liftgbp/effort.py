@@ -38,15 +38,17 @@ AUTO_BLOCKS = 4
 
 FACTOR_SCOPES = "intersections"
 
-EXACT_STATES = 2**24
-"""How many states an exact answer may take if it was asked for by hand: some seconds."""
+EXACT_STATES = 2**26
+"""How many states an exact answer may take if it was asked for by hand: some seconds, and a
+gigabyte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
     """What an effort allows.
 
-    exact     how many states an exact answer may take; none is tried if this is zero
+    exact     how many states an exact answer may take; none is tried if this is zero. Those of
+              `normal` take up to a second, as long as what it does otherwise.
     blocks    the most blocks that a class of objects is split into
     sums      whether counts of unary predicates are summed over
     families  the regions that are tried beyond factor scopes, if objects fall into no blocks
@@ -67,7 +69,7 @@ class Level:
 LEVELS: dict[str, Level] = {
     "quick": Level(exact=0, blocks=1, sums=False, families=(), loops=(), table=0, work=0.0),
     "normal": Level(
-        exact=2**20,
+        exact=20_000_000,
         blocks=AUTO_BLOCKS,
         sums=True,
         families=("objects:2", "objects:3"),
@@ -212,9 +214,9 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
 
     Independent parts are solved apart. Small models are solved exactly, with the quick answers
     beside them only where these are cheap: over seven atoms in twenty rules, descent takes a
-    hundred times as long as the exact answer. Otherwise counts are summed
-    over, then blocks are looked for. Where neither changes the answer, regions grow. Answers
-    without blocks must be minima of the ground free energy, too.
+    hundred times as long as the exact answer. Otherwise counts are summed over; if that leaves
+    nothing to approximate, it is all. Then blocks are looked for. Where neither changes the answer,
+    regions grow. Answers without blocks must be minima of the ground free energy, too.
     """
     level = LEVELS[effort]
     if level.work and runs.parts and not asked.method:

@@ -7,8 +7,9 @@ import math
 from liftgbp.solve import Kind, Point, Remedy, Status, Verdict
 from liftgbp.values import dataclass
 
-TERM, FACTOR, VARIABLE = 16, 50, 500
-"""A count of cells, a ground factor and a variable take about as long as this many states."""
+TERM, FACTOR, VARIABLE = 16, 200, 1000
+"""A count of cells, a ground factor and a variable take about as long as this many states, each of
+which takes some 40 ns."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,10 @@
 """Exact marginals and log Z of a ground network by a junction tree.
 
-Variables are eliminated one after the other, each with the neighbours that it has then; what is
-left of a step is a message to a later one. A second pass backwards gives all marginals. Reference:
-Koller and Friedman, *Probabilistic Graphical Models*, MIT Press 2009, chapter 10.
+Variables are eliminated one after the other, each with the neighbours that it has then. A step
+turns the factors around the variables that leave into their distribution given those that stay,
+and a message about the latter to a later step. A second pass backwards multiplies these
+distributions, and gives all marginals. Reference: Koller and Friedman, *Probabilistic Graphical
+Models*, MIT Press 2009, chapter 10.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import heapq
 import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import compress, count, groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -24,19 +27,29 @@ if TYPE_CHECKING:
     from liftgbp.grounding import GroundNetwork
 
 Scope: TypeAlias = tuple[int, ...]
+LogTable: TypeAlias = tuple[Scope, Floats]
+"""A log table with the variables that its axes stand for."""
+
+AT_ONCE = 2**10
+"""Entries that lie side by side and are added in one go: with fewer, NumPy takes its time between
+them, and tables of millions of entries take ten times as long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clique:
-    """A step of the elimination: some variables leave, the others stay for a later step."""
+    """A step of the elimination: some variables leave, the others stay for a later step.
 
-    variables: Scope
+    Both are in ascending order. Tables have the axes of those that leave first, so that sums over
+    them go along rows.
+    """
+
     leaving: Scope
+    staying: Scope
 
     @property
-    def staying(self) -> Scope:
-        """The variables that stay, in ascending order."""
-        return tuple(v for v in self.variables if v not in self.leaving)
+    def variables(self) -> Scope:
+        """The variables in the order of axes."""
+        return self.leaving + self.staying
 
 
 class JunctionTree:
@@ -61,13 +74,13 @@ class JunctionTree:
         self._parent = [
             min((self._home[v] for v in own.staying), default=None) for own in self.cliques
         ]
-        self._log_beliefs, self.log_z = self._solved(factors)
+        self._beliefs, self.log_z = self._solved(factors)
         self._found: dict[Scope, Floats] = {}
 
     @property
     def states(self) -> int:
         """The number of entries of all tables."""
-        return sum(table.size for table in self._log_beliefs)
+        return sum(table.size for table in self._beliefs)
 
     def joint(self, variables: Sequence[int]) -> Floats:
         """The joint distribution of different variables, one axis each."""
@@ -85,56 +98,45 @@ class JunctionTree:
         step = min(self._home[v] for v in variables)
         if not set(variables) <= set(self.cliques[step].variables):
             return JunctionTree(self._network, self._most_states, variables).joint(variables)
-        return self._marginal(step, variables)
+        return _summed(self._beliefs[step], self.cliques[step].variables, variables)
 
     @cached_property
     def _singles(self) -> dict[int, Floats]:
-        return {
-            v: self._marginal(step, (v,))
-            for step, own in enumerate(self.cliques)
-            for v in own.leaving
-        }
-
-    def _marginal(self, step: int, variables: Scope) -> Floats:
-        table = self._log_beliefs[step]
-        logs = _summed(table, self.cliques[step].variables, variables)
-        return np.asarray(np.exp(logs - _log_sum(logs)))
+        found: dict[int, Floats] = {}
+        for own, belief in zip(self.cliques, self._beliefs, strict=True):
+            found |= _singles(_summed(belief, own.variables, own.leaving), own.leaving)
+        return found
 
     # --- two passes
 
-    def _solved(self, factors: Sequence[tuple[Scope, Floats]]) -> tuple[list[Floats], float]:
-        tables = [
-            np.zeros([self._ranges[v] for v in own.variables], dtype=float) for own in self.cliques
-        ]
+    def _solved(self, factors: Sequence[LogTable]) -> tuple[list[Floats], float]:
+        parts: list[list[LogTable]] = [[] for _ in self.cliques]
         for scope, log_table in factors:
-            step = min(self._home[v] for v in scope)
-            tables[step] += _expanded(log_table, scope, self.cliques[step].variables)
+            parts[min(self._home[v] for v in scope)].append((scope, log_table))
         network = self._network
         log_z = network.log_constant
         log_z += math.fsum(count * math.log(size) for size, count in network.free.items())
-        messages = []
-        for own, above, table in zip(self.cliques, self._parent, tables, strict=True):
-            # Those it goes to come later, so a clique has heard from all before it.
-            message = _summed(table, own.variables, own.staying)
-            messages.append(message)
+        tables = []
+        for own, above, inside in zip(self.cliques, self._parent, parts, strict=True):
+            checkpoint()
+            # Messages come from earlier cliques, so this one has heard all of them.
+            table = _joined(inside, own.variables, self._ranges)
+            message = _conditioned(table, len(own.leaving))
+            tables.append(table)
             if above is None:
                 log_z += float(message)
             else:
-                tables[above] += _expanded(message, own.staying, self.cliques[above].variables)
+                parts[above].append((own.staying, message))
         if log_z == -math.inf:
             raise ContradictionError("the hard formulas leave no possible world")
         for step in reversed(range(len(self.cliques))):
             above, staying = self._parent[step], self.cliques[step].staying
             if above is not None:
-                whole = _summed(tables[above], self.cliques[above].variables, staying)
-                # What is impossible for a part is so for the whole.
-                news = np.full_like(whole, -np.inf)
-                np.subtract(whole, messages[step], out=news, where=messages[step] > -np.inf)
-                tables[step] += _expanded(news, staying, self.cliques[step].variables)
+                tables[step] *= _summed(tables[above], self.cliques[above].variables, staying)
         return tables, log_z
 
 
-def _factors(network: GroundNetwork) -> Iterator[tuple[Scope, Floats]]:
+def _factors(network: GroundNetwork) -> Iterator[LogTable]:
     for block in network.blocks:
         for scope, table in zip(block.scopes.tolist(), block.table_of.tolist(), strict=True):
             yield tuple(scope), network.tables[table]
@@ -170,8 +172,8 @@ def _eliminated(ranges: Sequence[int], scopes: Sequence[Scope], most_states: int
         clique = closed[first]
         # Those without other neighbours leave in the same step, without a table of their own.
         leaving = {v for v in clique if len(closed[v]) == len(clique) and closed[v] <= clique}
-        cliques.append(Clique(tuple(sorted(clique)), tuple(sorted(leaving))))
         staying = clique - leaving
+        cliques.append(Clique(tuple(sorted(leaving)), tuple(sorted(staying))))
         for v in leaving:
             del closed[v]
         for v in staying:
@@ -181,26 +183,107 @@ def _eliminated(ranges: Sequence[int], scopes: Sequence[Scope], most_states: int
     return cliques
 
 
-# --- log tables
+# --- tables
+
+
+def _joined(parts: Sequence[LogTable], variables: Scope, ranges: Sequence[int]) -> Floats:
+    """The sum of log tables, each about some of the variables, as one about all of them."""
+    shape = [ranges[v] for v in variables]
+    total = np.zeros(shape)
+    side_by_side = _axes_at_once(shape)
+    if side_by_side == len(shape):
+        for scope, log_table in parts:
+            total += _expanded(log_table, scope, variables)
+        return total
+    outer, inner = variables[:-side_by_side], shape[-side_by_side:]
+    rows = total.reshape(*shape[: len(outer)], -1)
+    for group in _groups(parts, outer, ranges):
+        about = {v for scope, _ in group for v in scope}
+        added = np.zeros([ranges[v] if v in about else 1 for v in outer] + [rows.shape[-1]])
+        for scope, log_table in group:
+            own = _expanded(log_table, scope, variables)
+            wide = np.broadcast_to(own, [*own.shape[: len(outer)], *inner])
+            added += wide.reshape(*own.shape[: len(outer)], -1)
+        rows += added
+    return total
+
+
+def _axes_at_once(shape: Sequence[int]) -> int:
+    """How many of the last axes have `AT_ONCE` entries, or all of them if they have fewer."""
+    entries, axes = 1, 0
+    while axes < len(shape) and entries < AT_ONCE:
+        axes += 1
+        entries *= shape[-axes]
+    return axes
+
+
+def _groups(parts: Sequence[LogTable], outer: Scope, ranges: Sequence[int]) -> list[list[LogTable]]:
+    """Tables that are about few of the outer variables together: they are added up beforehand."""
+    most = math.isqrt(math.prod(ranges[v] for v in outer))
+    groups: list[list[LogTable]] = []
+    about: list[set[int]] = []
+    for part in parts:
+        own = set(outer).intersection(part[0])
+        fits = (math.prod(ranges[v] for v in known | own) <= most for known in about)
+        place = next(compress(count(), fits), len(groups))
+        if place == len(groups):
+            groups.append([])
+            about.append(set())
+        groups[place].append(part)
+        about[place] |= own
+    return groups
+
+
+def _conditioned(log_table: Floats, leaving: int) -> Floats:
+    """Turn a log table, in place, into the distribution of its first axes given the others.
+
+    The result is what is left of it for the others: the logarithm of the sum.
+    """
+    rows = log_table.reshape(math.prod(log_table.shape[:leaving]), -1)
+    top = rows.max(axis=0)
+    # What is impossible for all of them stays so.
+    top[top == -np.inf] = 0.0
+    rows -= top
+    np.exp(rows, out=rows)
+    sums = rows.sum(axis=0)
+    rows /= np.where(sums > 0, sums, 1.0)
+    with np.errstate(divide="ignore"):
+        left = np.log(sums) + top
+    return np.asarray(left.reshape(log_table.shape[leaving:]))
 
 
 def _expanded(log_table: Floats, scope: Scope, variables: Scope) -> Floats:
     """A table with an axis of length one for each variable that it is not about."""
-    order = sorted(range(len(scope)), key=lambda k: scope[k])
-    shape = dict(zip(scope, log_table.shape, strict=True))
-    return log_table.transpose(order).reshape([shape.get(v, 1) for v in variables])
+    place = {v: k for k, v in enumerate(variables)}
+    order = sorted(range(len(scope)), key=lambda k: place[scope[k]])
+    shape = [1] * len(variables)
+    for v, length in zip(scope, log_table.shape, strict=True):
+        shape[place[v]] = length
+    return log_table.transpose(order).reshape(shape)
 
 
-def _summed(log_table: Floats, variables: Scope, kept: Scope) -> Floats:
-    """The logarithm of the sum over all variables but those kept."""
-    axes = tuple(k for k, v in enumerate(variables) if v not in kept)
-    return _log_sum(log_table, axes)
+def _summed(table: Floats, variables: Scope, kept: Scope) -> Floats:
+    """The sum over all variables but those kept, whose axes have the order of `kept`."""
+    wanted = set(kept)
+    shape = dict(zip(variables, table.shape, strict=True))
+    # Neighbouring axes are one axis, and are summed over one by one: the first sum leaves little.
+    runs = [(keep, list(own)) for keep, own in groupby(variables, key=wanted.__contains__)]
+    table = table.reshape([math.prod(shape[v] for v in own) for _, own in runs])
+    axis = 0
+    for keep, _ in runs:
+        if keep:
+            axis += 1
+        else:
+            table = table.sum(axis=axis)
+    order = [v for v in variables if v in wanted]
+    return table.reshape([shape[v] for v in order]).transpose([order.index(v) for v in kept])
 
 
-def _log_sum(log_table: Floats, axes: tuple[int, ...] | None = None) -> Floats:
-    top = log_table.max(axis=axes, keepdims=True)
-    # A part without possible states stays so.
-    top = np.where(top > -np.inf, top, 0.0)
-    with np.errstate(divide="ignore"):
-        sums = np.log(np.exp(log_table - top).sum(axis=axes, keepdims=True)) + top
-    return np.asarray(sums.squeeze(axis=axes))
+def _singles(table: Floats, variables: Scope) -> dict[int, Floats]:
+    """The distribution of each variable: half of them are summed over at a time."""
+    if len(variables) == 1:
+        return {variables[0]: table}
+    half = len(variables) // 2
+    parts = (variables[:half], variables[half:])
+    one, other = (_singles(_summed(table, variables, part), part) for part in parts)
+    return one | other
