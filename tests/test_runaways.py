@@ -15,6 +15,7 @@ from scipy.special import logsumexp
 
 import liftgbp
 from liftgbp import Limits
+from liftgbp.counting.points import SolvedPoint
 from liftgbp.effort import LEVELS
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import MOST_WORK, searching
@@ -165,10 +166,29 @@ def test_objects_are_named_only_where_facts_are_about_them() -> None:
     assert table["arguments"].tolist() == ["Anna", "Bob"]
 
 
+P_AND_Q = liftgbp.parse("p(t)\nq(t)\n0.509 (!p(y) <=> !q(x)) | distinct")
+
+
+def log_z_of_p_and_q(objects: int) -> float:
+    """Given which objects have p, each q(x) is on its own."""
+    logs = []
+    for k in range(objects + 1):
+        inside, outside = np.array([k - 1, objects - k]), np.array([k, objects - 1 - k])
+        terms = k * logsumexp(0.509 * inside) + (objects - k) * logsumexp(0.509 * outside)
+        logs.append(math.log(math.comb(objects, k)) + terms)
+    return float(logsumexp(logs))
+
+
+@pytest.fixture
+def inexact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let regions grow in sums that are exact without that, and small enough for a test."""
+    monkeypatch.setattr(SolvedPoint, "overlaps", True)
+
+
+@pytest.mark.usefixtures("inexact_sums")
 def test_growing_regions_in_a_sum_take_limited_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = liftgbp.parse("p(t)\nq(t)\n0.509 (!p(y) <=> !q(x)) | distinct")
     monkeypatch.setitem(LEVELS, "thorough", replace(LEVELS["thorough"], work=1e7))
-    found = liftgbp.infer(model, {"t": 14}, sum_over="p", regions="auto")
+    found = liftgbp.infer(P_AND_Q, {"t": 14}, sum_over="p", regions="auto")
     assert "takes more effort" in found.growth_end
 
 
@@ -200,19 +220,19 @@ def test_quick_answers_beside_exact_ones_take_little_work(
         assert answers.log_z == pytest.approx(logsumexp(logs), rel=1e-12)
 
 
+@pytest.mark.usefixtures("inexact_sums")
 def test_growing_regions_in_a_sum_share_their_work() -> None:
     """Each size of regions is affordable, and there are a dozen of them."""
-    model = liftgbp.parse("p(t)\nq(t)\n0.509 (!p(y) <=> !q(x)) | distinct")
-    found = liftgbp.infer(model, {"t": 14}, sum_over="auto", regions="auto")
+    found = liftgbp.infer(P_AND_Q, {"t": 14}, sum_over="auto", regions="auto")
     assert len(found.growth) < 6
     assert "more effort" in found.growth_end
-    # Given which objects have p, each q(x) is on its own.
-    logs = []
-    for k in range(15):
-        inside, outside = np.array([k - 1, 14 - k]), np.array([k, 13 - k])
-        terms = k * logsumexp(0.509 * inside) + (14 - k) * logsumexp(0.509 * outside)
-        logs.append(math.log(math.comb(14, k)) + terms)
-    assert found.log_z == pytest.approx(logsumexp(logs), rel=1e-9)
+    assert found.log_z == pytest.approx(log_z_of_p_and_q(14), rel=1e-9)
+
+
+def test_regions_do_not_grow_where_a_sum_is_exact() -> None:
+    found = liftgbp.infer(P_AND_Q, {"t": 14}, sum_over="auto", regions="auto")
+    assert len(found.growth) == 1
+    assert found.log_z == pytest.approx(log_z_of_p_and_q(14), rel=1e-12)
 
 
 def test_networks_that_are_too_large_to_write(tmp_path: Path) -> None:

@@ -231,12 +231,10 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
     by_hand = asked.blocks is not None and not whole
     blocks = level.blocks if asked.blocks is None or whole else asked.blocks
     most = most_blocks(blocks, runs.classes, by_hand=by_hand)
-    if asked.sum_over:
-        answers = quick = runs.summed(regions, asked.sum_over)
-    else:
-        answers = quick = runs.plain(regions)
-        if level.sums and asked.sum_over is None:
-            answers = runs.summed_if_cheap(quick, regions, level.work)
+    answers, quick = _with_sums(runs, level, asked, regions)
+    if not answers.approximate and asked.blocks is None:
+        # Neither blocks nor larger regions could improve on it.
+        return replace(answers, effort=effort, quick=None if answers is quick else quick)
     known: Judge | None = None
     if any(own > 1 for own in most.values()):
         work = math.inf if by_hand else level.work
@@ -260,6 +258,17 @@ def best_answers(runs: Runs, effort: str, asked: Asked) -> Answers:
     if answers.reader is quick.reader:
         return replace(answers, effort=effort)
     return replace(answers, effort=effort, quick=quick)
+
+
+def _with_sums(runs: Runs, level: Level, asked: Asked, regions: str) -> tuple[Answers, Answers]:
+    """The answers with sums over counts, if they are wanted or cheap, and those of `quick`."""
+    if asked.sum_over:
+        answers = runs.summed(regions, asked.sum_over)
+        return answers, answers
+    quick = runs.plain(regions)
+    if level.sums and asked.sum_over is None:
+        return runs.summed_if_cheap(quick, regions, level.work), quick
+    return quick, quick
 
 
 def exact_answers(run: Callable[[int], Answers], effort: str, asked: Asked) -> Answers | None:

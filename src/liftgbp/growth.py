@@ -28,10 +28,10 @@ def grow(
 
     `run` answers for a region family. If no families are given, they are bethe, intersections,
     objects:2, objects:3 and so on, until a table would outgrow its cap, all objects are in one
-    region, or an answer is not trustworthy any more. Families that add no region to the one before
-    are left out. `judge` takes a last look at answers that would be the best, and may find that
-    they are not to be trusted. `regions` tells whether two answers have the same regions; by itself
-    this compares the clusters of lifted graphs.
+    region, nothing is approximated, or an answer is not trustworthy any more. Families that add no
+    region to the one before are left out. `judge` takes a last look at answers that would be the
+    best, and may find that they are not to be trusted. `regions` tells whether two answers have the
+    same regions; by itself this compares the clusters of lifted graphs.
     """
     regions = regions or _clusters
     chain: list[Answers] = []
@@ -51,6 +51,9 @@ def grow(
             chain.append(answers)
             if family.startswith("objects") and not answers.trusted:
                 end = f"the answer of {family} cannot be trusted"
+                break
+            if not answers.approximate:
+                end = "nothing is approximated"
                 break
         elif answers.trusted and not chain[-1].trusted:
             # Solved part by part, the same regions may have another answer.

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import liftgbp
+from liftgbp import reference
 from liftgbp.counting.points import CountedModel, exact_offset
 from liftgbp.counting.space import SplitClass
 from liftgbp.evidence import Evidence
@@ -37,6 +38,18 @@ lonely(person)
 0.1 lonely(x) ^ smokes(y)
 """
 HARD = "friends(x,y) ^ smokes(x) => smokes(y).\n"
+MOODS = """
+mood(person): {low, fair, high}
+0.4 mood(x) = high ^ friends(x,y) => mood(y) = high
+-0.2/|person| mood(x) = low ^ smokes(y)
+"""
+SHOPS = """
+open(shop)
+visits(person, shop)
+0.5 visits(x,s) ^ smokes(x) => open(s)
+0.2 open(s) ^ open(t) | s != t
+"""
+QUANTIFIED = "0.6 smokes(x) => EXIST y friends(x,y) ^ smokes(y)\n"
 EVIDENCE = "smokes(A)\n!smokes(B)\n0.8 smokes(C)\nfriends(A,B)\n0.3 friends(A,C)\n"
 CASES = {
     "one": (FRIENDS, "", ("smokes",), 12),
@@ -44,6 +57,9 @@ CASES = {
     "diagonal": (FRIENDS, "", ("smokes", "friends"), 5),
     "sums left over": (FRIENDS + LONELY, "", ("smokes",), 10**20),
     "evidence": (FRIENDS + LONELY, EVIDENCE, ("smokes",), 14),
+    "many values": (FRIENDS + MOODS, "", ("mood",), 14),
+    "sizes in weights": (FRIENDS + MOODS, EVIDENCE, ("smokes",), 20),
+    "two sorts": (FRIENDS + SHOPS, "", ("smokes", "open"), 9),
     "hard": (FRIENDS + HARD, EVIDENCE.replace("friends(A,B)", ""), ("smokes",), 14),
 }
 
@@ -52,7 +68,8 @@ def split_of(case: str) -> SplitShattering:
     text, facts, names, size = CASES[case]
     model = liftgbp.parse(text)
     evidence = Evidence.of(model, liftgbp.parse_evidence(model, facts) if facts else None)
-    shattering = Shattering(object_classes(evidence, {"person": size}))
+    sizes = dict.fromkeys(model.sorts, size)
+    shattering = Shattering(object_classes(evidence, sizes))
     return SplitShattering(shattering, splits_by_value(shattering, names))
 
 
@@ -129,3 +146,15 @@ def test_offsets_of_many_counts_are_those_at_each(case: str) -> None:
     assert planned
     for own in planned:
         assert abs(own.offset - exact_offset(model.at(own.counts).prepared.graph)) < 1e-30
+
+
+def test_quantifiers_leave_no_counts_alike() -> None:
+    """What a quantifier is expanded over depends on every count."""
+    model = liftgbp.parse(FRIENDS + QUANTIFIED)
+    shattering = Shattering(object_classes(Evidence.of(model), {"person": 3}))
+    split = SplitShattering(shattering, splits_by_value(shattering, ("smokes",)))
+    points = points_of(split)
+    assert len({id(split.alike(point)) for point in points}) == len(points)
+    exact = reference.exact(reference.ground(model, {"person": 3}))
+    answers = liftgbp.infer(model, {"person": 3}, sum_over="smokes", regions="objects:3")
+    assert answers.log_z == pytest.approx(exact.log_z, rel=1e-9)

@@ -517,6 +517,38 @@ def test_predicates_are_chosen_once_while_regions_grow() -> None:
     assert answers.log_z == pytest.approx(exact.log_z, rel=1e-12)
 
 
+ONE_RULE = (
+    "friends(person,person)\nsmokes(person)\n1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y"
+)
+
+
+@pytest.mark.parametrize("regions", [None, "intersections", "auto"])
+def test_what_is_exact_is_chosen_even_if_it_changes_nothing(regions: str | None) -> None:
+    """In large domains the sum has the log Z of the minima, to all digits."""
+    model = liftgbp.parse(ONE_RULE)
+    answers = liftgbp.infer(model, {"person": 5000}, sum_over="auto", regions=regions)
+    assert isinstance(answers, SummedAnswers)
+    assert not answers.approximate
+    assert answers.sum_over.predicates == ("smokes",)
+    assert "nothing is approximated" in answers.choice
+    assert len(answers.growth) <= 1
+    quick = liftgbp.infer(model, {"person": 5000}, effort="quick")
+    assert quick.approximate
+    assert answers.log_z == pytest.approx(quick.log_z, rel=1e-9)
+
+
+def test_where_a_sum_is_exact_nothing_else_is_tried() -> None:
+    answers = liftgbp.infer(liftgbp.parse(ONE_RULE), {"person": 5000})
+    assert isinstance(answers, SummedAnswers)
+    assert answers.growth == ()
+    assert answers.quick is not None
+
+
+def test_a_sum_that_leaves_loops_is_approximate() -> None:
+    model = liftgbp.parse(ONE_RULE + "\n0.5 friends(x,y) ^ friends(y,z) => friends(x,z) | distinct")
+    assert liftgbp.infer(model, {"person": 9}, sum_over="smokes", effort="quick").approximate
+
+
 def test_regions_grow_where_no_predicate_can_be_chosen() -> None:
     model = liftgbp.parse("r(person,person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct")
     answers = liftgbp.infer(model, {"person": 4}, sum_over="auto", regions="auto", effort="quick")

@@ -39,13 +39,15 @@ class CountSum(MixedResult):
 
     `visited` is how many counts were solved; `peaks` are the most likely ones in words, each with
     the share of the counts around it; `untrusted` is the share of counts whose solution cannot be
-    trusted.
+    trusted. A sum is `exact` if nothing is approximated at any of its counts, since regions do not
+    overlap there.
     """
 
     predicates: tuple[str, ...]
     visited: int
     peaks: tuple[tuple[str, float], ...]
     untrusted: float
+    exact: bool = False
 
     @classmethod
     def over_nothing(cls, result: Result) -> CountSum:
@@ -103,6 +105,11 @@ class SummedAnswers(Answers):
         """The sum; one over no predicates if `auto` found none worth it."""
         result = self.result
         return result if isinstance(result, CountSum) else CountSum.over_nothing(result)
+
+    @property
+    def approximate(self) -> bool:
+        """Whether regions overlap at some counts, so that larger ones might change the numbers."""
+        return not self.sum_over.exact and super().approximate
 
     @property
     def used(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal
 from itertools import combinations, permutations, product
 
 import numpy as np
@@ -56,6 +56,8 @@ lattices that are shifted by half a step may differ by the square root: for a Ga
 their mean is the square of their difference. Steps are as long as that allows. With a hundred times
 less accuracy, sums over independent objects in four cells are off (`tests/counting/test_peaks.py`).
 """
+
+_PRECISE = Context(prec=DIGITS)
 
 Exponents = Callable[[Sequence[Counts]], Sequence[Decimal]]
 """The log of the weight of points; minus infinity for impossible ones."""
@@ -159,9 +161,8 @@ class _Search:
 
     def _height(self, point: Counts) -> float:
         """The exponent relative to the highest so far."""
-        with localcontext(Context(prec=DIGITS)):
-            value = self._known[point]
-            return -math.inf if value.is_infinite() else float(value - self._top)
+        value = self._known[point]
+        return -math.inf if value.is_infinite() else float(_PRECISE.subtract(value, self._top))
 
     def _possible(self, point: Counts) -> bool:
         return not self._known[point].is_infinite()
@@ -175,7 +176,7 @@ class _Search:
         return [
             point
             for point in self._known
-            if self._possible(point)
+            if self._matters(point)
             and all(self._known[there] <= self._known[point] for there in neighbours(point))
         ]
 
@@ -409,8 +410,7 @@ class _Search:
             return None
         weights = {c: volume * math.exp(self._height(c)) for c, volume in volumes.items()}
         total = math.fsum(weights.values())
-        with localcontext(Context(prec=DIGITS)):
-            log_total = self._top + Decimal(total).ln()
+        log_total = _PRECISE.add(self._top, Decimal(total).ln(_PRECISE))
         shares = {point: weight / total for point, weight in weights.items() if weight}
         peaks = self._peaks(maxima, shares)
         return Weighed(log_total, shares, peaks, len(self._known))

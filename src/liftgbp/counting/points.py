@@ -56,6 +56,11 @@ class SolvedPoint:
     precise: bool
 
     @property
+    def overlaps(self) -> bool:
+        """Whether regions share atoms, so that beliefs about them are approximations."""
+        return bool(self.base.prepared.plan.layout.message_entries)
+
+    @property
     def rejected(self) -> Decimal:
         """What the exponent would be by the best of the points that the solver did not trust."""
         others = [p.log_z for p in self.solution.points if not p.weight and np.isfinite(p.log_z)]

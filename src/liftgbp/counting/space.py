@@ -18,6 +18,8 @@ DIGITS = 60
 """Decimal digits of exponents, which are large in large domains: 1e9 objects with pairs have
 exponents of 1e18, and their differences need some twenty digits behind the point."""
 
+_PRECISE = Context(prec=DIGITS)
+
 EXACT = 60
 """Factorials up to this number are multiplied out; beyond it, the seven terms of the series below
 give some thirty digits."""
@@ -112,9 +114,12 @@ class Space:
 
     def log_ways(self, counts: Counts) -> Decimal:
         """The log of the number of ways to choose this many objects for each cell."""
-        with localcontext(Context(prec=DIGITS)):
-            sizes = sum([log_factorial(own.size) for own in self.classes], Decimal(0))
-            return sizes - sum(map(log_factorial, counts), Decimal(0))
+        result = Decimal(0)
+        for own in self.classes:
+            result = _PRECISE.add(result, log_factorial(own.size))
+        for count in counts:
+            result = _PRECISE.subtract(result, log_factorial(count))
+        return result
 
 
 def _scaled(part: Counts, units: int, size: int) -> Counts:

@@ -246,7 +246,9 @@ class Summer:
     def auto(self, plain: Answers | None = None) -> SummedAnswers:
         """The answers summed over the counts of the predicate that changes log Z most.
 
-        `plain` are the answers without a sum, if they are known.
+        A sum that is exact where plain answers are not comes first, whether it changes log Z or
+        not: larger regions could not improve on it. `plain` are the answers without a sum, if they
+        are known.
         """
         plain = self._plain() if plain is None else plain
         changes: dict[str, float] = {}
@@ -260,6 +262,9 @@ class Summer:
                 found[name] = part.on((name,))
             except CapacityError:
                 continue
+            if not found[name].approximate and plain.plan.layout.message_entries:
+                choice = f"{name} was chosen: at each of its counts, nothing is approximated"
+                return with_choice(found[name], choice)
             changes[name] = found[name].result.log_z - plain.result.log_z
         listed = ", ".join(f"{name} {change:+.3g}" for name, change in changes.items())
         worth = GAIN * max(1.0, abs(plain.result.log_z))
@@ -399,6 +404,7 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Sum
         visited=weighed.visited,
         peaks=tuple((model.words(peak.counts), peak.share) for peak in weighed.peaks),
         untrusted=untrusted,
+        exact=not any(own.overlaps for own in model.solved.values()),
         solver=top.solver,
         status=Status.CONVERGED if worst is None else _status(model.solved[worst]),
         iterations=max(model.solved[counts].solution.iterations for counts in weighed.shares),

@@ -234,6 +234,11 @@ class Answers(Shown):
         return not self.result.flaw
 
     @property
+    def approximate(self) -> bool:
+        """Whether regions overlap, so that larger ones might change the numbers."""
+        return self.verdict.kind is not Kind.EXACT
+
+    @property
     def reason(self) -> str:
         """Why the numbers cannot be used, and what to try; empty if they can."""
         flaw, region = self.result.flaw, self.result.region
