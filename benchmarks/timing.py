@@ -27,8 +27,8 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
 
 def _jobs(text: str) -> int:
     try:
-        return checked_jobs(int(text))
-    except (ValueError, liftgbp.InputError) as error:
+        return checked_jobs(int(text) if text.isdecimal() else text)
+    except liftgbp.InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
