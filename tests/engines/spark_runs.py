@@ -26,6 +26,7 @@ def main(folder: Path) -> None:
     found = {"catalog": run(folder, "catalog", "friends=spark://friends", PAIRS, "bethe")}
     source = f"friends={folder / 'friends.csv'}"
     found["forecast"] = forecast(source)
+    found["alike"] = run(folder, "alike", f"friends={folder / 'alike.csv'}", PAIRS, "bethe", True)
     run_interrupted(folder, source)
     for name, wrong in wrong_sources(folder).items():
         found[name] = run(folder, name, wrong, PAIRS, "bethe")
@@ -34,13 +35,16 @@ def main(folder: Path) -> None:
     session.stop()
 
 
-def run(folder: Path, name: str, source: str, text: str, regions: str) -> str:
+def run(
+    folder: Path, name: str, source: str, text: str, regions: str, compress: bool = False
+) -> str:
     """Pass messages three times; returns what is wrong."""
     try:
         liftgbp.run_on_engine(
             liftgbp.parse(text),
             source,
             folder / name,
+            compress=compress,
             engine="spark",
             closed="friends",
             regions=regions,

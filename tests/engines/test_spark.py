@@ -13,7 +13,7 @@ import pytest
 
 import liftgbp
 import processes
-from engine_networks import PAIRS, TRIPLES, assert_equal, network
+from engine_networks import PAIRS, TRIPLES, assert_equal, network, write
 
 WRONG = {
     "missing table": "spark://nobody: Spark has no such table",
@@ -30,6 +30,8 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java: make java")
 def test_spark_does_what_duckdb_does(tmp_path: Path) -> None:
     source = network(tmp_path, 12, 16, 1)
+    chains = [(f"P{k}", f"P{k + 1}") for k in range(40) if k % 4 != 3]
+    alike = f"friends={write(tmp_path / 'alike.csv', 'a,b', chains)}"
     with duckdb.connect(str(tmp_path / "data.duckdb")) as connection:
         connection.execute("CREATE TABLE friends (a VARCHAR, b VARCHAR)")
         dates = tmp_path / "dates.parquet"
@@ -40,18 +42,21 @@ def test_spark_does_what_duckdb_does(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stderr[-3000:]
     found = json.loads(ran.stdout.splitlines()[-1])
-    assert found["catalog"] == ""
+    assert found["catalog"] == found["alike"] == ""
+    report = json.loads((tmp_path / "alike" / "run.json").read_text(encoding="utf-8"))
+    assert report["rows"]["kinds smokes"] == 2
     assert found["session"] == "3"
     for name, message in WRONG.items():
         assert message in found[name]
         assert not list(tmp_path.glob(f"{name}*"))
-    for name, text, regions in (
-        ("catalog", PAIRS, "bethe"),
-        ("triples", TRIPLES, "intersections"),
+    for name, text, regions, table in (
+        ("catalog", PAIRS, "bethe", source),
+        ("alike", PAIRS, "bethe", alike),
+        ("triples", TRIPLES, "intersections", source),
     ):
         expected = tmp_path / f"expected {name}"
         asked = {"closed": "friends", "regions": regions, "iterations": 3}
-        liftgbp.run_on_engine(liftgbp.parse(text), source, expected, **asked)
+        liftgbp.run_on_engine(liftgbp.parse(text), table, expected, **asked)
         assert_equal(tmp_path / name, expected)
         assert not (tmp_path / f"{name}.work").exists()
     forecast = liftgbp.forecast_on_engine(liftgbp.parse(PAIRS), source, closed="friends")

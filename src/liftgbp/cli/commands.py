@@ -205,6 +205,7 @@ def query(
     as_json: bool,
     engine: str | None,
     engine_memory: float | None,
+    compress: bool,
     **options: Any,
 ) -> int:
     """Answer queries about MODEL.
@@ -218,7 +219,7 @@ def query(
     if engine is not None:
         from liftgbp.cli.engine_view import query_on_engine
 
-        options |= {"engine": engine, "engine_memory": engine_memory}
+        options |= {"engine": engine, "engine_memory": engine_memory, "compress": compress}
         return query_on_engine(model, weights, output, as_json, options, sizes, dry_run)
     check_outputs(as_json, output, observed=observed, atoms=objects or everything is not None)
     output_file(output, QUERY_FILES)

@@ -16,6 +16,7 @@ from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text
 ALLOWED = {
     "model", "sizes", "weights", "evidence", "closed", "regions", "output", "engine",
     "engine_memory", "iterations", "tol", "as_json", "timeout", "memory", "work", "dry_run",
+    "compress",
 }  # fmt: skip
 """The options that mean something to an engine."""
 
@@ -69,6 +70,7 @@ def query_on_engine(
             liftgbp.load(model).with_weights(weights),
             options["evidence"],
             output,
+            compress=options["compress"],
             progress=progress,
             **asked,
         )

@@ -41,6 +41,14 @@ engine = all_of(
         group=METHOD,
         help="The memory that the engine may take; what does not fit goes to the disk.",
     ),
+    option(
+        "--compress",
+        is_flag=True,
+        group=METHOD,
+        help="On an engine, look for atoms that behave alike, and pass messages between kinds of "
+        "atoms. It pays where data fall into many small parts. Without an engine, this is done "
+        "anyway.",
+    ),
 )
 strangers = all_of(
     option(

@@ -20,6 +20,7 @@ class DuckDBEngine(Engine):
 
     name = "duckdb"
     dialect = "duckdb"
+    hash = "hash"
 
     def __init__(self, folder: Path, memory: float | None) -> None:
         import duckdb

@@ -12,12 +12,13 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from liftgbp.engines.engine import Engine
+from liftgbp.engines.colour_tables import compressed
+from liftgbp.engines.engine import Engine, Table
 from liftgbp.engines.engine_choice import start
 from liftgbp.engines.engine_sources import KnownFacts, read_sources
 from liftgbp.engines.engine_tasks import EngineTask, checked_task
 from liftgbp.engines.factor_tables import Kind, column, factor_tables
-from liftgbp.engines.message_tables import Messages, RegionKinds, build_regions
+from liftgbp.engines.message_tables import Messages, RegionKinds, build_regions, colour_table
 from liftgbp.errors import (
     InputError,
     InternalError,
@@ -40,8 +41,8 @@ SLOW_DOWN, SPEED_UP, FASTEST, SLOWEST = 0.7, 1.1, 0.9, 0.01
 START = {"bethe": 0.9, "intersections": 0.5}
 """The first rate. Where pairs of pairs share atoms, full updates overshoot at once."""
 
-REGIONS = "regions"
-"""How the names of tables of regions begin in what a run reports."""
+REGIONS, KINDS = "regions", "kinds"
+"""How the names of tables of regions, and of regions that behave alike, begin in a report."""
 
 NOT_JUDGED = "an engine passes messages; it does not look for other minima of the free energy"
 
@@ -106,6 +107,7 @@ def run_on_engine(
     iterations: int = 500,
     tol: float = 1e-9,
     memory: float | None = None,
+    compress: bool = False,
     progress: Progress = silent,
     limits: Limits | None = None,
 ) -> EngineRun:
@@ -117,7 +119,8 @@ def run_on_engine(
     lists more. Regions are `bethe` or `intersections`, over factors of at most three atoms.
 
     `output` is a folder that must not exist. Work is kept beside it, in a folder that ends with
-    `.work`, so that a run which was interrupted goes on where it was. `memory` are GB.
+    `.work`, so that a run which was interrupted goes on where it was. `memory` are GB. `compress`
+    looks for atoms that behave alike first, and passes messages between kinds of atoms.
 
     >>> import pathlib, tempfile
     >>> import liftgbp
@@ -129,7 +132,7 @@ def run_on_engine(
     >>> run.converged, sorted(path.name for path in (folder / "marginals").iterdir())
     (True, ['cancer.parquet', 'run.json', 'smokes.parquet'])
     """
-    task = checked_task(model, evidence, engine, closed, sizes, regions, memory, progress)
+    task = checked_task(model, evidence, engine, closed, sizes, regions, memory, progress, compress)
     target = checked_path("output", output)
     most = checked_number("iterations", iterations, least=1)
     if not isinstance(tol, Real) or not tol > 0:
@@ -252,8 +255,13 @@ class _Run:
         _check_arguments(model, factors)
         self._progress("building regions", 0, 1)
         kinds = build_regions(self._engine, factors, task.regions)
-        self._messages = Messages(self._engine, kinds)
         self.rows = self._counted(known, kinds)
+        if task.compress:
+            alike = compressed(self._engine, kinds, self._progress)
+            if alike is not None:
+                kinds = alike
+                self.rows |= self._numbers(kinds, KINDS)
+        self._messages = Messages(self._engine, kinds)
         self._engine.keep_only(self._messages.tables(0))
         start = {"iteration": 0, "rate": START[task.regions], "residual": None}
         self._write(kinds=asdict(kinds), rows=self.rows, **start)
@@ -262,11 +270,12 @@ class _Run:
         """Update messages until they agree; returns the last residual."""
         messages = self._passing
         rate = float(self._state["rate"])
-        regions = count_text(sum(n for name, n in self.rows.items() if name.startswith(REGIONS)))
+        title = KINDS if messages.kinds.compressed else REGIONS
+        regions = count_text(sum(n for name, n in self.rows.items() if name.startswith(title)))
         known = self._state["residual"]
         residual = float("inf") if known is None else float(known)
         while self.iteration < most and residual > tol:
-            stage = f"passing messages of {regions} regions, residual {residual:.1e}"
+            stage = f"passing messages of {regions} {title}, residual {residual:.1e}"
             self._progress(stage, self.iteration, most)
             last, residual = residual, messages.step(self.iteration, rate)
             rate *= SLOW_DOWN if residual > last else SPEED_UP
@@ -287,9 +296,10 @@ class _Run:
             names = list(model.predicates)
             for kind in self._passing.kinds.atoms:
                 name = names[kind.predicates[0]]
-                beliefs = self._engine.table(Messages.atom_beliefs(kind))
+                beliefs = self._beliefs(kind)
                 values = model.predicates[name].values
-                columns = {f"argument{k + 1}": beliefs[key] for k, key in enumerate(kind.keys)}
+                keys = [key for key in beliefs.columns if key.startswith("k")]
+                columns = {f"argument{k + 1}": beliefs[key] for k, key in enumerate(keys)}
                 columns |= {
                     values[state[0]]: beliefs[column("b", state)].exp() for state in kind.states
                 }
@@ -302,6 +312,17 @@ class _Run:
         finally:
             shutil.rmtree(unfinished, ignore_errors=True)
 
+    def _beliefs(self, kind: Kind) -> Table:
+        """The log beliefs of atoms, whether these or their colours sent messages."""
+        beliefs = self._engine.table(Messages.atom_beliefs(kind))
+        if not self._passing.kinds.compressed:
+            return beliefs
+        colours = self._engine.table(colour_table(kind))
+        numbers = [column("b", state) for state in kind.states]
+        right = beliefs.select(*numbers, colour=beliefs.k0_0)
+        joined = colours.join(right, [colours.c == right.colour])
+        return joined.drop("c", "colour")
+
     @property
     def _passing(self) -> Messages:
         if self._messages is None:
@@ -309,12 +330,17 @@ class _Run:
         return self._messages
 
     def _counted(self, known: KnownFacts, kinds: RegionKinds) -> dict[str, int]:
-        names = list(self._task.model.predicates)
         found = {f"facts {name}": rows for name, rows in known.rows.items() if rows}
+        return found | self._numbers(kinds, REGIONS)
+
+    def _numbers(self, kinds: RegionKinds, title: str) -> dict[str, int]:
+        """How many rows the tables of regions have."""
+        names = list(self._task.model.predicates)
+        found = {}
         for kind in (*kinds.atoms, *kinds.pairs, *kinds.triples):
             table = self._engine.table(Messages.region_table(kind, 0))
-            title = " ".join(names[k] for k in kind.predicates)
-            found[f"{REGIONS} {title}"] = int(self._engine.number(table.count()))
+            about = " ".join(names[k] for k in kind.predicates)
+            found[f"{title} {about}"] = int(self._engine.number(table.count()))
         return found
 
     def _write(self, **more: Any) -> None:
@@ -341,4 +367,4 @@ def _kinds_from(kept: Mapping[str, Any]) -> RegionKinds:
         )
 
     wide = read(kept["pairs"]), read(kept["triples"])
-    return RegionKinds(read(kept["atoms"]), *wide, nested=bool(kept["nested"]))
+    return RegionKinds(read(kept["atoms"]), *wide, bool(kept["nested"]), bool(kept["compressed"]))

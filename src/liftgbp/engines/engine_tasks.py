@@ -37,11 +37,19 @@ class EngineTask:
     sizes: Mapping[str, int]
     regions: str
     engine: str
+    compress: bool = False
 
     @property
     def fingerprint(self) -> str:
         """What it is about: a run with the same can go on with the tables of another."""
-        asked = (self.sources, self.closed, dict(self.sizes), self.regions, self.engine)
+        asked = (
+            self.sources,
+            self.closed,
+            dict(self.sizes),
+            self.regions,
+            self.engine,
+            self.compress,
+        )
         text = repr((str(self.model), dict(self.model.weights), *asked))
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -55,6 +63,7 @@ def checked_task(
     regions: str,
     memory: float | None,
     progress: Progress,
+    compress: bool = False,
 ) -> EngineTask:
     """The task, unless something about it is wrong."""
     check_model(model)
@@ -67,9 +76,11 @@ def checked_task(
     check_mapping("sizes", sizes, "from sorts to numbers of objects")
     if memory is not None and (not isinstance(memory, Real) or not memory > 0):
         raise wrong_type("memory", "a positive number of GB", memory)
+    if not isinstance(compress, bool):
+        raise wrong_type("compress", "True or False", compress)
     _check_supported(model)
     sources, names = checked_texts("evidence", evidence), checked_texts("closed", closed)
-    return EngineTask(model, tuple(sources), tuple(names), sizes, regions, engine)
+    return EngineTask(model, tuple(sources), tuple(names), sizes, regions, engine, compress)
 
 
 def _check_supported(model: Model) -> None:

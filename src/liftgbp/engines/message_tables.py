@@ -62,12 +62,15 @@ class RegionKinds:
     pairs    pairs of atoms
     triples  scopes of three
     nested   whether pairs are regions inside scopes of three; in `bethe`, only atoms are
+
+    If they are `compressed`, colours of atoms stand for atoms; see `colour_tables.py`.
     """
 
     atoms: tuple[Kind, ...]
     pairs: tuple[Kind, ...]
     triples: tuple[Kind, ...]
     nested: bool
+    compressed: bool = False
 
     def pairs_inside(self, kind: Kind) -> list[Child]:
         """The pairs that may lie inside a scope of three."""
@@ -100,6 +103,16 @@ class RegionKinds:
         return len(kind.keys) + len(kind.states) + messages + flags + beliefs + 1
 
 
+def colour_table(kind: Kind) -> str:
+    """The table of the colours of the atoms of a kind: their objects, and c."""
+    return f"colours_{kind.name}"
+
+
+def weight(axis: int) -> str:
+    """The column that says for how many regions around an atom a row stands; none for one."""
+    return f"w{axis}"
+
+
 class Messages:
     """The region tables of a run, and what an iteration makes of them.
 
@@ -128,7 +141,8 @@ class Messages:
     def tables(self, iteration: int) -> list[str]:
         """The tables that an iteration leaves, which are all that the next one needs."""
         kinds = (*self.kinds.atoms, *self.kinds.pairs, *self.kinds.triples)
-        return [self.region_table(kind, iteration) for kind in kinds]
+        colours = map(colour_table, self.kinds.atoms if self.kinds.compressed else ())
+        return [*colours, *(self.region_table(kind, iteration) for kind in kinds)]
 
     # --- an iteration
 
@@ -215,6 +229,9 @@ class Messages:
                 numbers = {
                     column("n", state): table[column(child.message, state)] for state in kind.states
                 }
+                weighted = weight(child.axes[0])
+                if weighted in table.columns:
+                    numbers = {name: own * table[weighted] for name, own in numbers.items()}
                 found.append(table.select(**columns, **numbers))
         return found
 
@@ -353,12 +370,12 @@ def build_regions(engine: Engine, factors: dict[Kind, Table], family: str) -> Re
     kept = tuple(kind for kind, table in shared.items() if _filled(engine, table))
     kinds = RegionKinds(atoms, kept, tuple(triples), nested=family == "intersections")
     for kind in kept:
-        _with_messages(engine, kinds, kind, shared[kind])
+        with_messages(engine, kinds, kind, shared[kind])
     for kind, table in triples.items():
         whole = _with_merged(table, kind, inside, pairs)
         for child in kinds.pairs_inside(kind):
             whole = _flagged(engine, whole, kind, child)
-        _with_messages(engine, kinds, kind, whole)
+        with_messages(engine, kinds, kind, whole)
     return kinds
 
 
@@ -456,7 +473,8 @@ def _with_merged(
     return table
 
 
-def _with_messages(engine: Engine, kinds: RegionKinds, kind: Kind, table: Table) -> None:
+def with_messages(engine: Engine, kinds: RegionKinds, kind: Kind, table: Table) -> None:
+    """Make the region table of iteration 0, with messages that say nothing."""
     zero = engine.constant(0.0)
     columns = {
         column(child.message, state): zero

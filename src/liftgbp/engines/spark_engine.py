@@ -46,6 +46,7 @@ class SparkEngine(Engine):
 
     name = "spark"
     dialect = "spark"
+    hash = "xxhash64"
 
     def __init__(self, folder: Path, memory: float | None) -> None:
         _check_master()
