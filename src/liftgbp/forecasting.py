@@ -33,6 +33,9 @@ SECONDS_PER_ROW, SECONDS_PER_FACTOR, SECONDS_PER_ENTRY = 1e-6, 2e-5, 4e-6
 """Processor time for each row of a join, for finding and comparing the regions of a ground factor,
 and for all messages about an entry. Measured on a network of 10^5 friendships."""
 
+LARGEST_IN_TWO_DIGITS = 99.5
+"""Beyond, two digits would need an exponent."""
+
 BASE_BYTES = 10**8
 """What Python and the libraries take."""
 
@@ -74,25 +77,34 @@ class StageForecast:
     @property
     def cells(self) -> tuple[str, ...]:
         """How tables show it, under `headings`."""
-        about = "" if self.seconds is None else f"{self.seconds:.2g}"
+        seconds = "" if self.seconds is None else about(self.seconds)
         shown = (self.stage, count_text(self.number), self.what)
         if self.entries is None:
-            return (*shown, f"{self.gigabytes:.2g}", about)
+            return (*shown, about(self.gigabytes), seconds)
         return (
             *shown,
             count_text(self.entries),
-            f"{self.gigabytes:.2g}",
-            f"{self.disk:.2g}",
-            about,
+            about(self.gigabytes),
+            about(self.disk),
+            seconds,
         )
 
     @property
     def headings(self) -> tuple[str, ...]:
         """The headings above `cells`; only engines have entries and disks."""
-        about: tuple[str, ...] = ("GB, about", "s, about")
-        if self.entries is not None:
-            about = ("entries", "GB, about", "GB of disk", "s, about")
-        return ("stage", "at most", "what", *about)
+        first = ("stage", "at most", "what")
+        if self.entries is None:
+            return (*first, "GB, about", "s, about")
+        return (*first, "entries", "GB, about", "GB of disk", "s, about")
+
+
+def about(number: float) -> str:
+    """A rough number, in two digits or as a whole one.
+
+    >>> about(0.0123), about(12345.6)
+    ('0.012', '12,346')
+    """
+    return f"{number:.2g}" if number < LARGEST_IN_TWO_DIGITS else count_text(round(number))
 
 
 def stage_table(stages: Sequence[StageForecast]) -> Content:

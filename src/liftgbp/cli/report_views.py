@@ -106,10 +106,7 @@ def show_engine_forecast(found: liftgbp.EngineForecast) -> None:
         facts.add(name, count_text(number))
     terminal.show(facts)
     terminal.show(_stage_sheet(found))
-    terminal.say(
-        f"about {found.seconds:.2g} s of processor time, {found.gigabytes:.2g} GB of memory and "
-        f"{found.disk:.2g} GB of disk in all"
-    )
+    terminal.say(f"{found.needs} in all")
     terminal.say(found.advice)
 
 

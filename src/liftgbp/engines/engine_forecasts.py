@@ -17,7 +17,7 @@ from liftgbp.engines.engine_sources import KnownFacts, read_sources
 from liftgbp.engines.engine_tasks import checked_task
 from liftgbp.engines.factor_tables import Join, Joins, Kind
 from liftgbp.engines.message_tables import RegionKinds
-from liftgbp.forecasting import StageForecast, ground_gigabytes, stage_table
+from liftgbp.forecasting import StageForecast, about, ground_gigabytes, stage_table
 from liftgbp.limits import GIGABYTE, Limits, limited, physical_memory
 from liftgbp.model.model import Model
 from liftgbp.pictures.cards import Shown, count_text, sizes_text, table
@@ -111,18 +111,22 @@ class EngineForecast(Shown):
     @property
     def advice(self) -> str:
         """Where to run it, in a sentence."""
-        need = f"without an engine it takes about {self.in_memory:.2g} GB"
-        have = f"this machine has {physical_memory() / GIGABYTE:.2g} GB"
+        need = f"without an engine it takes about {about(self.in_memory)} GB"
+        have = f"this machine has {about(physical_memory() / GIGABYTE)} GB"
         if self.takes == "memory":
             return f"{need}, and {have}: it needs no engine"
         return f"{need}, and {have}: take --engine {self.takes}"
 
-    def _headline(self) -> str:
+    @property
+    def needs(self) -> str:
+        """What a run takes, in words."""
         return (
-            f"{self.model}{sizes_text(self.sizes)} on {self.engine}: about "
-            f"{self.seconds:.2g} s of processor time, {self.gigabytes:.2g} GB, "
-            f"{self.disk:.2g} GB of disk"
+            f"about {about(self.seconds)} s of processor time, {about(self.gigabytes)} GB of "
+            f"memory and {about(self.disk)} GB of disk"
         )
+
+    def _headline(self) -> str:
+        return f"{self.model}{sizes_text(self.sizes)} on {self.engine}: {self.needs}"
 
     def _body(self) -> Iterable[Content]:
         rows = [(name, count_text(number)) for name, number in self.facts.items()]
