@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from random import Random
 
 from rich.console import Console
 from rich.table import Table
@@ -40,6 +41,24 @@ def formulas(count: int) -> str:
     declared = [f"p{i}(person)" for i in range(6)]
     rules = [f"0.{k + 1:02} p{k // 6}(x) ^ r(x,y) => p{k % 6}(y) | x != y" for k in range(count)]
     return "\n".join([*declared, "r(person, person)", *rules])
+
+
+def random_rules(count: int, seed: int = 0) -> str:
+    """So many random rules over six unary predicates and a binary one."""
+    generator = Random(seed)
+    unary = [f"p{i}" for i in range(6)]
+
+    def literal(atom: str) -> str:
+        return f"!{atom}" if generator.random() < 0.3 else atom
+
+    def rule() -> str:
+        first, last, other = (generator.choice(unary) for _ in range(3))
+        middle = generator.choice(["r(x,y)", "r(y,x)", f"{other}(y)"])
+        body = f"{literal(f'{first}(x)')} ^ {literal(middle)}"
+        return f"{generator.uniform(-0.05, 0.05):.4f} {body} => {literal(f'{last}(y)')} | x != y"
+
+    declared = [f"{p}(person)" for p in unary]
+    return "\n".join([*declared, "r(person, person)", *(rule() for _ in range(count))])
 
 
 def arity(count: int) -> str:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from statistics import mean
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 import liftgbp
+from benchmarks.growth import formulas, random_rules
 from benchmarks.timing import MODELS, PAPER_MODELS, milliseconds
 from liftgbp.cli.ranges import size_range
 
@@ -22,6 +25,7 @@ def main() -> None:
     warnings.filterwarnings("ignore", category=RuntimeWarning)
     console = Console(width=120)
     console.print(whole_answers())
+    console.print(descents())
     console.print(sweeps())
 
 
@@ -36,6 +40,27 @@ def whole_answers() -> Table:
         auto = [milliseconds(lambda m=model, n=n: _infer(m, n, liftgbp.Auto())) for n in SIZES]
         flooding = milliseconds(lambda m=model: _infer(m, 10, liftgbp.Flooding()))
         table.add_row(name, *(f"{t:.1f}" for t in (*auto, flooding)))
+    return table
+
+
+def descents() -> Table:
+    """Descent on a small model, on many formulas, on large regions and over blocks."""
+    table = Table(title="descent, processor time in ms (goals: 6, 500, 500, 5000, 500)")
+    table.add_column("model")
+    table.add_column("ms", justify="right")
+    smokers, transitive = (liftgbp.load(MODELS / f"{n}.mln") for n in PAPER_MODELS[:2])
+    cases: dict[str, tuple[liftgbp.Model, int, dict[str, Any]]] = {
+        "friends-smokers, N = 10": (smokers, 10, {"effort": "quick"}),
+        "30 formulas": (liftgbp.parse(formulas(30)), 100, {"effort": "quick"}),
+        "60 random rules": (liftgbp.parse(random_rules(60)), 100, {"effort": "quick"}),
+        "transitive, objects:5": (transitive, 100, {"effort": "quick", "regions": "objects:5"}),
+        "transitive, up to four blocks": (transitive, 100, {"blocks": 4}),
+    }
+    for name, (model, people, options) in cases.items():
+        liftgbp.infer(model, {"person": people}, solver=liftgbp.Descent(), **options)
+        started = time.process_time()
+        liftgbp.infer(model, {"person": people}, solver=liftgbp.Descent(), **options)
+        table.add_row(name, f"{1e3 * (time.process_time() - started):.0f}")
     return table
 
 

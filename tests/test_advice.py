@@ -45,9 +45,9 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
         if spent > MOST_WORK:
             pytest.fail("what was recommended takes too much work")
 
-    def counted_step(energy: Energy, b: Any) -> Any:
+    def counted_step(energy: Energy, b: Any, **options: bool) -> Any:
         spend(len(b) * float(len(energy.consistent.matrix)) ** 3)
-        return newton_step(energy, b)
+        return newton_step(energy, b, **options)
 
     flood = flooding._Flood.step
 

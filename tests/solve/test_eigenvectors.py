@@ -7,7 +7,7 @@ from typing import Never
 import numpy as np
 import pytest
 
-from liftgbp.solve.newton import eigenvectors
+from liftgbp.solve.factors import eigenvectors
 
 
 def test_matrices_on_which_divide_and_conquer_fails(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,11 @@ from liftgbp import parse
 from liftgbp.plan import compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve.factors import Factor, SparseProjection
-from liftgbp.solve.problem import Gram, polytope
+from liftgbp.solve.factors import Factor, Inverse, PointProjection
+from liftgbp.solve.gram import MOST_FILLED, SPARSE_FROM, Gram, LinearMap
+from liftgbp.solve.problem import polytope
 from liftgbp.solve.starts import starting_beliefs
+from liftgbp.solve.tolerances import Tolerances
 
 SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 8))
 MATRICES = SHAPES.flatmap(lambda shape: arrays(float, shape, elements=st.integers(-2, 2)))
@@ -82,7 +84,40 @@ def test_factors_keep_the_digits_of_tiny_beliefs() -> None:
     np.testing.assert_allclose(factor.solve(by_hand @ wanted), wanted, rtol=1e-9)
 
 
-def test_sparse_projections_are_those_of_dense_matrices() -> None:
+@settings(deadline=None)
+@given(matrix=MATRICES, seed=st.integers(0, 100), exactly=st.booleans())
+def test_inverses_are_those_of_dense_matrices(
+    matrix: np.ndarray, seed: int, *, exactly: bool
+) -> None:
+    generator = np.random.default_rng(seed)
+    rows = matrix[matrix.any(axis=1)] + generator.normal(size=(1, matrix.shape[1]))
+    assume(len(rows) and np.linalg.matrix_rank(rows, tol=1e-2) == len(rows))
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    right = generator.normal(size=(len(rows), 3))
+    wanted = np.linalg.inv(rows @ rows.T) @ right
+    inverse = Inverse(np.asfortranarray(np.tril(rows @ rows.T)), 1e-13, exactly=exactly)
+    np.testing.assert_allclose(inverse @ right, wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_inverses_leave_out_what_follows_from_other_equations() -> None:
+    """Two equal equations and one of their own: the inverse is that of their span."""
+    matrix = np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    inverse = Inverse(np.tril(matrix), 1e-13, exactly=True)
+    np.testing.assert_allclose(inverse @ np.eye(3), np.linalg.pinv(matrix), atol=1e-14)
+
+
+@pytest.mark.parametrize("filled", [MOST_FILLED / 4, 2 * MOST_FILLED])
+def test_maps_multiply_as_their_matrices_do(filled: float) -> None:
+    generator = np.random.default_rng(1)
+    matrix = np.where(generator.uniform(size=(100, SPARSE_FROM // 100)) < filled, 2.5, 0.0)
+    matrix[3], matrix[:, 5] = 0.0, 0.0
+    own, back = generator.normal(size=(2, matrix.shape[1])), generator.normal(size=(2, 100))
+    linear = LinearMap(matrix)
+    np.testing.assert_allclose(linear(own), own @ matrix.T, atol=1e-11)
+    np.testing.assert_allclose(linear.transposed(back), back @ matrix, atol=1e-11)
+
+
+def test_projections_at_a_point_are_those_of_dense_matrices() -> None:
     rules = [f"0.{k}5 p{k}(x) ^ r(x,y) => p{k - 1}(y) | x != y" for k in range(1, 7)]
     declared = [f"p{k}(person)" for k in range(7)]
     text = "\n".join([*declared, "r(person, person)", *rules])
@@ -90,11 +125,15 @@ def test_sparse_projections_are_those_of_dense_matrices() -> None:
     consistent = polytope(layout)
     generator = np.random.default_rng(0)
     beliefs = starting_beliefs(layout, random=2, seed=0)[:, consistent.outer]
-    root = np.sqrt(beliefs * generator.uniform(0.5, 2, beliefs.shape))
-    vectors = generator.normal(size=(len(beliefs), 3, beliefs.shape[1]))
-    found = SparseProjection(consistent, beliefs, root, 1e-13).complement(vectors)
-    for own, rows, projected in zip(root, vectors, found, strict=True):
-        equations = consistent.matrix * own
-        _, sizes, span = np.linalg.svd(equations, full_matrices=False)
+    roots = np.sqrt(beliefs * generator.uniform(0.5, 2, beliefs.shape))
+    for own, root in zip(beliefs, roots, strict=True):
+        _, sizes, span = np.linalg.svd(consistent.matrix * root, full_matrices=False)
         span = span[sizes > 1e-12 * sizes[0]]
-        np.testing.assert_allclose(projected, rows - rows @ span.T @ span, atol=1e-11)
+        vectors = generator.normal(size=(3, len(own)))
+        for few in (0, len(consistent.matrix)):  # factorised, and decomposed
+            onto = PointProjection(consistent, own, root, Tolerances(decomposed_equations=few))
+            projected = vectors - vectors @ span.T @ span
+            np.testing.assert_allclose(onto.complement(vectors), projected, atol=1e-11)
+            inner = onto.scale[:, None] * consistent.to_inner * root
+            inner = inner - inner @ span.T @ span
+            np.testing.assert_allclose(onto.gram, inner @ inner.T, atol=1e-11)

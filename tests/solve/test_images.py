@@ -20,8 +20,8 @@ from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Descent, Flooding, Kind, Tolerances, log_z
 from liftgbp.solve.images import completed, images_of
-from liftgbp.solve.newton import nearest_consistent
 from liftgbp.solve.problem import polytope
+from liftgbp.solve.retraction import nearest_consistent
 from liftgbp.solve.starts import starting_beliefs
 from liftgbp.solve.verdict import steps_at
 

@@ -6,18 +6,20 @@ import numpy as np
 import pytest
 
 import liftgbp
-from liftgbp.solve.newton import Curvatures
+from liftgbp.solve.newton import Curvatures, Span
+from liftgbp.solve.tolerances import Tolerances
 
 
 def test_points_with_a_zero_pivot_keep_their_eigenvectors() -> None:
     """Of two points with the same Hessian, one has a block that rounding has made singular."""
-    span, turn = np.eye(2)[None].repeat(2, axis=0), np.eye(2)[None].repeat(2, axis=0)
-    values, weights = np.array([[2.0, 4.0], [2.0, 4.0]]), np.array([[1.0, 3.0], [1.0, 3.0]])
-    block = np.array([np.diag([1.0, 3.0]), -np.eye(2)])
-    curvatures = Curvatures(values, span, turn, block, weights, 1e-9)
+    span = Span(np.eye(2)[None].repeat(2, axis=0))
+    values, weights = np.array([[2.0, 4.0], [2.0, 4.0]]), np.array([[1.0, 3.0], [-1.0, -1.0]])
+    curvatures = Curvatures(span, span.rows, weights, Tolerances())
+    # Rounding has made the second Hessian singular, but not its eigenvalues.
+    curvatures.__dict__["_decomposed"] = values, span.rows
     gradient = np.array([[1.0, 1.0], [1.0, 1.0]])
     with pytest.raises(np.linalg.LinAlgError):
-        np.linalg.solve(block[1] + np.eye(2), gradient[1])
+        curvatures.solve_as_is(gradient)
     # The Hessian is diag(2, 4).
     assert curvatures.solve(gradient, values) == pytest.approx(np.array([[0.5, 0.25]] * 2))
 

@@ -7,7 +7,6 @@ import sys
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from liftgbp.solve.factors import FACTORED_FROM
 from liftgbp.solve.newton import one_thread
 
 
@@ -22,26 +21,26 @@ def _two_threads() -> None:
 
 
 def test_small_matrices_get_one_thread() -> None:
-    with one_thread(10):
+    with one_thread():
         assert numbers_of_threads() <= {1}
     assert numbers_of_threads() <= {2}
 
 
 def test_large_matrices_get_one_thread_of_each_library() -> None:
     """SciPy brings a library of its own, which is loaded where there are many equations."""
-    with one_thread(FACTORED_FROM):
+    with one_thread(scipy=True):
         assert numbers_of_threads() <= {1}
         assert "scipy.linalg" in sys.modules
     assert numbers_of_threads() <= {2}
 
 
 def test_threads_come_back_after_an_error() -> None:
-    with pytest.raises(KeyboardInterrupt), one_thread(10):
+    with pytest.raises(KeyboardInterrupt), one_thread():
         raise KeyboardInterrupt
     assert numbers_of_threads() <= {2}
 
 
 def test_nested_use_ends_where_it_began() -> None:
-    with one_thread(10), one_thread(20):
+    with one_thread(), one_thread():
         assert numbers_of_threads() <= {1}
     assert numbers_of_threads() <= {2}

@@ -8,7 +8,7 @@ from dataclasses import field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats, Ints, distinct
 from liftgbp.errors import checked_number
 from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Plan
@@ -16,8 +16,9 @@ from liftgbp.progress import Progress, silent
 from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_beliefs
 from liftgbp.solve.mean_field import Products, best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
-from liftgbp.solve.newton import nearest_consistent, newton_step, one_thread
+from liftgbp.solve.newton import newton_step, one_thread
 from liftgbp.solve.problem import Energy, polytope
+from liftgbp.solve.retraction import nearest_consistent
 from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.starts import different, starting_beliefs
 from liftgbp.solve.tolerances import Tolerances
@@ -65,7 +66,7 @@ class Descent(HasSettings):
         """The solutions of plans with one layout, processed as a batch."""
         layout, own = plans[0].layout, self.tolerances
         consistent = polytope(layout)
-        with one_thread(len(consistent.matrix)):
+        with one_thread(scipy=consistent.is_large):
             fixed = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
             fixed, error = nearest_consistent(consistent, fixed, own)
             common = fixed[error < own.nearly_consistent]
@@ -102,7 +103,7 @@ class Descent(HasSettings):
             )
             for own in neighbours
         ]
-        with one_thread(len(consistent.matrix)):
+        with one_thread(scipy=consistent.is_large):
             bounds = log_z_bounds(plans, self.tolerances)
             return self._solve(plans, starts, bounds, silent)
 
@@ -115,7 +116,7 @@ class Descent(HasSettings):
         its images under the symmetries of the plan.
         """
         consistent, own = polytope(plans[0].layout), self.tolerances
-        with one_thread(len(consistent.matrix)):
+        with one_thread(scipy=consistent.is_large):
             usable = []
             for beliefs in starts:
                 rows = np.array(beliefs)[:, consistent.outer]
@@ -197,7 +198,7 @@ def stepped(plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances) -> S
     consistent = polytope(plans[0].layout)
     log_z: list[float] = []
     rows: list[Floats] = []
-    with one_thread(len(consistent.matrix)):
+    with one_thread(scipy=consistent.is_large):
         for part in consistent.batches(plans, tolerances.most_numbers):
             energy = Energy(part, consistent, tolerances)
             here = np.tile(beliefs[consistent.outer], (len(part), 1))
@@ -216,7 +217,7 @@ class _Run:
         self.energy = energy
         self._tolerances = energy.tolerances
         self.b = starts.copy()
-        self.step = newton_step(energy, starts)
+        self.step = newton_step(energy, starts, bounds_do=True)
         self.value = energy.value(starts)
         self.settled = np.zeros(len(starts), dtype=bool)
         self.trace: list[Floats] = [self.value]
@@ -224,11 +225,13 @@ class _Run:
         self._stuck = np.zeros(len(starts), dtype=bool)
         self._length = np.ones(len(starts))
         self._astray = np.zeros(len(starts), dtype=np.int64)
+        self._best = np.full(len(starts), np.inf)
+        self._idle = np.zeros(len(starts), dtype=np.int64)
         self._problem = problem
         self.leader = np.arange(len(starts))
 
     def descend(self, most: int, tol: float, progress: Progress) -> None:
-        self._settle(tol)
+        self._settle(tol, np.arange(len(self.b)))
         for iteration in range(1, most + 1):
             alone = self.leader == np.arange(len(self.b))
             moving = np.flatnonzero(~(self.settled | self._stuck) & alone)
@@ -236,16 +239,27 @@ class _Run:
                 break
             progress("descending", iteration, most)
             self._advance(moving)
-            self._settle(tol)
+            self._settle(tol, moving)
             self._give_up(iteration)
             self._join()
 
-    def _settle(self, tol: float) -> None:
+    def _settle(self, tol: float, moved: Ints) -> None:
         own = self._tolerances
         # Along a flat direction the gradient's rounding moves a point that much.
         flattest = np.maximum(self.step.flattest, own.zero_curvature)
         allowed = np.maximum(tol, own.last_places / flattest)
         self.settled = self.step.residual <= allowed
+        if self.energy.consistent.is_large:  # elsewhere further iterations cost next to nothing
+            self._count_idle(moved)
+            at_rest = (self.step.residual <= own.acceptable) & (self._idle >= own.most_idle)
+            self.settled |= at_rest
+
+    def _count_idle(self, moved: Ints) -> None:
+        """For points that have moved, count the iterations since it last made them better."""
+        residual, best = self.step.residual[moved], self._best[moved]
+        better = residual < self._tolerances.progress * best
+        self._idle[moved] = np.where(better, 0, self._idle[moved] + 1)
+        self._best[moved] = np.minimum(residual, best)
 
     def _advance(self, moving: Ints) -> None:
         """One step of every point that still moves, as long as its free energy falls."""
@@ -267,7 +281,8 @@ class _Run:
         self._stuck[left] = True
         self.value = value
         self.trace.append(value)
-        self.step = self.step.updated(moving, newton_step(self.energy[moving], self.b[moving]))
+        new = newton_step(self.energy[moving], self.b[moving], bounds_do=True)
+        self.step = self.step.updated(moving, new)
 
     def _try(self, moving: Ints, lengths: Floats, value: Floats) -> NDArray[np.bool_]:
         own = self._tolerances
@@ -326,7 +341,11 @@ class _Run:
         self.leader[rows[moving]] = rows[first[moving]]
 
     def ends(self) -> list[End]:
-        """Where the points have ended."""
+        """Where the points have ended, with the curvatures there."""
+        bounded = distinct(self.leader[~self.step.exact[self.leader]])
+        if len(bounded):
+            found = newton_step(self.energy[bounded], self.b[bounded])
+            self.step = self.step.updated(bounded, found)
         most = self._tolerances.acceptable
         traces = np.array(self.trace).T.tolist()
         return [

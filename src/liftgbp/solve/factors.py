@@ -1,4 +1,4 @@
-"""Cholesky factors of many equations, point by point.
+"""Factors of many equations, point by point.
 
 Small sets of equations are decomposed in batches by NumPy. From some size on it pays to go through
 points one by one: a factor takes half the time of an elimination and serves several right sides,
@@ -8,20 +8,14 @@ and equations are multiplied by what is not zero in them.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from typing import Any
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.solve.problem import Gram, Polytope
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-FACTORED_FROM = 150
-"""From this many equations on SciPy, whose import takes as long as a hundred decompositions of
-them, is worth that: thirty formulas have 339."""
+from liftgbp.solve.gram import Gram
+from liftgbp.solve.problem import Polytope
+from liftgbp.solve.tolerances import Tolerances
 
 
 @cache
@@ -32,69 +26,121 @@ def lapack() -> Any:
     return found
 
 
-class Factor:
-    """The Cholesky factor of the products of some equations, weighted by the beliefs of a point.
+def eigenvectors(stack: Floats) -> tuple[Floats, Floats]:
+    """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns.
 
-    Rows are scaled so that the diagonal is one; a small ridge keeps equations that follow from
-    others harmless.
+    Only what is on the diagonal and below is read.
+    """
+    try:
+        values, vectors = np.linalg.eigh(stack)
+    except np.linalg.LinAlgError:
+        # Divide and conquer fails on some matrices with entries of widely different orders.
+        from scipy.linalg import eigh  # rarely needed, and slow to import
+
+        pairs = [eigh(matrix, driver="ev") for matrix in stack]
+        values, vectors = (np.array(part) for part in zip(*pairs, strict=True))
+    return values, vectors
+
+
+class Inverse:
+    """The inverse of a matrix with a unit diagonal, of which the lower half is given.
+
+    A small ridge keeps equations that follow from others harmless. With `exactly` they are found by
+    their eigenvalues, and left out.
     """
 
+    def __init__(self, lower: Floats, ridge: float, *, exactly: bool = False) -> None:
+        if not exactly:
+            np.fill_diagonal(lower, 1 + ridge)
+            self._factor, failed = lapack().dpotrf(lower, lower=1, clean=0)
+        self._half: Floats | None = None
+        if exactly or failed:
+            (values,), (vectors,) = eigenvectors(lower[None])
+            kept = values > ridge
+            self._half = vectors[:, kept] / np.sqrt(values[kept])
+
+    def __matmul__(self, right: Floats) -> Floats:
+        """The inverse times right sides (E, ...)."""
+        if self._half is None:
+            return np.asarray(lapack().dpotrs(self._factor, right, lower=1)[0])
+        return np.asarray(self._half @ (self._half.T @ right))
+
+
+def _symmetric(lower: Floats) -> Floats:
+    """A matrix of which the lower half is filled, as a whole."""
+    half = np.tril(lower, -1)
+    return np.asarray(half + half.T + np.diag(lower.diagonal()))
+
+
+class Factor:
+    """The inverse of the products of some equations, weighted by the beliefs of a point."""
+
     def __init__(self, gram: Gram, weights: Floats, equations: Ints, ridge: float) -> None:
-        self._equations = equations
-        self._matrix, self._scale = gram.chosen(weights, equations)
-        np.fill_diagonal(self._matrix, 1 + ridge)
-        factor, failed = lapack().dpotrf(self._matrix, lower=1, clean=0)
-        self._factor: Floats | None = None if failed else factor
+        lower, scale = gram.chosen(weights, equations)
+        self._solved = _Solved(Inverse(lower, ridge), scale, equations)
 
     def solve(self, right: Floats) -> Floats:
         """What the inverse takes right sides (E, ...) to; zero for equations that are left out."""
+        return self._solved(right)
+
+
+class _Solved:
+    """Solutions of some equations, which were scaled to be inverted."""
+
+    def __init__(self, inverse: Inverse, scale: Floats, equations: Ints) -> None:
+        self._inverse = inverse
+        self._scale = scale
+        self._equations = equations
+
+    def __call__(self, right: Floats) -> Floats:
         scale = self._scale if right.ndim == 1 else self._scale[:, None]
-        asked = right[self._equations] * scale
-        if self._factor is None:
-            lower = np.tril(self._matrix)
-            solved = np.linalg.solve(lower + np.tril(lower, -1).T, asked)
-        else:
-            solved, _ = lapack().dpotrs(self._factor, asked, lower=1)
         full = np.zeros_like(right)
-        full[self._equations] = solved * scale
+        full[self._equations] = scale * (self._inverse @ (scale * right[self._equations]))
         return full
 
 
-_sparse: WeakKeyDictionary[Polytope, tuple[csr_array, csr_array]] = WeakKeyDictionary()
+class PointProjection:
+    """The projection onto directions that keep all equations, at one point.
 
+    What it leaves of the rows of inner beliefs is the Schur complement of the equations among the
+    products of all rows: the rows themselves, by far the largest matrix, are never formed.
 
-def sparse_equations(consistent: Polytope) -> tuple[csr_array, csr_array]:
-    """The equations as a sparse matrix, and transposed; they live as long as the polytope."""
-    if consistent not in _sparse:
-        from scipy.sparse import csr_array
+    scale  (I) what rows of inner beliefs are multiplied by, so that products with themselves are
+           one; zero for rows without beliefs
+    gram   (I, I) the products of what is left of these rows
+    """
 
-        matrix = csr_array(consistent.matrix)
-        _sparse[consistent] = matrix, matrix.T.tocsr()
-    return _sparse[consistent]
-
-
-class SparseProjection:
-    """The projection onto directions that keep all equations, point by point."""
-
-    def __init__(self, consistent: Polytope, b: Floats, root: Floats, ridge: float) -> None:
+    def __init__(
+        self, consistent: Polytope, b: Floats, root: Floats, tolerances: Tolerances
+    ) -> None:
         self._consistent = consistent
         self._root = root
-        each = zip(root, consistent.enough(b), strict=True)
-        self._factors = [Factor(consistent.gram, own**2, chosen, ridge) for own, chosen in each]
+        equations, inner = len(consistent.matrix), len(consistent.inner)
+        few = equations <= tolerances.decomposed_equations
+        chosen = np.arange(equations) if few else consistent.enough(b[None])[0]
+        rows = np.concatenate([chosen, equations + np.arange(inner)])
+        products, scale = consistent.products.chosen(root**2, rows)
+        size = len(chosen)
+        inverse = Inverse(
+            products[:size, :size].copy(order="F"), tolerances.zero_curvature, exactly=few
+        )
+        self._solved = _Solved(inverse, scale[:size], chosen)
+        self.scale = scale[size:]
+        across = products[size:, :size].T
+        solved = inverse @ across
+        among = _symmetric(products[:size, :size])
+        # What the ridge and rounding have changed is made good to first order.
+        left = among @ solved - across
+        self.gram: Floats = _symmetric(products[size:, size:]) - across.T @ solved + solved.T @ left
 
     def solve(self, right: Floats) -> Floats:
-        """Apply the inverse of the gram matrices to rows (S, n, E), one number per equation."""
-        solved = [own.solve(rows.T).T for own, rows in zip(self._factors, right, strict=True)]
-        return np.array(solved).reshape(right.shape)
+        """Apply the inverse of the gram matrix to rows (1, n, E), one number per equation."""
+        return np.asarray(self._solved(right[0].T).T[None])
 
     def complement(self, vectors: Floats) -> Floats:
-        """The rows without their parts that would change an equation, to full accuracy."""
-        matrix, transposed = sparse_equations(self._consistent)
-        result = np.empty_like(vectors)
-        for place, (factor, root) in enumerate(zip(self._factors, self._root, strict=True)):
-            columns = vectors[place].T
-            for _ in range(2):
-                across = factor.solve(matrix @ (columns * root[:, None]))
-                columns = columns - (transposed @ across) * root[:, None]
-            result[place] = columns.T
-        return result
+        """The rows (n, D) without their parts that would change an equation, to full accuracy."""
+        equations = self._consistent.equations
+        for _ in range(2):
+            across = self._solved(equations(vectors * self._root).T).T
+            vectors = vectors - equations.transposed(across) * self._root
+        return vectors

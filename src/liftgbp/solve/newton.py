@@ -7,39 +7,41 @@ and on the directions that keep beliefs consistent, the whole Hessian is the ide
 small block. The eigenvalues of the block are the curvatures. Taking their absolute values turns
 every Newton step into a direction of descent, at a saddle too.
 
-`newton_step` is the step, `nearest_consistent` the retraction that brings its end back to
-consistent beliefs. Both work on a batch of points. Shapes, as in `problem`: S points, D entries of
-outer regions, I entries of inner regions, E equations.
+`newton_step` takes the step at each point of a batch; `retraction` brings its end back to
+consistent beliefs. Few equations and inner beliefs are handled in batches, many point by point.
+Shapes, as in `problem`: S points, D entries of outer regions, I entries of inner regions, E
+equations.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
 import sys
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from liftgbp.arrays import Floats, Ints
-from liftgbp.solve.factors import FACTORED_FROM, Factor, SparseProjection, lapack
-from liftgbp.solve.problem import Energy, Polytope, solve_scaled, spread
+from liftgbp.arrays import Bools, Floats, Ints
+from liftgbp.solve.factors import PointProjection, eigenvectors, lapack
+from liftgbp.solve.gram import LinearMap, solve_scaled, spread
+from liftgbp.solve.problem import Energy, Polytope
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
 
 
 @contextmanager
-def one_thread(equations: int = 0) -> Iterator[None]:
-    """Handle matrices in one thread; `equations` says how many there are at most.
+def one_thread(*, scipy: bool = False) -> Iterator[None]:
+    """Handle matrices in one thread; `scipy` says that its linear algebra will be used.
 
     Matrices are decomposed one after the other. A library that starts all its threads for each of
     them spends most of its time waiting: ten times the processor time for matrices of 400 rows.
     """
-    if equations >= FACTORED_FROM:
+    if scipy:
         lapack()  # has threads of its own, which are found only once it is there
     with _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         yield
@@ -57,68 +59,144 @@ class Metric:
     A change p of beliefs has coordinates p / root.
     """
 
+    onto: Projection | PointProjection
+
     def __init__(self, energy: Energy, b: Floats) -> None:
         self._energy = energy
         self._tolerances = energy.tolerances
         self._alive = b > self._tolerances.zero_belief
         self._b = np.where(self._alive, b, 1.0)
         self.root = np.where(self._alive, np.sqrt(self._b / energy.outer_weight), 0.0)
-        self.onto = _projection(energy.consistent, b, self.root, energy.tolerances)
 
+    @abstractmethod
     def curvatures(self, gradient: Floats) -> tuple[Curvatures, Floats]:
         """The block of the Hessian that is not the identity, and a gradient along its directions.
 
-        The gradient is one by coordinates; both are brought onto the directions at once.
+        The gradient is one by coordinates.
         """
-        to_inner = self._energy.consistent.to_inner
-        y = np.maximum(self._b * self._alive @ to_inner.T, self._tolerances.zero_belief)
-        inner = to_inner * self.root[:, None, :] / np.sqrt(y)[:, :, None]
-        rows = self.onto.complement(np.concatenate([inner, gradient[:, None, :]], axis=1))
-        return self._curvatures(rows[:, :-1]), rows[:, -1]
-
-    def _curvatures(self, inner: Floats) -> Curvatures:
-        gram = inner @ _transposed(inner)
-        size, turn = eigenvectors(gram)
-        spread = np.sqrt(np.where(size > self._tolerances.rounding, size, 0.0))
-        lengths = np.where(spread > 0, spread, np.inf)
-        weighted = _transposed(turn) * self._energy.inner_weight[:, None, :] @ turn
-        bend, mix = eigenvectors(spread[:, :, None] * weighted * spread[:, None, :])
-        block = self._energy.inner_weight[:, :, None] * gram
-        turn = _transposed(turn / lengths[:, None, :] @ mix)
-        least = self._tolerances.zero_curvature
-        return Curvatures(1 + bend, inner, turn, block, self._energy.inner_weight, least)
 
     def relative(self, step: Floats) -> Floats:
         """The largest change of a belief in proportion to the belief."""
         return np.asarray((np.abs(step) * self._alive / self._b).max(axis=1, initial=0.0))
 
+    def _inner_beliefs(self) -> Floats:
+        y = self._energy.consistent.marginals(self._b * self._alive)
+        return np.maximum(y, self._tolerances.zero_belief)
+
+
+class BatchMetric(Metric):
+    """The metric at a batch of points."""
+
+    onto: Projection
+
+    def __init__(self, energy: Energy, b: Floats) -> None:
+        super().__init__(energy, b)
+        self.onto = Projection(energy.consistent, b, self.root, energy.tolerances)
+
+    def curvatures(self, gradient: Floats) -> tuple[Curvatures, Floats]:
+        """Both are brought onto the directions at once."""
+        root_y = np.sqrt(self._inner_beliefs())
+        inner = self._energy.consistent.to_inner * self.root[:, None, :] / root_y[:, :, None]
+        rows = self.onto.complement(np.concatenate([inner, gradient[:, None, :]], axis=1))
+        span = Span(rows[:, :-1])
+        gram = span.rows @ _transposed(span.rows)
+        return Curvatures(span, gram, self._energy.inner_weight, self._tolerances), rows[:, -1]
+
+
+class PointMetric(Metric):
+    """The metric at one point of many equations or inner beliefs: a batch of one."""
+
+    onto: PointProjection
+
+    def __init__(self, energy: Energy, b: Floats) -> None:
+        super().__init__(energy, b)
+        self.onto = PointProjection(energy.consistent, b[0], self.root[0], energy.tolerances)
+
+    def curvatures(self, gradient: Floats) -> tuple[Curvatures, Floats]:
+        """Directions are never formed, only their products."""
+        scale = self.onto.scale
+        span = PointSpan(self._energy.consistent.marginals, self.onto, self.root)
+        sizes = np.where(scale > 0, self._inner_beliefs() * scale**2, np.inf)
+        weights = self._energy.inner_weight / sizes
+        curvatures = Curvatures(span, self.onto.gram[None], weights, self._tolerances)
+        return curvatures, self.onto.complement(gradient)
+
+
+def metric_at(energy: Energy, b: Floats) -> Metric:
+    """The metric at points (S, D), or at the only one where they are handled one by one."""
+    return PointMetric(energy, b) if energy.consistent.is_large else BatchMetric(energy, b)
+
+
+class Span:
+    """Directions of inner beliefs, as rows (S, I, D) that keep all equations."""
+
+    def __init__(self, rows: Floats) -> None:
+        self.rows = rows
+
+    def along(self, gradient: Floats) -> Floats:
+        """The products (S, I) of all directions with a gradient that keeps all equations."""
+        return np.asarray((self.rows @ gradient[:, :, None])[:, :, 0])
+
+    def combined(self, change: Floats) -> Floats:
+        """The sum (S, D) of all directions, each times a number of `change` (S, I)."""
+        return np.asarray((_transposed(self.rows) @ change[:, :, None])[:, :, 0])
+
+
+class PointSpan:
+    """Directions of inner beliefs at one point, which are never formed."""
+
+    def __init__(self, marginals: LinearMap, onto: PointProjection, root: Floats) -> None:
+        self._marginals = marginals
+        self._onto = onto
+        self._root = root
+
+    def along(self, gradient: Floats) -> Floats:
+        """As in `Span`, for a batch of one."""
+        return self._onto.scale * self._marginals(self._root * gradient)
+
+    def combined(self, change: Floats) -> Floats:
+        """As in `Span`, for a batch of one."""
+        rows = self._root * self._marginals.transposed(self._onto.scale * change)
+        return self._onto.complement(rows)
+
 
 @dataclass(frozen=True, eq=False)
 class Curvatures:
-    """Eigenvalues of the Hessian; all others are one.
+    """The Hessian, and its eigenvalues; all others are one.
 
-    The rows of `turn @ span` are their directions. The product is never formed: it is by far the
-    largest of all matrices. The Hessian is the identity plus `span.T @ diag(weights) @ span`, and
-    `block` is `diag(weights) @ span @ span.T`.
+    The Hessian is the identity plus `span.T @ diag(weights) @ span`.
 
-    values   (S, I)
-    span     (S, I, D)
-    turn     (S, I, I)
-    block    (S, I, I)
+    span     the directions in which the Hessian is not the identity
+    gram     (S, I, I) their products
     weights  (S, I)
-    least    curvatures are kept this far from zero
     """
 
-    values: Floats
-    span: Floats
-    turn: Floats
-    block: Floats
+    span: Span | PointSpan
+    gram: Floats
     weights: Floats
-    least: float
+    tolerances: Tolerances
+
+    @cached_property
+    def _decomposed(self) -> tuple[Floats, Floats]:
+        """The eigenvalues, and what turns `span` to their directions.
+
+        The product is never formed: it is by far the largest of all matrices.
+        """
+        size, turn = eigenvectors(self.gram)
+        spread = np.sqrt(np.where(size > self.tolerances.rounding, size, 0.0))
+        lengths = np.where(spread > 0, spread, np.inf)
+        weighted = _transposed(turn) * self.weights[:, None, :] @ turn
+        bend, mix = eigenvectors(spread[:, :, None] * weighted * spread[:, None, :])
+        return 1 + bend, _transposed(turn / lengths[:, None, :] @ mix)
+
+    @property
+    def values(self) -> Floats:
+        """The eigenvalues (S, I)."""
+        return self._decomposed[0]
 
     def solve(self, gradient: Floats, values: Floats) -> Floats:
         """The inverse Hessian, with these eigenvalues, applied to a gradient."""
-        along = self.span @ gradient[:, :, None]
+        along = self.span.along(gradient)
         change = self._turned(along, values)
         # Eigenvectors mix large beliefs with tiny ones, which lose all their digits. Where no
         # eigenvalue is to be another one, elimination keeps them.
@@ -131,16 +209,44 @@ class Curvatures:
                 for point in same:
                     with contextlib.suppress(np.linalg.LinAlgError):
                         change[point] = self._eliminated(along[[point]], np.array([point]))[0]
-        return np.asarray(gradient + (_transposed(self.span) @ change)[:, :, 0])
+        return gradient + self.span.combined(change)
+
+    def solve_as_is(self, gradient: Floats) -> Floats:
+        """The inverse Hessian applied to a gradient, by elimination."""
+        along = self.span.along(gradient)
+        change = self._eliminated(along, np.arange(len(along)))
+        return gradient + self.span.combined(change)
 
     def _turned(self, along: Floats, values: Floats) -> Floats:
-        along = self.turn @ along
-        return np.asarray(_transposed(self.turn) @ (along / values[:, :, None] - along))
+        _, turn = self._decomposed
+        along = turn @ along[:, :, None]
+        return np.asarray(_transposed(turn) @ (along / values[:, :, None] - along))[:, :, 0]
 
     def _eliminated(self, along: Floats, points: Ints) -> Floats:
-        hessian = self.block[points] + np.eye(along.shape[1])
-        right = self.weights[points][:, :, None] * along
-        return -np.asarray(np.linalg.solve(hessian, right), dtype=np.float64)
+        weights = self.weights[points][:, :, None]
+        hessian = weights * self.gram[points]
+        np.einsum("sii->si", hessian)[...] += 1
+        solved = np.linalg.solve(hessian, weights * along[:, :, None])
+        return -np.asarray(solved[:, :, 0], dtype=np.float64)
+
+    def exceed(self, bound: float) -> bool:
+        """Whether all eigenvalues of the first point exceed a bound below one.
+
+        Positive weights are eliminated first: what is left is positive if and only if the Hessian
+        less the bound is.
+        """
+        root = np.sqrt(np.abs(self.weights[0]) / (1 - bound))
+        scaled = root[:, None] * self.gram[0] * root
+        (up,), (down,) = np.nonzero(self.weights[0] > 0), np.nonzero(self.weights[0] < 0)
+        rest = np.eye(len(down)) - scaled[np.ix_(down, down)]
+        if len(up):
+            bent, across = scaled[np.ix_(up, up)] + np.eye(len(up)), scaled[np.ix_(up, down)]
+            rest += across.T @ np.linalg.solve(bent, across)
+        try:
+            np.linalg.cholesky(rest)
+        except np.linalg.LinAlgError:
+            return False
+        return True
 
     @property
     def lowest(self) -> Floats:
@@ -155,7 +261,7 @@ class Curvatures:
     @property
     def magnitudes(self) -> Floats:
         """Absolute values, kept away from zero."""
-        return np.maximum(np.abs(self.values), self.least)
+        return np.maximum(np.abs(self.values), self.tolerances.zero_curvature)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +273,7 @@ class Step:
     residual  (S) the largest change of a belief, in proportion
     lowest    (S) the smallest curvature
     flattest  (S) the curvature nearest to zero
+    exact     (S) whether these are the curvatures, or lower bounds that are positive
     """
 
     change: Floats
@@ -174,12 +281,11 @@ class Step:
     residual: Floats
     lowest: Floats
     flattest: Floats
+    exact: Bools
 
     def row(self, k: int) -> Step:
         """The step of one point."""
-        return Step(
-            self.change[k], self.slope[k], self.residual[k], self.lowest[k], self.flattest[k]
-        )
+        return Step(*(getattr(self, field.name)[k] for field in fields(self)))
 
     def updated(self, rows: Ints, new: Step) -> Step:
         """The steps with those of some points replaced."""
@@ -191,19 +297,57 @@ class Step:
         return Step(*columns)
 
 
-def newton_step(energy: Energy, b: Floats) -> Step:
-    """The Newton step with curvatures by absolute value."""
-    metric = Metric(energy, b)
-    full = energy.gradient(b)
-    curvatures, gradient = metric.curvatures(metric.root * full)
-    change = -metric.root * curvatures.solve(gradient, curvatures.magnitudes)
-    return Step(
-        change=change,
-        slope=np.einsum("sd,sd->s", full, change),
-        residual=metric.relative(change),
-        lowest=curvatures.lowest,
-        flattest=curvatures.flattest,
-    )
+def newton_step(energy: Energy, b: Floats, *, bounds_do: bool = False) -> Step:
+    """The Newton step with curvatures by absolute value.
+
+    With `bounds_do`, lower bounds of curvatures are enough where many would have to be found.
+    """
+    if not energy.consistent.is_large:
+        return _Here(energy, b).step()
+    points = (_Here(energy[np.array([k])], b[k : k + 1]) for k in range(len(b)))
+    steps = [(point.convex_step() if bounds_do else None) or point.step() for point in points]
+    return Step(*(np.concatenate([getattr(s, f.name) for s in steps]) for f in fields(Step)))
+
+
+class _Here:
+    """The gradient and the Hessian at some points, or at one where they are handled one by one."""
+
+    def __init__(self, energy: Energy, b: Floats) -> None:
+        self._tolerances = energy.tolerances
+        self._metric = metric_at(energy, b)
+        self._full = energy.gradient(b)
+        self._curvatures, self._gradient = self._metric.curvatures(self._metric.root * self._full)
+
+    def step(self) -> Step:
+        own = self._curvatures
+        change = -self._metric.root * own.solve(self._gradient, own.magnitudes)
+        return self._step(change, own.lowest, own.flattest, exact=True)
+
+    def convex_step(self) -> Step | None:
+        """The step at one point if all curvatures are surely positive, found without them.
+
+        They also exceed all that would let the point settle (see `Tolerances.last_places`).
+        """
+        try:
+            change = -self._metric.root * self._curvatures.solve_as_is(self._gradient)
+        except np.linalg.LinAlgError:
+            return None
+        own, residual = self._tolerances, float(self._metric.relative(change)[0])
+        settles = own.last_places / max(residual, own.last_places)
+        bound = 2 * max(settles, own.zero_curvature)
+        if not (bound < 1 and self._curvatures.exceed(bound)):
+            return None
+        return self._step(change, np.array([bound]), np.array([bound]), exact=False)
+
+    def _step(self, change: Floats, lowest: Floats, flattest: Floats, *, exact: bool) -> Step:
+        return Step(
+            change=change,
+            slope=np.einsum("sd,sd->s", self._full, change),
+            residual=self._metric.relative(change),
+            lowest=lowest,
+            flattest=flattest,
+            exact=np.full(len(change), exact),
+        )
 
 
 class Projection:
@@ -242,14 +386,6 @@ class Projection:
         return vectors
 
 
-def _projection(
-    consistent: Polytope, b: Floats, root: Floats, tolerances: Tolerances
-) -> Projection | SparseProjection:
-    if len(consistent.matrix) < FACTORED_FROM:
-        return Projection(consistent, b, root, tolerances)
-    return SparseProjection(consistent, b, root, tolerances.zero_curvature)
-
-
 def _enough(consistent: Polytope, b: Floats, tolerances: Tolerances) -> Ints | None:
     """For each point enough equations for all of them to hold; `None` if all are used."""
     few = len(consistent.matrix) <= tolerances.decomposed_equations
@@ -261,59 +397,6 @@ def _inverse(gram: Floats, least: float) -> Floats:
     values, vectors = eigenvectors(gram)
     inverse = np.where(values > least, 1 / np.maximum(values, least), 0.0)
     return np.asarray((vectors * inverse[:, None, :]) @ _transposed(vectors))
-
-
-def nearest_consistent(
-    consistent: Polytope, beliefs: Floats, tolerances: Tolerances
-) -> tuple[Floats, Floats]:
-    """The consistent beliefs (S, D) of least relative entropy to given ones, and the error left.
-
-    Beliefs are multiplied, never added to, so they stay positive however small they are.
-    """
-    matrix = consistent.matrix
-    log_b, b = np.log(np.maximum(beliefs, tolerances.zero_belief)), beliefs.copy()
-    miss = consistent.right_side - b @ matrix.T
-    error = np.abs(miss).max(axis=1, initial=0.0)
-    left = np.flatnonzero(error > tolerances.consistent)
-    for rounds_left in range(tolerances.most_rounds, -tolerances.closing_rounds, -1):
-        # Who is nearly there when rounds are used up has some more: each squares the error.
-        most = math.exp(rounds_left - tolerances.last_rounds)
-        left = left[error[left] < (most if rounds_left > 0 else tolerances.nearly_consistent)]
-        if not len(left):
-            break
-        before = error[left]
-        log_b[left] += _multipliers(consistent, b[left], miss[left], tolerances) @ matrix
-        # Steps that are far too long leave the range of floats, and their points are given up.
-        with np.errstate(over="ignore", invalid="ignore"):
-            b[left] = np.where(beliefs[left] > tolerances.zero_belief, np.exp(log_b[left]), 0.0)
-            miss[left] = consistent.right_side - b[left] @ matrix.T
-        error[left] = np.abs(miss[left]).max(axis=1, initial=0.0)
-        at_rounding = (error[left] < tolerances.nearly_consistent) & (error[left] > before / 2)
-        left = left[(error[left] > tolerances.consistent) & ~at_rounding]
-    return b, error
-
-
-def _multipliers(consistent: Polytope, b: Floats, miss: Floats, tolerances: Tolerances) -> Floats:
-    """What makes beliefs consistent, to first order: one number per equation for each point."""
-    gram, ridge = consistent.gram, tolerances.zero_curvature
-    enough = _enough(consistent, b, tolerances)
-    if enough is None or len(consistent.matrix) < FACTORED_FROM:
-        return gram.solve(b, miss, ridge, enough)
-    points = zip(b, enough, miss, strict=True)
-    return np.array([Factor(gram, own, chosen, ridge).solve(off) for own, chosen, off in points])
-
-
-def eigenvectors(stack: Floats) -> tuple[Floats, Floats]:
-    """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns."""
-    try:
-        values, vectors = np.linalg.eigh(stack)
-    except np.linalg.LinAlgError:
-        # Divide and conquer fails on some matrices with entries of widely different orders.
-        from scipy.linalg import eigh  # rarely needed, and slow to import
-
-        pairs = [eigh(matrix, driver="ev") for matrix in stack]
-        values, vectors = (np.array(part) for part in zip(*pairs, strict=True))
-    return values, vectors
 
 
 def _transposed(stack: Floats) -> Floats:

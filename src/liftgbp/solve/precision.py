@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.plan import Plan
-from liftgbp.solve.newton import Metric
+from liftgbp.solve.newton import metric_at
 from liftgbp.solve.problem import Energy, Polytope, polytope, scale_of
 from liftgbp.solve.solution import Solution
 from liftgbp.solve.tolerances import Tolerances
@@ -71,21 +71,23 @@ def polish(
             moving = [k for k, point in enumerate(points) if not point.finished]
             if not moving:
                 break
-            _correct([points[k] for k in moving], energy[np.array(moving)])
+            for together in [[k] for k in moving] if consistent.is_large else [moving]:
+                _correct([points[k] for k in together], energy[np.array(together)])
         yield from (point.result() for point in points)
 
 
 def _correct(points: Sequence[_DecimalPoint], energy: Energy) -> None:
     """One Newton correction of beliefs and multipliers of each point, solved in doubles."""
-    metric = Metric(energy, np.array([point.beliefs() for point in points]))
+    metric = metric_at(energy, np.array([point.beliefs() for point in points]))
     slopes = [point.slope_and_miss() for point in points]
     coordinates = metric.root * np.array([slope for slope, _ in slopes])
     miss = np.array([miss for _, miss in slopes])
-    equations = energy.consistent.matrix
-    across = metric.onto.solve((coordinates * metric.root @ equations.T)[:, None, :])[:, 0]
+    equations = energy.consistent.equations
+    across = metric.onto.solve(equations(coordinates * metric.root)[:, None, :])[:, 0]
     curvatures, along = metric.curvatures(coordinates)
     signed = np.where(curvatures.values < 0, -1.0, 1.0) * curvatures.magnitudes
-    back = (metric.onto.solve(miss[:, None, :]) @ equations)[:, 0] * metric.root**2
+    multipliers = metric.onto.solve(miss[:, None, :])[:, 0]
+    back = equations.transposed(multipliers) * metric.root**2
     change = back - metric.root * curvatures.solve(along, signed)
     for k, point in enumerate(points):
         point.move(change[k], across[k])

@@ -3,7 +3,7 @@
 The belief of an inner region is a marginal of the beliefs above it, so everything is a linear
 function of the beliefs b of the outer regions. That all regions agree and sum to one is a set of
 linear equations A b = r between those (`Polytope`). Neither depends on domain sizes or weights.
-`Gram` forms the products A diag(w) A' that Newton steps solve with, `Energy` evaluates F.
+`Energy` evaluates F.
 
 Shapes: S points of a batch, D entries of outer regions, I entries of inner regions, E equations.
 """
@@ -19,14 +19,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, distinct, exact_sum, expand, starts_of
+from liftgbp.arrays import Floats, Ints, distinct, exact_sum
 from liftgbp.plan import Layout, Plan
+from liftgbp.solve.gram import Gram, LinearMap
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
 
 MOST_KEPT = 2**28
 """Bytes of polytopes that are kept for the next run on the same layout: sweeps and sums over counts
 use a handful of small ones, while a single large one takes hundreds of megabytes."""
+
+FACTORED_FROM = 150
+"""From this many equations or inner beliefs on SciPy, whose import takes as long as a hundred
+decompositions of them, is worth that: thirty formulas have 339."""
 
 MANY_REGIONS = 10**4
 """From this many regions on, sums by region are taken in one go; each has a few terms then."""
@@ -114,125 +119,6 @@ def rounding_hides_entropy(plan: Plan, tolerances: Tolerances) -> bool:
 # --- consistent beliefs
 
 
-class Gram:
-    """The matrices `A @ diag(w) @ A.T` of equations A, for batches of weights w.
-
-    Each equation is about a few regions, so nearly all products of two equations vanish. Which do
-    not is known from the equations alone, and only those are summed.
-    """
-
-    def __init__(self, matrix: Floats) -> None:
-        self._size = len(matrix)
-        columns, rows = np.nonzero(matrix.T)
-        values = matrix[rows, columns]
-        here, there = _pairs(np.bincount(columns, minlength=matrix.shape[1]))
-        place = rows[here] * self._size + rows[there]
-        order = np.argsort(place, kind="stable")
-        self._places, self._starts = np.unique(place[order], return_index=True)
-        self._columns = columns[here[order]]
-        self._factors = (values[here] * values[there])[order]
-
-    @property
-    def nbytes(self) -> int:
-        """The memory that it takes."""
-        return sum(a.nbytes for a in (self._places, self._starts, self._columns, self._factors))
-
-    def __call__(self, weights: Floats) -> Floats:
-        """The matrices (S, E, E) of weights (S, D)."""
-        gram = np.zeros((len(weights), self._size * self._size))
-        if len(self._places):
-            terms = weights[:, self._columns] * self._factors
-            gram[:, self._places] = np.add.reduceat(terms, self._starts, axis=1)
-        return gram.reshape(len(weights), self._size, self._size)
-
-    def scaled(self, weights: Floats, equations: Ints | None = None) -> tuple[Floats, Floats]:
-        """The matrices with a unit diagonal, and what their rows were multiplied by.
-
-        Equations between tiny beliefs are tiny; scaled they keep their digits. `equations` (S, e)
-        picks some equations for each point.
-        """
-        gram = self(weights)
-        if equations is not None:
-            points = np.arange(len(gram))[:, None, None]
-            gram = gram[points, equations[:, :, None], equations[:, None, :]]
-        diagonal = np.einsum("sii->si", gram)
-        scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
-        gram *= scale[:, :, None]
-        gram *= scale[:, None, :]
-        return gram, scale
-
-    @cached_property
-    def _lower(self) -> tuple[Ints, Ints, Ints, Ints, Floats]:
-        """Rows and columns of products on the diagonal and below, and the terms of their sums."""
-        rows, columns = np.divmod(self._places, self._size)
-        kept = np.flatnonzero(rows >= columns)
-        lengths = np.diff(np.append(self._starts, len(self._columns)))[kept]
-        terms = expand(self._starts[kept], lengths)
-        starts = starts_of(lengths)[:-1]
-        return rows[kept], columns[kept], starts, self._columns[terms], self._factors[terms]
-
-    def chosen(self, weights: Floats, equations: Ints) -> tuple[Floats, Floats]:
-        """The scaled matrix of some equations at one point, and what its rows were multiplied by.
-
-        Only the diagonal and what is below are filled, in the order of Fortran.
-        """
-        rows, columns, starts, entries, factors = self._lower
-        sums = np.add.reduceat(weights[entries] * factors, starts)
-        place = np.full(self._size, -1)
-        place[equations] = np.arange(len(equations))
-        row, column = place[rows], place[columns]
-        kept = np.flatnonzero((row >= 0) & (column >= 0))
-        row, column, sums = row[kept], column[kept], sums[kept]
-        diagonal = np.zeros(len(equations))
-        diagonal[row[row == column]] = sums[row == column]
-        scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
-        gram = np.zeros((len(equations), len(equations)), order="F")
-        # Numbers are chosen in ascending order, so that what is below stays below.
-        gram[row, column] = sums * scale[row] * scale[column]
-        return gram, scale
-
-    def solve(
-        self, weights: Floats, right: Floats, ridge: float, equations: Ints | None = None
-    ) -> Floats:
-        """What the matrices of weights take to right sides (S, E).
-
-        For equations that are left out the result is zero.
-        """
-        gram, scale = self.scaled(weights, equations)
-        asked = right if equations is None else np.take_along_axis(right, equations, axis=1)
-        solved = solve_scaled(gram, (asked * scale)[:, :, None], ridge)[:, :, 0] * scale
-        return solved if equations is None else spread(solved, equations, right.shape)
-
-
-def solve_scaled(gram: Floats, right: Floats, ridge: float) -> Floats:
-    """What matrices with a unit diagonal take to right sides, up to rounding and a small ridge.
-
-    The diagonal of `gram` is overwritten.
-    """
-    np.einsum("sii->si", gram)[...] = 1 + ridge
-    return np.asarray(np.linalg.solve(gram, right), dtype=np.float64)
-
-
-def spread(values: Floats, places: Ints, shape: tuple[int, ...]) -> Floats:
-    """An array of zeros with values at places of its last axis."""
-    full = np.zeros(shape)
-    np.put_along_axis(full, places, values, axis=-1)
-    return full
-
-
-def _pairs(lengths: Ints) -> tuple[Ints, Ints]:
-    """All pairs of positions inside each of the segments of these lengths.
-
-    >>> [positions.tolist() for positions in _pairs(np.array([2, 0, 1]))]
-    [[0, 0, 1, 1, 2], [0, 1, 0, 1, 2]]
-    """
-    start = np.cumsum(lengths) - lengths
-    own = np.repeat(lengths, lengths)
-    here = np.repeat(np.arange(len(own)), own)
-    within = np.arange(len(here)) - np.repeat(np.cumsum(own) - own, own)
-    return here, np.repeat(start, lengths)[here] + within
-
-
 @dataclass(frozen=True, eq=False)
 class Polytope:
     """Consistent beliefs: `matrix @ b == right_side` for the beliefs b of the outer regions.
@@ -243,7 +129,7 @@ class Polytope:
     inner       (I) all other belief entries
     to_inner    (I, D) the beliefs of inner regions are `to_inner @ b`
     matrix      (E, D)
-    right_side  (E)
+    right_side  (E) one for the first equations, one for each outer region, and zero for the others
     messages    for each message between regions whose beliefs are known without it, its equations,
                 padded with the first one. Their sum says that both regions are normalised, so any
                 one of them follows from the others
@@ -265,10 +151,41 @@ class Polytope:
         """The products of equations, weighted by beliefs."""
         return Gram(self.matrix)
 
+    @cached_property
+    def products(self) -> Gram:
+        """The products of equations and, after them, of the beliefs of inner regions."""
+        return Gram(np.concatenate([self.matrix, self.to_inner]))
+
+    @cached_property
+    def equations(self) -> LinearMap:
+        """What beliefs of outer regions make of the left sides of all equations."""
+        return LinearMap(self.matrix)
+
+    @cached_property
+    def marginals(self) -> LinearMap:
+        """What beliefs of outer regions make of those of inner regions."""
+        return LinearMap(self.to_inner)
+
+    @cached_property
+    def outer_regions(self) -> int:
+        """The number of outer regions."""
+        return int(self.right_side.sum())
+
+    @cached_property
+    def outer_region_of(self) -> Ints:
+        """The outer region of each entry: the equation that says that its beliefs sum to one."""
+        return np.asarray((self.matrix[: self.outer_regions] != 0).argmax(axis=0))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether Newton steps are taken point by point."""
+        return max(len(self.matrix), len(self.inner)) >= FACTORED_FROM
+
     @property
     def nbytes(self) -> int:
         """The memory that it takes, with its products."""
-        return self.to_inner.nbytes + self.matrix.nbytes + self.gram.nbytes
+        products = self.products.nbytes if self.is_large else 0
+        return self.to_inner.nbytes + self.matrix.nbytes + self.gram.nbytes + products
 
     def enough(self, outer_beliefs: Floats) -> Ints:
         """For each point, the numbers of equations from which the others follow.
@@ -276,7 +193,7 @@ class Polytope:
         Of each message the equation between the largest beliefs is left out: its rounding exceeds
         everything that tiny beliefs have to say.
         """
-        size = self.states * (outer_beliefs @ self.to_inner.T)
+        size = self.states * self.marginals(outer_beliefs)
         largest = size[:, self.children[self.messages]].argmax(axis=2)
         kept = np.ones((len(outer_beliefs), len(self.matrix)), dtype=bool)
         left_out = np.take_along_axis(self.messages[None], largest[:, :, None], axis=2)[:, :, 0]
@@ -288,12 +205,14 @@ class Polytope:
         shape = (*outer_beliefs.shape[:-1], self.entries)
         beliefs = np.empty(shape)
         beliefs[..., self.outer] = outer_beliefs
-        beliefs[..., self.inner] = outer_beliefs @ self.to_inner.T
+        beliefs[..., self.inner] = self.marginals(outer_beliefs)
         return beliefs
 
     def batches(self, rows: Sequence[Row], most_numbers: int) -> Iterator[Sequence[Row]]:
         """Rows in batches whose arrays have at most this many numbers, or that are one row."""
-        numbers = (len(self.matrix) + len(self.inner)) * len(self.outer)
+        equations = len(self.matrix) + len(self.inner)
+        # Where points are handled one by one, only their beliefs are in memory together.
+        numbers = equations + len(self.outer) if self.is_large else equations * len(self.outer)
         together = max(1, most_numbers // max(1, numbers))
         for first in range(0, len(rows), together):
             yield rows[first : first + together]
@@ -436,24 +355,24 @@ class Energy:
 
     def value(self, b: Floats) -> Floats:
         """The scaled free energy (S) of points (S, D)."""
-        y = b @ self.consistent.to_inner.T
+        y = self.consistent.marginals(b)
         outer = self.outer_weight * b * (self.log(b) - self._outer_theta)
         inner = self.inner_weight * y * (self.log(y) - self._inner_theta)
         return np.asarray(outer.sum(axis=-1) + inner.sum(axis=-1))
 
     def entropy(self, b: Floats) -> Floats:
         """The scaled entropy (S) of points in the Kikuchi approximation."""
-        y = b @ self.consistent.to_inner.T
+        y = self.consistent.marginals(b)
         outer = self.outer_weight * b * self.log(b)
         inner = self.inner_weight * y * self.log(y)
         return np.asarray(-outer.sum(axis=-1) - inner.sum(axis=-1))
 
     def gradient(self, b: Floats) -> Floats:
         """The derivative (S, D) of the value by the beliefs of the outer regions."""
-        y = b @ self.consistent.to_inner.T
+        y = self.consistent.marginals(b)
         inner = self.inner_weight * (self.log(y) - self._inner_theta + 1)
         outer = self.outer_weight * (self.log(b) - self._outer_theta + 1)
-        return np.asarray(outer + inner @ self.consistent.to_inner)
+        return np.asarray(outer + self.consistent.marginals.transposed(inner))
 
     def from_zero(self, b: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
         """How the value of one point changes on the way to others (S, D).
@@ -462,10 +381,10 @@ class Energy:
         and the sum of the sizes of all terms of k, counted for all beliefs.
         """
         slope, entropy, size = np.zeros(len(others)), np.zeros(len(others)), np.zeros(len(others))
-        to_inner = self.consistent.to_inner.T
+        marginals = self.consistent.marginals
         for here, there, weight, theta in (
             (b, others, self.outer_weight, self._outer_theta),
-            (b @ to_inner, others @ to_inner, self.inner_weight, self._inner_theta),
+            (marginals(b), marginals(others), self.inner_weight, self._inner_theta),
         ):
             way = there - here
             # Beliefs of one atom may be a little larger than zero in small regions only.

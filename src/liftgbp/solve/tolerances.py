@@ -67,6 +67,10 @@ class Tolerances:
     whose atoms are all certain may sum to one up to 5e-13, and its entropy is negative
     (`parfactor t(x,y,a) : [0, 3.5]` over four people)."""
 
+    kept_factor: float = 0.03
+    """Factors of equations serve another round while no belief has changed by more than this, in
+    proportion: each round then leaves that part of the error, for a fifth of the time."""
+
     decomposed_equations: int = 64
     """At most this many equations are decomposed, which finds exactly those that follow from
     others (celebrity and married at 1e9 people). More are solved with `zero_curvature` added to
@@ -103,6 +107,14 @@ class Tolerances:
     most_astray: int = 4
     """The most iterations in a row that a point may have an impossible entropy: counting numbers
     over-count there, and F falls without end (married and movies at 1e6)."""
+
+    progress: float = 0.9
+    """A point makes progress if its residual falls below this part of the best one so far. Newton's
+    method squares residuals, and takes a third off them where a minimum is flat."""
+
+    most_idle: int = 3
+    """The most iterations without progress of a point whose beliefs are `acceptable`: rounding is
+    all that moves it (thirty formulas over seven predicates, at 1e-11)."""
 
     together: float = 0.02
     """Points whose next steps lead this near to each other, in proportion, are on the way to the

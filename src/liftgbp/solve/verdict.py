@@ -17,8 +17,9 @@ from liftgbp.pictures.cards import BAD, GOOD, HasCard, Shown, badge, fields, num
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.bounds import Bounds, Limits, limits_of
-from liftgbp.solve.newton import Step, nearest_consistent, newton_step, one_thread
+from liftgbp.solve.newton import Step, newton_step, one_thread
 from liftgbp.solve.problem import Energy, polytope, rounding_hides_entropy, scale_of
+from liftgbp.solve.retraction import nearest_consistent
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
 
@@ -335,7 +336,7 @@ def steps_at(
         return [(None, "")] * len(plans)
     consistent = polytope(layout)
     found: list[tuple[Step | None, str]] = []
-    with one_thread(len(consistent.matrix)):
+    with one_thread(scipy=consistent.is_large):
         for part in consistent.batches(np.arange(len(plans)).tolist(), tolerances.most_numbers):
             rows = beliefs[part][:, consistent.outer]
             outer, error = nearest_consistent(consistent, rows, tolerances)

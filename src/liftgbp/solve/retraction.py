@@ -1,0 +1,152 @@
+"""The way back to consistent beliefs, after a step along directions that keep them so.
+
+Steps multiply beliefs, and consistency is then lost to second order. Consistent beliefs of least
+relative entropy differ from given ones by factors, one per equation; Newton's method finds these.
+Shapes, as in `problem`: S points, D entries of outer regions, E equations.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+
+import numpy as np
+
+from liftgbp.arrays import Bools, Floats
+from liftgbp.solve.factors import Factor
+from liftgbp.solve.problem import FACTORED_FROM, Polytope
+from liftgbp.solve.tolerances import Tolerances
+
+
+def nearest_consistent(
+    consistent: Polytope, beliefs: Floats, tolerances: Tolerances
+) -> tuple[Floats, Floats]:
+    """The consistent beliefs (S, D) of least relative entropy to given ones, and the error left.
+
+    Beliefs are multiplied, never added to, so they stay positive however small they are.
+    """
+    points = _Points(consistent, beliefs, tolerances)
+    b, error, left = points.b.copy(), points.error.copy(), np.arange(len(beliefs))
+    points, left = points.some(error > tolerances.consistent), left[error > tolerances.consistent]
+    for rounds_left in range(tolerances.most_rounds, -tolerances.closing_rounds, -1):
+        # Who is nearly there when rounds are used up has some more: each squares the error.
+        most = math.exp(rounds_left - tolerances.last_rounds)
+        hopeful = points.error < (most if rounds_left > 0 else tolerances.nearly_consistent)
+        points, left = points.some(hopeful), left[hopeful]
+        if not len(left):
+            break
+        before = points.error
+        points.improve()
+        b[left], error[left] = points.b, points.error
+        at_rounding = (points.error < tolerances.nearly_consistent) & (points.error > before / 2)
+        off = (points.error > tolerances.consistent) & ~at_rounding
+        points, left = points.some(off), left[off]
+    return b, error
+
+
+class _Points:
+    """Points on their way.
+
+    b      (S, D) their beliefs
+    error  (S) by how much some equation is off
+    """
+
+    def __init__(self, consistent: Polytope, beliefs: Floats, tolerances: Tolerances) -> None:
+        self._consistent = consistent
+        self._tolerances = tolerances
+        self._alive = beliefs > tolerances.zero_belief
+        self._log_b = np.log(np.maximum(beliefs, tolerances.zero_belief))
+        self._inverses = _Inverses(consistent, len(beliefs), tolerances)
+        self.b = beliefs.copy()
+        self._measure()
+
+    def some(self, chosen: Bools) -> _Points:
+        """Some of the points."""
+        if chosen.all():
+            return self
+        part = copy(self)
+        for name in ("_alive", "_log_b", "b", "_miss", "error"):
+            setattr(part, name, getattr(self, name)[chosen])
+        part._inverses = self._inverses.some(chosen)
+        return part
+
+    def improve(self) -> None:
+        """One round of Newton's method."""
+        if self._consistent.is_large:  # a round on few equations costs no more than to normalise
+            self._normalise()
+        multipliers = self._inverses.solve(self.b, self._miss)
+        change = self._consistent.equations.transposed(multipliers)
+        self._inverses.forget(change)
+        self._log_b = self._log_b + change
+        self._set_beliefs()
+        self._measure()
+
+    def _normalise(self) -> None:
+        """Divide beliefs that are far from summing to one by their sums.
+
+        Newton's method makes what is far too large smaller by a factor of e only. This is a step to
+        the same end, and costs nothing.
+        """
+        sums = 1 - self._miss[:, : self._consistent.outer_regions]
+        far = np.abs(sums - 1).max(axis=1, initial=0.0) > self._tolerances.far
+        if far.any():
+            # A sum of zero has lost its digits.
+            known = far[:, None] & (sums > self._tolerances.zero_belief)
+            logs = np.log(np.where(known, sums, 1.0))
+            self._log_b = self._log_b - logs[:, self._consistent.outer_region_of]
+            self._set_beliefs()
+            self._measure()
+
+    def _measure(self) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._miss = self._consistent.right_side - self._consistent.equations(self.b)
+        self.error = np.abs(self._miss).max(axis=1, initial=0.0)
+
+    def _set_beliefs(self) -> None:
+        # Steps that are far too long leave the range of floats, and their points are given up.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.b = np.where(self._alive, np.exp(self._log_b), 0.0)
+
+
+class _Inverses:
+    """What makes the beliefs of points consistent, to first order.
+
+    Factors of many equations are kept while beliefs hardly change: the error still falls by as much
+    as they change, in a fraction of the time.
+    """
+
+    def __init__(self, consistent: Polytope, points: int, tolerances: Tolerances) -> None:
+        self._consistent = consistent
+        self._tolerances = tolerances
+        self._factors: list[Factor | None] = [None] * points
+        self._drift = np.zeros(points)
+
+    def some(self, chosen: Bools) -> _Inverses:
+        """Those of some points."""
+        part = copy(self)
+        part._factors = [own for own, kept in zip(self._factors, chosen, strict=True) if kept]
+        part._drift = self._drift[chosen]
+        return part
+
+    def solve(self, b: Floats, miss: Floats) -> Floats:
+        """One number per equation for each point (S, E)."""
+        consistent, ridge = self._consistent, self._tolerances.zero_curvature
+        equations = len(consistent.matrix)
+        few = equations <= self._tolerances.decomposed_equations
+        if few or equations < FACTORED_FROM:
+            return consistent.gram.solve(b, miss, ridge, None if few else consistent.enough(b))
+        return np.array([self._factor(k, b[k]).solve(off) for k, off in enumerate(miss)])
+
+    def _factor(self, k: int, b: Floats) -> Factor:
+        found = self._factors[k]
+        if found is None:
+            enough = self._consistent.enough(b[None])[0]
+            found = Factor(self._consistent.gram, b, enough, self._tolerances.zero_curvature)
+            self._factors[k], self._drift[k] = found, 0.0
+        return found
+
+    def forget(self, change: Floats) -> None:
+        """Forget the factors of points whose beliefs have changed too much since."""
+        self._drift += np.abs(change).max(axis=1, initial=0.0)
+        for k in np.flatnonzero(~(self._drift < self._tolerances.kept_factor)):
+            self._factors[k] = None
