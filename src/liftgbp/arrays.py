@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import TypeAlias, TypeVar, cast, overload
 
@@ -99,15 +99,21 @@ def stable_order(keys: NDArray[np.integer]) -> Ints:
     >>> stable_order(np.array([5, 3, 5, 3])).tolist()
     [1, 3, 0, 2]
     """
-    bits = max(1, len(keys) - 1).bit_length()
-    if len(keys) < PACKED_FROM or int(keys.max()) - int(keys.min()) >= 2 ** (63 - bits):
+    if len(keys) < PACKED_FROM or not _leave_room(keys):
         return np.argsort(keys, kind="stable")
+    bits = (len(keys) - 1).bit_length()
     packed = (keys - keys.min()).astype(np.int64)
     packed <<= bits
     packed |= np.arange(len(keys))
     packed.sort()
     packed &= 2**bits - 1
     return np.asarray(packed)
+
+
+def _leave_room(keys: NDArray[np.integer]) -> bool:
+    """Whether one number has room for a key and its place."""
+    bits = max(1, len(keys) - 1).bit_length()
+    return not len(keys) or int(keys.max()) - int(keys.min()) < 2 ** (63 - bits)
 
 
 def row_order(columns: Sequence[Column]) -> Ints:
@@ -187,12 +193,14 @@ def _packed(columns: Sequence[Column]) -> Ints | None:
 
 def _groups(keys: NDArray[np.integer]) -> tuple[Ints, Ints]:
     """The first place of each key, in the order of keys, and which key each place has."""
-    order = stable_order(keys)
+    order = stable_order(keys) if _leave_room(keys) else np.argsort(keys)
     ordered = keys[order]
     head = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
     group = np.empty(len(keys), dtype=np.int64)
     group[order] = np.cumsum(head) - 1
-    return order[head], group
+    # Within a group, a quick sort leaves places in any order.
+    first = np.minimum.reduceat(order, np.flatnonzero(head)) if len(order) else order
+    return first, group
 
 
 def equal_rows(columns: Sequence[Column]) -> list[Ints]:
@@ -488,6 +496,7 @@ def first_and_last(count: int, most: int) -> list[int | None]:
     return [*range(most - tail), None, *range(count - tail, count)]
 
 
+@lru_cache(maxsize=2**14)
 def positions_of(mask: int) -> tuple[int, ...]:
     """The bits of a mask.
 

@@ -78,22 +78,20 @@ class Relation:
         return self.by_small[self.small_starts.item(place) : self.small_starts.item(place + 1)]
 
 
+_Inside: TypeAlias = tuple[Ints, Ints, tuple[int, ...], bool]
+"""Regions of one pattern, the regions at one place inside them, that place, and whether they cover
+it."""
+
+
 def relations(regions: GroundRegions) -> list[Relation]:
     """The pairs of regions and regions inside, for each two sizes."""
-    parts: dict[tuple[int, int], list[tuple[Ints, Ints, Ints, Bools]]] = {}
+    parts: dict[tuple[int, int], list[_Inside]] = {}
     for pattern in regions.patterns:
         whole = (1 << pattern.size) - 1
         for column, mask in enumerate(pattern.masks):
-            places = np.array(positions_of(mask), dtype=np.int64)
-            count = len(pattern.regions)
-            parts.setdefault((pattern.size, len(places)), []).append(
-                (
-                    pattern.regions,
-                    pattern.members[:, column],
-                    np.broadcast_to(places, (count, len(places))),
-                    np.full(count, pattern.covers[mask] == [whole]),
-                )
-            )
+            places, is_cover = positions_of(mask), pattern.covers[mask] == [whole]
+            inside = pattern.regions, pattern.members[:, column], places, is_cover
+            parts.setdefault((pattern.size, len(places)), []).append(inside)
     return [_relation(regions, *sizes, own) for sizes, own in sorted(parts.items())]
 
 
@@ -101,9 +99,13 @@ def _relation(
     regions: GroundRegions,
     large_size: int,
     small_size: int,
-    parts: list[tuple[Ints, Ints, Ints, Bools]],
+    parts: list[_Inside],
 ) -> Relation:
-    large, small, positions, cover = (np.concatenate(part) for part in zip(*parts, strict=True))
+    larges, smalls, places, covers = zip(*parts, strict=True)
+    large, small = np.concatenate(larges), np.concatenate(smalls)
+    counts = list(map(len, larges))
+    positions = np.repeat(np.array(places, dtype=np.int64), counts, axis=0)
+    cover = np.repeat(np.array(covers), counts)
     order = stable_order(large)
     large, small, positions, cover = large[order], small[order], positions[order], cover[order]
     bounds = regions.starts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -201,17 +202,23 @@ class _Builder:
         return [narrow(own[order]) for own in rows]
 
 
+@lru_cache(maxsize=2**14)
+def _places_within(large_mask: int, mask: int) -> Axes:
+    """Where the bits of a mask are among those of a larger one; thousands of patterns share few."""
+    around = positions_of(large_mask)
+    return tuple(around.index(k) for k in positions_of(mask))
+
+
 class _Embedded:
     """Smaller regions in larger ones, by the sizes of both."""
 
     def __init__(self) -> None:
-        self._parts: dict[tuple[int, int], list[tuple[Ints, Ints, list[int], Ints]]] = {}
+        self._parts: dict[tuple[int, int], list[tuple[Ints, Ints, Axes, Ints]]] = {}
 
     def add(self, large: Ints, large_mask: int, small: Ints, mask: int, number: Ints) -> None:
         """Add regions at two places of a pattern, and their numbers."""
-        around = positions_of(large_mask)
-        places = [around.index(k) for k in positions_of(mask)]
-        sizes = len(around), len(places)
+        places = _places_within(large_mask, mask)
+        sizes = large_mask.bit_count(), len(places)
         self._parts.setdefault(sizes, []).append((large, small, places, number))
 
     def blocks(self) -> Iterator[tuple[int, Ints, Ints, Ints, Ints]]:

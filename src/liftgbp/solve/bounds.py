@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, equal_rows, group_rows, positions_of, starts_of
+from liftgbp.arrays import Floats, Ints, Ragged, equal_rows, group_rows, positions_of, starts_of
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.pair_margins import pair_margins
 from liftgbp.solve.problem import (
@@ -277,13 +277,14 @@ class _Wanted:
     @staticmethod
     def of(layout: Layout) -> _Wanted:
         choices = list(chain.from_iterable(layout.order_choices))
-        given = [(region, given) for region, _, given in choices]
-        joint = [(region, (axis, *given)) for region, axis, given in choices]
-        pairs = [(region, axes) for region, *axes in layout.alike_pairs]
+        chosen = _ints(region for region, _, _ in choices)
+        given = _masks([given for _, _, given in choices])
+        joint = given | 1 << _ints(axis for _, axis, _ in choices)
+        paired = _ints(region for region, _, _ in layout.alike_pairs)
+        pairs = _masks([axes for _, *axes in layout.alike_pairs])
         singles, axis = layout.place_of_atom
-        others = list(chain(joint, given, pairs))
-        region = np.concatenate([singles, _ints(own for own, _ in others)])
-        axes = np.concatenate([1 << axis, _ints(map(_mask, (own for _, own in others)))])
+        region = np.concatenate([singles, chosen, chosen, paired])
+        axes = np.concatenate([1 << axis, joint, given, pairs])
         first, number = group_rows([region, axes])
         ends = np.cumsum([len(singles), len(joint), len(given)])
         of_singles, of_joint, of_given, of_pairs = np.split(number, ends)
@@ -309,8 +310,13 @@ def _ints(numbers: Iterable[int]) -> Ints:
     return np.fromiter(numbers, dtype=np.int64)
 
 
-def _mask(axes: Iterable[int]) -> int:
-    return sum(1 << axis for axis in set(axes))
+def _masks(axes: Sequence[Sequence[int]]) -> Ints:
+    """Each list of axes as one number."""
+    rows = Ragged.of(axes)
+    masks = np.zeros(len(rows), dtype=np.int64)
+    which = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
+    np.bitwise_or.at(masks, which, 1 << rows.flat)
+    return masks
 
 
 def _starts(segments: Sequence[Sequence[object]]) -> Ints:

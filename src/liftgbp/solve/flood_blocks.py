@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,35 @@ def _blocks(segments: Segments, starts: Ints, total: int) -> Iterator[_Block]:
             yield _Block(own, slice(int(starts[first]), stop), segments.part(own))
 
 
+class _PlanBlocks:
+    """The blocks of a plan, which all runs on it share.
+
+    regions   blocks of regions
+    messages  blocks of messages
+    targets   for each of these, which terms sum up to which entry
+    powers    what raises messages to their exponents
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        layout = plan.layout
+        self.regions = list(_blocks(layout.by_region, layout.region_starts, layout.belief_entries))
+        self.messages = list(
+            _blocks(layout.by_message, layout.message_starts, layout.message_entries)
+        )
+        self.targets = [layout.by_target.part(block.entries) for block in self.messages]
+        self.powers = _powers(plan.exponents, self.regions)
+
+
+_known: WeakKeyDictionary[Plan, _PlanBlocks] = WeakKeyDictionary()
+
+
+def _blocks_of(plan: Plan) -> _PlanBlocks:
+    """The blocks of a plan; they live as long as the plan."""
+    if plan not in _known:
+        _known[plan] = _PlanBlocks(plan)
+    return _known[plan]
+
+
 SLOW_DOWN, SPEED_UP = 0.8, 1.1
 SLOWEST, FASTEST = 0.005, 0.9
 """How adaptive damping changes the rate of updates, and within which limits. A rate of one
@@ -76,11 +106,9 @@ class FloodOfBlocks:
         self._layout = layout = plan.layout
         self._theta = plan.theta
         self._states, self._counts = layout.state_counts
-        regions, of_messages = layout.by_region, layout.by_message
-        self._regions = list(_blocks(regions, layout.region_starts, layout.belief_entries))
-        self._messages = list(_blocks(of_messages, layout.message_starts, layout.message_entries))
-        self._targets = [layout.by_target.part(block.entries) for block in self._messages]
-        self._powers = _powers(plan.exponents, self._regions)
+        blocks = _blocks_of(plan)
+        self._regions, self._messages = blocks.regions, blocks.messages
+        self._targets, self._powers = blocks.targets, blocks.powers
         shape = layout.message_entries
         self.messages = np.zeros(shape) if messages is None else messages.reshape(shape).copy()
         self._log_beliefs = np.zeros(layout.belief_entries)
@@ -214,9 +242,9 @@ class FloodOfBlocks:
 
 def log_marginals(layout: Layout, log_beliefs: Floats, entries: Ints) -> Floats:
     """The logs of marginals that are too small for exponentials of beliefs."""
-    starts = layout.source_starts
-    ends = np.append(starts[1:], len(layout.sources))
-    lengths = ends[entries] - starts[entries]
+    starts, last = layout.source_starts, layout.message_entries - 1
+    ends = np.where(entries < last, starts[np.minimum(entries + 1, last)], len(layout.sources))
+    lengths = ends - starts[entries]
     places = expand(starts[entries], lengths)
     terms = log_beliefs.take(layout.sources[places], axis=-1)
     terms += np.log(layout.source_counts[places])

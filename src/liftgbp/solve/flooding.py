@@ -208,7 +208,7 @@ class FloodedBatch:
         small = is_small(plans[0].layout, tolerances)
         self._remedies = (Remedy.DESCENT if small else Remedy.DAMPING,)
         with np.errstate(over="ignore", invalid="ignore"):
-            self._logs_z = logs_z(plans, np.array([end.log_beliefs for end in ends]))
+            self._logs_z = logs_z(plans, _stacked_beliefs(ends))
 
     def solution(self, k: int) -> Solution:
         """The solution of one run."""
@@ -240,7 +240,7 @@ class FloodedBatch:
         if ends[0].plan.layout.message_entries:
             bounds = log_z_bounds([end.plan for end in ends], self._tolerances)
         with np.errstate(over="ignore", invalid="ignore"):
-            beliefs = np.exp([end.log_beliefs for end in ends])
+            beliefs = np.exp(_stacked_beliefs(ends))
             steps = self._steps(ends, beliefs)
         candidates = [
             Candidate(
@@ -265,6 +265,13 @@ class FloodedBatch:
             for k, step in zip(good, found, strict=True):
                 steps[k] = step
         return steps
+
+
+def _stacked_beliefs(ends: Sequence[FloodEnd]) -> Floats:
+    """The log beliefs of runs, one row each; of a single run, maybe a large one, as a view."""
+    if len(ends) == 1:
+        return ends[0].log_beliefs[None]
+    return np.array([end.log_beliefs for end in ends])
 
 
 def flooded_beliefs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances) -> Floats:

@@ -52,7 +52,9 @@ def logs_z(plans: Sequence[Plan], log_beliefs: Floats) -> list[float]:
     layout = plans[0].layout
     energy = np.exp(log_beliefs)
     energy *= layout.multiplicity
-    energy *= log_beliefs - np.array([plan.theta for plan in plans])
+    # A single plan may be large.
+    theta = np.array([plan.theta for plan in plans]) if len(plans) > 1 else plans[0].theta[None]
+    energy *= log_beliefs - theta
     sums = sums_by_region(layout, energy)
     return [
         plan.log_offset - weighted_by_region(plan, own)
