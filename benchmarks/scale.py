@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -71,9 +72,11 @@ def run(folder: Path, people: int) -> tuple[Stages, list[int]]:
         "reading",
         lambda: liftgbp.load_evidence(model, f"friends={friends}", smokers, closed=("friends",)),
     )
-    network = stages("grounding", lambda: ground_network(evidence, {"person": people}))
+    network = stages("grounding", partial(ground_network, evidence, {"person": people}))
+    del evidence  # the names of a million people take a gigabyte
     regions = stages("regions", lambda: ground_region_graph(network))
-    graph = stages("compression", lambda: compress(regions, network))
+    graph = stages("compression", partial(compress, regions, network))
+    del regions
     plan = stages("plan", lambda: compile_plan(graph))
     paper = stages("flooding", lambda: Flooding()(plan))
     stages("verdict", lambda: paper.verdict)
