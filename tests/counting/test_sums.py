@@ -544,6 +544,29 @@ def test_where_a_sum_is_exact_nothing_else_is_tried() -> None:
     assert answers.quick is not None
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "friends(x,y) ^ friends(z,x) ^ smokes(z)",
+        "smokes(y) | friends(x,y), smokes(x)",
+        "friends(x,y), friends(y,z)",
+        "rich(y) | friends(x,y), smokes(x)",
+        "rich(x) ^ friends(x,y) ^ rich(y)",
+    ],
+)
+def test_exact_sums_have_joint_distributions_of_any_atoms(query: str) -> None:
+    """Regions that share nothing are independent, given the counts."""
+    rules = "\nrich(person)\n0.7 rich(x) ^ smokes(x)\n-0.4 rich(x) ^ smokes(y)"
+    model = liftgbp.parse(ONE_RULE + rules)
+    summed = liftgbp.infer(model, {"person": 4}, sum_over="smokes")
+    exact = liftgbp.infer(model, {"person": 4}, exact=True)
+    assert not summed.approximate
+    for one, other in zip(summed.query(query), exact.query(query), strict=True):
+        assert one.atom == other.atom
+        for state, probability in other.values.items():
+            assert one.values[state] == pytest.approx(probability, abs=1e-10, nan_ok=True)
+
+
 def test_a_sum_that_leaves_loops_is_approximate() -> None:
     model = liftgbp.parse(ONE_RULE + "\n0.5 friends(x,y) ^ friends(y,z) => friends(x,z) | distinct")
     assert liftgbp.infer(model, {"person": 9}, sum_over="smokes", effort="quick").approximate

@@ -287,10 +287,13 @@ class MixedReader(ClassReader):
             placed[obj] = (cls, used[cls])
             used[cls] += 1
         moved = [(p, tuple(placed[obj] for obj in args)) for p, args in atoms]
+        graph, layout = part.base.prepared.graph, part.base.prepared.plan.layout
+        if not layout.message_entries:
+            # Products of beliefs about different regions are not linear in them.
+            tables = joint_table(moved, graph, layout, part.beliefs, across_regions=True)
+            return np.asarray(np.tensordot(shares, tables, 1))
         mixed = shares @ part.beliefs
-        base = part.base.prepared
-        table = joint_table(moved, base.graph, base.plan.layout, mixed[None] / total)
-        return np.asarray(total * table[0])
+        return np.asarray(total * joint_table(moved, graph, layout, mixed[None] / total)[0])
 
     def _proportion(self, chosen: Counter[Cell], counts: Counts) -> float:
         """How likely objects chosen at random from their classes lie in these cells."""

@@ -20,15 +20,21 @@ def joint_table(
     graph: LiftedRegionGraph,
     layout: Layout,
     beliefs: Floats,
+    *,
+    across_regions: bool = False,
 ) -> Floats:
     """The joint distribution of atoms, one axis per listed atom; repeated atoms agree surely.
 
-    Beliefs are a batch with one row per run; so is the table.
+    Beliefs are a batch with one row per run; so is the table. `across_regions` multiplies those of
+    regions that share nothing.
     """
     inside = [
         atom for atom in dict.fromkeys(atoms) if canonise((atom,)).cluster[0] in graph.atom_counts
     ]
-    table = _region_table(inside, graph, layout, beliefs)
+    if across_regions and not layout.message_entries:
+        table = _independent_table(inside, graph, layout, beliefs)
+    else:
+        table = _region_table(inside, graph, layout, beliefs)
     return with_others(atoms, inside, table, lambda atom: alone(atom, graph.normal))
 
 
@@ -84,6 +90,38 @@ def _region_table(
             table: Floats = belief.sum(axis=others)
             return table.transpose([kept.index(axis) for axis in (0, *axes)])
     raise QueryError(_not_held(atoms, graph))
+
+
+def _independent_table(
+    atoms: Sequence[ObjAtom], graph: LiftedRegionGraph, layout: Layout, beliefs: Floats
+) -> Floats:
+    """The joint distribution of atoms where ground regions share nothing, so are independent."""
+    apart = _by_ground_region(atoms, graph)
+    whole = np.ones(len(beliefs))
+    for own in apart:
+        table = _region_table(own, graph, layout, beliefs)
+        before = (1,) * (whole.ndim - 1)
+        whole = whole.reshape(*whole.shape, *(1,) * len(own))
+        whole = whole * table.reshape(len(table), *before, *table.shape[1:])
+    order = [atom for own in apart for atom in own]
+    return whole.transpose([0, *(1 + order.index(atom) for atom in atoms)])
+
+
+def _by_ground_region(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> list[list[ObjAtom]]:
+    """Atoms by the ground region that they lie in, where each lies in one only."""
+    found: list[list[ObjAtom]] = []
+    for atom in atoms:
+        own = next((group for group in found if _share_a_region((group[0], atom), graph)), None)
+        if own is None:
+            found.append([atom])
+        else:
+            own.append(atom)
+    return found
+
+
+def _share_a_region(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> bool:
+    clusters = (region.cluster for region in graph.regions)
+    return any(next(embeddings(atoms, cluster), None) is not None for cluster in clusters)
 
 
 def _not_held(atoms: Sequence[ObjAtom], graph: LiftedRegionGraph) -> str:
