@@ -23,6 +23,9 @@ WRONG = {
     "broken file": "broken.parquet: Spark says",
     "table of DuckDB": "use --engine duckdb",
 }
+MOST_SECONDS = 600.0
+"""It takes half a minute; on a busy machine, Java compiles much longer."""
+
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java compiles less: most of the time of a small run."""
 
@@ -36,12 +39,13 @@ def test_spark_does_what_duckdb_does(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE friends (a VARCHAR, b VARCHAR)")
         dates = tmp_path / "dates.parquet"
         connection.execute(f"COPY (SELECT DATE '2020-01-01' AS a, 'Bob' AS b) TO '{dates}'")
-    ran = processes.run(
+    with processes.started(
         [sys.executable, str(Path(__file__).with_name("spark_runs.py")), str(tmp_path)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_TOOL_OPTIONS": QUICK},
-    )
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    found = json.loads(ran.stdout.splitlines()[-1])
+    ) as process:
+        out, err = process.communicate(timeout=MOST_SECONDS)
+    assert process.returncode == 0, err[-3000:]
+    found = json.loads(out.splitlines()[-1])
     assert found["catalog"] == found["alike"] == ""
     report = json.loads((tmp_path / "alike" / "run.json").read_text(encoding="utf-8"))
     assert report["rows"]["kinds smokes"] == 2
@@ -63,9 +67,17 @@ def test_spark_does_what_duckdb_does(tmp_path: Path) -> None:
     assert found["forecast"] == str(forecast.stages[2].number)
 
 
-def test_clusters_that_do_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("place", ["MASTER", "SPARK_CONF_DIR"])
+def test_clusters_that_do_not_answer(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    place: str,
+) -> None:
     source = network(tmp_path, 12, 16, 1)
-    monkeypatch.setenv("MASTER", "spark://127.0.0.1:1")
+    settings = tmp_path_factory.mktemp("settings")
+    (settings / "spark-defaults.conf").write_text("spark.master  spark://127.0.0.1:1\n")
+    monkeypatch.setenv(place, "spark://127.0.0.1:1" if place == "MASTER" else str(settings))
     with pytest.raises(liftgbp.InputError, match=r"does not answer at spark://127\.0\.0\.1:1"):
         liftgbp.run_on_engine(
             liftgbp.parse(PAIRS), source, tmp_path / "out", engine="spark", closed="friends"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import shutil
+import signal
 import socket
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,18 +31,22 @@ SAY_OTHERWISE = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR"
 SECONDS_TO_ANSWER = 5.0
 """How long a cluster may take to answer at all. Spark itself would try for a minute."""
 
+SECONDS_TO_HEAR = 0.5
+"""How long to wait for Ctrl-C where Java ended without a word."""
+
 QUIET = """\
-rootLogger.level = error
+rootLogger.level = off
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %m%n
-logger.repl.name = org.apache.spark.repl.Main
-logger.repl.level = error
+logger.repl.name = org.apache.spark.api.python.PythonGatewayServer
+logger.repl.level = off
 """
-"""What Spark logs on one machine. By default it begins with remarks on host names."""
+"""What Spark logs on one machine: nothing. By default it begins with remarks on host names, and
+says what is wrong in hundreds of lines. The error has that in one."""
 
 
 class SparkEngine(Engine):
@@ -64,7 +72,9 @@ class SparkEngine(Engine):
                 builder = SparkSession.builder.appName("liftgbp")
                 for key, value in _settings(folder.absolute(), memory).items():
                     builder = builder.config(key, value)
-                session = builder.getOrCreate()
+                with _own_interrupts():
+                    session = builder.getOrCreate()
+                logging.getLogger().addFilter(_is_no_interrupt)
             self._session = session
             super().__init__(folder, ibis.pyspark.connect(session))
 
@@ -125,7 +135,12 @@ class SparkEngine(Engine):
     def close(self) -> None:
         """End the session of Spark, unless it was there before."""
         if self._is_ours:
-            self._session.stop()
+            from py4j.protocol import Py4JError
+
+            # After Ctrl-C, Java may not listen any more; it ends with this process.
+            with contextlib.suppress(self._error, Py4JError, OSError):
+                self._session.stop()
+            logging.getLogger().removeFilter(_is_no_interrupt)
         shutil.rmtree(self.folder / "spilled", ignore_errors=True)
 
     def _path(self, name: str) -> str:
@@ -133,11 +148,14 @@ class SparkEngine(Engine):
 
     @contextlib.contextmanager
     def _in_words(self, place: str = "") -> Iterator[None]:
-        from py4j.protocol import Py4JError
+        from py4j.protocol import Py4JError, Py4JJavaError
 
         try:
             yield
         except (self._error, *ibis_errors(), Py4JError, RuntimeError) as error:
+            if isinstance(error, Py4JError) and not isinstance(error, Py4JJavaError):
+                # Ctrl-C may have ended Java before it is heard here.
+                time.sleep(SECONDS_TO_HEAR)
             raise in_one_paragraph("Spark", place, error, _cause(error)) from None
 
 
@@ -159,9 +177,42 @@ def _settings(folder: Path, memory: float | None) -> dict[str, str]:
     }
 
 
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Whether a record is not about Ctrl-C, which Py4J logs with all that was called."""
+    return "KeyboardInterrupt while sending" not in record.getMessage()
+
+
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep what Ctrl-C does here.
+
+    PySpark would talk to Java then, in the middle of what it is saying to Java already.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _master() -> str:
+    """The cluster that the settings of Spark name; empty for this machine."""
+    folder = os.environ.get("SPARK_CONF_DIR")
+    if folder is not None:
+        with contextlib.suppress(OSError):
+            text = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8")
+            found = re.search(r"^\s*spark\.master[\s=:]+(\S+)", text, re.MULTILINE)
+            if found is not None:
+                return found[1]
+    return os.environ.get("MASTER", "")
+
+
 def _check_master() -> None:
     """Refuse a cluster that does not answer."""
-    found = re.match(r"spark://\[?([^,/]+?)\]?:(\d+)", os.environ.get("MASTER", ""))
+    found = re.match(r"spark://\[?([^,/]+?)\]?:(\d+)", _master())
     if found is None:
         return
     host, port = found.groups()
@@ -169,8 +220,8 @@ def _check_master() -> None:
         socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
     except OSError as error:
         raise InputError(
-            f"Spark does not answer at spark://{host}:{port}, which MASTER names: "
-            f"{error.strerror or error}. Start it, correct MASTER, or unset MASTER to run Spark on "
+            f"Spark does not answer at spark://{host}:{port}: {error.strerror or error}. Start it, "
+            "or name another master in MASTER or spark-defaults.conf; without one, Spark runs on "
             "this machine"
         ) from None
 
