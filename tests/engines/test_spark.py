@@ -24,7 +24,7 @@ WRONG = {
     "table of DuckDB": "use --engine duckdb",
 }
 MOST_SECONDS = 600.0
-"""It takes half a minute; on a busy machine, Java compiles much longer."""
+"""It takes some 45 s of processor time, which is minutes on a busy machine."""
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java compiles less: most of the time of a small run."""

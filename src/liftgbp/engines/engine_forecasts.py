@@ -26,8 +26,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.values import dataclass
 
 ITERATIONS = 20
-"""How many iterations the forecast is about. Random networks with ten friendships for each person
-take 14 to 30, at weights from 0.1 to 0.6."""
+"""How many iterations the forecast is about. The networks that were tried took 10 to 28."""
 
 MOST_COUNTED = 10**8
 """Substitutions that no table of facts limits are counted up to here, in seconds. Beyond, all of
@@ -56,9 +55,9 @@ COSTS = {
     "duckdb": Cost(start=1.5, seconds=1e-7, memory=20, base=2e8, disk=16),
     "spark": Cost(start=40, seconds=5e-7, memory=20, base=1.2e9, disk=20),
 }
-"""Measured on one core of a server of 2023: networks of 10^5 to 10^7 friendships with rules about
-two people (`bethe`) and three (both families). On DuckDB, 0.9 to 1.1 * 10^-7 s for a number in each
-of the stages. The tables of docs/engines.md have the runs."""
+"""DuckDB: measured on networks of 10^5 and 10^6 friendships with rules about two people (`bethe`)
+and three (both families), where an iteration took 0.9 to 1.1 * 10^-7 s for a number. Spark: from one
+run of five iterations over 10^7 friendships, which docs/engines.md has; nothing else confirms it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
