@@ -56,8 +56,8 @@ COSTS = {
     "spark": Cost(start=40, seconds=5e-7, memory=20, base=1.2e9, disk=20),
 }
 """DuckDB: measured on networks of 10^5 and 10^6 friendships with rules about two people (`bethe`)
-and three (both families), where an iteration took 0.9 to 1.1 * 10^-7 s for a number. Spark: from one
-run of five iterations over 10^7 friendships, which docs/engines.md has; nothing else confirms it."""
+and three (both families), where an iteration took 0.9 to 1.1 * 10^-7 s for a number. Spark: from
+one run of five iterations over 10^7 friendships, which docs/engines.md has; nothing confirms it."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
