@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from command_shell import Shell
 
 
@@ -44,3 +45,10 @@ def test_options_without_a_meaning(shell: Shell, tmp_path: Path) -> None:
     code, _, err = shell("query", *asked)
     assert code == 2
     assert "-o marginals" in err
+
+
+@pytest.mark.parametrize("asked", [("--compress",), ("--engine-memory", "2")])
+def test_options_of_engines_need_one(shell: Shell, asked: tuple[str, ...]) -> None:
+    code, _, err = shell("query", "example:friends-smokers", "-n", "person=3", *asked)
+    assert code == 2
+    assert f"{asked[0]} is about runs on an engine; add --engine duckdb" in err
