@@ -320,6 +320,13 @@ def take_solver(options: dict[str, Any]) -> liftgbp.Auto | liftgbp.Descent | lif
     return liftgbp.Flooding(**own) if name == "flooding" else liftgbp.Descent(**own)
 
 
+def refuse_without_engine(*, compress: bool, memory: float | None) -> None:
+    """Raise where options of engines are given, and no engine is."""
+    if compress or memory is not None:
+        given = "--compress" if compress else "--engine-memory"
+        raise click.UsageError(f"{given} is about runs on an engine; add --engine duckdb")
+
+
 def is_network(path: str) -> bool:
     """Whether a file holds a Markov random field of other tools."""
     return path.lower().removesuffix(".gz").endswith((".uai", ".fg"))

@@ -38,6 +38,7 @@ from liftgbp.cli.arguments import (
     output_file,
     read_model_and_evidence,
     read_question,
+    refuse_without_engine,
     split_assignments,
     sums_asked_for,
     take_method,
@@ -221,9 +222,7 @@ def query(
 
         options |= {"engine": engine, "engine_memory": engine_memory, "compress": compress}
         return query_on_engine(model, weights, output, as_json, options, sizes, dry_run)
-    if compress or engine_memory is not None:
-        given = "--compress" if compress else "--engine-memory"
-        raise click.UsageError(f"{given} is about runs on an engine; add --engine duckdb")
+    refuse_without_engine(compress=compress, memory=engine_memory)
     check_outputs(as_json, output, observed=observed, atoms=objects or everything is not None)
     output_file(output, QUERY_FILES)
     output_file(blocks_plot, PICTURE_FILES)
