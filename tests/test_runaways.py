@@ -138,6 +138,13 @@ def test_steps_beyond_all_numbers_warn_of_nothing() -> None:
     assert liftgbp.infer(model, {"t": 10**12}, effort="quick").result.log_z > 0
 
 
+def test_energies_beyond_all_numbers_are_refused_without_a_warning() -> None:
+    """There are 1e306 atoms, and each has an energy of 1e5."""
+    model = liftgbp.parse("p(t,t,t)\n100000 p(x,y,z)")
+    with pytest.raises(liftgbp.SizeError, match="the energy of its worlds, exceed 1e308"):
+        liftgbp.infer(model, {"t": 10**102})
+
+
 def test_objects_that_no_rule_is_about_are_not_written_out() -> None:
     model = liftgbp.parse("t = {Anna, Bob}\np(t)\nq(t)\n1 p(Anna) ^ q(Bob)")
     chance = (1 + math.e) / (3 + math.e)

@@ -135,7 +135,8 @@ def _numbers(layout: Layout, graph: RegionGraph, theta: Floats, lost: Floats) ->
 def _check_energy(largest: int | list[int], theta: Floats) -> None:
     """Refuse energies that are too large; one for each stacked theta."""
     sizes = np.abs(theta, where=np.isfinite(theta), out=np.zeros_like(theta))
-    energies = np.array(largest, dtype=float) * sizes.max(axis=-1, initial=1)
+    with np.errstate(over="ignore"):  # infinite energies are refused, too
+        energies = np.array(largest, dtype=float) * sizes.max(axis=-1, initial=1)
     if not (energies < LARGEST).all():
         raise OverflowError
 
