@@ -144,7 +144,7 @@ def test_an_answer_of_quick_that_is_not_trusted_is_called_so() -> None:
 
 
 def test_growing_regions_are_shown_when_asked_for() -> None:
-    options = ("-", "-n", "person=6", "-q", "r(x,y)")
+    options = ("-", "-n", "person=6", "-q", "r(x,y)", "--no-exact")
     text = Path(TRANSITIVE).read_text(encoding="utf-8")
     assert "growing regions" not in output(*options, "--effort", "normal", text=text)
     assert "growing regions" in output(*options, "--effort", "normal", "-v", text=text)

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import liftgbp
+from liftgbp.forecasting import StageForecast
 from liftgbp.reproduction.claims import Claim
 
 HOSTILE = "<script>alert('&\"x')</script>"
@@ -69,6 +70,7 @@ def gallery() -> dict[str, object]:
         "CountAnswer": summed.query("#{x : s(x)}")[0],
         "CountDistribution": summed.count("s(x)"),
         "Descent": liftgbp.Descent(),
+        "EngineForecast": _engine_forecast(),
         "EngineRun": liftgbp.EngineRun(HOSTILE, "duckdb", "bethe", True, 1e-10, 9, {HOSTILE: 2}),
         "Evidence": evidence,
         "Flooding": liftgbp.Flooding(),
@@ -116,6 +118,13 @@ def _untrusted() -> liftgbp.Answers:
     model = liftgbp.load("example:friends-smokers")
     solver = liftgbp.Flooding(iterations=2)
     return liftgbp.infer(model, {"person": 1000}, effort="quick", solver=solver)
+
+
+def _engine_forecast() -> liftgbp.EngineForecast:
+    stages = (StageForecast(HOSTILE, HOSTILE, 3, 0.1, 2.0, 12, 0.2),)
+    return liftgbp.EngineForecast(
+        HOSTILE, "duckdb", "bethe", {HOSTILE: 3}, {HOSTILE: 4}, stages, 20, 0.5, "memory"
+    )
 
 
 def _builder() -> liftgbp.ModelBuilder:

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from liftgbp import infer, load, parse, parse_evidence, reference, sample
+from liftgbp import infer, parse, parse_evidence, reference, sample
 from liftgbp.cli.commands import cli
 from liftgbp.errors import CapacityError, ContradictionError, InputError, NotHeldError, QueryError
 from liftgbp.model.ast import (
@@ -464,15 +464,16 @@ def test_what_no_region_is_added_for() -> None:
 
 
 def test_the_command_line_adds_regions() -> None:
-    path = "example:friends-smokers"
-    query = "friends(x,y) ^ friends(y,z) => friends(x,z) | distinct"
-    arguments = ["query", path, "-n", "person=6", "--sum-over", "smokes", "-q", query, "--json"]
-    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    """A region of all atoms of an object is exact."""
+    model = "p(t)\nq(t)\nr(t)\n1 p(x) <=> q(x)\n-0.5 q(x) v r(x)\n"
+    query = "p(x) ^ !q(x) => r(x)"
+    arguments = ["query", "-", "-n", "t=6", "--effort", "quick", "-q", query, "--json"]
+    result = CliRunner().invoke(cli, arguments, standalone_mode=False, input=model)
     assert result.exception is None
     answered = json.loads(result.output)
-    wanted = infer(load(path), {"person": 6}, exact=True).query(query)[0]
+    wanted = infer(parse(model), {"t": 6}, exact=True).query(query)[0]
     (row,) = answered["answers"]
-    assert row["atoms"] == ["friends(x,y) ^ friends(y,z) => friends(x,z)"]
+    assert row["atoms"] == [query]
     found = {tuple(own["assignment"]): own["p"] for own in row["values"]}
     assert found == pytest.approx(wanted.values, abs=1e-8)
     assert any("a region was added" in note for note in answered["notes"])

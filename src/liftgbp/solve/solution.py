@@ -165,7 +165,7 @@ class Solution(Shown):
 
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
-    >>> solution = liftgbp.infer(model, {"person": 20}, solver=liftgbp.Descent()).result
+    >>> solution = liftgbp.infer(model, {"person": 20}, effort="quick").result
     >>> solution.solver, solution.converged, len(solution.points)
     ('descent', True, 3)
     """
