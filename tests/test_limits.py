@@ -215,6 +215,22 @@ def test_queries_of_strangers_have_limits(monkeypatch: pytest.MonkeyPatch) -> No
 # --- on the command line
 
 
+@pytest.mark.parametrize("seconds", [None, 60.0])
+def test_queries_of_duckdb_are_interrupted_by_ctrl_c_or_a_limit(
+    seconds: float | None, clock: Clock
+) -> None:
+    def query() -> None:
+        with room.interruptible():
+            clock.now += 61
+            raise RuntimeError("Query interrupted")
+
+    ended = KeyboardInterrupt if seconds is None else liftgbp.LimitExceeded
+    with pytest.raises(ended), room.Watch(liftgbp.Limits(seconds=seconds)).running():
+        query()
+    with pytest.raises(RuntimeError, match="something else"), room.interruptible():
+        raise RuntimeError("something else")
+
+
 def test_every_command_has_limits() -> None:
     for name, command in cli.commands.items():
         names = {one for parameter in command.params for one in parameter.opts}

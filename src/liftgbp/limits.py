@@ -204,6 +204,21 @@ def checkpoint() -> None:
         watch.check()
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Tell why a query of DuckDB was ended: by Ctrl-C, or by a limit.
+
+    DuckDB replaces what a signal raises by an error of its own, which does not say so.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        checkpoint()
+        raise KeyboardInterrupt from None
+
+
 def enter(stage: str) -> None:
     """Tell the watch, if there is one, what is being done."""
     watch = _CURRENT.get()

@@ -13,6 +13,7 @@ from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
 from liftgbp.engines.engine_files import files_of, is_csv, literal_pattern
 from liftgbp.errors import EvidenceError
 from liftgbp.evidence.fact_tables import TablePlace
+from liftgbp.limits import interruptible
 
 
 class DuckDBEngine(Engine):
@@ -116,6 +117,7 @@ class DuckDBEngine(Engine):
     @contextlib.contextmanager
     def _in_words(self, place: str = "") -> Iterator[None]:
         try:
-            yield
+            with interruptible():
+                yield
         except (self._error, *ibis_errors()) as error:
             raise in_one_paragraph("DuckDB", place, error, str(error)) from None

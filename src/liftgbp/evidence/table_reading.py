@@ -18,6 +18,7 @@ import numpy as np
 from liftgbp.errors import EvidenceError, counted
 from liftgbp.evidence.sources import MOST_PROBLEMS, TableFile
 from liftgbp.input_files import LARGEST_UNTRUSTED, PIECE, pieces
+from liftgbp.limits import interruptible
 from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ def _connection(place: str, path: str | None = None) -> Iterator[duckdb.DuckDBPy
         "python_enable_replacements": False,  # a table is never a variable of ours
     }
     try:
-        with duckdb.connect(":memory:", config=settings) as connection:
+        with interruptible(), duckdb.connect(":memory:", config=settings) as connection:
             if path is not None:
                 file = str(Path(path).absolute()).replace("'", "''")
                 connection.execute(f"ATTACH '{file}' AS {DATABASE} (READ_ONLY)")
