@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from liftgbp import Answer, Answers, Descent, Flooding, ModelBuilder, infer, parse, reference
+from liftgbp import (
+    Answer,
+    Answers,
+    Descent,
+    Flooding,
+    ModelBuilder,
+    bounds,
+    infer,
+    parse,
+    reference,
+    sample,
+)
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.messages import GroundObjects
 from liftgbp.model.ast import BOOLEAN
@@ -547,3 +558,12 @@ def test_reasons_name_the_region_at_fault() -> None:
     chain = parse("r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct")
     diverged = infer(chain, {"person": 5}, solver=Flooding(), effort="quick")
     assert "in the region r(1,2)" in diverged.reason
+
+
+@pytest.mark.parametrize("wrong", [["true"], np.array(["true"]), (["true"],), 1, None, {"true"}])
+def test_values_that_are_no_texts_are_refused(wrong: Any) -> None:
+    model = parse("t = {A}\np(t)\n1 p(x)")
+    rows = infer(model).query("p(x)")[0], sample(model, sweeps=8).query("p(x)")[0]
+    for row in (*rows, bounds(model, queries="p(x)").rows[0]):
+        with pytest.raises(QueryError, match="takes the values false, true, not"):
+            row[wrong]

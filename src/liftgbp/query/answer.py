@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from liftgbp.charts import BarRow, bars, drawn, write_figure
-from liftgbp.errors import InternalError, NotHeldError, QueryError, checked_path, wrong_type
+from liftgbp.errors import InternalError, NotHeldError, QueryError, checked_path, shown, wrong_type
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.parser import parse_query
 from liftgbp.pictures.cards import (
@@ -68,14 +68,16 @@ class Answer(Shown):
     def __getitem__(self, assignment: str | tuple[str, ...]) -> float:
         """The probability of an assignment; for a single atom, its value will do."""
         key = (assignment,) if isinstance(assignment, str) else assignment
-        if key not in self.values:
+        known = isinstance(key, tuple) and all(isinstance(value, str) for value in key)
+        if not known or key not in self.values:
+            given = assignment if isinstance(assignment, str) else shown(assignment)
             if len(next(iter(self.values))) == 1:
                 values = ", ".join(value for (value,) in self.values)
-                raise QueryError(f"{self.atom} takes the values {values}, not {assignment}")
+                raise QueryError(f"{self.atom} takes the values {values}, not {given}")
             names = ", ".join((*self.atoms, *self.given))
             raise QueryError(
-                f"{self.atom} has no assignment {assignment!r}; give a value for each of {names}, "
-                f"as in {next(iter(self.values))!r}"
+                f"{self.atom} has no assignment {shown(assignment)}; give a value for each of "
+                f"{names}, as in {next(iter(self.values))!r}"
             )
         return self.values[key]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+from liftgbp.errors import QueryError, shown
 from liftgbp.opinions import Opinion, OpinionRow
 from liftgbp.pictures.cards import (
     Shown,
@@ -56,6 +57,10 @@ class ProbabilityBounds(Shown):
 
     def __getitem__(self, value: str) -> tuple[float, float]:
         """The interval of the probability of a value."""
+        if not isinstance(value, str) or value not in self.values:
+            values = ", ".join(self.values)
+            given = value if isinstance(value, str) else shown(value)
+            raise QueryError(f"{self.atom} takes the values {values}, not {given}")
         return self.values[value]
 
     @property

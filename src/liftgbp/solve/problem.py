@@ -178,7 +178,7 @@ class Polytope:
         """The outer region of each entry: the equation that says that its beliefs sum to one."""
         return np.asarray((self.matrix[: self.outer_regions] != 0).argmax(axis=0))
 
-    @property
+    @cached_property
     def is_large(self) -> bool:
         """Whether Newton steps are taken point by point."""
         return max(len(self.matrix), len(self.inner)) >= FACTORED_FROM
