@@ -298,6 +298,16 @@ def test_a_call_that_hears_no_signals_is_ended(tmp_path: Path, deaf: str, limits
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_call_that_swallows_the_first_signal_is_ended(tmp_path: Path) -> None:
+    """What is raised while an object is deleted, Python prints and forgets."""
+    slow = 'type("Slow", (), {"__del__": lambda self: time.sleep(1)})(); time.sleep(1000)'
+    script = DEAF.format(deaf=slow, limits="Limits(seconds=0.5)")
+    ended = processes.run([sys.executable, "-c", script, str(tmp_path / "out.csv")])
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: stopped in stage 'multiplying': it took")
+    assert ended.stderr.count("\n") == 1
+
+
 SLEEP = "time.sleep(1000)"
 DEAF_TO_TERM = f"signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM]); {SLEEP}"
 

@@ -223,7 +223,14 @@ def _hearing(limits: liftgbp.Limits, board: _Board) -> Iterator[None]:
         board.interrupted = True
         raise KeyboardInterrupt
 
+    def report(lost: sys.UnraisableHookArgs) -> None:
+        # Callbacks of Python's own, as at the end of an import, swallow what a signal raises. The
+        # signal comes again.
+        if not isinstance(lost.exc_value, liftgbp.LimitExceeded):
+            sys.__unraisablehook__(lost)
+
     watch = Watch(limits, told=tell)
+    sys.unraisablehook = report
     signal.signal(signal.SIGALRM, stop)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
@@ -231,7 +238,7 @@ def _hearing(limits: liftgbp.Limits, board: _Board) -> Iterator[None]:
         with watch.running():
             signal.setitimer(signal.ITIMER_REAL, limits.seconds or 0, REPEAT)
             yield
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
         # A library may have made something else of it.
         if stopped and not isinstance(error, liftgbp.LimitExceeded):
             raise stopped[0] from error
@@ -239,6 +246,7 @@ def _hearing(limits: liftgbp.Limits, board: _Board) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        sys.unraisablehook = sys.__unraisablehook__
 
 
 # --- the supervisor
