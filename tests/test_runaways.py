@@ -145,6 +145,13 @@ def test_energies_beyond_all_numbers_are_refused_without_a_warning() -> None:
         liftgbp.infer(model, {"t": 10**102})
 
 
+def test_hard_formulas_over_huge_domains_warn_of_nothing() -> None:
+    """Nearly all of 1e303 atoms come in pairs, and a pair has three states."""
+    model = liftgbp.parse("r(t,t,t)\nr(x,y,z) v r(y,x,z).")
+    found = liftgbp.infer(model, {"t": 10**101}, effort="quick")
+    assert found.log_z == pytest.approx(1e303 / 2 * math.log(3), rel=1e-12)
+
+
 def test_objects_that_no_rule_is_about_are_not_written_out() -> None:
     model = liftgbp.parse("t = {Anna, Bob}\np(t)\nq(t)\n1 p(Anna) ^ q(Bob)")
     chance = (1 + math.e) / (3 + math.e)

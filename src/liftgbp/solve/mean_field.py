@@ -30,6 +30,9 @@ from liftgbp.values import dataclass
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
+LARGEST_COUNT = 1e298
+"""Larger counts are taken for this one where hard formulas cost something, so that costs stay below
+1e308: the count times `Tolerances.hard`, and room for sums."""
 
 IMPOSSIBLE = -1e6
 """The log of a probability that is zero, as a number that may be multiplied by zero."""
@@ -219,7 +222,7 @@ class _MeanField:
         shapes = np.array([math.prod(shape) for shape in layout.shapes.values])
         self._dead = shapes[layout.shapes.which] > states
         # Where nothing is ruled out, nothing is multiplied: huge counts would overflow.
-        hard = np.maximum(np.abs(weights), 1.0) * self._dead * tolerances.hard
+        hard = np.clip(np.abs(weights), 1.0, LARGEST_COUNT) * self._dead * tolerances.hard
         # What is possible gains what the rest would cost.
         self._gain = (hard[:, layout.region_of] * layout.multiplicity).T
 
