@@ -14,6 +14,7 @@ import processes
 from liftgbp import LimitExceeded, Limits, limits as room
 from liftgbp.cli.commands import cli
 from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.grounding import join
 
 SMOKERS = str(MODELS / "friends-smokers.mln")
 LIFTGBP = [sys.executable, "-m", "liftgbp"]
@@ -229,6 +230,24 @@ def test_queries_of_duckdb_are_interrupted_by_ctrl_c_or_a_limit(
         query()
     with pytest.raises(RuntimeError, match="something else"), room.interruptible():
         raise RuntimeError("something else")
+
+
+def test_joins_of_grounding_are_ended_by_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        """A connection whose every query is ended by a signal."""
+
+        def register(self, *_: object) -> None: ...
+
+        def close(self) -> None: ...
+
+        def execute(self, query: str) -> None:
+            raise RuntimeError("Query interrupted")
+
+    model = liftgbp.parse("friends(p,p)\nsmokes(p)\np = 9\n1 friends(x,y) ^ smokes(x) => smokes(y)")
+    evidence = liftgbp.parse_evidence(model, "friends(A,B)\nfriends(B,C)", closed="friends")
+    monkeypatch.setattr(join, "_connect", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        liftgbp.infer(model, evidence=evidence, via="ground")
 
 
 def test_every_command_has_limits() -> None:

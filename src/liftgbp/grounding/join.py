@@ -12,6 +12,7 @@ from liftgbp.arrays import Ints
 from liftgbp.errors import InputError
 from liftgbp.grounding.atom_states import Facts
 from liftgbp.grounding.patterns import Column, Fixed, Pattern, Place
+from liftgbp.limits import interruptible
 from liftgbp.values import dataclass
 
 COUNTED_FROM = 100_000
@@ -77,8 +78,13 @@ class Database:
     def _create(self, number: int, facts: Facts) -> None:
         columns = {f"a{k}": np.ascontiguousarray(column) for k, column in enumerate(facts.args.T)}
         self._connection.register("given", {**columns, "v": facts.values})
-        self._connection.execute(f"CREATE TABLE f{number} AS SELECT * FROM given")
+        with interruptible():
+            self._connection.execute(f"CREATE TABLE f{number} AS SELECT * FROM given")
         self._connection.unregister("given")
+
+    def _list(self, query: str) -> list[tuple[Any, ...]]:
+        with interruptible():
+            return list(self._connection.execute(query).fetchall())
 
     def bound(self, selection: Selection, cap: int) -> int:
         """An upper bound on the rows of a selection, which are counted only where it may matter."""
@@ -92,7 +98,7 @@ class Database:
             inner = _Inner(selection)
             # The limit stops counting a join that is too large anyway.
             query = f"SELECT COUNT(*) FROM (SELECT 1 {inner.joined()} LIMIT {cap + 1})"
-            joined = int(self._connection.execute(query).fetchall()[0][0])
+            joined = int(self._list(query)[0][0])
         return joined * others
 
     def counts(self, selection: Selection) -> dict[int, int]:
@@ -100,7 +106,7 @@ class Database:
         query = (
             f"SELECT code, COUNT(*) FROM ({selection_query(selection)}) GROUP BY code ORDER BY code"
         )
-        return {int(code): int(count) for code, count in self._connection.execute(query).fetchall()}
+        return {int(code): int(count) for code, count in self._list(query)}
 
     def rows(
         self, selection: Selection, codes: Collection[int] | None = None, most: int | None = None
@@ -116,7 +122,8 @@ class Database:
             query = f"SELECT * FROM ({query}) WHERE code IN ({wanted})"
         if most is not None:
             query += f" ORDER BY ALL LIMIT {most}"
-        found = self._connection.execute(query).fetchnumpy()
+        with interruptible():
+            found = self._connection.execute(query).fetchnumpy()
         codes = np.asarray(found["code"], np.int64)
         columns = [
             np.asarray(found[f"x{k}"], np.int64) for k in range(len(selection.pattern.domains))
