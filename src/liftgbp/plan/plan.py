@@ -203,11 +203,16 @@ class Layout:
         """The region of each belief entry."""
         return self.by_region.of
 
+    @property
+    def ends_of_messages(self) -> tuple[Ints, Ints]:
+        """The regions that send and that receive each message."""
+        parents = self.region_of[self.sources[self.source_starts[self.message_starts]]]
+        return parents, self.region_of[self.children[self.message_starts]]
+
     @cached_property
     def levels(self) -> int:
         """The number of regions on the longest way from parents to children; 0 if all are alone."""
-        parents = self.region_of[self.sources[self.source_starts[self.message_starts]]]
-        children = self.region_of[self.children[self.message_starts]]
+        parents, children = self.ends_of_messages
         level = np.ones(len(self.shapes), dtype=np.int64)
         # As many rounds as there are levels: a handful, for regions grow with each.
         while (level[parents] >= level[children]).any():

@@ -4,6 +4,7 @@ Stable points of message passing are minima of the free energy, but which one is
 where messages start: in a model of friends who smoke alike, all smoke or nobody does. So messages
 start again from tilted atoms, and from the mirror image of what was found. Where that mirror is a
 symmetry of the model, the image needs no messages; where evidence breaks the symmetry, it does.
+Nothing starts again where there is no other fixed point to be found.
 
 Reference: T. Heskes, *Stable fixed points of loopy belief propagation are local minima of the Bethe
 free energy*, NIPS 2002.
@@ -27,6 +28,7 @@ from liftgbp.solve.precision import is_comparable
 from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.starts import opposite_distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.solve.uniqueness import has_one_fixed_point
 
 
 def flooded_again(
@@ -34,7 +36,7 @@ def flooded_again(
 ) -> Solution:
     """What flooding has found, mixed with its images and with what it finds from other starts."""
     tolerances = flooding.tolerances
-    if not plan.layout.message_entries:
+    if not plan.layout.message_entries or has_one_fixed_point(plan):
         return first
     images = images_of(plan, first.log_beliefs, tolerances)
     known = [first.log_beliefs, *images]

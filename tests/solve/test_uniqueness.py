@@ -1,0 +1,131 @@
+"""Networks of pairs whose messages are proven to have one fixed point have no other."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from liftgbp.compress import compress, ground_region_graph
+from liftgbp.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.plan import Plan, compile as plan_compile, compile_plan
+from liftgbp.plan.plan import Factored
+from liftgbp.solve import Auto, Flooding, restarts
+from liftgbp.solve.uniqueness import has_one_fixed_point
+from solve.test_flooding import CHAIN, TRANSITIVE, plan_of
+
+
+@st.composite
+def pairwise(draw: st.DrawFn) -> GroundNetwork:
+    """Some of the pairs of up to six variables, each with a table of its own or a common one."""
+    ranges = draw(st.lists(st.integers(2, 3), min_size=2, max_size=6))
+    pairs = [(i, j) for j in range(len(ranges)) for i in range(j)]
+    scopes = draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
+    scale = draw(st.sampled_from([0.2, 1.0, 3.0]))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    kept: dict[tuple[int, int], np.ndarray] = {}
+    tables = []
+    for i, j in scopes:
+        own = scale * rng.normal(size=(ranges[i], ranges[j]))
+        # Common tables let compression find pairs that behave alike.
+        tables.append(kept.setdefault((ranges[i], ranges[j]), own) if rng.random() < 0.7 else own)
+    blocks = [FactorBlock(np.array([own]), np.array([k])) for k, own in enumerate(scopes)]
+    return merged(np.array(ranges), blocks, tables)
+
+
+def plan_of_network(network: GroundNetwork) -> Plan:
+    return compile_plan(compress(ground_region_graph(network), network))
+
+
+def factors_of(network: GroundNetwork) -> list[tuple[tuple[int, ...], np.ndarray]]:
+    return [
+        (tuple(scope), network.tables[table])
+        for block in network.blocks
+        for scope, table in zip(block.scopes.tolist(), block.table_of.tolist(), strict=True)
+    ]
+
+
+def spectral_radius(network: GroundNetwork) -> float:
+    """Of the matrix of Mooij and Kappen, entry by entry."""
+    factors = factors_of(network)
+    messages = [(a, i) for a, (scope, _) in enumerate(factors) for i in scope]
+    matrix = np.zeros((len(messages), len(messages)))
+    for row, (a, i) in enumerate(messages):
+        scope, table = factors[a]
+        (j,) = set(scope) - {i}
+        for column, (b, child) in enumerate(messages):
+            if child == j and b != a:
+                matrix[row, column] = strength(table)
+    return float(np.abs(np.linalg.eigvals(matrix)).max())
+
+
+def strength(table: np.ndarray) -> float:
+    rows, columns = map(range, table.shape)
+    largest = max(
+        table[a, b] + table[c, d] - table[c, b] - table[a, d]
+        for (a, c), (b, d) in product(permutations(rows, 2), permutations(columns, 2))
+    )
+    return float(np.tanh(largest / 4))
+
+
+@pytest.mark.parametrize("factored", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(network=pairwise())
+def test_what_is_proven_is_what_the_matrix_says(network: GroundNetwork, factored: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        if factored:
+            patch.setattr(plan_compile, "FACTORED_FROM", 0)
+        plan = plan_of_network(network)
+    assert isinstance(plan.exponents, Factored) == factored
+    radius = spectral_radius(network)
+    if radius < 0.8:
+        assert has_one_fixed_point(plan)
+    if radius > 1 + 1e-9:
+        assert not has_one_fixed_point(plan)
+
+
+@settings(max_examples=30, deadline=None)
+@given(network=pairwise(), seed=st.integers(0, 99))
+def test_all_starts_lead_to_the_one_point(network: GroundNetwork, seed: int) -> None:
+    plan = plan_of_network(network)
+    if not has_one_fixed_point(plan):
+        return
+    rng = np.random.default_rng(seed)
+    starts = 5 * rng.normal(size=(4, plan.layout.message_entries))
+    ends = Flooding(damping=0.0, iterations=2000).ends([plan] * 4, messages=starts)
+    for end in ends[1:]:
+        np.testing.assert_allclose(end.log_beliefs, ends[0].log_beliefs, atol=1e-8)
+
+
+def test_a_ring_of_equal_pairs_has_one_fixed_point_however_strong_they_are() -> None:
+    ring = np.array([[0, 1], [1, 2], [2, 3], [0, 3]])
+    tables = [np.array([[3.0, 0.0], [0.0, 3.0]])]
+    network = merged(np.full(4, 2), [FactorBlock(ring, np.zeros(4, dtype=np.int64))], tables)
+    assert len(plan_of_network(network).layout.shapes) == 2
+    assert has_one_fixed_point(plan_of_network(network))
+
+
+@pytest.mark.parametrize("text", [CHAIN, TRANSITIVE])
+def test_nothing_is_proven_about_regions_of_more_atoms(text: str) -> None:
+    assert not has_one_fixed_point(plan_of(text, 4))
+
+
+def test_nothing_is_proven_where_states_are_impossible() -> None:
+    assert not has_one_fixed_point(plan_of("p(person)\n!p(x) v !p(y) | x != y.", 5))
+
+
+@pytest.mark.parametrize(("weight", "again"), [(0.1, False), (1.0, True)])
+def test_flooding_starts_again_only_where_another_point_may_be(
+    weight: float, again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[bool] = []
+
+    def starts(*_: object) -> list[np.ndarray]:
+        started.append(True)
+        return []
+
+    monkeypatch.setattr(restarts, "_starting_messages", starts)
+    Auto(most_work=0, most_patience=0)(plan_of(f"p(person)\n{weight} p(x) ^ p(y) | x != y", 6))
+    assert bool(started) == again
