@@ -61,7 +61,7 @@ def has_one_fixed_point(plan: Plan) -> bool:
 
 
 def _are_pairs_and_atoms(layout: Layout, parent: Ints, child: Ints) -> bool:
-    """Whether messages go from pairs of atoms, all of whose states are possible, to single atoms."""
+    """Whether messages go from pairs of atoms to single atoms, and all states are possible."""
     atoms = np.diff(layout.atom_of_axis.starts)
     possible = np.array([bool((own >= 0).all()) for own in layout.entry_of.values], dtype=bool)
     return bool(
