@@ -10,10 +10,8 @@ import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from liftgbp.charts import PairRow, drawn, pairs, write_figure
 from liftgbp.errors import checked_path
 from liftgbp.pictures.cards import (
     BAD,
@@ -214,6 +212,8 @@ class Comparison(Shown):
 
         It is that many for as many independent numbers as there are rows.
         """
+        from statistics import NormalDist
+
         rows = len({(row.query, row.atom, row.where) for row in self.rows})
         return NormalDist().inv_cdf(1 - CHANCE / 2 / max(1, rows))
 
@@ -272,13 +272,19 @@ class Comparison(Shown):
 
     def plot(self) -> Figure:
         """A figure of Matplotlib: each probability beside the second opinion on it."""
+        from liftgbp.charts import drawn
+
         return drawn(self._figure)
 
     def write_picture(self, path: str | os.PathLike[str]) -> None:
         """Write that figure to a `.png`, `.svg` or `.pdf` file."""
+        from liftgbp.charts import write_figure
+
         write_figure(self._figure, checked_path("path", path))
 
     def _figure(self) -> Figure:
+        from liftgbp.charts import PairRow, pairs
+
         told = [row for row in self.rows if row.assignment != ("false",)]
         rows = [PairRow(row.text, row.answer, row.second, row.error) for row in told]
         return pairs(shortened(f"the answer {self.sentence}", LONGEST_TITLE), self.title, rows)

@@ -60,7 +60,8 @@ def test_help_does_without_the_engine(arguments: list[str]) -> None:
 
 
 NOT_FOR_SMALL_QUERIES = {
-    *("rich", "scipy", "duckdb", "matplotlib", "mpmath", "numpy.ma"),
+    *("rich", "scipy", "duckdb", "matplotlib", "mpmath", "numpy.ma", "numpy.random", "statistics"),
+    "liftgbp.charts",
     *(f"liftgbp.{room}" for room in ("grounding", "compress", "reference", "reproduction")),
     *(f"liftgbp.{room}" for room in ("sampling", "bounding", "blocks", "counting")),
     *(f"liftgbp.evidence.{file}" for file in ("read", "fact_lines", "fact_tables")),
@@ -73,6 +74,19 @@ def test_a_query_does_without_what_other_commands_need(form: str) -> None:
     done = run(COMMAND_LINE.format(arguments=arguments), stdin="s(person)\n1 s(x) ^ s(y)")
     assert done.returncode == 0
     assert NOT_FOR_SMALL_QUERIES.isdisjoint(done.stderr.split())
+
+
+@pytest.mark.parametrize("library", [None, "duckdb", "matplotlib.figure", "scipy.linalg"])
+def test_libraries_do_not_complain_about_what_is_left_at_the_end(library: str | None) -> None:
+    script = f"""
+import sys
+{"" if library is None else f"import {library}"}
+from liftgbp.cli import main
+sys.argv = ["liftgbp", "query", "-", "-n", "person=9"]
+main()
+"""
+    done = run(script, stdin="s(person)\n1 s(x) ^ s(y)")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

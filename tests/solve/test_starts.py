@@ -12,7 +12,7 @@ from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Descent
-from liftgbp.solve.starts import number_of_starts, starting_beliefs
+from liftgbp.solve.starts import number_of_starts, starting_beliefs, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
 
 FRIENDS_SMOKERS = """
@@ -38,6 +38,24 @@ def plan_of(text: str, people: int) -> Plan:
 def test_the_number_of_starts(predicates: int) -> None:
     layout = plan_of(ring(predicates), 5).layout
     assert len(starting_beliefs(layout, random=4, seed=0)) == number_of_starts(layout, 4)
+
+
+def test_random_starts_cover_all_distributions() -> None:
+    """The probability of one of three values is above t in a share (1 - t)² of all of them."""
+    layout = plan_of("mood(person) : {good, fair, bad}\n1 mood(x) = good", 5).layout
+    random = starting_distributions(layout, 4000, seed=1)[-4000:]
+    (drawn,) = np.array([list(start.values()) for start in random]).swapaxes(0, 1)
+    assert drawn.sum(axis=1) == pytest.approx(1)
+    for t in (0.1, 0.5, 0.9):
+        share = (1 - t) ** 2
+        assert (drawn > t).mean(axis=0) == pytest.approx(share, abs=5 * math.sqrt(share / 4000))
+
+
+def test_random_starts_follow_the_seed() -> None:
+    layout = plan_of(FRIENDS_SMOKERS, 5).layout
+    first, again, other = (starting_beliefs(layout, random=2, seed=seed)[-2:] for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.isclose(first, other).all(axis=1).any()
 
 
 @pytest.mark.parametrize("predicates", [12, 20])

@@ -234,30 +234,28 @@ _WORDS: tuple[tuple[set[str], set[str], tuple[str, ...]], ...] = (
     ({"STRING"}, set(), ("a name in quotes",)),
 )
 
-# What people used to other notations write, as a pattern at the place of the error.
-_HINTS = tuple(
-    (re.compile(pattern), hint)
-    for pattern, hint in (
-        (r"/\\|and\b", "'and' is written ^"),
-        (r"(?<=\|)\||\\/|or\b|V\b(?!\()", "'or' is written v"),
-        (r"(?<=\bnot )", "'not' is written !"),
-        (r"->|→|⇒|(?<=-)>", "'implies' is written =>"),
-        (r"<->|↔|⇔", "equivalence is written <=>"),
-        (r"(?<==)=", "equality is written ="),
-        (r"[≤≥]", "orders are written <= and >="),
-        (r"∃", "this quantifier is written EXIST"),
-        (r"∀", "this quantifier is written FORALL"),
-        (r"\$(?![^\W\d])", "a named weight is written like $alpha"),
-        (r"\+(?=\s*[\d.$])", "a positive number is written without +"),
-        (r'""', "a name in quotes cannot be empty"),
-        (r"in\b", "sorts are declared with predicates, as in smokes(person), not in formulas"),
-        (r"'", 'names are quoted with "'),
-        (
-            r"(?<=\w)[.@#:/](?=\w)|(?<=\w-)[^\W\d]",
-            'a name with other characters than letters and digits is quoted, as in "A-1.5"',
-        ),
-        (r'"(?![^"\n]*")', "the closing quote is missing"),
-    )
+# What people used to other notations write, as a pattern at the place of the error. Patterns that
+# only mistakes need are compiled when there is one.
+_HINTS = (
+    (r"/\\|and\b", "'and' is written ^"),
+    (r"(?<=\|)\||\\/|or\b|V\b(?!\()", "'or' is written v"),
+    (r"(?<=\bnot )", "'not' is written !"),
+    (r"->|→|⇒|(?<=-)>", "'implies' is written =>"),
+    (r"<->|↔|⇔", "equivalence is written <=>"),
+    (r"(?<==)=", "equality is written ="),
+    (r"[≤≥]", "orders are written <= and >="),
+    (r"∃", "this quantifier is written EXIST"),
+    (r"∀", "this quantifier is written FORALL"),
+    (r"\$(?![^\W\d])", "a named weight is written like $alpha"),
+    (r"\+(?=\s*[\d.$])", "a positive number is written without +"),
+    (r'""', "a name in quotes cannot be empty"),
+    (r"in\b", "sorts are declared with predicates, as in smokes(person), not in formulas"),
+    (r"'", 'names are quoted with "'),
+    (
+        r"(?<=\w)[.@#:/](?=\w)|(?<=\w-)[^\W\d]",
+        'a name with other characters than letters and digits is quoted, as in "A-1.5"',
+    ),
+    (r'"(?![^"\n]*")', "the closing quote is missing"),
 )
 
 # A bar and the beginning of a condition after it, up to the error.
@@ -340,25 +338,22 @@ def _still_open(source: Source, text: str, offset: int) -> str:
 
 
 # Statements of other tools that have no place here, as patterns for a whole statement.
-_UNSUPPORTED = tuple(
-    (re.compile(pattern), message)
-    for pattern, message in (
-        (
-            r"\s*count\s*\(.*\)\s*=",
-            "constraints on counts are not supported, as they are about all atoms of an object at "
-            "once; drop the line, or declare p(x, y!) if there is exactly one",
-        ),
-        (
-            r".*\)\s*(?:\*\s*[-(]|\^\s*\d)",
-            "numeric terms of hybrid models are not supported: an atom has one of finitely many "
-            "values, as in length(wall) : {short, long}",
-        ),
-        (
-            r".*[(,]\s*\[",
-            "arithmetic in brackets is not supported but for steps such as [t+1]; list what it "
-            "would compute as evidence about a closed predicate, such as sum(x,y,z)",
-        ),
-    )
+_UNSUPPORTED = (
+    (
+        r"\s*count\s*\(.*\)\s*=",
+        "constraints on counts are not supported, as they are about all atoms of an object at "
+        "once; drop the line, or declare p(x, y!) if there is exactly one",
+    ),
+    (
+        r".*\)\s*(?:\*\s*[-(]|\^\s*\d)",
+        "numeric terms of hybrid models are not supported: an atom has one of finitely many "
+        "values, as in length(wall) : {short, long}",
+    ),
+    (
+        r".*[(,]\s*\[",
+        "arithmetic in brackets is not supported but for steps such as [t+1]; list what it "
+        "would compute as evidence about a closed predicate, such as sum(x,y,z)",
+    ),
 )
 
 
@@ -368,7 +363,7 @@ def _unsupported(text: str, offset: int) -> tuple[str, int, int] | None:
     statement = text[start:].split("\n", 1)[0]
     begin = start + len(statement) - len(statement.lstrip())
     for pattern, message in _UNSUPPORTED:
-        if pattern.match(statement):
+        if re.match(pattern, statement):
             return message, begin, start + len(statement.rstrip())
     return None
 
@@ -390,5 +385,5 @@ def _in_condition(before: str, accepted: set[str]) -> bool:
 
 
 def _hint(text: str, offset: int) -> str:
-    hints = (hint for pattern, hint in _HINTS if pattern.match(text, offset))
+    hints = (hint for pattern, hint in _HINTS if re.compile(pattern).match(text, offset))
     return "".join(f"; {hint}" for hint in hints)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from liftgbp.charts import BarRow, bars, drawn, write_figure
 from liftgbp.errors import InternalError, NotHeldError, QueryError, checked_path, shown, wrong_type
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.parser import parse_query
@@ -36,6 +35,8 @@ from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from liftgbp.charts import BarRow
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -150,15 +151,21 @@ class AnswerRows(SeveralShown[AnyAnswer]):
 
     def plot(self, title: str = "") -> Figure:
         """A figure of Matplotlib: probabilities as bars, with standard errors if there are any."""
+        from liftgbp.charts import bars, drawn
+
         return drawn(lambda: bars(title, list(_bar_rows(self))))
 
     def write_picture(self, path: str | os.PathLike[str], title: str = "") -> None:
         """Write the bars to a `.png`, `.svg` or `.pdf` file."""
+        from liftgbp.charts import bars, write_figure
+
         file = checked_path("path", path)
         write_figure(lambda: bars(title, list(_bar_rows(self))), file)
 
 
 def _bar_rows(rows: Iterable[Answer]) -> Iterator[BarRow]:
+    from liftgbp.charts import BarRow
+
     for row in rows:
         where = f" [{row.where}]" if row.where else ""
         for assignment, p in row.shown_values.items():

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from liftgbp.arrays import Floats, Integers, Ints, first_and_last
-from liftgbp.charts import drawn
 from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.files import installed
 from liftgbp.pictures.cards import Shown, count_text, table
@@ -274,6 +273,7 @@ class RegionGraph(Shown, ABC):
 
     def plot(self, local: int | None = None) -> Figure:
         """A figure of Matplotlib: the graph or, for the number of a region, its local graph."""
+        from liftgbp.charts import drawn
         from liftgbp.regions.graph_drawing import scene_of
 
         return drawn(scene_of(self, self.atoms_in_words, local).figure)

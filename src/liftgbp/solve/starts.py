@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from random import Random
 from typing import TypeAlias
 
 import numpy as np
@@ -40,7 +42,8 @@ def starting_distributions(layout: Layout, random: int, seed: int) -> list[Distr
     """
     sizes = group_sizes(layout)
     flat = {group: np.full(size, 1 / size) for group, size in sizes.items()}
-    generator = np.random.default_rng(seed)
+    # Not NumPy's generators: they take 20 ms to import, and may change with its version.
+    generator = Random(seed)
     starts = [flat]
     if sum(sizes.values()) <= MOST_TILTED:
         starts += [
@@ -54,7 +57,7 @@ def starting_distributions(layout: Layout, random: int, seed: int) -> list[Distr
             for chosen in _choices(sizes, generator)
         ]
     starts += [
-        {group: generator.dirichlet(np.ones(size)) for group, size in sizes.items()}
+        {group: _random_distribution(size, generator) for group, size in sizes.items()}
         for _ in range(random)
     ]
     return starts
@@ -68,11 +71,11 @@ def opposite_distributions(layout: Layout) -> list[Distributions]:
     ]
 
 
-def _choices(sizes: dict[int, int], generator: np.random.Generator) -> list[dict[int, int]]:
+def _choices(sizes: dict[int, int], generator: Random) -> list[dict[int, int]]:
     """Values for all groups at once: where all agree, starts at random hardly ever lead."""
     first, last = dict.fromkeys(sizes, 0), {group: size - 1 for group, size in sizes.items()}
     random = [
-        {group: int(generator.integers(size)) for group, size in sizes.items()}
+        {group: generator.randrange(size) for group, size in sizes.items()}
         for _ in range(MOST_TILTED - 2)
     ]
     return [first, last, *random]
@@ -87,6 +90,12 @@ def _tilted(size: int, value: int) -> Floats:
     tilted = np.full(size, (1 - TILT) / max(size - 1, 1))
     tilted[value] = TILT if size > 1 else 1.0
     return tilted
+
+
+def _random_distribution(size: int, generator: Random) -> Floats:
+    """One of all distributions, each as probable as any other."""
+    parts = [-math.log1p(-generator.random()) for _ in range(size)]
+    return np.array(parts, dtype=float) / sum(parts)
 
 
 def group_sizes(layout: Layout) -> dict[int, int]:
