@@ -24,6 +24,7 @@ import liftgbp
 from benchmarks.evidence import FRIENDS_OF_EACH, MODEL, SHARE_OF_KNOWN_SMOKERS
 from liftgbp.compress import compress, ground_region_graph
 from liftgbp.grounding import ground_network
+from liftgbp.heap import kept_memory
 from liftgbp.plan import compile_plan
 from liftgbp.solve import Auto, Flooding
 
@@ -64,6 +65,7 @@ def main() -> None:
     console.print(table)
 
 
+@kept_memory()
 def run(folder: Path, people: int) -> tuple[Stages, list[int]]:
     """All stages; message passing as in the paper, and as `auto` does it."""
     model, stages = liftgbp.parse(MODEL), Stages()

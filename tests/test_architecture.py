@@ -23,6 +23,7 @@ ALLOWED = {
     "pictures": {"texts"},
     "limits": {"errors", "pictures"},
     "arrays": set(),
+    "heap": set(),
     "progress": {"limits"},
     "workers": {"errors", "limits"},
     "files": {"errors", "limits"},
@@ -60,6 +61,7 @@ ALLOWED = {
     | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort", "bounding"}
     | {"sampling"},
     "ground_runs": ENGINE
+    | {"heap"}
     | GROUND
     | {"progress", "exact", "parts", "ground_parts", "growth", "effort", "lifted_runs"},
     "fitting": {"errors", "arrays", "model", "query"},

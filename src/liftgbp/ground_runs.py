@@ -13,6 +13,7 @@ from liftgbp.errors import CapacityError
 from liftgbp.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
 from liftgbp.grounding import GroundNetwork
 from liftgbp.growth import AUTO, grow
+from liftgbp.heap import kept_memory
 from liftgbp.lifted_runs import Run
 from liftgbp.parts import may_miss_minima
 from liftgbp.plan import compile_plan
@@ -34,6 +35,7 @@ has in any case. Starts that never settle would use up a thousand of them, which
 UW-CSE, where the answer is found in five. Thorough effort has no such limit."""
 
 
+@kept_memory()
 def ground_answers(
     prepare: Callable[[str], PreparedGround], effort: EffortChoice, asked: Asked, run: Run
 ) -> Answers:

@@ -19,6 +19,13 @@ from liftgbp.solve.auto import with_tolerances
 from random_networks import networks
 from solve.test_flooding import CHAIN, FRIENDS_SMOKERS, TRANSITIVE, plan_of
 
+PAIRS = """
+p(person)
+q(person)
+0.3 p(x) ^ p(y) | x != y
+-0.2 p(x) => q(y) | x != y
+"""
+
 
 @pytest.fixture(autouse=True)
 def _small_blocks() -> Iterator[None]:
@@ -33,7 +40,10 @@ def assert_same_runs(flooding: Flooding, plan: Plan, messages: np.ndarray | None
     (whole,) = flooding.ends([plan], messages=messages)
     (blocks,) = with_tolerances(flooding, most_restarted=0).ends([plan], messages=messages)
     assert whole.status is blocks.status
-    np.testing.assert_allclose(whole.trace, blocks.trace, rtol=1e-6, atol=1e-9)
+    # Rounding may decide whether a residual at the tolerance is below it.
+    both = min(len(whole.trace), len(blocks.trace))
+    assert max(len(whole.trace), len(blocks.trace)) <= both + 1
+    np.testing.assert_allclose(whole.trace[:both], blocks.trace[:both], rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(whole.log_beliefs, blocks.log_beliefs, rtol=1e-12, atol=1e-9)
 
 
@@ -42,7 +52,7 @@ def assert_same_runs(flooding: Flooding, plan: Plan, messages: np.ndarray | None
 @pytest.mark.parametrize("adaptive", [False, True])
 @pytest.mark.parametrize(
     ("text", "people"),
-    [(FRIENDS_SMOKERS, 4), (FRIENDS_SMOKERS, 30), (TRANSITIVE, 4), (CHAIN, 5)],
+    [(FRIENDS_SMOKERS, 4), (FRIENDS_SMOKERS, 30), (TRANSITIVE, 4), (CHAIN, 5), (PAIRS, 6)],
 )
 def test_models(
     text: str,
@@ -62,11 +72,22 @@ def test_models(
     assert_same_runs(flooding, plan, tilted)
 
 
-@given(networks())
+@pytest.mark.parametrize(("text", "cavities"), [(PAIRS, True), (TRANSITIVE, False)])
+def test_pairs_read_cavities(text: str, cavities: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_compile, "FACTORED_FROM", 0)
+    powers = flood_blocks._PlanBlocks(plan_of(text, 5)).powers
+    assert isinstance(powers, flood_blocks._Cavities) == cavities
+
+
+@pytest.mark.parametrize("factored", [False, True])
+@given(network=networks())
 @settings(max_examples=60, deadline=None)
-def test_networks(network: GroundNetwork) -> None:
+def test_networks(network: GroundNetwork, factored: bool) -> None:
     try:
-        plan = compile_plan(compress(ground_region_graph(network), network))
+        with pytest.MonkeyPatch.context() as patch:
+            if factored:
+                patch.setattr(plan_compile, "FACTORED_FROM", 0)
+            plan = compile_plan(compress(ground_region_graph(network), network))
     except ContradictionError:
         return
     assert_same_runs(Flooding(iterations=30), plan)

@@ -273,7 +273,9 @@ def checked_names(given: Iterable[str | int], what: str) -> tuple[str, ...]:
         raise ModelError(f"{what} must be a list of names, got {shown(given)}")
     listed: dict[str, None] = {}  # keeps the order
     for item in items:
-        name = str(item) if isinstance(item, Integral) else item
+        # Texts are told at once; of a million names, asking whether they are numbers takes longer.
+        is_number = not isinstance(item, str) and isinstance(item, Integral)
+        name = str(item) if is_number else item
         if not isinstance(name, str) or not name or not name.isprintable():
             raise ModelError(f"{shown(name)} among the {what} is not a name")
         if name in listed:

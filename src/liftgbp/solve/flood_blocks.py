@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, Segments, expand, starts_of
+from liftgbp.arrays import Floats, Ints, Segments, expand, in_parts, starts_of
 from liftgbp.plan import Layout, Plan
 from liftgbp.plan.plan import Exponents, Factored
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 ENTRIES = 2**15
 """How many entries a block has: some arrays of that length fit into the caches of a core."""
@@ -63,7 +67,7 @@ class _PlanBlocks:
             _blocks(layout.by_message, layout.message_starts, layout.message_entries)
         )
         self.targets = [layout.by_target.part(block.entries) for block in self.messages]
-        self.powers = _powers(plan.exponents, self.regions)
+        self.powers = _powers(plan, self.regions, self.messages)
 
 
 _known: WeakKeyDictionary[Plan, _PlanBlocks] = WeakKeyDictionary()
@@ -257,10 +261,28 @@ def log_marginals(layout: Layout, log_beliefs: Floats, entries: Ints) -> Floats:
 # --- messages to the power of their exponents
 
 
-def _powers(exponents: Exponents | Factored, blocks: Sequence[_Block]) -> _Plain | _Factors:
-    if isinstance(exponents, Factored):
-        return _Factors(exponents, blocks)
-    return _Plain(exponents, blocks)
+def _powers(
+    plan: Plan, regions: Sequence[_Block], messages: Sequence[_Block]
+) -> _Plain | _Factors | _Cavities:
+    if not isinstance(plan.exponents, Factored):
+        return _Plain(plan.exponents, regions)
+    if _take_back_their_own(plan.layout, plan.exponents):
+        return _Cavities(plan.layout, plan.exponents, regions, messages)
+    return _Factors(plan.exponents, regions)
+
+
+def _take_back_their_own(layout: Layout, exponents: Factored) -> bool:
+    """Whether regions read what enters those inside, less the one message that they send there."""
+    members, local = exponents.members, exponents.local
+    return (
+        len(members.columns) == len(local.columns)
+        and np.array_equal(members.row_starts, local.row_starts)
+        and all(
+            (local.values[own] == -1).all()
+            and np.array_equal(members.columns[own], layout.children[local.columns[own]])
+            for own in in_parts(len(local.columns), 1)
+        )
+    )
 
 
 class _Plain:
@@ -277,29 +299,92 @@ class _Plain:
         return np.asarray(self._matrices[number] @ messages)
 
 
+class _Inflow:
+    """Sums of what enters regions; of outer regions, which come first, nothing does."""
+
+    def __init__(self, inflow: Exponents, blocks: Sequence[_Block]) -> None:
+        first = inflow.first_filled
+        self.entered = {
+            k: block.entries for k, block in enumerate(blocks) if block.entries.stop > first
+        }
+        self._matrices = {k: inflow.block(own) for k, own in self.entered.items()}
+        self.first = min((own.start for own in self.entered.values()), default=inflow.shape[0])
+        self.sums = np.zeros(inflow.shape[0] - self.first)
+
+    def enter(self, messages: Floats) -> None:
+        """Sum up what enters regions."""
+        for number in self.entered:
+            self.of(number)[:] = self._matrices[number] @ messages
+
+    def of(self, number: int) -> Floats:
+        """The sums of the entries of a block that is entered."""
+        own = self.entered[number]
+        return self.sums[own.start - self.first : own.stop - self.first]
+
+
 class _Factors:
     """The same where what enters regions is summed up before larger regions read it."""
 
     def __init__(self, exponents: Factored, blocks: Sequence[_Block]) -> None:
         self._members = [exponents.members.block(block.entries) for block in blocks]
         self._local = [exponents.local.block(block.entries) for block in blocks]
-        # Nothing enters the outer regions, which come first and are most of them.
-        first = exponents.inflow.first_filled
-        self._entered = {
-            k: block.entries for k, block in enumerate(blocks) if block.entries.stop > first
-        }
-        self._inflow = {k: exponents.inflow.block(own) for k, own in self._entered.items()}
+        self._inflow = _Inflow(exponents.inflow, blocks)
         self._into = np.zeros(exponents.inflow.shape[0])
 
     def enter(self, messages: Floats) -> None:
         """Sum up what enters regions."""
-        for number, entries in self._entered.items():
-            self._into[entries] = self._inflow[number] @ messages
+        self._inflow.enter(messages)
+        self._into[self._inflow.first :] = self._inflow.sums
 
     def of_block(self, number: int, messages: Floats) -> Floats:
         """The logs of the entries of a block."""
         total: Floats = self._members[number] @ self._into
-        if number in self._entered:
-            total += self._into[self._entered[number]]
+        if number in self._inflow.entered:
+            total += self._inflow.of(number)
         total += self._local[number] @ messages
         return total
+
+
+class _Cavities:
+    """The same where regions take back the one message that they send to each region inside.
+
+    What enters a region without the message of one parent is computed once for that message, not
+    for each state of the parent: a network of pairs needs half of the sums.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        exponents: Factored,
+        regions: Sequence[_Block],
+        messages: Sequence[_Block],
+    ) -> None:
+        self._children = layout.children
+        self._messages = messages
+        self._inflow = _Inflow(exponents.inflow, regions)
+        self._cavities = np.empty(layout.message_entries)
+        self._read = _unit_blocks(exponents.local, regions)
+
+    def enter(self, messages: Floats) -> None:
+        """What enters regions, without each message."""
+        self._inflow.enter(messages)
+        for block in self._messages:
+            own = block.entries
+            entered = self._inflow.sums.take(self._children[own] - self._inflow.first)
+            np.subtract(entered, messages[own], out=self._cavities[own])
+
+    def of_block(self, number: int, messages: Floats) -> Floats:
+        """The logs of the entries of a block."""
+        total: Floats = self._read[number] @ self._cavities
+        if number in self._inflow.entered:
+            total += self._inflow.of(number)
+        return total
+
+
+def _unit_blocks(exponents: Exponents, blocks: Sequence[_Block]) -> list[csr_array]:
+    """The blocks of a matrix with ones in place of its values; all blocks share the ones."""
+    read = [exponents.block(block.entries) for block in blocks]
+    ones = np.ones(max((own.nnz for own in read), default=0))
+    for own in read:
+        own.data = ones[: own.nnz]
+    return read
