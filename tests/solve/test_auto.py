@@ -111,7 +111,7 @@ def test_what_is_not_known_is_not_trusted(alike: Plan, monkeypatch: pytest.Monke
     """Whether words say why, or not."""
     solution = Descent()(alike)
     assert solution.trusted
-    verdict = replace(solution.verdict, kind=Kind.UNKNOWN)
+    verdict = replace(solution.verdict, kind=Kind.UNKNOWN, unknown="rounding hides it")
     assert not solution.with_verdict(verdict).trusted
     monkeypatch.setattr("liftgbp.solve.auto.flooded_again", lambda _, __, first, *___: first)
     monkeypatch.setattr("liftgbp.solve.flooding.classify", lambda own, _: [verdict for _ in own])

@@ -13,6 +13,7 @@ from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.plan import Plan, compile as plan_compile, compile_plan
 from liftgbp.plan.plan import Factored
 from liftgbp.solve import Auto, Flooding, restarts
+from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.uniqueness import has_one_fixed_point
 from solve.test_flooding import CHAIN, TRANSITIVE, plan_of
 
@@ -33,6 +34,10 @@ def pairwise(draw: st.DrawFn) -> GroundNetwork:
         tables.append(kept.setdefault((ranges[i], ranges[j]), own) if rng.random() < 0.7 else own)
     blocks = [FactorBlock(np.array([own]), np.array([k])) for k, own in enumerate(scopes)]
     return merged(np.array(ranges), blocks, tables)
+
+
+def is_proven(plan: Plan) -> bool:
+    return has_one_fixed_point(plan, Tolerances())
 
 
 def plan_of_network(network: GroundNetwork) -> Plan:
@@ -81,16 +86,16 @@ def test_what_is_proven_is_what_the_matrix_says(network: GroundNetwork, factored
     assert isinstance(plan.exponents, Factored) == factored
     radius = spectral_radius(network)
     if radius < 0.8:
-        assert has_one_fixed_point(plan)
+        assert is_proven(plan)
     if radius > 1 + 1e-9:
-        assert not has_one_fixed_point(plan)
+        assert not is_proven(plan)
 
 
 @settings(max_examples=30, deadline=None)
 @given(network=pairwise(), seed=st.integers(0, 99))
 def test_all_starts_lead_to_the_one_point(network: GroundNetwork, seed: int) -> None:
     plan = plan_of_network(network)
-    if not has_one_fixed_point(plan):
+    if not is_proven(plan):
         return
     rng = np.random.default_rng(seed)
     starts = 5 * rng.normal(size=(4, plan.layout.message_entries))
@@ -104,16 +109,16 @@ def test_a_ring_of_equal_pairs_has_one_fixed_point_however_strong_they_are() -> 
     tables = [np.array([[3.0, 0.0], [0.0, 3.0]])]
     network = merged(np.full(4, 2), [FactorBlock(ring, np.zeros(4, dtype=np.int64))], tables)
     assert len(plan_of_network(network).layout.shapes) == 2
-    assert has_one_fixed_point(plan_of_network(network))
+    assert is_proven(plan_of_network(network))
 
 
 @pytest.mark.parametrize("text", [CHAIN, TRANSITIVE])
 def test_nothing_is_proven_about_regions_of_more_atoms(text: str) -> None:
-    assert not has_one_fixed_point(plan_of(text, 4))
+    assert not is_proven(plan_of(text, 4))
 
 
 def test_nothing_is_proven_where_states_are_impossible() -> None:
-    assert not has_one_fixed_point(plan_of("p(person)\n!p(x) v !p(y) | x != y.", 5))
+    assert not is_proven(plan_of("p(person)\n!p(x) v !p(y) | x != y.", 5))
 
 
 @pytest.mark.parametrize(("weight", "again"), [(0.1, False), (1.0, True)])

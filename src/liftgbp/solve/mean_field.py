@@ -321,11 +321,12 @@ class _MeanField:
     def _bounds(self, logs: Floats) -> Floats:
         """What log Z is at least by each product; minus infinity if a state is ruled out."""
         if not self._dead.any():
-            return self._evaluate(logs)[0]
+            energy, entropy, _ = self._parts(logs, self._theta)
+            return self._offsets[:, None] + energy + entropy
         certain = np.where(logs < self._tolerances.vanished, IMPOSSIBLE, logs)
         first, kind = self._values.first, self._values.kind
         certain = certain - np.log(np.add.reduceat(np.exp(certain), first))[kind]
-        energy, entropy, _ = self._terms(certain, self._theta)
+        energy, entropy, _ = self._parts(certain, self._theta)
         values = self._offsets[:, None] + energy + entropy
         return np.where(self._is_possible(certain > IMPOSSIBLE / 2), values, -math.inf)
 
@@ -341,16 +342,19 @@ class _MeanField:
         states = np.multiply.reduceat(values[atoms.flat], atoms.starts[:-1], axis=0)
         return np.asarray((alive == states).all(axis=0))
 
-    def _terms(self, logs: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """The energies of products less their rounding, their entropies, and terms of energies."""
-        terms = theta[:, :, None] * np.exp(self._log_beliefs(logs))
-        energy = terms.sum(axis=0) - self._tolerances.rounding * np.abs(terms).sum(axis=0)
+    def _parts(self, logs: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
+        """The energies of products less their rounding, their entropies, and their beliefs."""
+        beliefs = self._log_beliefs(logs)
+        np.exp(beliefs, out=beliefs)
+        energy, sizes = (_summed(own, beliefs) for own in (theta, np.abs(theta)))
         entropy = -(self._atoms[:, :, None] * np.exp(logs) * logs).sum(axis=0)
-        return energy, entropy, terms
+        return energy - self._tolerances.rounding * sizes, entropy, beliefs
 
     def _evaluate(self, logs: Floats) -> tuple[Floats, Floats]:
         """What each product reaches, and its slopes by the share of each value per atom."""
-        energy, entropy, terms = self._terms(logs, self._theta + self._gain)
+        theta = self._theta + self._gain
+        energy, entropy, terms = self._parts(logs, theta)
+        terms *= theta[:, :, None]
         slopes = (self._values.counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
         slopes = slopes * np.exp(-logs) / self._atoms[:, :, None]
         return self._offsets[:, None] + energy + entropy, slopes
@@ -361,3 +365,8 @@ class _MeanField:
         least = math.log(self._tolerances.zero_belief)
         logs = np.maximum(logs - np.maximum.reduceat(logs, first)[kind], least)
         return np.asarray(logs - np.log(np.add.reduceat(np.exp(logs), first))[kind])
+
+
+def _summed(factors: Floats, beliefs: Floats) -> Floats:
+    """For each plan and product the sum over entries of their factors times their beliefs."""
+    return np.asarray(np.einsum("ep,epk->pk", factors, beliefs))

@@ -36,7 +36,7 @@ def flooded_again(
 ) -> Solution:
     """What flooding has found, mixed with its images and with what it finds from other starts."""
     tolerances = flooding.tolerances
-    if not plan.layout.message_entries or has_one_fixed_point(plan):
+    if not plan.layout.message_entries or has_one_fixed_point(plan, tolerances):
         return first
     images = images_of(plan, first.log_beliefs, tolerances)
     known = [first.log_beliefs, *images]

@@ -225,6 +225,14 @@ class Tolerances:
     two opposite ones and a mirror image: each run takes seconds there (a citation network with a
     million entries)."""
 
+    differences_followed: int = 40
+    """How many rounds differences of messages are followed, to prove that there is one fixed point
+    only. Where they die away at all, most do within ten (a million people with ten friends each);
+    forty take as long as two or three iterations of messages."""
+
+    shrunk: float = 1 - 1e-9
+    """Differences of one that are less than this after some rounds have shrunk, rounded or not."""
+
     # --- independent atoms
 
     products_followed: int = 2
@@ -232,10 +240,11 @@ class Tolerances:
     at 100 people loses one of its two minima; with four, starts that settle early end the search
     for the minimum of movies over objects:2 at 100."""
 
-    most_climbed: int = 10**6
+    most_climbed: int = 4 * 10**5
     """Products are improved from all starts, and kind by kind where formulas are hard, up to this
     many terms; in larger models only the best starts are, and whole groups. `p(y) => p(x) ^ p(z)`
-    has two worlds at the ends of steep slopes, and one of them is not among the best starts."""
+    has two worlds at the ends of steep slopes, and one of them is not among the best starts. All
+    plans that descent can afford have fewer terms."""
 
     hard: float = 1e6
     """What a violated hard formula costs while products are improved: more than any weight."""

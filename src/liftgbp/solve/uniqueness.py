@@ -21,25 +21,20 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints, distinct, equal_rows, expand, in_parts
 from liftgbp.plan import Layout, Plan
 from liftgbp.plan.plan import Exponents, Factored
-
-MOST_ROUNDS = 40
-"""How many rounds of differences are followed. Where they die away at all, most do within ten (a
-million people with ten friends each); forty take as long as one or two iterations of messages."""
-
-SURELY_LESS = 1 - 1e-9
-"""Differences that are less than this after some rounds are less than they were, rounded or not."""
+from liftgbp.solve.tolerances import Tolerances
 
 
-def has_one_fixed_point(plan: Plan) -> bool:
+def has_one_fixed_point(plan: Plan, tolerances: Tolerances) -> bool:
     """Whether messages are proven to have one fixed point only; `False` if that is not known.
 
     >>> import liftgbp
     >>> from liftgbp.plan import compile_plan
     >>> from liftgbp.regions import build_regions
     >>> from liftgbp.shatter import shatter
+    >>> from liftgbp.solve.tolerances import Tolerances
     >>> model = liftgbp.parse("p(thing)\\n0.3 p(x) ^ p(y) | x != y")
     >>> plans = [compile_plan(build_regions(shatter(model, {"thing": n}))) for n in (5, 500)]
-    >>> [has_one_fixed_point(plan) for plan in plans]
+    >>> [has_one_fixed_point(plan, Tolerances()) for plan in plans]
     [True, False]
     """
     layout = plan.layout
@@ -49,13 +44,13 @@ def has_one_fixed_point(plan: Plan) -> bool:
     passed_on = _passed_on(plan, parent)
     entering = _Entering(plan)
     difference = np.ones(len(parent))
-    for _ in range(MOST_ROUNDS):
+    for _ in range(tolerances.differences_followed):
         total = entering(difference)
         # What enters a pair through both atoms, less what enters it through the child.
         difference += total[parent]
         difference -= total[child]
         difference *= passed_on
-        if difference.max(initial=0.0) < SURELY_LESS:
+        if difference.max(initial=0.0) < tolerances.shrunk:
             return True
     return False
 

@@ -13,6 +13,7 @@ from enum import Enum
 import numpy as np
 
 from liftgbp.arrays import Floats, distinct
+from liftgbp.errors import InternalError
 from liftgbp.pictures.cards import BAD, GOOD, HasCard, Shown, badge, fields, number_text
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import Layout, Plan
@@ -78,7 +79,7 @@ class Verdict(Shown):
     log_z_ceiling  what the true log Z is at most, if that was proven
     ceiling_slack  how far rounding may take a log Z above that
     implausible    what is impossible about the beliefs, in words; empty if nothing is
-    unknown        why the kind is not known, in words; empty if it is
+    unknown        why the kind is not known or not checked, in words; empty if it is
     region         the number of the region where atoms exclude each other too much
     bound_by       what reaches the bound of log Z, in words
     contradicted   what a second opinion says instead, in words; empty if nothing does
@@ -109,6 +110,10 @@ class Verdict(Shown):
     ceiling_slack: float = 0.0
     contradicted: str = ""
 
+    def __post_init__(self) -> None:
+        if self.kind is Kind.UNKNOWN and not self.unknown:
+            raise InternalError("a verdict is unknown without a reason")
+
     @property
     def plausible(self) -> bool:
         """Whether entropy and counts lie within their bounds, up to rounding."""
@@ -138,7 +143,7 @@ class Verdict(Shown):
             case Kind.VALLEY:
                 return "the free energy is flat, so that other beliefs are as good as these"
             case Kind.UNKNOWN:
-                return self.unknown or "it is not known whether the beliefs are a minimum"
+                return self.unknown
         return self.implausible or self.contradicted
 
     @property
