@@ -288,10 +288,13 @@ class _Run:
         own = self._tolerances
         here = self.b[moving]
         ratio = lengths[:, None] * self.step.change[moving] / np.maximum(here, own.zero_belief)
-        there, error = nearest_consistent(self.energy.consistent, here * np.exp(ratio), own)
+        energy = self.energy[moving]
+        there, error = nearest_consistent(
+            energy.consistent, here * np.exp(ratio), own, energy.choices
+        )
         sound = error < own.nearly_consistent
         # What failed may not even be finite.
-        found = self.energy[moving].value(np.where(sound[:, None], there, here))
+        found = energy.value(np.where(sound[:, None], there, here))
         rounding = own.rounding * np.maximum(np.abs(value[moving]), 1)
         lower = sound & (found <= value[moving] + rounding)
         self.b[moving[lower]] = there[lower]

@@ -7,15 +7,18 @@ and equations are multiplied by what is not zero in them.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.solve.gram import Gram
-from liftgbp.solve.problem import Polytope
 from liftgbp.solve.tolerances import Tolerances
+
+if TYPE_CHECKING:
+    from liftgbp.solve.problem import Polytope
 
 
 @cache
@@ -40,6 +43,32 @@ def eigenvectors(stack: Floats) -> tuple[Floats, Floats]:
         pairs = [eigh(matrix, driver="ev") for matrix in stack]
         values, vectors = (np.array(part) for part in zip(*pairs, strict=True))
     return values, vectors
+
+
+class Spectrum:
+    """The curvatures of a free energy at points; `values` are its eigenvalues, a row per point."""
+
+    tolerances: Tolerances
+
+    @property
+    @abstractmethod
+    def values(self) -> Floats:
+        """The eigenvalues that may differ from one."""
+
+    @property
+    def lowest(self) -> Floats:
+        """The smallest curvature of each point."""
+        return np.asarray(self.values.min(axis=1, initial=1.0))
+
+    @property
+    def flattest(self) -> Floats:
+        """The curvature nearest to zero of each point."""
+        return np.asarray(np.abs(self.values).min(axis=1, initial=1.0))
+
+    @property
+    def magnitudes(self) -> Floats:
+        """Absolute values, kept away from zero."""
+        return np.maximum(np.abs(self.values), self.tolerances.zero_curvature)
 
 
 class Inverse:

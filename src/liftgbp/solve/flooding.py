@@ -275,10 +275,15 @@ def _stacked_beliefs(ends: Sequence[FloodEnd]) -> Floats:
 
 
 def flooded_beliefs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances) -> Floats:
-    """The beliefs after some iterations, one row per plan; diverging ones may not be finite."""
+    """The beliefs after some iterations, one row per plan; diverging ones may not be finite.
+
+    It ends once all beliefs are good enough to start from.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         flood = _Flood(plans, 0.5, adaptive=True, tolerances=tolerances)
         for _ in range(iterations):
+            if (flood.residual <= tolerances.acceptable).all():
+                break
             flood.step()
         return np.asarray(np.exp(flood.log_beliefs))
 

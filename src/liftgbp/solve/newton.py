@@ -27,7 +27,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.solve.factors import PointProjection, eigenvectors, lapack
+from liftgbp.solve.factors import PointProjection, Spectrum, eigenvectors, lapack
+from liftgbp.solve.free_beliefs import FreeCurvatures, Scaled
 from liftgbp.solve.gram import LinearMap, solve_scaled, spread
 from liftgbp.solve.problem import Energy, Polytope
 from liftgbp.solve.tolerances import Tolerances
@@ -59,8 +60,6 @@ class Metric:
     A change p of beliefs has coordinates p / root.
     """
 
-    onto: Projection | PointProjection
-
     def __init__(self, energy: Energy, b: Floats) -> None:
         self._energy = energy
         self._tolerances = energy.tolerances
@@ -69,7 +68,7 @@ class Metric:
         self.root = np.where(self._alive, np.sqrt(self._b / energy.outer_weight), 0.0)
 
     @abstractmethod
-    def curvatures(self, gradient: Floats) -> tuple[Curvatures, Floats]:
+    def curvatures(self, gradient: Floats) -> tuple[Curvatures | FreeCurvatures, Floats]:
         """The block of the Hessian that is not the identity, and a gradient along its directions.
 
         The gradient is one by coordinates.
@@ -122,7 +121,25 @@ class PointMetric(Metric):
         return curvatures, self.onto.complement(gradient)
 
 
-def metric_at(energy: Energy, b: Floats) -> Metric:
+class FreeMetric(Metric):
+    """The metric at one point where few beliefs decide all others: a batch of one."""
+
+    def __init__(self, energy: Energy, b: Floats) -> None:
+        super().__init__(energy, b)
+        self._choice = energy.choices[0].step
+        self._choice.suit(self.root[0] ** 2)
+        self._directions = Scaled(self._choice, self.root[0])
+
+    def curvatures(self, gradient: Floats) -> tuple[FreeCurvatures, Floats]:
+        """The gradient has one number for each free belief."""
+        inner = self._choice.inner * self._directions.root_free
+        weights = self._energy.inner_weight / self._inner_beliefs()
+        bent = inner.T * weights @ inner
+        along = self._directions.along(gradient[0])
+        return FreeCurvatures(self._directions, bent, self._tolerances), along[None]
+
+
+def metric_at(energy: Energy, b: Floats) -> BatchMetric | PointMetric:
     """The metric at points (S, D), or at the only one where they are handled one by one."""
     return PointMetric(energy, b) if energy.consistent.is_large else BatchMetric(energy, b)
 
@@ -161,7 +178,7 @@ class PointSpan:
 
 
 @dataclass(frozen=True, eq=False)
-class Curvatures:
+class Curvatures(Spectrum):
     """The Hessian, and its eigenvalues; all others are one.
 
     The Hessian is the identity plus `span.T @ diag(weights) @ span`.
@@ -248,21 +265,6 @@ class Curvatures:
             return False
         return True
 
-    @property
-    def lowest(self) -> Floats:
-        """The smallest curvature of each point."""
-        return np.asarray(self.values.min(axis=1, initial=1.0))
-
-    @property
-    def flattest(self) -> Floats:
-        """The curvature nearest to zero of each point."""
-        return np.asarray(np.abs(self.values).min(axis=1, initial=1.0))
-
-    @property
-    def magnitudes(self) -> Floats:
-        """Absolute values, kept away from zero."""
-        return np.maximum(np.abs(self.values), self.tolerances.zero_curvature)
-
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -314,9 +316,12 @@ class _Here:
 
     def __init__(self, energy: Energy, b: Floats) -> None:
         self._tolerances = energy.tolerances
-        self._metric = metric_at(energy, b)
+        few = energy.consistent.has_few_free
+        self._metric: Metric = FreeMetric(energy, b) if few else metric_at(energy, b)
         self._full = energy.gradient(b)
-        self._curvatures, self._gradient = self._metric.curvatures(self._metric.root * self._full)
+        along = self._metric.root * self._full
+        self._curvatures: Curvatures | FreeCurvatures
+        self._curvatures, self._gradient = self._metric.curvatures(along)
 
     def step(self) -> Step:
         own = self._curvatures

@@ -21,6 +21,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints, distinct, exact_sum
 from liftgbp.plan import Layout, Plan
+from liftgbp.solve.free_beliefs import Choices, FreeBeliefs
 from liftgbp.solve.gram import Gram, LinearMap
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
@@ -183,7 +184,23 @@ class Polytope:
         """Whether Newton steps are taken point by point."""
         return max(len(self.matrix), len(self.inner)) >= FACTORED_FROM
 
-    @property
+    @cached_property
+    def has_few_free(self) -> bool:
+        """Whether points are handled one by one, and few beliefs decide all others."""
+        return self.is_large and len(self.outer) <= len(self.matrix) + len(self.inner)
+
+    @cached_property
+    def _free_beliefs(self) -> FreeBeliefs:
+        return FreeBeliefs(self.matrix, self.right_side, self.to_inner, Tolerances())
+
+    def choices(self, points: int) -> list[Choices]:
+        """Choices of free beliefs for each point, to be suited to it; none if it has many."""
+        if not self.has_few_free:
+            return []
+        own = self._free_beliefs
+        return [Choices(step=own.copy(), back=own.copy()) for _ in range(points)]
+
+    @cached_property
     def nbytes(self) -> int:
         """The memory that it takes, with its products."""
         products = self.products.nbytes if self.is_large else 0
@@ -225,9 +242,12 @@ _kept: WeakKeyDictionary[Layout, Polytope] = WeakKeyDictionary()
 
 def polytope(layout: Layout) -> Polytope:
     """The consistent beliefs of a layout; those used last are kept while their layouts live."""
-    found = _kept.pop(layout, None) or _polytope(layout)
+    found = _kept.pop(layout, None)
     # The order of a dictionary is that of insertion, so the least recently used comes first.
-    _kept[layout] = found
+    if found is not None:
+        _kept[layout] = found
+        return found
+    found = _kept[layout] = _polytope(layout)
     total = sum(own.nbytes for own in _kept.values())
     for oldest in list(_kept):
         if total <= MOST_KEPT:
@@ -344,12 +364,14 @@ class Energy:
         self.inner_weight = numbers.weight[:, inner][rows]
         self._outer_theta = numbers.theta[:, outer][rows]
         self._inner_theta = numbers.theta[:, inner][rows]
+        self.choices = consistent.choices(len(rows))
 
     def __getitem__(self, rows: Ints) -> Energy:
         """The energies of some rows."""
         part = copy(self)
         part.plans = [self.plans[k] for k in rows]
         part.scale = [self.scale[k] for k in rows]
+        part.choices = [self.choices[k] for k in rows] if self.choices else []
         for name in ("largest_entropy", "outer_weight", "inner_weight"):
             setattr(part, name, getattr(self, name)[rows])
         part._outer_theta, part._inner_theta = self._outer_theta[rows], self._inner_theta[rows]

@@ -8,24 +8,33 @@ Shapes, as in `problem`: S points, D entries of outer regions, E equations.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from copy import copy
+from itertools import compress
 
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats
 from liftgbp.solve.factors import Factor
+from liftgbp.solve.free_beliefs import Choices, FreeFactor
 from liftgbp.solve.problem import FACTORED_FROM, Polytope
 from liftgbp.solve.tolerances import Tolerances
 
 
 def nearest_consistent(
-    consistent: Polytope, beliefs: Floats, tolerances: Tolerances
+    consistent: Polytope,
+    beliefs: Floats,
+    tolerances: Tolerances,
+    choices: Sequence[Choices] | None = None,
 ) -> tuple[Floats, Floats]:
     """The consistent beliefs (S, D) of least relative entropy to given ones, and the error left.
 
-    Beliefs are multiplied, never added to, so they stay positive however small they are.
+    Beliefs are multiplied, never added to, so they stay positive however small they are. `choices`
+    are those of free beliefs nearby, where few beliefs decide all others.
     """
-    points = _Points(consistent, beliefs, tolerances)
+    if choices is None:
+        choices = consistent.choices(len(beliefs))
+    points = _Points(consistent, beliefs, tolerances, choices)
     b, error, left = points.b.copy(), points.error.copy(), np.arange(len(beliefs))
     points, left = points.some(error > tolerances.consistent), left[error > tolerances.consistent]
     for rounds_left in range(tolerances.most_rounds, -tolerances.closing_rounds, -1):
@@ -51,12 +60,18 @@ class _Points:
     error  (S) by how much some equation is off
     """
 
-    def __init__(self, consistent: Polytope, beliefs: Floats, tolerances: Tolerances) -> None:
+    def __init__(
+        self,
+        consistent: Polytope,
+        beliefs: Floats,
+        tolerances: Tolerances,
+        choices: Sequence[Choices],
+    ) -> None:
         self._consistent = consistent
         self._tolerances = tolerances
         self._alive = beliefs > tolerances.zero_belief
         self._log_b = np.log(np.maximum(beliefs, tolerances.zero_belief))
-        self._inverses = _Inverses(consistent, len(beliefs), tolerances)
+        self._inverses = _Inverses(consistent, len(beliefs), tolerances, choices)
         self.b = beliefs.copy()
         self._measure()
 
@@ -74,9 +89,7 @@ class _Points:
         """One round of Newton's method."""
         if self._consistent.is_large:  # a round on few equations costs no more than to normalise
             self._normalise()
-        multipliers = self._inverses.solve(self.b, self._miss)
-        change = self._consistent.equations.transposed(multipliers)
-        self._inverses.forget(change)
+        change = self._inverses.log_change(self.b, self._miss)
         self._log_b = self._log_b + change
         self._set_beliefs()
         self._measure()
@@ -115,37 +128,59 @@ class _Inverses:
     as they change, in a fraction of the time.
     """
 
-    def __init__(self, consistent: Polytope, points: int, tolerances: Tolerances) -> None:
+    def __init__(
+        self,
+        consistent: Polytope,
+        points: int,
+        tolerances: Tolerances,
+        choices: Sequence[Choices],
+    ) -> None:
         self._consistent = consistent
         self._tolerances = tolerances
-        self._factors: list[Factor | None] = [None] * points
+        self._choices = choices
+        self._factors: list[Factor | FreeFactor | None] = [None] * points
         self._drift = np.zeros(points)
 
     def some(self, chosen: Bools) -> _Inverses:
         """Those of some points."""
         part = copy(self)
-        part._factors = [own for own, kept in zip(self._factors, chosen, strict=True) if kept]
+        part._factors = list(compress(self._factors, chosen))
+        part._choices = list(compress(self._choices, chosen))
         part._drift = self._drift[chosen]
         return part
 
-    def solve(self, b: Floats, miss: Floats) -> Floats:
-        """One number per equation for each point (S, E)."""
+    def log_change(self, b: Floats, miss: Floats) -> Floats:
+        """What changes of the logs of beliefs (S, D) make up for what equations miss."""
         consistent, ridge = self._consistent, self._tolerances.zero_curvature
         equations = len(consistent.matrix)
         few = equations <= self._tolerances.decomposed_equations
         if few or equations < FACTORED_FROM:
-            return consistent.gram.solve(b, miss, ridge, None if few else consistent.enough(b))
-        return np.array([self._factor(k, b[k]).solve(off) for k, off in enumerate(miss)])
+            enough = None if few else consistent.enough(b)
+            return consistent.equations.transposed(consistent.gram.solve(b, miss, ridge, enough))
+        change = np.array([self._log_change_of(k, b[k], off) for k, off in enumerate(miss)])
+        self._forget(change)
+        return change
 
-    def _factor(self, k: int, b: Floats) -> Factor:
+    def _log_change_of(self, k: int, b: Floats, miss: Floats) -> Floats:
+        factor = self._factor(k, b)
+        if isinstance(factor, FreeFactor):
+            return factor.log_change(b)
+        return self._consistent.equations.transposed(factor.solve(miss))
+
+    def _factor(self, k: int, b: Floats) -> Factor | FreeFactor:
         found = self._factors[k]
         if found is None:
-            enough = self._consistent.enough(b[None])[0]
-            found = Factor(self._consistent.gram, b, enough, self._tolerances.zero_curvature)
+            found = self._new_factor(k, b)
             self._factors[k], self._drift[k] = found, 0.0
         return found
 
-    def forget(self, change: Floats) -> None:
+    def _new_factor(self, k: int, b: Floats) -> Factor | FreeFactor:
+        if self._choices:
+            return FreeFactor(self._choices[k].back, b, self._tolerances)
+        enough = self._consistent.enough(b[None])[0]
+        return Factor(self._consistent.gram, b, enough, self._tolerances.zero_curvature)
+
+    def _forget(self, change: Floats) -> None:
         """Forget the factors of points whose beliefs have changed too much since."""
         self._drift += np.abs(change).max(axis=1, initial=0.0)
         for k in np.flatnonzero(~(self._drift < self._tolerances.kept_factor)):

@@ -76,6 +76,16 @@ class Tolerances:
     others (celebrity and married at 1e9 people). More are solved with `zero_curvature` added to
     their diagonal, which takes a fraction of the time."""
 
+    # --- free beliefs
+
+    free_slack: float = 1e3
+    """How many times larger a free belief may be than one that follows from it: three digits out of
+    sixteen. With a tenth of it there are a third more exchanges (sixty rules)."""
+
+    whole: float = 1e-10
+    """What is nearer to a whole number than this is that number: coefficients between beliefs are
+    quotients of small ones, and rounding must not build up when one is exchanged for another."""
+
     # --- the loop of descent
 
     flooded_start: int = 60
