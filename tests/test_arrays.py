@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, strategies as st
 
 from liftgbp.arrays import (
@@ -88,3 +89,27 @@ def test_places_of_rows(size: int, more: int, span: int, seed: int) -> None:
     number = {row: k for k, row in enumerate(map(tuple, known.tolist()))}
     found = places_of_rows(list(wanted.T), list(known.T))
     assert found.tolist() == [number.get(row, -1) for row in map(tuple, wanted.tolist())]
+
+
+@pytest.mark.parametrize("span", [1, 2, 200, 256, 257, 4000, 10**6, 2**62])
+@pytest.mark.parametrize("least", [0, -3, -(2**61)])
+def test_many_rows_are_grouped_in_the_order_of_keys(span: int, least: int) -> None:
+    rng = np.random.default_rng(span)
+    keys = least + rng.integers(0, span, size=5000)
+    _, firsts, groups = np.unique(keys, return_index=True, return_inverse=True)
+    first, group = group_rows([keys])
+    np.testing.assert_array_equal(first, firsts)
+    np.testing.assert_array_equal(group, groups.ravel())
+    np.testing.assert_array_equal(stable_order(keys), np.argsort(keys, kind="stable"))
+
+
+@pytest.mark.parametrize("spans", [(3, 4), (1, 7, 1), (300, 2, 900), (2**20, 2**40)])
+def test_many_rows_of_several_columns(spans: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(len(spans))
+    columns = [rng.integers(0, span, size=3000) - k * span for k, span in enumerate(spans)]
+    table = np.column_stack(columns)
+    _, firsts, groups = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    first, group = group_rows(columns)
+    np.testing.assert_array_equal(first, firsts)
+    np.testing.assert_array_equal(group, groups.ravel())
+    np.testing.assert_array_equal(row_order(columns), np.lexsort(columns[::-1]))

@@ -101,6 +101,9 @@ def stable_order(keys: NDArray[np.integer]) -> Ints:
     """
     if len(keys) < PACKED_FROM or not _leave_room(keys):
         return np.argsort(keys, kind="stable")
+    if _span(keys) <= 2**8:
+        # Bytes are counted, not compared.
+        return np.argsort((keys - keys.min()).astype(np.uint8), kind="stable")
     bits = (len(keys) - 1).bit_length()
     packed = (keys - keys.min()).astype(np.int64)
     packed <<= bits
@@ -113,7 +116,12 @@ def stable_order(keys: NDArray[np.integer]) -> Ints:
 def _leave_room(keys: NDArray[np.integer]) -> bool:
     """Whether one number has room for a key and its place."""
     bits = max(1, len(keys) - 1).bit_length()
-    return not len(keys) or int(keys.max()) - int(keys.min()) < 2 ** (63 - bits)
+    return not len(keys) or _span(keys) <= 2 ** (63 - bits)
+
+
+def _span(keys: Column) -> int:
+    """How many numbers there are from the least to the largest."""
+    return int(keys.max()) - int(keys.min()) + 1
 
 
 def row_order(columns: Sequence[Column]) -> Ints:
@@ -176,23 +184,29 @@ def places_of_rows(wanted: Sequence[Column], known: Sequence[Column]) -> Ints:
 
 def _packed(columns: Sequence[Column]) -> Ints | None:
     """One number per row in the order of rows, if there is room for all values of all columns."""
-    keys = np.zeros(len(columns[0]), dtype=np.int64)
-    if not len(keys):
-        return keys
-    room = 1
-    for column in columns:
-        least, most = int(column.min()), int(column.max())
-        room *= most - least + 1
+    if not len(columns[0]):
+        return np.zeros(0, dtype=np.int64)
+    keys = columns[0].astype(np.int64)
+    room, offset = 1, 0
+    for number, column in enumerate(columns):
+        least, span = int(column.min()), _span(column)
+        room *= span
         if room >= 2**63:
             return None
-        keys *= most - least + 1
-        # As signed numbers, hashes may be negative; their differences are the same.
-        keys += column.astype(np.int64) - np.array(least, dtype=column.dtype).astype(np.int64)
+        if number and span > 1:
+            # Numbers may overflow, and hashes be negative; their differences are the same.
+            keys *= span
+            keys += column.astype(np.int64, copy=False)
+        offset = offset * span + (least if span > 1 or not number else 0)
+    if offset:
+        keys -= np.uint64(offset % 2**64).astype(np.int64)
     return keys
 
 
 def _groups(keys: NDArray[np.integer]) -> tuple[Ints, Ints]:
     """The first place of each key, in the order of keys, and which key each place has."""
+    if len(keys) >= PACKED_FROM and _span(keys) <= min(MOST_COUNTED, len(keys)):
+        return _counted_groups(keys - keys.min(), _span(keys))
     order = stable_order(keys) if _leave_room(keys) else np.argsort(keys)
     ordered = keys[order]
     head = np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]
@@ -201,6 +215,21 @@ def _groups(keys: NDArray[np.integer]) -> tuple[Ints, Ints]:
     # Within a group, a quick sort leaves places in any order.
     first = np.minimum.reduceat(order, np.flatnonzero(head)) if len(order) else order
     return first, group
+
+
+MOST_COUNTED = 2**16
+"""Up to this many different keys, those that occur are marked: sorting takes five times as long."""
+
+
+def _counted_groups(keys: Ints, number: int) -> tuple[Ints, Ints]:
+    """The same for keys below a number."""
+    first = np.full(number, -1)
+    # Of several values for one place, NumPy keeps the last.
+    first[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)
+    present = np.flatnonzero(first >= 0)
+    group = np.zeros(number, dtype=np.int64)
+    group[present] = np.arange(len(present))
+    return first[present], group[keys]
 
 
 def equal_rows(columns: Sequence[Column]) -> list[Ints]:
