@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from random import Random
 
 import mpmath
 import pytest
@@ -71,6 +72,33 @@ def test_objects_that_like_to_agree(size: int, coupling: float) -> None:
     )
     own = math.fsum((2 * c[0] / size - 1) ** 2 * share for c, share in found.shares.items())
     assert own == pytest.approx(spread, rel=1e-8)
+
+
+def test_a_maximum_at_the_end_takes_few_batches() -> None:
+    """There are thirty lengths from a sixteenth of all objects to one; as many counts matter."""
+    batches: list[int] = []
+
+    def exponents(points: Sequence[Counts]) -> list[Decimal]:
+        batches.append(len(points))
+        return [-Decimal(counts[0]) for counts in points]
+
+    found = weigh(Space((SplitClass(2**34, 2),)), exponents)
+    assert len(batches) < 12
+    assert found.peaks[0].counts == (0, 2**34)
+    assert float(found.log_total) == pytest.approx(-math.log(1 - math.exp(-1)), abs=1e-11)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_climb_ends_at_the_highest_point_that_it_has_seen(seed: int) -> None:
+    """Where weights are as rough as can be, some way leads on from what is seen on the way."""
+    seen: dict[Counts, Decimal] = {}
+
+    def exponents(points: Sequence[Counts]) -> list[Decimal]:
+        seen.update({c: Decimal(Random(seed * 10**7 + c[0]).uniform(0, 1e6)) for c in points})
+        return [seen[counts] for counts in points]
+
+    found = weigh(Space((SplitClass(10**6, 2),)), exponents, lambda point: True)
+    assert found.peaks[0].counts == max(seen, key=seen.__getitem__)
 
 
 def test_a_maximum_beside_a_narrow_one() -> None:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Context, Decimal
-from itertools import combinations, permutations, product
+from itertools import chain, combinations, permutations, product
 
 import numpy as np
 
@@ -46,6 +46,10 @@ line. Moves of a quarter jump over narrow maxima (`tests/counting/test_peaks.py`
 FALL = 1.0
 """The width of a maximum is probed where the exponent has fallen by about this much: a Gaussian has
 fallen by a half at its width. Values from 0.3 to 3 give the same sums."""
+
+PROBED_TOGETHER = 4
+"""Widths are probed at this many distances at once, each twice the one before: small batches are
+expensive, and distances far beyond the width say nothing about a maximum."""
 
 # --- accuracy of the sum
 
@@ -103,7 +107,7 @@ def weigh(
     >>> found = weigh(line, lambda points: [line.log_ways(point) for point in points])
     >>> round(float(found.log_total / Decimal(2).ln()), 6)
     1000000.0
-    >>> found.peaks[0].counts, found.visited < 200
+    >>> found.peaks[0].counts, found.visited < 250
     ((500000, 500000), True)
     """
     return _Search(space, exponents, is_rough, starts).run()
@@ -133,17 +137,16 @@ class _Search:
             return self._weighed(dict.fromkeys(self._known, 1.0), self._maxima_among_all())
         check_space(self._space)
         maxima = self._climb()
-        if not maxima:
-            return None
-        lattices = {maximum: self._lattice(maximum) for maximum in maxima}
-        if not any(map(self._matters, maxima)):
-            # Probing has found a higher one.
-            highest = self._uphill([max(self._known, key=self._known.__getitem__)])
-            maxima = highest
+        while maxima:
             lattices = {maximum: self._lattice(maximum) for maximum in maxima}
-        filled = [self._fill(lattices[m], (m,)) for m in maxima if self._matters(m)]
-        filled = self._separate([own for own in filled if own.volumes])
-        return self._weighed({c: v for own in filled for c, v in own.volumes.items()}, maxima)
+            filled = [self._fill(lattices[m], (m,)) for m in maxima if self._matters(m)]
+            filled = self._separate([own for own in filled if own.volumes])
+            if any(map(self._matters, maxima)):
+                volumes = {c: v for own in filled for c, v in own.volumes.items()}
+                return self._weighed(volumes, maxima)
+            # Looking around has found a higher one.
+            maxima = self._uphill([max(self._known, key=self._known.__getitem__)])
+        return None
 
     @property
     def _dimensions(self) -> int:
@@ -206,16 +209,29 @@ class _Search:
         return [point for point in maxima if self._matters(point)]
 
     def _uphill(self, at: list[Counts]) -> list[Counts]:
-        """Where moves uphill end, the highest first; long moves come before short ones."""
+        """Where moves uphill end, the highest first; long moves come before short ones.
+
+        At a maximum no length leads uphill, and small batches are expensive: after each one in
+        vain, twice as many lengths are tried at once.
+        """
         lengths = [max(1, own.size // FIRST_MOVE) for own in self._space.classes]
+        together = 1
         while at:
-            found = {point: list(self._moves(point, lengths)) for point in at}
-            self._evaluate(there for moves in found.values() for there in moves)
-            best = {p: max((*moves, p), key=self._known.__getitem__) for p, moves in found.items()}
-            if any(self._known[there] > self._known[here] for here, there in best.items()):
-                at = list(dict.fromkeys(best.values()))
-            elif max(lengths) > 1:
-                lengths = [max(1, length // 2) for length in lengths]
+            tried = _halvings(lengths, together)
+            moves = {p: [list(self._moves(p, own)) for own in tried] for p in at}
+            reached = {p: list(chain(*own)) for p, own in moves.items()}
+            self._evaluate(sorted(set(chain(*reached.values()))))
+            uphill = [
+                length
+                for k, length in enumerate(tried)
+                if any(self._known[to] > self._known[p] for p in at for to in moves[p][k])
+            ]
+            if uphill:
+                best = (max((*reached[p], p), key=self._known.__getitem__) for p in at)
+                at = list(dict.fromkeys(best))
+                lengths, together = uphill[0], 1
+            elif max(tried[-1]) > 1:
+                lengths, together = _halved(tried[-1]), 2 * together
             else:
                 break
         return sorted(at, key=self._known.__getitem__, reverse=True)
@@ -258,12 +274,16 @@ class _Search:
         If it has not before the end of the space, the longest that fits; 0 if none does.
         """
         length = 1
-        while (ends := self._ends(unit, axis, length)) is not None:
-            self._evaluate(ends)
-            if self._height(unit.anchor) - min(map(self._height, ends)) >= FALL:
-                return length
-            length *= 2
-        return length // 2
+        while True:
+            lengths = [length << k for k in range(PROBED_TOGETHER)]
+            ends = {own: self._ends(unit, axis, own) for own in lengths}
+            self._evaluate(chain(*(own for own in ends.values() if own is not None)))
+            for own, reached in ends.items():
+                if reached is None:
+                    return own // 2
+                if self._height(unit.anchor) - min(map(self._height, reached)) >= FALL:
+                    return own
+            length <<= PROBED_TOGETHER
 
     def _ends(self, unit: Lattice, axis: int, length: int) -> tuple[Counts, Counts] | None:
         index = [0] * len(unit.cells)
@@ -284,9 +304,7 @@ class _Search:
             return tuple(steps)
         widths = 1 / np.sqrt(np.diag(curvature))
         relative = curvature * np.outer(widths, widths)
-        # A step of h widths of a Gaussian changes its sum by a part of exp(-2 (pi / h)^2).
-        step = math.pi * math.sqrt(-2 / math.log(_largest_difference(len(wide))))
-        ratio = step / math.sqrt(float(np.linalg.eigvalsh(relative)[-1]))
+        ratio = _widths_per_step(len(wide)) / math.sqrt(float(np.linalg.eigvalsh(relative)[-1]))
         for k, axis in enumerate(wide):
             steps[axis] = _even(int(ratio * widths[k] * probes.steps[axis]))
         return tuple(steps)
@@ -328,6 +346,11 @@ class _Search:
 
     # --- filling
 
+    @property
+    def _gaussian_reach(self) -> int:
+        """How many steps from its top a Gaussian no longer matters, with steps made for it."""
+        return math.ceil(math.sqrt(2 * self._depth) / _widths_per_step(1))
+
     def _fill(self, lattice: Lattice, maxima: tuple[Counts, ...]) -> Filled:
         """All lattice points that matter around some maxima; it is refined if necessary."""
         while True:
@@ -358,13 +381,24 @@ class _Search:
         return abs(one - other) <= _largest_difference(dimensions) * max(one, other)
 
     def _flood(self, lattice: Lattice, maxima: tuple[Counts, ...]) -> tuple[list[Counts], set[int]]:
-        """The points that matter, and the axes along which they reach the end of the space."""
+        """The points that matter, and the axes along which they reach the end of the space.
+
+        On a line, points are evaluated ahead: as many as matter under a Gaussian, which the steps
+        were made for, or else ever more of them.
+        """
+        ahead = self._gaussian_reach if lattice.volume > 1 else 1
         points: dict[tuple[int, ...], Counts] = {}
         touched: set[int] = set()
         frontier = {index for m in maxima if lattice.point(index := lattice.nearest(m)) is not None}
         while frontier:
             placed = {index: lattice.point(index) for index in frontier}
-            self._evaluate(point for point in placed.values() if point is not None)
+            new = [own for own in placed.values() if own is not None and own not in self._known]
+            if new and self._dimensions == 1:
+                beyond = {(k + d,) for (k,) in frontier for d in range(1 - ahead, ahead)}
+                found = map(lattice.point, sorted(beyond - points.keys()))
+                new = [own for own in found if own is not None]
+                ahead *= 2
+            self._evaluate(new)
             reached = {
                 index: point
                 for index, point in placed.items()
@@ -438,6 +472,28 @@ def _accuracy(dimensions: int) -> float:
 def _largest_difference(dimensions: int) -> float:
     """By how much the sums over two lattices may differ, in proportion."""
     return math.sqrt(_accuracy(dimensions))
+
+
+def _widths_per_step(dimensions: int) -> float:
+    """How many widths of a Gaussian a step may have."""
+    # A step of h widths changes the sum by a part of exp(-2 (pi / h)^2).
+    return math.pi * math.sqrt(-2 / math.log(_largest_difference(dimensions)))
+
+
+def _halved(lengths: Sequence[int]) -> list[int]:
+    return [max(1, length // 2) for length in lengths]
+
+
+def _halvings(lengths: list[int], most: int) -> list[list[int]]:
+    """Lengths, their halves, the halves of these and so on, down to one.
+
+    >>> _halvings([9, 2], 3), _halvings([3], 3)
+    ([[9, 2], [4, 1], [2, 1]], [[3], [1]])
+    """
+    found = [lengths]
+    while len(found) < most and max(found[-1]) > 1:
+        found.append(_halved(found[-1]))
+    return found
 
 
 def _even(step: int) -> int:
