@@ -216,6 +216,12 @@ def test_the_limit_that_matters_is_named() -> None:
         liftgbp.infer(SMOKERS, {"person": most + 5}, exact=True)
 
 
+def test_many_counts_are_not_listed_only_to_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("liftgbp.exact.cells.all_counts", lambda _: pytest.fail("they are listed"))
+    with pytest.raises(CapacityError, match="beyond about"):
+        liftgbp.infer(SMOKERS, {"person": 10**6}, exact=True)
+
+
 def test_exact_answers_leave_nothing_to_choose() -> None:
     with pytest.raises(InputError, match="nothing to choose"):
         liftgbp.infer(SMOKERS, {"person": 4}, exact=True, blocks=2)

@@ -39,6 +39,10 @@ ROUNDING = 1e-10
 """How far off a probability may be. The logarithms of weights grow with the number of pairs, and
 their last digit decides: friends-smokers may have some 450 people."""
 
+MANY_TERMS = 1000
+"""From this many on, looking at a few counts first is cheap, and may save listing all of them: for
+a million people, 0.7 s."""
+
 
 class CellSum:
     """The sum over the counts of cells; what has too many terms is refused."""
@@ -60,8 +64,12 @@ class CellSum:
             raise CapacityError(
                 f"there are {self.terms} ways to count who has which properties, above {most_terms}"
             )
-        self._counts = all_counts([(own.size, own.cells) for own in self._classes])
-        self._log_weights = self._weighed()
+        spread = [(own.size, own.cells) for own in self._classes]
+        if self.terms > MANY_TERMS:
+            # Weights tend to be largest where all objects are alike, and are refused there at once.
+            self._weighed(_alike_counts(spread))
+        self._counts = all_counts(spread)
+        self._log_weights = self._weighed(self._counts)
         top = self._log_weights.max()
         if top == -math.inf:
             raise ContradictionError("the hard formulas leave no possible world")
@@ -71,13 +79,14 @@ class CellSum:
 
     # --- weights
 
-    def _weighed(self) -> Floats:
-        """The logarithm of the weight of each count, a row for each value of atoms about nothing.
+    def _weighed(self, numbers: Ints) -> Floats:
+        """The logarithm of the weight of some counts, a row for each value of atoms about nothing.
 
-        An impossible cell or pair of cells weighs nothing if it occurs.
+        An impossible cell or pair of cells weighs nothing if it occurs. Weights that are too large
+        for their last digits to count are a `CapacityError`.
         """
-        counts = self._counts.astype(float)
-        ways = -log_factorials(self._counts).sum(axis=1)
+        counts = numbers.astype(float)
+        ways = -log_factorials(numbers).sum(axis=1)
         ways += sum(math.lgamma(own.size + 1) for own in self._classes)
         rows = []
         largest = 0.0
@@ -319,6 +328,18 @@ def all_counts(classes: Sequence[tuple[int, int]]) -> Ints:
         left = np.repeat(rows, len(ways), axis=0)
         rows = np.concatenate([left, np.tile(ways, (len(rows), 1))], axis=1)
     return rows
+
+
+def _alike_counts(classes: Sequence[tuple[int, int]]) -> Ints:
+    """Some ways to put all objects of each class (size, cells) into one of its cells.
+
+    >>> _alike_counts([(5, 2), (7, 3)]).tolist()
+    [[5, 0, 7, 0, 0], [0, 5, 0, 7, 0], [0, 5, 0, 0, 7]]
+    """
+    most = max(cells for _, cells in classes)
+    chosen = [np.minimum(np.arange(most), cells - 1) for _, cells in classes]
+    parts = zip(classes, chosen, strict=True)
+    return np.hstack([size * np.eye(cells, dtype=np.int64)[own] for (size, cells), own in parts])
 
 
 def _compositions(total: int, parts: int) -> Ints:
