@@ -31,3 +31,13 @@ def test_a_model_that_has_one() -> None:
     )
     answers = liftgbp.infer(model, {"person": 10**100})
     assert answers.log_z == pytest.approx(200e300, rel=1e-6)
+
+
+def test_curvatures_that_rounding_hides_exceed_nothing() -> None:
+    """Two equal directions of huge weight: with one added, their products are still singular."""
+    rows = np.array([[[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]])
+    gram = rows @ rows.swapaxes(1, 2)
+    curvatures = Curvatures(Span(rows), gram, np.array([[1e40, 1e40, -0.5]]), Tolerances())
+    assert not curvatures.exceed(0.1)
+    known = Curvatures(Span(rows), gram, np.array([[1.0, 1.0, -0.5]]), Tolerances())
+    assert known.exceed(0.1) and not known.exceed(0.6)

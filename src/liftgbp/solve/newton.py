@@ -256,12 +256,13 @@ class Curvatures(Spectrum):
         scaled = root[:, None] * self.gram[0] * root
         (up,), (down,) = np.nonzero(self.weights[0] > 0), np.nonzero(self.weights[0] < 0)
         rest = np.eye(len(down)) - scaled[np.ix_(down, down)]
-        if len(up):
-            bent, across = scaled[np.ix_(up, up)] + np.eye(len(up)), scaled[np.ix_(up, down)]
-            rest += across.T @ np.linalg.solve(bent, across)
         try:
+            if len(up):
+                bent, across = scaled[np.ix_(up, up)] + np.eye(len(up)), scaled[np.ix_(up, down)]
+                rest += across.T @ np.linalg.solve(bent, across)
             np.linalg.cholesky(rest)
         except np.linalg.LinAlgError:
+            # Where weights exceed one by far, rounding may hide it.
             return False
         return True
 
