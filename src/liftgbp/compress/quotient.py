@@ -25,7 +25,7 @@ from liftgbp.arrays import (
 from liftgbp.compress.alignment import Alignment
 from liftgbp.compress.colour_refinement import refine
 from liftgbp.compress.ground_regions import GroundRegions
-from liftgbp.compress.partition import AROUND, Partition, Relation
+from liftgbp.compress.partition import AROUND, Partition, Relation, in_bytes
 from liftgbp.compress.potentials import first_frames, stabilisers
 from liftgbp.compress.quotient_graph import QuotientGraph, quotient_graph
 from liftgbp.errors import InternalError
@@ -225,7 +225,7 @@ class _Embedded:
         """The larger size, larger and smaller regions, the places of variables, and numbers."""
         for (size, _), parts in self._parts.items():
             large, small, places, number = zip(*parts, strict=True)
-            positions = np.repeat(np.array(places, dtype=np.int64), list(map(len, large)), axis=0)
+            positions = np.repeat(in_bytes(np.array(places)), list(map(len, large)), axis=0)
             yield (
                 size,
                 np.concatenate(large),

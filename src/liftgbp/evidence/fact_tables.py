@@ -240,7 +240,9 @@ def _empty_note(table: TextTable, empty: Bools) -> str:
 
 def _named_elsewhere(predicate: Predicate, table: TextTable, empty: Bools) -> list[ListedObjects]:
     """The objects in rows that state nothing, so that they are not lost."""
-    listed = []
+    listed: list[ListedObjects] = []
+    if not empty.any():
+        return listed
     for sort, column in zip(predicate.sorts, table.columns, strict=False):
         rows = np.flatnonzero(empty & ~_is_empty(column))
         if len(rows):

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, row_keys
+from liftgbp.arrays import Floats, Ints, group_rows, row_keys
 from liftgbp.errors import EvidenceError
 from liftgbp.evidence.sources import ListedObjects, Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate, applied
@@ -211,9 +211,7 @@ def _once(
 ) -> MergedStatements:
     """Each atom once, where it is stated first; later statements about it must say the same."""
     sizes = [len(model.constants(sort)) for sort in everything.predicate.sorts]
-    _, firsts, atom_of = np.unique(
-        row_keys(everything.args, sizes), return_index=True, return_inverse=True
-    )
+    firsts, atom_of = group_rows([row_keys(everything.args, sizes)])
     first_of = firsts[atom_of]
     differs = (everything.values != everything.values[first_of]) | (
         everything.chances != everything.chances[first_of]
