@@ -455,12 +455,10 @@ class _Search:
         Points in the middle between maxima count for all of them in equal parts.
         """
         maxima = sorted(maxima, key=self._known.__getitem__, reverse=True)
-        places = np.array(maxima, dtype=float)
-        own = np.zeros(len(maxima))
-        for point, share in shares.items():
-            away = np.abs(places - np.array(point)).sum(axis=1)
-            nearest = np.flatnonzero(away == away.min())
-            own[nearest] += share / len(nearest)
+        points = np.array(list(shares), dtype=float)
+        away = np.array([np.abs(points - np.array(place)).sum(axis=1) for place in maxima])
+        nearest = away == away.min(axis=0)
+        own = (np.array(list(shares.values())) / nearest.sum(axis=0) * nearest).sum(axis=1)
         found = [Peak(counts, share) for counts, share in zip(maxima, own.tolist(), strict=True)]
         return tuple(sorted(found, key=lambda peak: -peak.share))
 

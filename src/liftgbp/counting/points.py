@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import cache
@@ -54,11 +54,6 @@ class SolvedPoint:
     solution: Solution
     exponent: Decimal
     precise: bool
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether regions share atoms, so that beliefs about them are approximations."""
-        return bool(self.base.prepared.plan.layout.message_entries)
 
     @property
     def rejected(self) -> Decimal:
@@ -125,6 +120,7 @@ class CountedModel:
             groups.setdefault(self.split.alike(point), []).append(point)
         for alike, members in groups.items():
             bases = self._bases.setdefault(alike, [])
+            sizes = {point: alike.class_sizes(point) for point in members}
             left, tried = members, 0
             while left:
                 if tried == len(bases):
@@ -135,11 +131,18 @@ class CountedModel:
                         left = left[1:]
                         continue
                 graph = bases[tried].prepared.graph
-                fits = [graph.is_stable_at(alike.class_sizes(point)) for point in left]
+                fits = graph.stable_among([sizes[point] for point in left])
                 if any(fits):
-                    yield from _planned(bases[tried], alike, list(compress(left, fits)))
+                    fitting = {point: sizes[point] for point in compress(left, fits)}
+                    yield from _planned(bases[tried], alike, fitting)
                     left = [point for point, fit in zip(left, fits, strict=True) if not fit]
                 tried += 1
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether regions share atoms at some counts, so that beliefs there are approximations."""
+        layouts = (base.prepared.plan.layout for base in self._first.values())
+        return any(layout.message_entries for layout in layouts)
 
     def is_rough(self, point: Counts) -> bool:
         """Whether the weight at some counts has too few digits to be compared."""
@@ -179,9 +182,14 @@ class _PlannedPoint:
     offset: Decimal
 
 
-def _planned(base: Base, alike: AlikeCounts, points: Sequence[Counts]) -> list[_PlannedPoint]:
-    """The plans at counts that are alike, on the layout of one of them."""
-    sizes = list(np.array([alike.class_sizes(point) for point in points], dtype=object).T)
+def _planned(
+    base: Base, alike: AlikeCounts, class_sizes: Mapping[Counts, tuple[int, ...]]
+) -> list[_PlannedPoint]:
+    """The plans at counts that are alike, on the layout of one of them.
+
+    `class_sizes` are the sizes of all classes at each of the counts.
+    """
+    sizes = list(np.array(list(class_sizes.values()), dtype=object).T)
     series = GraphSeries(base.prepared.graph, sizes)
     constants = alike.factors.constants(sizes)
     plans = refill_all(base.prepared.plan, series, alike.factors.tables(sizes), constants)
@@ -189,7 +197,7 @@ def _planned(base: Base, alike: AlikeCounts, points: Sequence[Counts]) -> list[_
         offsets = np.array(list(map(_decimal, constants)), dtype=object)
         for values, count in series.free_atoms.items():
             offsets = offsets + count * _ln(values)
-    return list(map(_PlannedPoint, points, repeat(base), plans, offsets.tolist()))
+    return list(map(_PlannedPoint, class_sizes, repeat(base), plans, offsets.tolist()))
 
 
 def exact_offset(graph: LiftedRegionGraph) -> Decimal:

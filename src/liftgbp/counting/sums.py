@@ -404,7 +404,7 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Sum
         visited=weighed.visited,
         peaks=tuple((model.words(peak.counts), peak.share) for peak in weighed.peaks),
         untrusted=untrusted,
-        exact=not any(own.overlaps for own in model.solved.values()),
+        exact=not model.overlaps,
         solver=top.solver,
         status=Status.CONVERGED if worst is None else _status(model.solved[worst]),
         iterations=max(model.solved[counts].solution.iterations for counts in weighed.shares),

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import cached_property
+from operator import and_
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -271,8 +272,17 @@ class LiftedRegionGraph(RegionGraph):
 
     def is_stable_at(self, class_sizes: Sequence[int]) -> bool:
         """Whether nothing but counts changes if the classes have these sizes."""
-        triples = zip(class_sizes, self.class_sizes, self.stable_from, strict=True)
-        return all(size == own or min(size, own) >= least for size, own, least in triples)
+        return self.stable_among([class_sizes])[0]
+
+    def stable_among(self, sizes: Sequence[Sequence[int]]) -> list[bool]:
+        """For each of many sizes of all classes, whether nothing but counts changes there."""
+        stable = [True] * len(sizes)
+        columns = zip(zip(*sizes, strict=True), self.class_sizes, self.stable_from, strict=True)
+        for column, own, least in columns:
+            if min(own, *column) < least:
+                fits = (size == own or min(size, own) >= least for size in column)
+                stable = list(map(and_, stable, fits))
+        return stable
 
     def alike(self, other: LiftedRegionGraph) -> bool:
         """Whether two graphs differ in nothing but counts, so that one layout serves both."""

@@ -172,7 +172,10 @@ class Flooding(HasSettings):
 
     def _digits_suffice(self, plan: Plan) -> bool:
         """Whether messages times their exponents still have the digits that matter."""
-        largest = float(np.abs(plan.exponents.values).max(initial=0.0))
+        exponents = plan.exponents.values
+        if not len(exponents):
+            return True
+        largest = float(np.abs(exponents).max())
         return bool(largest * np.finfo(float).eps <= self.tolerances.acceptable)
 
 
