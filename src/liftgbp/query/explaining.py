@@ -106,22 +106,22 @@ class Explanation(Shown):
         return self.query if self.value == "true" else f"{self.query} = {self.value}"
 
     def _headline(self) -> str:
-        return f"{self._asked}: {self.probability:.6f}, log-odds {self.log_odds:+.4f}"
+        return f"{self._asked}: {self.probability:.6f}, log-odds {self.log_odds:+z.4f}"
 
     def __str__(self) -> str:
         lines = [self._headline()]
         if self.pulls:
             lines += ["", f"pulls in the region {self.region} (log-odds)"]
-            lines += [f"  {own.log_odds:+9.4f}  {own.source}" for own in self.pulls[:MOST_PULLS]]
+            lines += [f"  {own.log_odds:+z9.4f}  {own.source}" for own in self.pulls[:MOST_PULLS]]
             left = self.pulls[MOST_PULLS:]
             if left:
                 rest = math.fsum(own.log_odds for own in left)
-                lines.append(f"  {rest:+9.4f}  {len(left)} more")
-            lines.append(f"  {self.region_log_odds:+9.4f}  together")
+                lines.append(f"  {rest:+z9.4f}  {len(left)} more")
+            lines.append(f"  {self.region_log_odds:+z9.4f}  together")
         if self.without:
             lines += ["", "without a rule: the probability, and what the rule adds to the log-odds"]
             lines += [
-                f"  {own.probability:.6f}  {own.change:+9.4f}  {own.rule}"
+                f"  {own.probability:.6f}  {own.change:+z9.4f}  {own.rule}"
                 if not own.problem
                 else f"  {own.problem}: {own.rule}"
                 for own in self.without
@@ -132,7 +132,7 @@ class Explanation(Shown):
         if self.pulls:
             most = max(abs(own.log_odds) for own in self.pulls) or 1.0
             rows = [
-                (f"{own.log_odds:+.4f}", pull_bar(own.log_odds / most), code(own.source))
+                (f"{own.log_odds:+z.4f}", pull_bar(own.log_odds / most), code(own.source))
                 for own in self.pulls
             ]
             yield note(f"pulls in the region {self.region}, in log-odds")
@@ -142,7 +142,7 @@ class Explanation(Shown):
                 (
                     code(shortened(own.rule, 120)),
                     own.problem or f"{own.probability:.6f}",
-                    "" if own.problem else f"{own.change:+.4f}",
+                    "" if own.problem else f"{own.change:+z.4f}",
                     "" if own.problem else pull_bar(own.change / FULL),
                 )
                 for own in self.without
