@@ -44,8 +44,9 @@ lint: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
+# Workers share the processors; threads of linear algebra on top would wait for each other.
 check: $(READY)
-	$(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 # The site is build/site/index.html. The tests build it, too.
 docs: $(READY)
