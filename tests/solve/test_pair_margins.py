@@ -18,7 +18,7 @@ from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions.ground_pairs import find_cliques
 from liftgbp.solve import Auto
 from liftgbp.solve.bounds import Bounds
-from liftgbp.solve.pair_margins import pair_margins
+from liftgbp.solve.pair_margins import _clique_margins, pair_margins
 from liftgbp.solve.tolerances import Tolerances
 from random_networks import log_weights, networks
 
@@ -166,3 +166,44 @@ def test_cliques_are_found_where_there_are_triangles(
     ]
     wanted = sources & {variable for own in triangles for variable in own}
     assert wanted <= {variable for clique in found for variable in clique.tolist()}
+
+
+# --- many cliques at once
+
+
+def plain_margin(single: Floats, differ: Floats) -> float:
+    """One clique: both starts, and one sign after the other, as long as the margin falls."""
+    m = len(single)
+    means, products = 2 * single - 1, np.eye(m)
+    for (i, j), own in zip(itertools.combinations(range(m), 2), differ, strict=True):
+        products[i, j] = products[j, i] = 1 - 2 * own
+    lowest = np.linalg.eigh(products)[1][:, 0]
+    least = math.inf
+    for start in (np.ones(m), np.where(lowest < 0, -1.0, 1.0)):
+        signs, best = start, math.inf
+        while True:
+            tilt = signs @ means
+            k = math.floor((m + tilt) / 2)
+            a = 2 * k - m
+            size = max(1.0, ((m + tilt) / 2) ** 2)
+            own = (signs @ products @ signs - (2 * a + 2) * tilt + a * (a + 2)) / 4
+            own *= m / (m - 1) / size
+            if not own < best:
+                break
+            best = own
+            change = 4 - 4 * signs * (products @ signs) + 4 * (a + 1) * signs * means
+            if change.min() >= 0:
+                break
+            signs = np.where(np.arange(m) == change.argmin(), -signs, signs)
+        least = min(least, best)
+    return least
+
+
+@pytest.mark.parametrize("m", [3, 4, 7])
+def test_cliques_of_one_size_are_judged_as_one_by_one(m: int) -> None:
+    generator = np.random.default_rng(m)
+    single = generator.uniform(size=(50, m))
+    differ = generator.uniform(size=(50, m * (m - 1) // 2))
+    wanted = [plain_margin(*own) for own in zip(single, differ, strict=True)]
+    found = _clique_margins(single, differ, Tolerances())
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)

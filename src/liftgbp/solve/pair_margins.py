@@ -13,11 +13,21 @@ Of a variable with more than two values, each value is a variable of its own tha
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, distinct, equal_rows, group_rows, row_order, starts_of
+from liftgbp.arrays import (
+    Floats,
+    Ints,
+    distinct,
+    equal_rows,
+    group_rows,
+    in_parts,
+    row_order,
+    starts_of,
+)
 from liftgbp.plan import GroundPairs, Layout
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
@@ -35,6 +45,18 @@ class PairMargins:
     clique: float = math.inf
     region: int | None = None
     cycle: float = math.inf
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Cliques:
+    """Sets of as many nodes, all of which are paired with each other.
+
+    nodes  (G, m)
+    edges  (G, m (m - 1) / 2) the numbers of their edges, as those above the diagonal of a matrix
+    """
+
+    nodes: Ints
+    edges: Ints
 
 
 class _Links:
@@ -67,26 +89,35 @@ class _Links:
         self.inside = np.array(inside, dtype=np.int64).reshape(-1, 2)
         order = row_order([self.heads, self.tails])
         self._order, self._keys = order, (self.heads * self.nodes + self.tails)[order]
-        self.cliques = [own for clique in pairs.cliques for own in self._of_clique(clique)]
+        self.cliques = self._cliques()
 
     @property
     def nodes(self) -> int:
         return int(self.starts[-1])
 
-    def _of_clique(self, clique: Ints) -> list[tuple[Ints, Ints]]:
-        """Nodes that are paired with each other, and the numbers of their edges."""
-        found = []
-        sizes = self.sizes[clique]
-        for size in distinct(sizes).tolist():
-            own = clique[sizes == size]
-            if len(own) < 3:
-                continue
-            above = np.triu_indices(len(own), 1)
-            for value in range(size):
-                nodes = self.starts[own] + value
-                keys = nodes[above[0]] * self.nodes + nodes[above[1]]
-                found.append((nodes, self._order[np.searchsorted(self._keys, keys)]))
-        return found
+    def _cliques(self) -> list[_Cliques]:
+        """Nodes that are paired with each other, by how many there are.
+
+        Variables of one clique may have different numbers of values; those with as many are paired
+        value by value.
+        """
+        by_size: dict[int, list[Ints]] = {}
+        for variables in _by_length(self._pairs.cliques):
+            sizes = self.sizes[variables]
+            for size in distinct(sizes.ravel()).tolist():
+                alike = sizes == size
+                count = alike.sum(axis=1)
+                for number in distinct(count[count > 2]).tolist():
+                    rows = count == number
+                    own = variables[rows][alike[rows]].reshape(-1, number)
+                    for value in range(size):
+                        by_size.setdefault(number, []).append(self.starts[own] + value)
+        return [self._paired(np.concatenate(own)) for _, own in sorted(by_size.items())]
+
+    def _paired(self, nodes: Ints) -> _Cliques:
+        one, other = np.triu_indices(nodes.shape[1], 1)
+        keys = nodes[:, one] * self.nodes + nodes[:, other]
+        return _Cliques(nodes, self._order[np.searchsorted(self._keys, keys)])
 
     def beliefs(
         self, layout: Layout, beliefs: Floats, tolerances: Tolerances
@@ -151,11 +182,12 @@ def _margins(
         return PairMargins()
     differ = np.clip(single[links.heads] + single[links.tails] - 2 * both, 0.0, 1.0)
     margin, region = math.inf, None
-    for nodes, edges in links.cliques:
-        own = _clique_margin(single[nodes], differ[edges], tolerances)
-        if own < margin:
-            margin = own
-            region = _region(pairs, links, edges)
+    for cliques in links.cliques:
+        own = _clique_margins(single[cliques.nodes], differ[cliques.edges], tolerances)
+        least = int(own.argmin())
+        if own[least] < margin:
+            margin = float(own[least])
+            region = _region(pairs, links, cliques.edges[least])
     return PairMargins(margin, region, _cycle_margin(pairs, links, single, differ, tolerances))
 
 
@@ -169,47 +201,57 @@ def _region(pairs: GroundPairs, links: _Links, edges: Ints) -> int:
 # --- variables that share regions pairwise
 
 
-def _clique_margin(single: Floats, differ: Floats, tolerances: Tolerances) -> float:
-    """The least margin among some ways to choose which nodes are counted where they do not hold.
+def _clique_margins(single: Floats, differ: Floats, tolerances: Tolerances) -> Floats:
+    """For each clique (G, m), the least margin among some ways to choose what is counted.
 
-    With spins s = ±1 and signs σ, Y = Σ σ s is 2 S - m. So 4 (S - k)(S - k - 1) is
-    (Y - a)(Y - a - 2) with a = 2 k - m, whose mean needs pairs only.
+    Nodes may be counted where they do not hold. With spins s = ±1 and signs σ, Y = Σ σ s is
+    2 S - m. So 4 (S - k)(S - k - 1) is (Y - a)(Y - a - 2) with a = 2 k - m, whose mean needs pairs
+    only.
     """
-    m = len(single)
-    means = 2 * single - 1
-    products = np.eye(m)
+    number, m = single.shape
+    margins = np.empty(number)
     above = np.triu_indices(m, 1)
-    products[above] = 1 - 2 * differ
-    products.T[above] = products[above]
-    starts = [np.ones(m)]
-    if m <= tolerances.most_decomposed:
-        lowest = np.linalg.eigh(products)[1][:, 0]
-        starts.append(np.where(lowest < 0, -1.0, 1.0))
-    return min(_descended(products, means, signs) for signs in starts)
+    for rows in in_parts(number, m * m):
+        means = 2 * single[rows] - 1
+        products = np.tile(np.eye(m), (len(means), 1, 1))
+        products[:, above[0], above[1]] = products[:, above[1], above[0]] = 1 - 2 * differ[rows]
+        margins[rows] = _descended(products, means, np.ones(means.shape))
+        if m <= tolerances.most_decomposed:
+            lowest = np.linalg.eigh(products)[1][:, :, 0]
+            signs = np.where(lowest < 0, -1.0, 1.0)
+            margins[rows] = np.minimum(margins[rows], _descended(products, means, signs))
+    return margins
 
 
-def _descended(products: Floats, means: Floats, signs: Floats) -> float:
-    """The margin once no single sign makes it smaller."""
-    m = len(signs)
-    together = products @ signs
-    best = math.inf
+def _descended(products: Floats, means: Floats, signs: Floats) -> Floats:
+    """The margins (G) once no single sign makes them smaller."""
+    number, m = signs.shape
+    best, left = np.full(number, math.inf), np.arange(number)
+    together = (products @ signs[:, :, None])[:, :, 0]
     for _ in range(m + 1):
-        holding = (m + float(signs @ means)) / 2
-        k = math.floor(holding)
-        a = 2 * k - m
-        excess = (float(signs @ together) - (2 * a + 2) * float(signs @ means) + a * (a + 2)) / 4
-        margin = excess * m / (m - 1) / max(1.0, holding**2)
-        if not margin < best:
+        tilt = (signs * means).sum(axis=1)
+        holding = (m + tilt) / 2
+        a = 2 * np.floor(holding) - m
+        excess = ((signs * together).sum(axis=1) - (2 * a + 2) * tilt + a * (a + 2)) / 4
+        margin = excess * m / (m - 1) / np.maximum(1.0, holding**2)
+        better = margin < best[left]
+        best[left[better]] = margin[better]
+        change = 4 - 4 * signs * together + 4 * (a + 1)[:, None] * signs * means
+        flipped = change.argmin(axis=1)
+        (on,) = np.nonzero(better & (change[np.arange(len(change)), flipped] < 0))
+        if not len(on):
             break
-        best = margin
-        change = 4 - 4 * signs * together + 4 * (a + 1) * signs * means
-        flipped = int(change.argmin())
-        if change[flipped] >= 0:
-            break
-        together = together - 2 * signs[flipped] * products[:, flipped]
-        signs = signs.copy()
-        signs[flipped] = -signs[flipped]
+        left, flipped, rows = left[on], flipped[on], np.arange(len(on))
+        products, means, signs, together = products[on], means[on], signs[on], together[on]
+        together -= 2 * signs[rows, flipped][:, None] * products[rows, :, flipped]
+        signs[rows, flipped] *= -1
     return best
+
+
+def _by_length(cliques: Sequence[Ints]) -> list[Ints]:
+    """Sets of as many variables, as rows."""
+    lengths = np.array([len(own) for own in cliques], dtype=np.int64)
+    return [np.stack([cliques[k] for k in same]) for same in equal_rows([lengths])]
 
 
 # --- cycles
