@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 
 import liftgbp
 from liftgbp import Limits
-from liftgbp.counting.points import SolvedPoint
+from liftgbp.counting.points import CountedModel
 from liftgbp.effort import LEVELS
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import MOST_WORK, searching
@@ -196,7 +196,7 @@ def log_z_of_p_and_q(objects: int) -> float:
 @pytest.fixture
 def inexact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let regions grow in sums that are exact without that, and small enough for a test."""
-    monkeypatch.setattr(SolvedPoint, "overlaps", True)
+    monkeypatch.setattr(CountedModel, "overlaps", True)
 
 
 @pytest.mark.usefixtures("inexact_sums")

@@ -291,6 +291,19 @@ def number_of_factors(path: Path) -> int:
 
 
 @BOTH
+@pytest.mark.parametrize(("atoms", "people"), [("p(person)", 10**20), ("p(a,b,c,d)", 10**100)])
+def test_constants_beyond_all_numbers_are_refused(
+    tmp_path: Path, extension: str, atoms: str, people: int
+) -> None:
+    sorts = "\n".join(f"{sort} = {people}" for sort in ("person", *"abcd") if sort in atoms)
+    model = liftgbp.parse(f"{sorts}\n{atoms}\nrain\n1 rain")
+    path = tmp_path / f"net.{extension}"
+    with pytest.raises(liftgbp.SizeError, match="export fewer objects"):
+        liftgbp.export_network(model, path)
+    assert not list(tmp_path.iterdir())
+
+
+@BOTH
 def test_a_constant_beyond_doubles_is_shared(tmp_path: Path, extension: str) -> None:
     """Other programs read doubles: where factors have room for the constant, all numbers are."""
     scopes = np.array([[k, k + 1] for k in range(50)])

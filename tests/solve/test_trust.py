@@ -207,7 +207,7 @@ def test_polytopes_beyond_the_limit_are_not_kept(monkeypatch: pytest.MonkeyPatch
     problem.polytope(plans[1].layout)
     assert list(problem._kept) == [plans[1].layout]
     monkeypatch.setattr(problem, "MOST_KEPT", 0)
-    assert problem.polytope(plans[1].layout).nbytes == size
+    assert problem.polytope(plans[0].layout).nbytes == size
     assert list(problem._kept) == []
 
 

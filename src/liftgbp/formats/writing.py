@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats
+from liftgbp.errors import SizeError
 from liftgbp.files import whole_files
 from liftgbp.formats.text_numbers import DECIMALS, in_bytes, without_gz
 from liftgbp.grounding import GroundNetwork
@@ -21,6 +22,9 @@ from liftgbp.values import dataclass
 
 # Doubles reach from exp(-708) to exp(709) without loss of digits.
 LARGEST_LOG = 700.0
+
+LARGEST_EXPONENT = 1e18
+"""Decimals reach from exp(-2e18) to exp(2e18)."""
 
 Decimals: TypeAlias = NDArray[np.object_]
 
@@ -82,7 +86,16 @@ def _share(constant: float, logs: Sequence[Floats], factors: int) -> float:
 
 def _exponential(log: float) -> float | Decimal:
     """The exponential of a number; in decimals, where doubles do not reach."""
+    if abs(log) > LARGEST_EXPONENT and log != -math.inf:
+        raise _beyond_numbers()
     return math.exp(log) if abs(log) <= LARGEST_LOG else DECIMALS.exp(Decimal(log))
+
+
+def _beyond_numbers() -> SizeError:
+    return SizeError(
+        f"log Z has more than {LARGEST_EXPONENT:g} besides the factors, as many objects are in "
+        "none of them; no number in a file is that large, so export fewer objects"
+    )
 
 
 def _parts(log_table: Floats) -> int:
@@ -93,7 +106,11 @@ def _parts(log_table: Floats) -> int:
 
 def _whole_constant(network: GroundNetwork) -> float:
     """What log Z has besides the factors and variables of the network."""
-    return network.log_constant + sum(n * math.log(length) for length, n in network.free.items())
+    try:
+        free = sum(n * math.log(length) for length, n in network.free.items())
+    except OverflowError:  # a count that exceeds all doubles
+        raise _beyond_numbers() from None
+    return network.log_constant + free
 
 
 def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:

@@ -43,7 +43,7 @@ def starting_distributions(layout: Layout, random: int, seed: int) -> list[Distr
     sizes = group_sizes(layout)
     flat = {group: np.full(size, 1 / size) for group, size in sizes.items()}
     # Not NumPy's generators: they take 20 ms to import, and may change with its version.
-    generator = Random(seed)
+    generator = Random(int(seed))
     starts = [flat]
     if sum(sizes.values()) <= MOST_TILTED:
         starts += [
