@@ -20,6 +20,8 @@ from liftgbp.effort import LEVELS
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import MOST_WORK, searching
 from liftgbp.plan import Plan
+from liftgbp.progress import silent
+from liftgbp.sampling.sampled_judge import SampledJudge
 from liftgbp.shatter import shatter
 from liftgbp.signature import objects_of, overlaps
 from liftgbp.signature.canonical import Cluster
@@ -337,3 +339,13 @@ def test_exchangeable_objects_are_chosen_together() -> None:
     pairs = sum(1 for _ in combinations(range(13), 2)) * 13
     assert rows == [2] * pairs + [13] * 13
     assert all(np.unique(block.scopes).size for block in blocks)
+
+
+@pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
+def test_more_groundings_than_doubles_reach() -> None:
+    """Whether a sample is cheap is decided by their number, which may have 400 digits."""
+    model = liftgbp.parse("p(t)\n1e-300 p(x) ^ p(y) ^ p(z) ^ p(u)\n1 p(x)")
+    evidence = liftgbp.Evidence.of(model, None)
+    judge = SampledJudge("normal", evidence, {"t": 10**100}, silent)
+    assert not judge._sweeps
+    assert SampledJudge("normal", evidence, {"t": 3}, silent)._sweeps

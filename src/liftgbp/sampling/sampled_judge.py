@@ -50,7 +50,7 @@ class SampledJudge:
         self._known = known
         self._sizes = sizes
         self._progress = progress
-        sweeps = min(MOST_SWEEPS, int(WORK[effort] / _work_of_sweep(known, sizes)))
+        sweeps = min(MOST_SWEEPS, int(WORK[effort]) // _work_of_sweep(known, sizes))
         self._sweeps = sweeps if sweeps >= FEWEST_SWEEPS else 0
         self._drawn: Sample | None = None
 
@@ -88,7 +88,8 @@ class SampledJudge:
         return self._draw(answers, LONGER * sweeps) if again else drawn
 
 
-def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> float:
+def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> int:
+    """In whole numbers, as groundings over huge domains exceed all doubles."""
     model = known.model
     atoms = sum(
         math.prod(sizes[sort] for sort in predicate.sorts)
@@ -99,7 +100,7 @@ def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> float:
     for rule in model.rules:
         sorts = model.variable_sorts(rule)
         groundings += math.prod(sizes[sorts[own]] for own in free_variables(rule))
-    return WORK_OF_SWEEP + atoms + groundings / GROUNDINGS_AT_ONCE
+    return WORK_OF_SWEEP + atoms + groundings // GROUNDINGS_AT_ONCE
 
 
 def _in_words(row: ComparedValue) -> str:
