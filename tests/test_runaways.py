@@ -349,3 +349,9 @@ def test_more_groundings_than_doubles_reach() -> None:
     judge = SampledJudge("normal", evidence, {"t": 10**100}, silent)
     assert not judge._sweeps
     assert SampledJudge("normal", evidence, {"t": 3}, silent)._sweeps
+
+
+def test_bounds_over_huge_domains_are_refused_in_words() -> None:
+    model = liftgbp.parse("p(t,t)\nq(t)\n1e-9 p(x,y) ^ q(z) ^ q(u) => q(w)")
+    with pytest.raises(liftgbp.SizeError, match="the domain is too large"):
+        liftgbp.bounds(model, {"t": 10**100})
