@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations, product
 from pathlib import Path
@@ -20,8 +20,6 @@ from liftgbp.effort import LEVELS
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import MOST_WORK, searching
 from liftgbp.plan import Plan
-from liftgbp.progress import silent
-from liftgbp.sampling.sampled_judge import SampledJudge
 from liftgbp.shatter import shatter
 from liftgbp.signature import objects_of, overlaps
 from liftgbp.signature.canonical import Cluster
@@ -341,14 +339,37 @@ def test_exchangeable_objects_are_chosen_together() -> None:
     assert all(np.unique(block.scopes).size for block in blocks)
 
 
-@pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
-def test_more_groundings_than_doubles_reach() -> None:
-    """Whether a sample is cheap is decided by their number, which may have 400 digits."""
-    model = liftgbp.parse("p(t)\n1e-300 p(x) ^ p(y) ^ p(z) ^ p(u)\n1 p(x)")
-    evidence = liftgbp.Evidence.of(model, None)
-    judge = SampledJudge("normal", evidence, {"t": 10**100}, silent)
-    assert not judge._sweeps
-    assert SampledJudge("normal", evidence, {"t": 3}, silent)._sweeps
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("p(t)\n1e-300 p(x) ^ p(y) ^ p(z) ^ p(u)", "<text>:2:1"),
+        ("p(t)\np(a) ^ p(b) ^ p(c) ^ p(d) => p(e) | distinct.", "<text>:2:1"),
+        ("p(t)\n1 EXIST x EXIST y EXIST z EXIST u (p(x) ^ p(y) ^ p(z) ^ p(u))", "<text>:2:1"),
+        ("q(t)\np(t,t,t,t)\n1 q(x)", "<text>:2:1"),
+    ],
+)
+@pytest.mark.parametrize(
+    "run",
+    [liftgbp.infer, liftgbp.prepare, liftgbp.bounds, liftgbp.sample, liftgbp.check],
+)
+def test_more_groundings_than_doubles_reach(
+    text: str, place: str, run: Callable[..., object]
+) -> None:
+    """Counts of 400 digits become floats somewhere in every run, so that all refuse them."""
+    with pytest.raises(liftgbp.SizeError, match=f"{place}: the domain is too large: .* 1e[45]00 "):
+        run(liftgbp.parse(text), {"t": 10**100})
+    # 300 digits are fine.
+    fine = liftgbp.parse("p(t)\n1e-200 p(x) ^ p(y) ^ p(z) | distinct")
+    assert fine.domain_sizes({"t": 10**100}) == {"t": 10**100}
+
+
+def test_bounds_of_1e200_atoms() -> None:
+    """Steps of the upper bound rise beyond 1e308 when they are cubed."""
+    model = liftgbp.parse("s(t,t)\nq\n((!s(w,z) ^ !s(x,w)) => s(z,x)).\n1.4 q")
+    found = liftgbp.bounds(model, {"t": 10**100})
+    # Every world in which s is true everywhere but between the halves of a cut is possible.
+    assert 0.25 * math.log(2) <= found.upper / 1e200 <= math.log(2)
+    assert 0 <= found.lower <= found.upper
 
 
 def test_bounds_over_huge_domains_are_refused_in_words() -> None:

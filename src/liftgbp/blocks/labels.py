@@ -58,11 +58,15 @@ def blocks_in_words(sizes: Sequence[Sequence[int]], *, mixed: bool) -> str:
 
     >>> blocks_in_words([(5, 5), (7,)], mixed=True)
     'independent atoms over blocks of 5, 5, mixed in all ways,'
+    >>> blocks_in_words([(6 * 10**99, 4 * 10**99)], mixed=False)
+    'independent atoms over blocks of 6e+99, 4e+99'
     """
     split = [own for own in sizes if len(own) > 1]
     if not split:
         return "independent atoms"
-    words = f"{OVER_BLOCKS} of " + " and ".join(", ".join(map(str, own)) for own in split)
+    words = f"{OVER_BLOCKS} of " + " and ".join(
+        ", ".join(f"{size:.12g}" for size in own) for own in split
+    )
     return words + ", mixed in all ways," * mixed
 
 

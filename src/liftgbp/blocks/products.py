@@ -20,7 +20,6 @@ import numpy as np
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.blocks.flat import RAREST_LOG, Flat, Term, term_of, ways
 from liftgbp.blocks.ties import Ties
-from liftgbp.errors import domain_too_large
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel
 from liftgbp.values import dataclass
@@ -118,13 +117,9 @@ class MeanField:
             used = {cls: term.classes.count(cls) for cls in set(term.classes)}
             number = math.prod(falling(self.class_sizes[c], count) for c, count in used.items())
             self.exact_offset += Fraction(of_all) * number
-            try:
-                size = float(number)
-            except OverflowError:
-                raise domain_too_large() from None
             if parfactor.exchangeable:
                 # The energy was divided by a whole number.
-                self._offset_rounding += ROUNDING * abs(of_all) * size
+                self._offset_rounding += ROUNDING * abs(of_all) * number
 
     def _over(self, blocks: tuple[int, ...]) -> Flat:
         if blocks not in self._flat:

@@ -169,7 +169,7 @@ class _Here:
         self._factorise()
         # How far μ falls if one heads for the end shows how far it may fall now.
         ahead = self._mean(self._moved(self._change(SHRINK_AT_ONCE * self.mu)))
-        falls = min(1.0, max((ahead / self.mu) ** 3, SHRINK))
+        falls = max(min(1.0, ahead / self.mu) ** 3, SHRINK)
         return self._moved(self._change(max(falls * self.mu, LAST)))
 
     def _factorise(self) -> None:

@@ -181,6 +181,8 @@ def _rise(
             program, energy=program.energy + pull, energy_size=program.energy_size + pull
         )
         upper, beliefs = ceiling.proven(tilted)
+        if upper is None:
+            return math.inf, 0.0
         return float((upper - lower) / number) / field, float(probability @ beliefs)
 
     return at

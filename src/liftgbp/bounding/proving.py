@@ -63,10 +63,15 @@ class Ceiling:
     program: Program
     atoms: int
 
-    def proven(self, program: Program) -> tuple[Fraction, Floats]:
-        """The bound by the program, or by one with another energy, and beliefs that reach it."""
+    def proven(self, program: Program) -> tuple[Fraction | None, Floats]:
+        """The bound by the program, or by one with another energy, and beliefs that reach it.
+
+        There is none if the numbers of the program are too large to start with.
+        """
         common = common_energy(self.graph) + log_worlds(self.graph.free_atoms)
         found = maximise(program)
+        if not math.isfinite(found.bound):
+            return None, found.beliefs
         return common + self.atoms * Fraction(found.bound), found.beliefs
 
 
@@ -209,12 +214,14 @@ class Proof:
         return [(family, *own) for family, own in found if own is not None]
 
     def ceiling(self, family: str) -> tuple[Ceiling, Fraction] | None:
-        """What a family of regions proves; nothing if it is too expensive."""
+        """What a family of regions proves; nothing if it is too expensive, or proves nothing."""
         if family not in self._proven:
+            self._proven[family] = None
             ready = self._prepared(family)
-            with one_thread():
-                own = None if ready is None else (ready, ready.proven(ready.program)[0])
-            self._proven[family] = own
+            if ready is not None:
+                with one_thread():
+                    bound, _ = ready.proven(ready.program)
+                self._proven[family] = None if bound is None else (ready, bound)
         return self._proven[family]
 
     @property
@@ -250,24 +257,6 @@ class Proof:
         return build_regions(self._normal, family)
 
 
-MOST_FACTORS = 1e300
-"""Ground factors of a parfactor whose number is still a float: four objects of 1e100 are more."""
-
-
-def _most_factors(normal: NormalModel) -> int:
-    """About how many ground factors the most frequent parfactor has."""
-    return max(
-        (
-            math.prod(
-                normal.classes[cls].size
-                for cls, _ in {obj for _, args in parfactor.atoms for obj in args}
-            )
-            for parfactor in normal.parfactors
-        ),
-        default=0,
-    )
-
-
 def _best_product(
     normal: NormalModel, field: MeanField, free_atoms: Mapping[int, int], effort: str, blocks: int
 ) -> tuple[Fraction | None, str]:
@@ -275,8 +264,6 @@ def _best_product(
     known = normal.exact_constant + log_worlds(free_atoms) + field.exact_offset
     if not field.kinds:
         return known, blocks_in_words([], mixed=False)
-    if _most_factors(normal) > MOST_FACTORS:
-        return None, ""
     most = most_blocks(blocks, normal.classes, by_hand=False)
     number = [most[cls] for cls in range(len(normal.classes))]
     work = LEVELS[effort].work

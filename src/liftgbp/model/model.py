@@ -32,6 +32,7 @@ from liftgbp.model.ast import (
     own_weight,
 )
 from liftgbp.model.model_checks import (
+    check_countable,
     check_weight_name,
     check_whole,
     checked_names,
@@ -338,6 +339,7 @@ class Model(Shown):
         missing = [sort for name, sort in self.sorts.items() if not found[name]]
         if missing:
             raise missing_sizes(missing)
+        check_countable(self.predicates.values(), self.rules, found)
         return found
 
     def _size(self, sort: Sort, given: int | None) -> int:

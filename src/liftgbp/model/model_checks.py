@@ -33,6 +33,7 @@ from liftgbp.model.ast import (
     SizeOf,
     Sort,
     TableParfactor,
+    Variable,
     Weight,
     WeightedFormula,
     applied,
@@ -40,7 +41,7 @@ from liftgbp.model.ast import (
     subformulas,
     weight_parts,
 )
-from liftgbp.model.scopes import check_restricted_variables, free_variables
+from liftgbp.model.scopes import check_restricted_variables, free_variables, term_sorts
 
 if TYPE_CHECKING:
     from liftgbp.model.model import Model
@@ -293,6 +294,43 @@ def whole_size(sort: str, size: object) -> int:
     if whole is None or whole != size or isinstance(size, bool):
         raise SizeError(f"the size of {sort} must be a whole number, got {shown(size)}")
     return int(whole)
+
+
+MOST_GROUNDINGS = 10**306
+"""The most atoms of a predicate, or groundings of a rule: counts become floating point, which ends
+at 1e308, and energies and sums need some room."""
+
+LARGE_DOMAIN = 10**6
+"""With fewer objects, no rule has so many variables that its groundings need to be counted."""
+
+
+def check_countable(
+    predicates: Iterable[Predicate], rules: Iterable[Rule], sizes: Mapping[str, int]
+) -> None:
+    """Refuse domains over which atoms or groundings are too many for floating point."""
+    if max(sizes.values(), default=0) <= LARGE_DOMAIN:
+        return
+    known = {predicate.name: predicate for predicate in predicates}
+    for predicate in known.values():
+        atoms = math.prod(sizes[sort] for sort in predicate.sorts)
+        if atoms > MOST_GROUNDINGS:
+            raise _uncountable(f"{predicate.name} has", atoms, "atoms", predicate.span)
+    for rule in rules:
+        groundings = math.prod(
+            sizes[sort]
+            for term, sort in term_sorts(rule, known).items()
+            if isinstance(term, Variable)
+        )
+        if groundings > MOST_GROUNDINGS:
+            raise _uncountable("this rule has", groundings, "groundings", rule.span)
+
+
+def _uncountable(owner: str, number: int, noun: str, span: Span | None) -> SizeError:
+    return SizeError(
+        f"the domain is too large: {owner} about 1e{math.log10(number):.0f} {noun}, and floating "
+        "point ends at 1e308; take fewer objects",
+        span,
+    )
 
 
 def missing_sizes(sorts: Sequence[Sort]) -> SizeError:
