@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, settings, strategies as st
 
 import liftgbp
 import random_models
@@ -19,7 +19,7 @@ from liftgbp.plan import Plan, compile_plan, symmetries
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Descent, Flooding, Kind, Tolerances, log_z
-from liftgbp.solve.images import completed, images_of
+from liftgbp.solve.images import Places, completed, images_of
 from liftgbp.solve.problem import polytope
 from liftgbp.solve.retraction import nearest_consistent
 from liftgbp.solve.starts import starting_beliefs
@@ -216,3 +216,16 @@ def test_networks_without_fields_have_no_preferred_value(solver: Auto, tmp_path:
             for spot in range(size**2):
                 assert answers.marginal(f"x{spot}", "1") == pytest.approx(0.5, abs=1e-6)
     assert trusted
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, 0.3, 0.30009, 0.3002, 1.0]), min_size=3, max_size=3))
+)
+def test_places_are_those_that_comparing_all_pairs_leaves(rows: list[list[float]]) -> None:
+    places, kept = Places(1e-4), list[np.ndarray]()
+    for row in map(np.array, rows):
+        new = all(np.abs(row - other).max() >= 1e-4 for other in kept)
+        assert places.holds(row) is not new
+        assert places.add(row) is new
+        if new:
+            kept.append(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left, insort
 from dataclasses import replace
 
 import numpy as np
@@ -22,33 +22,70 @@ def completed(plan: Plan, points: list[Point], tolerances: Tolerances) -> list[P
     if not symmetries(plan):
         return points
     found: list[Point] = []
-    known: list[Floats] = []
+    known = Places(tolerances.same)
     sound = [point for point in points if point.verdict.sound]
     for point in sorted(sound, key=lambda own: -own.exact_log_z):
-        if not _is_among(known, np.exp(point.log_beliefs), tolerances):
+        if known.add(np.exp(point.log_beliefs)):
             images = images_of(plan, point.log_beliefs, tolerances)
             found += [point, *(replace(point, log_beliefs=own) for own in images)]
-            known += [np.exp(own.log_beliefs) for own in found[-1 - len(images) :]]
+            for own in images:
+                known.add(np.exp(own))
     others = (point for point in points if not point.verdict.sound)
-    return found + [p for p in others if not _is_among(known, np.exp(p.log_beliefs), tolerances)]
+    return found + [p for p in others if not known.holds(np.exp(p.log_beliefs))]
 
 
 def images_of(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) -> list[Floats]:
     """The images of log beliefs that differ from these and from each other; none if many do."""
     generators = symmetries(plan)
     images = [log_beliefs]
-    known = [np.exp(log_beliefs)]
+    known = Places(tolerances.same)
+    known.add(np.exp(log_beliefs))
     for own in images:
         for generator in generators:
             image = own[generator]
-            beliefs = np.exp(image)
-            if not _is_among(known, beliefs, tolerances):
+            if known.add(np.exp(image)):
                 images.append(image)
-                known.append(beliefs)
         if len(images) > tolerances.most_images:
             return []
     return images[1:]
 
 
-def _is_among(known: Sequence[Floats], beliefs: Floats, tolerances: Tolerances) -> bool:
-    return any(np.abs(beliefs - own).max(initial=0.0) < tolerances.same for own in known)
+class Places:
+    """Beliefs that no other of them comes near: all of their entries would be that close.
+
+    A weighted mean of the entries of near ones is as close, so that only those are compared whose
+    means are: symmetries may make a thousand minima out of ten.
+    """
+
+    def __init__(self, close: float) -> None:
+        self._close = close
+        self._weights = np.empty(0)
+        self._found: list[tuple[float, int]] = []
+        self._beliefs: list[Floats] = []
+
+    def add(self, beliefs: Floats) -> bool:
+        """Whether these beliefs were new."""
+        if self.holds(beliefs):
+            return False
+        insort(self._found, (self._mean(beliefs), len(self._beliefs)))
+        self._beliefs.append(beliefs)
+        return True
+
+    def holds(self, beliefs: Floats) -> bool:
+        """Whether they are near some that were added."""
+        # Twice as far, for rounding.
+        mean, reach = self._mean(beliefs), 2 * self._close
+        for place in range(bisect_left(self._found, (mean - reach, 0)), len(self._found)):
+            other, number = self._found[place]
+            if other > mean + reach:
+                return False
+            if np.abs(beliefs - self._beliefs[number]).max(initial=0.0) < self._close:
+                return True
+        return False
+
+    def _mean(self, beliefs: Floats) -> float:
+        if len(self._weights) != len(beliefs):
+            # Weights that no symmetry leaves alike.
+            weights = 1 + np.sin(np.arange(len(beliefs)) ** 2 + 1.0)
+            self._weights = weights / weights.sum()
+        return float(self._weights @ beliefs)

@@ -12,7 +12,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
-from liftgbp.solve.images import completed
+from liftgbp.solve.images import Places, completed
 from liftgbp.solve.newton import Step, newton_step
 from liftgbp.solve.precision import Polished, is_comparable, needs_digits, polish
 from liftgbp.solve.problem import Energy, scale_of
@@ -390,14 +390,8 @@ def _with_valleys(points: list[Point], tolerances: Tolerances) -> list[Point]:
 
 def _apart(points: list[Point], tolerances: Tolerances) -> list[Point]:
     """The points without those that polishing moved to the same place as an earlier one."""
-    kept: list[Point] = []
-    beliefs: list[Floats] = []
-    for point in points:
-        own = np.exp(point.log_beliefs)
-        if not any(np.abs(own - other).max(initial=0.0) < tolerances.same for other in beliefs):
-            kept.append(point)
-            beliefs.append(own)
-    return kept
+    places = Places(tolerances.same)
+    return [point for point in points if places.add(np.exp(point.log_beliefs))]
 
 
 def _has_hidden_rival(
