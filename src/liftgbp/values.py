@@ -129,10 +129,8 @@ def _compare_by_value(made: Any, frozen: bool) -> None:
 
 
 def _values_of(names: tuple[str, ...]) -> Callable[[object], Hashable]:
-    """What reads some fields at once, as a tuple."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    return lambda self: tuple(getattr(self, name) for name in names)
+    """What reads some fields at once, as a tuple; one field as it is."""
+    return attrgetter(*names) if names else lambda self: ()
 
 
 def _freeze(made: Any, slots: bool) -> None:

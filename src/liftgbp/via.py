@@ -74,11 +74,11 @@ def _names_everything(evidence: Evidence) -> bool:
 
 def _ways(evidence: Evidence, per_sort: Mapping[str, int]) -> int:
     """About how many parfactors the rules shatter into, or factors if objects are counted."""
-    model = evidence.model
-    return sum(
-        math.prod(per_sort[model.variable_sorts(rule)[v]] for v in free_variables(rule))
-        for rule in model.rules
-    )
+    total = 0
+    for rule in evidence.model.rules:
+        sorts = evidence.model.variable_sorts(rule)
+        total += math.prod(per_sort[sorts[v]] for v in free_variables(rule))
+    return total
 
 
 def _open_atoms(evidence: Evidence, sizes: Mapping[str, int]) -> int:

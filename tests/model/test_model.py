@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -349,3 +351,14 @@ def test_all_missing_sizes_are_named_at_once() -> None:
     with pytest.raises(SizeError, match="sorts person, city have no sizes") as caught:
         model.domain_sizes()
     assert "-n person=1000 -n city=1000" in caught.value.message
+
+
+def test_sorts_of_variables_are_known_by_the_rule_itself() -> None:
+    """They are kept by the identity of rules, which another rule may have after pickling."""
+    model = parse("p(thing)\nq(place)\n1 p(x)\n1 q(x)")
+    model.variable_sorts(model.rules[0]).clear()
+    assert [model.variable_sorts(rule) for rule in model.rules] == [{"x": "thing"}, {"x": "place"}]
+    again = pickle.loads(pickle.dumps(model))
+    of_thing, of_place = again._sorts_of_rules.values()
+    again._sorts_of_rules.update({id(again.rules[0]): of_place, id(again.rules[1]): of_thing})
+    assert [again.variable_sorts(rule) for rule in again.rules] == [{"x": "thing"}, {"x": "place"}]

@@ -120,8 +120,17 @@ class Model(Shown):
         """The sort of each variable of a rule, free or quantified."""
         if not isinstance(rule, WeightedFormula | TableParfactor):
             raise wrong_type("rule", "a WeightedFormula or a TableParfactor", rule)
-        sorts = term_sorts(rule, self.predicates)
-        return {term.name: sort for term, sort in sorts.items() if isinstance(term, Variable)}
+        known, found = self._sorts_of_rules.get(id(rule), (None, {}))
+        if known is not rule:  # another rule may have had the same number, as before pickling
+            sorts = term_sorts(rule, self.predicates)
+            found = {term.name: sort for term, sort in sorts.items() if isinstance(term, Variable)}
+            self._sorts_of_rules[id(rule)] = rule, found
+        return dict(found)
+
+    @cached_property
+    def _sorts_of_rules(self) -> dict[int, tuple[Rule, dict[str, str]]]:
+        """The sorts of variables by the identity of rules: rules are long to hash."""
+        return {}
 
     @cached_property
     def mentioned(self) -> Mapping[str, tuple[str, ...]]:

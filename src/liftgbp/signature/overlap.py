@@ -24,12 +24,17 @@ def overlaps(cluster: Cluster, other: Cluster, class_sizes: Sequence[int]) -> se
     >>> sorted(overlaps(path, path, [9]))
     [1, 2, 3]
     """
-    places = Counter(cls for cls, _ in objects_of(cluster))
-    wanted = Counter(cls for cls, _ in objects_of(other))
+    places, wanted = _objects_by_class(cluster), _objects_by_class(other)
     number = {cls: k for k, cls in enumerate({**places, **wanted})}
     fresh = tuple(min(class_sizes[cls] - places[cls], wanted[cls]) for cls in number)
     # The atoms of the cluster keep their order, which is that of the bits.
     return set(_masks(_numbered(cluster, number), tuple(sorted(_numbered(other, number))), fresh))
+
+
+@lru_cache(maxsize=2**14)
+def _objects_by_class(cluster: Cluster) -> Counter[int]:
+    """How many objects of each class a cluster has."""
+    return Counter(cls for cls, _ in objects_of(cluster))
 
 
 @lru_cache(maxsize=2**14)
@@ -43,6 +48,8 @@ def _masks(cluster: Cluster, other: Cluster, fresh: tuple[int, ...]) -> frozense
 
 def _numbered(cluster: Cluster, number: Mapping[int, int]) -> Cluster:
     """The atoms with other numbers of their classes, in the same order."""
+    if all(cls == own for cls, own in number.items()):
+        return cluster
     return tuple((p, tuple((number[cls], k) for cls, k in args)) for p, args in cluster)
 
 

@@ -97,18 +97,24 @@ class FreeBeliefs:
     def suit(self, sizes: Floats) -> None:
         """Exchange free beliefs that are much larger than others that follow from them.
 
-        `sizes` (D) are beliefs, or what takes their place in a metric.
+        `sizes` (D) are beliefs, or what takes their place in a metric. Each exchange makes the
+        product of the sizes of all free beliefs smaller, so that there is an end.
         """
         slack = self._tolerances.free_slack
-        while True:
-            free, bound = sizes[self.free], sizes[self.bound]
-            (small,) = np.nonzero(slack * bound < free.max(initial=0.0))
-            used = (self.across[small] != 0) * free
-            excess = used.max(axis=1, initial=0.0) - slack * bound[small]
-            if not (excess > 0).any():
-                return
-            worst = excess.argmax()
-            self._exchange(int(small[worst]), int(used[worst].argmax()))
+        found = True
+        while found:
+            free, bound = sizes[self.free], slack * sizes[self.bound]
+            (small,) = np.nonzero(bound < free.max(initial=0.0))
+            used = ((self.across[small] != 0) * free).max(axis=1, initial=0.0)
+            excess = used - bound[small]
+            found = False
+            # Those that come later may depend on others by then.
+            for row in small[np.argsort(-excess)][: np.count_nonzero(excess > 0)].tolist():
+                used = (self._rows[row, :-1] != 0) * sizes[self.free]
+                largest = int(used.argmax())
+                if used[largest] > slack * sizes[self.bound[row]]:
+                    self._exchange(row, largest)
+                    found = True
 
     def _exchange(self, bound: int, free: int) -> None:
         """Make a belief free that followed, and let a free one follow."""
@@ -122,12 +128,11 @@ class FreeBeliefs:
         pivot = self._rows[bound, free]
         row = self._rows[bound] / -pivot
         row[free] = 1 / pivot
-        (hit,) = np.nonzero(self._rows[:, free])
-        column = self._rows[hit, free]
-        changed = self._rows[hit]
-        changed[:, free] = 0.0
-        changed += column[:, None] * row
-        self._rows[hit] = self._whole(changed)
+        # Most coefficients are zero.
+        hit, columns = self._rows[:, free].nonzero()[0][:, None], row.nonzero()[0]
+        factors = self._rows[hit, free]
+        self._rows[hit, free] = 0.0
+        self._rows[hit, columns] = self._whole(self._rows[hit, columns] + factors * row[columns])
         self._rows[bound] = row
         self.bound[bound], self.free[free] = self.free[free], self.bound[bound]
 
@@ -167,7 +172,8 @@ class Scaled:
         self._size = len(root)
         self.root_free = root[self._free]
         inverse = divided(np.ones(len(self._bound)), root[self._bound])
-        self._across = choice.across * self.root_free * inverse[:, None]
+        self._across = choice.across * self.root_free
+        self._across *= inverse[:, None]
 
     @cached_property
     def gram(self) -> Floats:
@@ -182,7 +188,9 @@ class Scaled:
         Tiny directions keep their digits.
         """
         scale = 1 / np.sqrt(np.diagonal(self.gram))
-        return self.gram * scale * scale[:, None], scale
+        scaled = self.gram * scale
+        scaled *= scale[:, None]
+        return scaled, scale
 
     def along(self, gradient: Floats) -> Floats:
         """The products (F) of all directions with a gradient (D)."""

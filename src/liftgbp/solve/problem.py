@@ -367,7 +367,9 @@ class Energy:
         self.choices = consistent.choices(len(rows))
 
     def __getitem__(self, rows: Ints) -> Energy:
-        """The energies of some rows."""
+        """The energies of some rows, which are in order."""
+        if len(rows) == len(self.plans):
+            return self
         part = copy(self)
         part.plans = [self.plans[k] for k in rows]
         part.scale = [self.scale[k] for k in rows]
