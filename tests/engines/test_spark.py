@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
+import time
 from pathlib import Path
 
 import duckdb
@@ -30,7 +32,41 @@ QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java compiles less: most of the time of a small run."""
 
 
-@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java: make java")
+needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java: make java")
+
+
+@needs_java
+def test_ctrl_c_ends_spark(tmp_path: Path) -> None:
+    """Java is gone, nothing is said about it, and the work so far is kept."""
+    (tmp_path / "model.mln").write_text(PAIRS, encoding="utf-8")
+    asked = ["query", str(tmp_path / "model.mln"), "-e", network(tmp_path, 12, 16, 1)]
+    asked += ["--closed", "friends", "--engine", "spark", "-o", str(tmp_path / "out")]
+    journal = tmp_path / "out.work" / "liftgbp-work.json"
+    with processes.started(
+        processes.hearing_interrupts(sys.executable, "-m", "liftgbp", *asked),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_TOOL_OPTIONS": QUICK},
+    ) as process:
+        while process.poll() is None and not (
+            journal.exists() and '"iteration"' in journal.read_text(encoding="utf-8")
+        ):
+            time.sleep(0.05)
+        helpers = processes.descendants_of(process.pid)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=MOST_SECONDS)
+    assert process.returncode == 130, said
+    own = [
+        line
+        for line in said.splitlines()
+        if line and not line.startswith(("Picked up JAVA_TOOL_OPTIONS", "WARNING: Using incubator"))
+    ]
+    assert own == ["interrupted"]
+    assert helpers
+    processes.wait_for(lambda: not any(map(processes.is_running, helpers)))
+    assert journal.exists()
+    assert not (tmp_path / "out").exists()
+
+
+@needs_java
 def test_spark_does_what_duckdb_does(tmp_path: Path) -> None:
     source = network(tmp_path, 12, 16, 1)
     chains = [(f"P{k}", f"P{k + 1}") for k in range(40) if k % 4 != 3]

@@ -11,6 +11,7 @@ import signal
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,9 @@ class SparkEngine(Engine):
                 with _own_interrupts():
                     session = builder.getOrCreate()
                 logging.getLogger().addFilter(_is_no_interrupt)
+                # After Ctrl-C, it also logs connections that Java has closed already.
+                self._level = logging.getLogger("py4j").level
+                logging.getLogger("py4j").setLevel(logging.CRITICAL)
             self._session = session
             super().__init__(folder, ibis.pyspark.connect(session))
 
@@ -138,9 +142,13 @@ class SparkEngine(Engine):
             from py4j.protocol import Py4JError
 
             # After Ctrl-C, Java may not listen any more; it ends with this process.
-            with contextlib.suppress(self._error, Py4JError, OSError):
+            with (
+                contextlib.suppress(self._error, Py4JError, OSError),
+                warnings.catch_warnings(action="ignore", category=RuntimeWarning),
+            ):
                 self._session.stop()
             logging.getLogger().removeFilter(_is_no_interrupt)
+            logging.getLogger("py4j").setLevel(self._level)
         shutil.rmtree(self.folder / "spilled", ignore_errors=True)
 
     def _path(self, name: str) -> str:
