@@ -12,7 +12,7 @@ from liftgbp.compress import compress, ground_region_graph
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.plan import Plan, compile as plan_compile, compile_plan
 from liftgbp.plan.plan import Factored
-from liftgbp.solve import Auto, Flooding, restarts
+from liftgbp.solve import Auto, Flooding, Kind, restarts
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.uniqueness import has_one_fixed_point
 from solve.test_flooding import CHAIN, TRANSITIVE, plan_of
@@ -134,3 +134,24 @@ def test_flooding_starts_again_only_where_another_point_may_be(
     monkeypatch.setattr(restarts, "_starting_messages", starts)
     Auto(most_work=0, most_patience=0)(plan_of(f"p(person)\n{weight} p(x) ^ p(y) | x != y", 6))
     assert bool(started) == again
+
+
+@pytest.mark.parametrize(
+    ("weight", "kind"), [(0.1, Kind.MINIMUM), (0.8, Kind.UNCHECKED)], ids=["weak", "strong"]
+)
+def test_the_only_stationary_point_is_the_minimum(weight: float, kind: Kind) -> None:
+    """On a torus, a message depends on three others: 3 tanh(w / 2) is less than one, or more."""
+    side = 8
+    places = np.arange(side**2).reshape(side, side)
+    rows = [np.stack([places, np.roll(places, -1, axis)], -1).reshape(-1, 2) for axis in (0, 1)]
+    scopes = np.sort(np.concatenate(rows))
+    rng = np.random.default_rng(0)
+    tables = [np.diag([weight, weight]) + field for field in rng.normal(size=(len(scopes), 2, 1))]
+    network = merged(np.full(side**2, 2), [FactorBlock(scopes, np.arange(len(scopes)))], tables)
+    plan = plan_of_network(network)
+    no_hessian = Flooding(tolerances=Tolerances(most_equations=0))
+    found = Auto(most_work=0, most_patience=0, flooding=no_hessian)(plan)
+    assert found.verdict.kind is kind
+    assert found.trusted
+    # The Hessian says so, too, where it is computed.
+    assert Flooding()(plan).verdict.kind is Kind.MINIMUM

@@ -7,12 +7,11 @@ import logging
 import os
 import re
 import shutil
-import signal
 import socket
-import threading
 import time
 import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +72,10 @@ class SparkEngine(Engine):
                 builder = SparkSession.builder.appName("liftgbp")
                 for key, value in _settings(folder.absolute(), memory).items():
                     builder = builder.config(key, value)
-                with _own_interrupts():
-                    session = builder.getOrCreate()
+                # In the main thread, PySpark would take over Ctrl-C, and talk to Java then, in the
+                # middle of what it is saying to Java already.
+                with ThreadPoolExecutor(1) as pool:
+                    session = pool.submit(builder.getOrCreate).result()
                 logging.getLogger().addFilter(_is_no_interrupt)
                 # After Ctrl-C, it also logs connections that Java has closed already.
                 self._level = logging.getLogger("py4j").level
@@ -188,22 +189,6 @@ def _settings(folder: Path, memory: float | None) -> dict[str, str]:
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
     """Whether a record is not about Ctrl-C, which Py4J logs with all that was called."""
     return "KeyboardInterrupt while sending" not in record.getMessage()
-
-
-@contextlib.contextmanager
-def _own_interrupts() -> Iterator[None]:
-    """Keep what Ctrl-C does here.
-
-    PySpark would talk to Java then, in the middle of what it is saying to Java already.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _master() -> str:

@@ -4,7 +4,8 @@ Stable points of message passing are minima of the free energy, but which one is
 where messages start: in a model of friends who smoke alike, all smoke or nobody does. So messages
 start again from tilted atoms, and from the mirror image of what was found. Where that mirror is a
 symmetry of the model, the image needs no messages; where evidence breaks the symmetry, it does.
-Nothing starts again where there is no other fixed point to be found.
+Nothing starts again where there is no other fixed point to be found: the one that was found is the
+minimum then, though its curvature may not be known.
 
 Reference: T. Heskes, *Stable fixed points of loopy belief propagation are local minima of the Bethe
 free energy*, NIPS 2002.
@@ -13,7 +14,9 @@ free energy*, NIPS 2002.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 
@@ -29,6 +32,7 @@ from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.starts import opposite_distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.uniqueness import has_one_fixed_point
+from liftgbp.solve.verdict import Verdict
 
 
 def flooded_again(
@@ -36,8 +40,10 @@ def flooded_again(
 ) -> Solution:
     """What flooding has found, mixed with its images and with what it finds from other starts."""
     tolerances = flooding.tolerances
-    if not plan.layout.message_entries or has_one_fixed_point(plan, tolerances):
+    if not plan.layout.message_entries:
         return first
+    if has_one_fixed_point(plan, tolerances):
+        return replace(first, judged=partial(_only_minimum, first))
     images = images_of(plan, first.log_beliefs, tolerances)
     known = [first.log_beliefs, *images]
     others: list[FloodEnd] = []
@@ -51,6 +57,10 @@ def flooded_again(
         batch = FloodedBatch(others, tolerances)
         found += [batch.solution(k) for k in range(len(others))]
     return mixed(first, plan, [_point(plan, own, tolerances) for own in found], tolerances)
+
+
+def _only_minimum(first: Solution) -> Verdict:
+    return first.verdict.as_only_minimum()
 
 
 def _starting_messages(layout: Layout, first: Solution, tolerances: Tolerances) -> Iterator[Floats]:

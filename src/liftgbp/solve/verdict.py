@@ -69,7 +69,7 @@ class Verdict(Shown):
                    entropy; positive at a minimum, `None` where it was not computed
     kind           minimum, saddle, minimum on the boundary (some beliefs are zero), any point of a
                    flat valley (others are as good), exact (no approximation at all), not checked
-                   (the Hessian is too large), or unknown
+                   (the Hessian is too large, and other minima are not ruled out), or unknown
     entropy        the entropy that log Z implies
     entropy_bound  what no joint entropy with these marginals exceeds
     count_margin   how far exchangeable atoms are from excluding each other more than their number
@@ -194,6 +194,15 @@ class Verdict(Shown):
         """The verdict once the curvature is known where halves of classes may differ."""
         kind = Kind.SADDLE if curvature < -tolerances.zero_curvature else self.kind
         return replace(self, broken_curvature=curvature, kind=kind)
+
+    def as_only_minimum(self) -> Verdict:
+        """The verdict once no other point is stationary: the free energy has a minimum somewhere.
+
+        It is not on the boundary, where all states are possible.
+        """
+        if self.kind is not Kind.UNCHECKED:
+            return self
+        return replace(self, kind=Kind.MINIMUM, unknown="")
 
     def as_valley(self) -> Verdict:
         """The verdict once another point of the same flat valley has turned up."""
