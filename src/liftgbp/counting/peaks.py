@@ -176,11 +176,11 @@ class _Search:
         def neighbours(point: Counts) -> Iterator[Counts]:
             return (there for there in self._moves(point, self._ones))
 
+        least = self._least
         return [
             point
-            for point in self._known
-            if self._matters(point)
-            and all(self._known[there] <= self._known[point] for there in neighbours(point))
+            for point, value in self._known.items()
+            if value > least and all(self._known[there] <= value for there in neighbours(point))
         ]
 
     @property
@@ -237,7 +237,12 @@ class _Search:
         return sorted(at, key=self._known.__getitem__, reverse=True)
 
     def _matters(self, point: Counts) -> bool:
-        return self._height(point) > -self._depth
+        return self._known[point] > self._least
+
+    @property
+    def _least(self) -> Decimal:
+        """The exponent of points whose weight no longer counts."""
+        return _PRECISE.subtract(self._top, Decimal(self._depth))
 
     def _grid_maxima(self, grid: list[Counts]) -> list[Counts]:
         """Points of a grid that no nearby one exceeds."""

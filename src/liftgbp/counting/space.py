@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
-from itertools import combinations, pairwise, product
+from itertools import chain, combinations, pairwise, product
 from typing import TypeAlias
 
 from liftgbp.values import dataclass
@@ -37,6 +37,9 @@ class SplitClass:
 
     def compositions(self, size: int) -> Iterator[Counts]:
         """All ways to spread this many objects over the cells."""
+        if self.cells == 2:
+            yield from zip(range(size + 1), range(size, -1, -1), strict=True)
+            return
         for bars in combinations(range(size + self.cells - 1), self.cells - 1):
             ends = (-1, *bars, size + self.cells - 1)
             yield tuple(b - a - 1 for a, b in pairwise(ends))
@@ -73,7 +76,7 @@ class Space:
     def all(self) -> Iterator[Counts]:
         """Every point."""
         for parts in product(*(own.compositions(own.size) for own in self.classes)):
-            yield tuple(count for part in parts for count in part)
+            yield parts[0] if len(parts) == 1 else tuple(chain.from_iterable(parts))
 
     @property
     def middle(self) -> Counts:

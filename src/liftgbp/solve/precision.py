@@ -290,7 +290,7 @@ def exact_logs_z(
     plans: Sequence[Plan], solutions: Sequence[Solution], tolerances: Tolerances
 ) -> list[LogZ]:
     """For plans with one layout the log Z of their solutions, with digits for differences."""
-    largest = max(map(scale_of, plans))
+    largest = max((abs(weight) for plan in plans for weight in plan.weights), default=1)
     with localcontext(Context(prec=2 * tolerances.guard_digits + len(str(largest)))):
         if not plans[0].layout.message_entries:
             return [LogZ(value) for value in _independent(plans)]
