@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 
 import numpy as np
@@ -355,10 +356,14 @@ def test_all_missing_sizes_are_named_at_once() -> None:
 
 def test_sorts_of_variables_are_known_by_the_rule_itself() -> None:
     """They are kept by the identity of rules, which another rule may have after pickling."""
-    model = parse("p(thing)\nq(place)\n1 p(x)\n1 q(x)")
+    text = "p(thing)\nq(place)\n1 p(x)\n1 q(x)"
+    model = parse(text)
     model.variable_sorts(model.rules[0]).clear()
-    assert [model.variable_sorts(rule) for rule in model.rules] == [{"x": "thing"}, {"x": "place"}]
-    again = pickle.loads(pickle.dumps(model))
-    of_thing, of_place = again._sorts_of_rules.values()
-    again._sorts_of_rules.update({id(again.rules[0]): of_place, id(again.rules[1]): of_thing})
-    assert [again.variable_sorts(rule) for rule in again.rules] == [{"x": "thing"}, {"x": "place"}]
+    sorts = [{"x": "thing"}, {"x": "place"}]
+    assert [model.variable_sorts(rule) for rule in model.rules] == sorts
+    for again in (pickle.loads(pickle.dumps(model)), copy.copy(model)):
+        assert "_sorts_of_rules" not in vars(again)
+        assert [again.variable_sorts(rule) for rule in again.rules] == sorts
+    # Rules of others are not kept: their identity may be that of another one later.
+    assert [model.variable_sorts(rule) for rule in parse(text).rules] == sorts
+    assert len(model._sorts_of_rules) == 2

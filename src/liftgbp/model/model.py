@@ -120,17 +120,22 @@ class Model(Shown):
         """The sort of each variable of a rule, free or quantified."""
         if not isinstance(rule, WeightedFormula | TableParfactor):
             raise wrong_type("rule", "a WeightedFormula or a TableParfactor", rule)
-        known, found = self._sorts_of_rules.get(id(rule), (None, {}))
-        if known is not rule:  # another rule may have had the same number, as before pickling
+        known = self._sorts_of_rules
+        found = known.get(id(rule))
+        if found is None:
             sorts = term_sorts(rule, self.predicates)
             found = {term.name: sort for term, sort in sorts.items() if isinstance(term, Variable)}
-            self._sorts_of_rules[id(rule)] = rule, found
+            if id(rule) in known:
+                known[id(rule)] = found
         return dict(found)
 
     @cached_property
-    def _sorts_of_rules(self) -> dict[int, tuple[Rule, dict[str, str]]]:
-        """The sorts of variables by the identity of rules: rules are long to hash."""
-        return {}
+    def _sorts_of_rules(self) -> dict[int, dict[str, str] | None]:
+        """The sorts of variables of the model's own rules, by identity: they are long to hash."""
+        return dict.fromkeys(map(id, self.rules))
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: own for name, own in self.__dict__.items() if name != "_sorts_of_rules"}
 
     @cached_property
     def mentioned(self) -> Mapping[str, tuple[str, ...]]:
