@@ -205,3 +205,46 @@ def test_other_files_replace_nothing_that_was_read(
         with pytest.raises(InputError, match="was read from this file; choose another output"):
             write()
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+LONG = "a" * 10_000
+LONG_NAMES = {
+    "output of an engine": lambda model: liftgbp.run_on_engine(
+        model, "friends=f.csv", LONG, closed="friends"
+    ),
+    "folder of it": lambda model: liftgbp.run_on_engine(
+        model, "friends=f.csv", f"{LONG}/x", closed="friends"
+    ),
+    "table of an engine": lambda model: liftgbp.run_on_engine(
+        model, f"friends={LONG}.csv", "out", closed="friends"
+    ),
+    "database of an engine": lambda model: liftgbp.run_on_engine(
+        model, f"friends={LONG}:t", "out", closed="friends"
+    ),
+    "forecast": lambda model: liftgbp.forecast_on_engine(
+        model, f"friends={LONG}.csv", closed="friends"
+    ),
+    "facts": lambda model: liftgbp.load_evidence(model, LONG),
+    "table": lambda model: liftgbp.load_evidence(model, f"friends={LONG}.parquet"),
+    "columns of a table": lambda model: liftgbp.load_evidence(model, f"friends={LONG}.csv[a,b]"),
+    "database": lambda model: liftgbp.load_evidence(model, f"friends={LONG}.duckdb:t"),
+    "evidence": lambda model: liftgbp.infer(model, evidence={"friends": Path(f"{LONG}.csv")}),
+    "model": lambda model: liftgbp.load(f"{LONG}.mln"),
+    "network": lambda model: liftgbp.load_network(f"{LONG}.uai"),
+    "export": lambda model: liftgbp.export_network(model, f"{LONG}.uai"),
+    "sweep": lambda model: liftgbp.sweep_to_file(model, f"{LONG}.csv", {"person": [3]}),
+    "marginals": lambda model: liftgbp.infer(model).write_all(f"{LONG}.csv"),
+    "pictures": lambda model: liftgbp.reproduce(LONG),
+}
+
+
+@pytest.mark.parametrize("name", LONG_NAMES)
+def test_names_that_are_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f.csv").write_text("a,b\nAnna,Bob\n", encoding="utf-8")
+    model = liftgbp.parse("person = 3\nfriends(person, person)\nsmokes(person)\n1 smokes(x)")
+    with pytest.raises(liftgbp.InputError, match=r"(read|write|write to) aaaa"):
+        LONG_NAMES[name](model)
+    assert [path.name for path in tmp_path.iterdir()] == ["f.csv"]

@@ -25,6 +25,26 @@ LARGEST_UNTRUSTED = 2**24
 PIECE = 2**20
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether there is such a file; there is none if its name is too long to be asked for.
+
+    >>> is_file("a" * 10_000), is_directory(".")
+    (False, True)
+    """
+    try:
+        return Path(path).is_file()
+    except OSError:  # whoever reads the file will say what is wrong
+        return False
+
+
+def is_directory(path: str | Path) -> bool:
+    """Whether there is such a directory."""
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False
+
+
 def is_gzipped(path: Path) -> bool:
     """Whether the extension of a file says that it is gzipped."""
     return path.suffix.lower() == ".gz"

@@ -13,6 +13,7 @@ from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
 from liftgbp.engines.engine_files import files_of, is_csv, literal_pattern
 from liftgbp.errors import EvidenceError
 from liftgbp.evidence.fact_tables import TablePlace
+from liftgbp.input_files import is_directory, is_file
 from liftgbp.limits import interruptible
 
 
@@ -78,7 +79,7 @@ class DuckDBEngine(Engine):
             raise EvidenceError(f"{place} is a table of Spark; add --engine spark")
         with self._in_words(place):
             path, colon, name = place.rpartition(":")
-            if colon and Path(path).is_file() and not Path(place).exists():
+            if colon and is_file(path) and not is_file(place) and not is_directory(place):
                 schema, _, table = name.rpartition(".")
                 return self.connection.table(
                     table, database=(self._attached(path), schema or "main")

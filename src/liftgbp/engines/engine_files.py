@@ -8,6 +8,7 @@ from pathlib import Path
 
 from liftgbp.errors import EvidenceError
 from liftgbp.evidence.fact_tables import TablePlace
+from liftgbp.input_files import is_directory, is_file
 
 
 def files_of(places: Sequence[TablePlace]) -> list[str]:
@@ -17,12 +18,12 @@ def files_of(places: Sequence[TablePlace]) -> list[str]:
         path = Path(one.place)
         if re.match(r"[a-z0-9]+://", one.place):
             found.append(one.place)
-        elif path.is_dir():
+        elif is_directory(path):
             inside = sorted(str(file) for file in path.glob("*.parquet"))
             if not inside:
                 raise EvidenceError(f"there are no .parquet files in {path}")
             found += inside
-        elif path.is_file():
+        elif is_file(path):
             found.append(str(path))
         else:
             raise EvidenceError(f"cannot read {one.place}: no such file, folder or table")

@@ -138,10 +138,13 @@ def run_on_engine(
     if not isinstance(tol, Real) or not tol > 0:
         raise wrong_type("tol", "a positive number", tol)
     tol = float(tol)
-    if target.exists():
-        raise InputError(f"{target} exists already; choose another output, or remove it")
-    if not target.absolute().parent.is_dir():
-        raise InputError(f"cannot write {target}: there is no directory {target.parent}")
+    try:
+        if target.exists():
+            raise InputError(f"{target} exists already; choose another output, or remove it")
+        if not target.absolute().parent.is_dir():
+            raise InputError(f"cannot write {target}: there is no directory {target.parent}")
+    except OSError as error:  # such as a name that is too long
+        raise InputError(f"cannot write {target}: {error.strerror}") from None
     work = target.with_name(f"{target.name}.work")
     with held(target), _work_folder(work) as journal:
         run = _Run(task, work, journal, memory, progress)

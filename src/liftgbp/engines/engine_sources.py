@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from liftgbp.errors import EvidenceError, SizeError, counted
 from liftgbp.evidence.fact_tables import TablePlace, matching_places, table_source, with_columns
 from liftgbp.evidence.sources import unknown_predicate
 from liftgbp.grounding.atom_states import Facts
+from liftgbp.input_files import is_directory
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 from liftgbp.values import dataclass
@@ -98,7 +98,7 @@ class _Reader:
             )
         name, place = written
         chosen: Sequence[TablePlace]
-        if "://" in place or Path(place).is_dir():
+        if "://" in place or is_directory(place):
             chosen = [with_columns(place)]
         else:
             chosen = matching_places(place)

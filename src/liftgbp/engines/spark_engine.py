@@ -20,6 +20,7 @@ from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
 from liftgbp.engines.engine_files import escaped_pattern, files_of, is_csv
 from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence.fact_tables import TablePlace
+from liftgbp.input_files import is_file
 
 PARTITIONS = 16
 """Into how many parts Spark cuts a table on one machine where nobody says otherwise: its own
@@ -123,7 +124,7 @@ class SparkEngine(Engine):
                 *database, name = place.removeprefix(SPARK_TABLE).split(".")
                 return self.connection.table(name, database=tuple(database) or None)
             path, colon, _ = place.rpartition(":")
-            if colon and Path(path).is_file():
+            if colon and is_file(path):
                 raise EvidenceError(f"{place} is a table of DuckDB; use --engine duckdb")
             files = [escaped_pattern(file) for file in files_of(places)]
             if is_csv(place):

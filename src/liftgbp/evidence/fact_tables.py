@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 from glob import glob
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from liftgbp.evidence.sources import (
     wrong_arity,
 )
 from liftgbp.evidence.table_reading import CSV, PARQUET, TextTable, has_table, read_columns
+from liftgbp.input_files import is_file
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 from liftgbp.values import dataclass
@@ -91,13 +91,10 @@ def _matching(pattern: str) -> list[str]:
 
 def _exists(place: str) -> bool:
     """Whether a file, or a table of a database, has this very name."""
-    try:
-        if Path(place).is_file():
-            return True
-        path, _, table = place.rpartition(":")
-        if not (path and table.endswith("]") and Path(path).is_file()):
-            return False
-    except OSError:  # such as a name that is too long; reading the file will report it
+    if is_file(place):
+        return True
+    path, _, table = place.rpartition(":")
+    if not (path and table.endswith("]") and is_file(path)):
         return False
     return has_table(place, path, table.split(".")[-1])
 

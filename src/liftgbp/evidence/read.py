@@ -47,7 +47,7 @@ from liftgbp.evidence.sources import (
     unknown_predicate,
 )
 from liftgbp.example_models import input_path
-from liftgbp.input_files import LARGEST_UNTRUSTED
+from liftgbp.input_files import LARGEST_UNTRUSTED, is_file
 from liftgbp.limits import Limits, limited
 from liftgbp.model.ast import (
     BOOLEAN,
@@ -199,24 +199,17 @@ def _read(
     path = input_path("evidence", source, EvidenceError)
     table = table_source(source) if isinstance(source, str) else None
     # A file may have an equals sign in its name.
-    if table is not None and not _is_file(path):
+    if table is not None and not is_file(path):
         predicate, place = table
         places = matching_places(place)
         return [part for one in places for part in read_table(model, predicate, one, untrusted)]
-    if is_table_file(str(path)) and _is_file(path):
+    if is_table_file(str(path)) and is_file(path):
         predicate = next(iter(model.predicates), "friends")
         raise EvidenceError(
             f"{source} is a table; say which predicate it is about, as in -e {predicate}={source}"
         )
     most = LARGEST_UNTRUSTED if untrusted else None
     return read_facts(model, read_source(path, error=EvidenceError, most=most))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # such as a name that is too long; reading the file will report it
-        return False
 
 
 def _evidence(
@@ -264,7 +257,7 @@ def _files(parts: Iterable[Statements | ListedObjects]) -> Iterator[str]:
     """The files that statements are from; a table of a database has its name behind a colon."""
     for name in dict.fromkeys(part.origin.name for part in parts):
         for file in (name, name.rpartition(":")[0]):
-            if file and _is_file(Path(file)):
+            if file and is_file(file):
                 yield str(Path(file).absolute())
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from liftgbp.errors import EvidenceError, counted
 from liftgbp.evidence.sources import MOST_PROBLEMS, TableFile
-from liftgbp.input_files import LARGEST_UNTRUSTED, PIECE, pieces
+from liftgbp.input_files import LARGEST_UNTRUSTED, PIECE, is_file, pieces
 from liftgbp.limits import interruptible
 from liftgbp.values import dataclass
 
@@ -351,7 +351,7 @@ def _reason(message: str) -> str:
 
 
 def _check_file(path: str) -> None:
-    if not Path(path).is_file():
+    if not is_file(path):
         raise EvidenceError(f"cannot read {path}: there is no such file")
 
 

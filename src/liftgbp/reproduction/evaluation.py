@@ -151,8 +151,8 @@ def _figures(runs: Sequence[Run], weights: Sequence[float]) -> dict[str, Callabl
 
 def _check_writable(directory: Path) -> None:
     """Refuse an unwritable directory before the runs start; the test leaves nothing behind."""
-    made = [path for path in (directory, *directory.parents) if not path.exists()]
     try:
+        made = [path for path in (directory, *directory.parents) if not path.exists()]
         directory.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
             pass
