@@ -12,7 +12,7 @@ import pytest
 import liftgbp
 import processes
 from liftgbp.errors import InputError
-from liftgbp.files import ROWS_AT_ONCE, Schema, write_table
+from liftgbp.files import ROWS_AT_ONCE, Schema, whole_files, write_table
 
 SCHEMA: Schema = {"name": str, "p": float, "size": int, "known": bool}
 ROWS = [("true", 1.0, 3, True), ('a "b", c', 0.1 + 0.2, 2**63 - 1, False), ("17", 1e-300, -1, True)]
@@ -248,3 +248,28 @@ def test_names_that_are_too_long(
     with pytest.raises(liftgbp.InputError, match=r"(read|write|write to) aaaa"):
         LONG_NAMES[name](model)
     assert [path.name for path in tmp_path.iterdir()] == ["f.csv"]
+
+
+def test_long_names_leave_nothing_half_written(tmp_path: Path) -> None:
+    """The name of a network fits, and that of the names of its atoms does not."""
+    model = liftgbp.parse("person = 3\nsmokes(person)\n1 smokes(x)")
+    with pytest.raises(InputError, match=r"cannot write .*atoms\.csv: File name too long"):
+        liftgbp.export_network(model, tmp_path / f"{'a' * 248}.uai")
+    (tmp_path / "net.atoms.csv").mkdir()
+    with pytest.raises(InputError, match=r"net\.atoms\.csv: it is a directory"):
+        liftgbp.export_network(model, tmp_path / "net.uai")
+    with (
+        pytest.raises(InputError, match="it is a directory"),
+        whole_files([tmp_path / "net.uai", tmp_path / "net.atoms.csv"]),
+    ):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["net.atoms.csv"]
+
+
+def test_an_engine_writes_to_long_names(tmp_path: Path) -> None:
+    (tmp_path / "f.csv").write_text("a,b\nAnna,Bob\n", encoding="utf-8")
+    model = liftgbp.parse("friends(person, person)\nsmokes(person)\n1 friends(x,y) ^ smokes(x)")
+    output = tmp_path / ("a" * 250)
+    run = liftgbp.run_on_engine(model, f"friends={tmp_path / 'f.csv'}", output, closed="friends")
+    assert run.converged
+    assert sorted(path.name for path in tmp_path.iterdir()) == [output.name, "f.csv"]

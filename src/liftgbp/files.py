@@ -54,6 +54,7 @@ def whole_files(paths: Sequence[Path]) -> Iterator[list[Path]]:
         try:
             unfinished: list[Path] = []
             for path in paths:
+                check_place(path)
                 own = _new_file(path)
                 stack.callback(_remove, own)
                 stack.enter_context(writing(own.absolute()))

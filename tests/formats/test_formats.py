@@ -291,11 +291,11 @@ def number_of_factors(path: Path) -> int:
 
 
 @BOTH
-@pytest.mark.parametrize(("atoms", "people"), [("p(person)", 10**20), ("p(a,b,c,d)", 10**100)])
+@pytest.mark.parametrize(("atoms", "people"), [("p(person)", 10**20), ("p(a,b,c)", 10**100)])
 def test_constants_beyond_all_numbers_are_refused(
     tmp_path: Path, extension: str, atoms: str, people: int
 ) -> None:
-    sorts = "\n".join(f"{sort} = {people}" for sort in ("person", *"abcd") if sort in atoms)
+    sorts = "\n".join(f"{sort} = {people}" for sort in ("person", *"abc") if sort in atoms)
     model = liftgbp.parse(f"{sorts}\n{atoms}\nrain\n1 rain")
     path = tmp_path / f"net.{extension}"
     with pytest.raises(liftgbp.SizeError, match="export fewer objects"):

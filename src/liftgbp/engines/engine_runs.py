@@ -225,6 +225,7 @@ class _Run:
         progress: Progress,
     ) -> None:
         self._task = task
+        self._work = work
         self._journal = journal
         self._progress = progress
         self._state = journal.read()
@@ -291,7 +292,8 @@ class _Run:
     def write(self, target: Path, result: EngineRun) -> None:
         """Write the marginals; the folder appears when it is complete."""
         self._progress("writing marginals", 0, 1)
-        unfinished = target.with_name(f"{target.name}.unfinished-{os.getpid()}")
+        # A run that was killed may have left some.
+        shutil.rmtree(unfinished := self._work / "marginals", ignore_errors=True)
         try:
             unfinished.mkdir()
             self._passing.atoms(self.iteration)

@@ -205,6 +205,7 @@ def check_target(path: Path) -> tuple[Path, Path]:
     """
     _extension(path)
     check_place(path)
+    check_place(names_path(path))
     return path, names_path(path)
 
 

@@ -106,10 +106,7 @@ def _parts(log_table: Floats) -> int:
 
 def _whole_constant(network: GroundNetwork) -> float:
     """What log Z has besides the factors and variables of the network."""
-    try:
-        free = sum(n * math.log(length) for length, n in network.free.items())
-    except OverflowError:  # a count that exceeds all doubles
-        raise _beyond_numbers() from None
+    free = sum(n * math.log(length) for length, n in network.free.items())
     return network.log_constant + free
 
 
