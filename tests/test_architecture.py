@@ -70,7 +70,7 @@ ALLOWED = {
     | {"progress", "files", "formats", "via", "growth", "effort", "lifted_runs", "ground_runs"}
     | {"bounding", "fitting"},
     "forecasting": NORMAL | {"regions", "plan", "grounding", "progress", "via"},
-    "engines": NORMAL | {"progress", "files", "grounding", "forecasting"},
+    "engines": NORMAL | {"progress", "files", "input_files", "grounding", "forecasting"},
     "sweeps": ENGINE
     | {"progress", "workers", "texts", "files", "charts", "series", "parts", "growth", "effort"}
     | {"lifted_runs"},

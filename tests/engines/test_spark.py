@@ -67,6 +67,29 @@ def test_ctrl_c_ends_spark(tmp_path: Path) -> None:
 
 
 @needs_java
+def test_a_limit_while_spark_starts(tmp_path: Path) -> None:
+    """Java would go on to start, and make folders that were removed already."""
+    (tmp_path / "model.mln").write_text(PAIRS, encoding="utf-8")
+    asked = ["query", str(tmp_path / "model.mln"), "-e", network(tmp_path, 12, 16, 1)]
+    asked += ["--closed", "friends", "--engine", "spark", "-o", str(tmp_path / "out")]
+    with processes.started(
+        [sys.executable, "-m", "liftgbp", *asked, "--timeout", "3"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "JAVA_TOOL_OPTIONS": QUICK},
+    ) as process:
+        started: set[int] = set()
+        while process.poll() is None:
+            started |= processes.descendants_of(process.pid)
+            time.sleep(0.05)
+        _, said = process.communicate(timeout=MOST_SECONDS)
+    assert process.returncode == 1
+    assert "it took longer than 3 s" in said
+    assert "log4j" not in said
+    assert started
+    processes.wait_for(lambda: not any(map(processes.is_running, started)))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["friends.csv", "model.mln"]
+
+
+@needs_java
 def test_spark_does_what_duckdb_does(tmp_path: Path) -> None:
     source = network(tmp_path, 12, 16, 1)
     chains = [(f"P{k}", f"P{k + 1}") for k in range(40) if k % 4 != 3]

@@ -7,13 +7,14 @@ import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from liftgbp.engines.engine import SPARK_TABLE, Engine, Table
 from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
@@ -21,6 +22,9 @@ from liftgbp.engines.engine_files import escaped_pattern, files_of, is_csv
 from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence.fact_tables import TablePlace
 from liftgbp.input_files import is_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PARTITIONS = 16
 """Into how many parts Spark cuts a table on one machine where nobody says otherwise: its own
@@ -31,6 +35,9 @@ SAY_OTHERWISE = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR"
 
 SECONDS_TO_ANSWER = 5.0
 """How long a cluster may take to answer at all. Spark itself would try for a minute."""
+
+SECONDS_BETWEEN_LOOKS = 0.05
+"""How long Java may go on starting once nobody waits for it."""
 
 SECONDS_TO_HEAR = 0.5
 """How long to wait for Ctrl-C where Java ended without a word."""
@@ -73,10 +80,7 @@ class SparkEngine(Engine):
                 builder = SparkSession.builder.appName("liftgbp")
                 for key, value in _settings(folder.absolute(), memory).items():
                     builder = builder.config(key, value)
-                # In the main thread, PySpark would take over Ctrl-C, and talk to Java then, in the
-                # middle of what it is saying to Java already.
-                with ThreadPoolExecutor(1) as pool:
-                    session = pool.submit(builder.getOrCreate).result()
+                session = _started(builder)
                 logging.getLogger().addFilter(_is_no_interrupt)
                 # After Ctrl-C, it also logs connections that Java has closed already.
                 self._level = logging.getLogger("py4j").level
@@ -185,6 +189,40 @@ def _settings(folder: Path, memory: float | None) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
     }
+
+
+def _started(builder: SparkSession.Builder) -> SparkSession:
+    """A new session; if it is not waited for, Java is ended.
+
+    In the main thread, PySpark would take over Ctrl-C, and talk to Java then, in the middle of what
+    it is saying to Java already.
+    """
+    before = _spark_processes()
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(builder.getOrCreate)
+        try:
+            return starting.result()
+        except BaseException:
+            # Java would go on to start, log what it does, and make folders that are gone by then.
+            while not starting.done():
+                for process in _spark_processes() - before:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+                wait([starting], SECONDS_BETWEEN_LOOKS)
+            if starting.exception() is None:
+                starting.result().stop()
+            raise
+
+
+def _spark_processes() -> set[int]:
+    """The processes of Spark that this one has started, where the system lists them."""
+    found: set[int] = set()
+    for listed in Path("/proc/self/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for process in map(int, listed.read_text().split()):
+                if b"spark" in Path(f"/proc/{process}/cmdline").read_bytes():
+                    found.add(process)
+    return found
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
