@@ -140,14 +140,6 @@ class SizeError(InputError):
     """
 
 
-def domain_too_large() -> SizeError:
-    """The error for counts that floats do not reach."""
-    return SizeError(
-        "the domain is too large: its counts, or the energy of its worlds, exceed 1e308, the "
-        "largest number of floating point"
-    )
-
-
 class QueryError(InputError):
     """A query asks for something that the model lacks, or that no region holds.
 

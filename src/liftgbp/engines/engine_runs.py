@@ -292,8 +292,8 @@ class _Run:
     def write(self, target: Path, result: EngineRun) -> None:
         """Write the marginals; the folder appears when it is complete."""
         self._progress("writing marginals", 0, 1)
-        # A run that was killed may have left some.
-        shutil.rmtree(unfinished := self._work / "marginals", ignore_errors=True)
+        unfinished = self._work / "marginals"
+        shutil.rmtree(unfinished, ignore_errors=True)  # a run that was killed may have left some
         try:
             unfinished.mkdir()
             self._passing.atoms(self.iteration)

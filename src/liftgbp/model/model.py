@@ -353,7 +353,7 @@ class Model(Shown):
         missing = [sort for name, sort in self.sorts.items() if not found[name]]
         if missing:
             raise missing_sizes(missing)
-        check_countable(self.predicates.values(), self.rules, found)
+        check_countable(self, found)
         return found
 
     def _size(self, sort: Sort, given: int | None) -> int:

@@ -33,7 +33,6 @@ from liftgbp.model.ast import (
     SizeOf,
     Sort,
     TableParfactor,
-    Variable,
     Weight,
     WeightedFormula,
     applied,
@@ -41,7 +40,7 @@ from liftgbp.model.ast import (
     subformulas,
     weight_parts,
 )
-from liftgbp.model.scopes import check_restricted_variables, free_variables, term_sorts
+from liftgbp.model.scopes import check_restricted_variables, free_variables
 
 if TYPE_CHECKING:
     from liftgbp.model.model import Model
@@ -296,7 +295,7 @@ def whole_size(sort: str, size: object) -> int:
     return int(whole)
 
 
-MOST_GROUNDINGS = 10**306
+COUNTABLE = 10**306
 """The most atoms of a predicate, or groundings of a rule: counts become floating point, which ends
 at 1e308, and energies and sums need some room."""
 
@@ -304,24 +303,17 @@ LARGE_DOMAIN = 10**6
 """With fewer objects, no rule has so many variables that its groundings need to be counted."""
 
 
-def check_countable(
-    predicates: Iterable[Predicate], rules: Iterable[Rule], sizes: Mapping[str, int]
-) -> None:
+def check_countable(model: Model, sizes: Mapping[str, int]) -> None:
     """Refuse domains over which atoms or groundings are too many for floating point."""
     if max(sizes.values(), default=0) <= LARGE_DOMAIN:
         return
-    known = {predicate.name: predicate for predicate in predicates}
-    for predicate in known.values():
+    for predicate in model.predicates.values():
         atoms = math.prod(sizes[sort] for sort in predicate.sorts)
-        if atoms > MOST_GROUNDINGS:
+        if atoms > COUNTABLE:
             raise _uncountable(f"{predicate.name} has", atoms, "atoms", predicate.span)
-    for rule in rules:
-        groundings = math.prod(
-            sizes[sort]
-            for term, sort in term_sorts(rule, known).items()
-            if isinstance(term, Variable)
-        )
-        if groundings > MOST_GROUNDINGS:
+    for rule in model.rules:
+        groundings = math.prod(sizes[sort] for sort in model.variable_sorts(rule).values())
+        if groundings > COUNTABLE:
             raise _uncountable("this rule has", groundings, "groundings", rule.span)
 
 

@@ -29,7 +29,7 @@ from liftgbp.arrays import (
     stable_order,
     starts_of,
 )
-from liftgbp.errors import domain_too_large
+from liftgbp.errors import SizeError
 from liftgbp.plan.plan import Exponents, Factored, Layout, Plan, Potentials, Terms
 from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
 from liftgbp.plan.supports import alive_states
@@ -87,7 +87,7 @@ def refill_all(
     try:
         return _all_numbers(layout, series, theta, lost, constants)
     except OverflowError:
-        raise domain_too_large() from None
+        raise _too_large() from None
 
 
 # --- the numbers
@@ -104,7 +104,14 @@ def _fill(layout: Layout, graph: RegionGraph, known: Plan | None = None) -> Plan
     try:
         return _numbers(layout, graph, theta, lost)
     except OverflowError:
-        raise domain_too_large() from None
+        raise _too_large() from None
+
+
+def _too_large() -> SizeError:
+    return SizeError(
+        "the domain is too large: its counts, or the energy of its worlds, exceed 1e308, the "
+        "largest number of floating point"
+    )
 
 
 def _numbers(layout: Layout, graph: RegionGraph, theta: Floats, lost: Floats) -> Plan:

@@ -89,7 +89,7 @@ class SampledJudge:
 
 
 def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> int:
-    """In whole numbers, as groundings over huge domains exceed all doubles."""
+    """In whole numbers: the sum over many rules may exceed all doubles."""
     model = known.model
     atoms = sum(
         math.prod(sizes[sort] for sort in predicate.sorts)

@@ -51,10 +51,10 @@ def images_of(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) -> list[F
 
 
 class Places:
-    """Beliefs that no other of them comes near: all of their entries would be that close.
+    """Beliefs of which no two are near each other: some entry differs by `close` or more.
 
-    A weighted mean of the entries of near ones is as close, so that only those are compared whose
-    means are: symmetries may make a thousand minima out of ten.
+    Near ones have nearly the same weighted mean, so only those with such means are compared:
+    symmetries may make a thousand minima out of ten.
     """
 
     def __init__(self, close: float) -> None:
@@ -85,7 +85,7 @@ class Places:
 
     def _mean(self, beliefs: Floats) -> float:
         if len(self._weights) != len(beliefs):
-            # Weights that no symmetry leaves alike.
+            # Weights differ, so that images under a symmetry have different means.
             weights = 1 + np.sin(np.arange(len(beliefs)) ** 2 + 1.0)
             self._weights = weights / weights.sum()
         return float(self._weights @ beliefs)
