@@ -535,6 +535,21 @@ def exact_sum(values: Floats) -> float:
     return math.fsum(chain.from_iterable(part.tolist() for part in parts))
 
 
+UNITS = 2**1074
+"""The smallest double is one of this many parts of one, and every double is a whole number of them.
+Sums of doubles, each times a count, are exact as integers, and without importing fractions."""
+
+
+def in_units(number: float) -> int:
+    """A finite double as a number of the smallest ones; divided by `UNITS` it is itself again.
+
+    >>> in_units(0.1) / UNITS, (in_units(1e300) + in_units(1e-300) - in_units(1e300)) / UNITS
+    (0.1, 1e-300)
+    """
+    numerator, denominator = number.as_integer_ratio()
+    return numerator * (UNITS // denominator)
+
+
 def first_and_last(count: int, most: int) -> list[int | None]:
     """At most this many of the numbers below `count`; `None` marks a gap in the middle.
 

@@ -118,7 +118,10 @@ class LiftedRuns:
             normal = replace(normal, table_cap=level.table)
 
         def prepared() -> Prepared:
-            own = prepare_lifted(normal, regions, self._run.progress)
+            if regions == FACTOR_SCOPES and normal is self._normal:
+                own = self._factor_scopes
+            else:
+                own = prepare_lifted(normal, regions, self._run.progress)
             if level is not None and self._run.iterations(own, level.work) < FEWEST_ITERATIONS:
                 raise CapacityError(MORE_EFFORT)
             return own

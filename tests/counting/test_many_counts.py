@@ -110,7 +110,7 @@ def test_plans_at_many_counts_are_those_at_each(case: str) -> None:
         together = max(together, len(plans))
         for k, own in enumerate(others):
             alone = split.at(own).normal
-            assert constants[k] == alone.exact_constant
+            assert constants[k] == alone.constant_units
             for stack, parfactor in zip(tables, alone.parfactors, strict=True):
                 assert np.array_equal(stack[k], parfactor.log_table)
             graph = base.graph.resized(alone)

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import sys
+from itertools import combinations
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from liftgbp.model.parser import parse
+from liftgbp.plan import compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
 from liftgbp.solve.newton import one_thread
+from liftgbp.solve.problem import Polytope, polytope
+
+
+def consistent_beliefs(predicates: int) -> Polytope:
+    """Those of a model in which each predicate is tied to each other one."""
+    declared = "".join(f"p{k}(thing)\n" for k in range(predicates))
+    rules = "".join(f"1 p{i}(x) => p{k}(x)\n" for i, k in combinations(range(predicates), 2))
+    return polytope(
+        compile_plan(build_regions(shatter(parse(declared + rules), {"thing": 9}))).layout
+    )
 
 
 def numbers_of_threads() -> set[int]:
@@ -28,10 +43,29 @@ def test_small_matrices_get_one_thread() -> None:
 
 def test_large_matrices_get_one_thread_of_each_library() -> None:
     """SciPy brings a library of its own, which is loaded where there are many equations."""
-    with one_thread(scipy=True):
+    large = consistent_beliefs(12)
+    assert large.is_large
+    with one_thread(large):
         assert numbers_of_threads() <= {1}
         assert "scipy.linalg" in sys.modules
-    assert numbers_of_threads() <= {2}
+    # A library that has come along has as many as it started with.
+    assert 2 in numbers_of_threads()
+
+
+def test_matrices_between_get_one_thread() -> None:
+    several = consistent_beliefs(6)
+    assert not several.is_tiny
+    assert not several.is_large
+    with one_thread(several):
+        assert numbers_of_threads() <= {1}
+
+
+def test_tiny_matrices_are_left_alone() -> None:
+    """No library divides them among threads, and looking for its threads would take longer."""
+    tiny = consistent_beliefs(2)
+    assert tiny.is_tiny
+    with one_thread(tiny):
+        assert numbers_of_threads() <= {2}
 
 
 def test_threads_come_back_after_an_error() -> None:

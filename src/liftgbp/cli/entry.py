@@ -9,9 +9,10 @@ import sys
 
 INTERRUPTED = 130
 
-NEW_OBJECTS = 50_000
-"""Garbage is looked for after this many new objects. A small query makes about as many, almost all
-of them by importing modules, which leave no garbage; Python would look a hundred times."""
+NEW_OBJECTS = 200_000
+"""Garbage is looked for after this many new objects. A small query makes 77 000, almost all of
+them by importing modules, which leave no garbage. Python would look a hundred times; a single look
+at all of them takes as long as the query itself."""
 
 TIDY = {"duckdb", "matplotlib", "pyspark", "scipy"}
 """Libraries that may look at the end whether all their objects are gone, and complain if not, as

@@ -26,7 +26,7 @@ TYPED = "liftgbp.typed"
 """Where a context keeps the arguments as they were typed."""
 
 UNITS = {"k": 1e-6, "m": 1e-3, "g": 1.0, "t": 1e3}
-AMOUNT = re.compile(r"\s*(?P<number>\d*\.?\d+(e[+-]?\d+)?)\s*((?P<unit>[kmgt])i?b?)?\s*")
+AMOUNT = r"\s*(?P<number>\d*\.?\d+(e[+-]?\d+)?)\s*((?P<unit>[kmgt])i?b?)?\s*"
 """An amount of memory, in gigabytes unless it says so."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -55,7 +55,7 @@ def gigabytes(
     """
     if value is None:
         return None
-    found = AMOUNT.fullmatch(value.lower())
+    found = re.fullmatch(AMOUNT, value.lower())
     if found is None or not 0 < float(found["number"]) < math.inf:
         raise click.BadParameter(
             f"{value!r} is no amount of memory; give gigabytes, as in 2 or 0.5, or a unit, as in "

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Context, Decimal, localcontext
-from fractions import Fraction
 from functools import cache
 from itertools import compress, repeat
 
 import numpy as np
 
+from liftgbp.arrays import UNITS
 from liftgbp.counting.space import DIGITS, Counts, Space, SplitClass
 from liftgbp.errors import ContradictionError
 from liftgbp.plan import Plan, refill_all
@@ -205,12 +205,12 @@ def exact_offset(graph: LiftedRegionGraph) -> Decimal:
     with localcontext(Context(prec=DIGITS)):
         return sum(
             (count * _ln(values) for values, count in graph.free_atoms.items()),
-            _decimal(graph.normal.exact_constant),
+            _decimal(graph.normal.constant_units),
         )
 
 
-def _decimal(number: Fraction) -> Decimal:
-    return Decimal(number.numerator) / number.denominator
+def _decimal(units: int) -> Decimal:
+    return Decimal(units) / UNITS
 
 
 @cache

@@ -60,11 +60,11 @@ class QueryTerms:
 
 # --- counts
 
-_COUNT = re.compile(
-    r"\s*#\s*\{\s*\??(?P<variable>[^\W\d][\w']*)\s*:(?P<body>.*)\}"
+# Compiled when a count is first asked for.
+_COUNT = (
+    r"(?s)\s*#\s*\{\s*\??(?P<variable>[^\W\d][\w']*)\s*:(?P<body>.*)\}"
     r"\s*(?:(?P<operator>>=|<=|!=|==|=|>|<)\s*(?P<number>\d+))?\s*"
-    r"(?:\|(?P<condition>.*))?",
-    re.DOTALL,
+    r"(?:\|(?P<condition>.*))?"
 )
 
 COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
@@ -135,7 +135,7 @@ def parse_count(text: str) -> CountQuery | None:
     """
     if not isinstance(text, str) or COUNT.match(text) is None:
         return None
-    found = _COUNT.fullmatch(text)
+    found = re.fullmatch(_COUNT, text)
     if found is None:
         whole = Span(clean_source("<query>", text), 0, len(text))
         raise QueryError(

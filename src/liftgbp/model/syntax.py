@@ -109,13 +109,12 @@ def without_comments(
     return _STRING_OR_COMMENT.sub(blank, source.text)
 
 
-# A bar between two atoms can only mean "or", as restrictions compare variables and constants.
-_BAR = re.compile(
-    r"(?:(?<=\))|(?<=\)\s))\|(?=[\s!~¬(]*[^\W\d][\w']*\s*\([^()]*\)(?!\s*(?:!=|=(?!>))))"
-)
+# A bar between two atoms can only mean "or", as restrictions compare variables and constants. This
+# and the next pattern are compiled when a text has a bar.
+_BAR = r"(?:(?<=\))|(?<=\)\s))\|(?=[\s!~¬(]*[^\W\d][\w']*\s*\([^()]*\)(?!\s*(?:!=|=(?!>))))"
 
 
-_PROBABILITY = re.compile(r"\s*P\s*\(.*\)\s*=\s*[\d.]")  # here, a bar states a condition
+_PROBABILITY = r"\s*P\s*\(.*\)\s*=\s*[\d.]"  # here, a bar states a condition
 
 
 def _bars_between_atoms(text: str) -> str:
@@ -127,7 +126,9 @@ def _bars_between_atoms(text: str) -> str:
     if "|" not in text:
         return text
     lines = text.split("\n")
-    return "\n".join(one if _PROBABILITY.match(one) else _BAR.sub("∨", one) for one in lines)
+    return "\n".join(
+        one if re.match(_PROBABILITY, one) else re.sub(_BAR, "∨", one) for one in lines
+    )
 
 
 # --- parse trees
@@ -259,11 +260,11 @@ _HINTS = (
 )
 
 # A bar and the beginning of a condition after it, up to the error.
-_CONDITION = re.compile(r"\|(?:[^|]*,)?\s*(?:[^\W\d]\w*\s*(?:\([^()]*\)\s*)?)?$")
+_CONDITION = r"\|(?:[^|]*,)?\s*(?:[^\W\d]\w*\s*(?:\([^()]*\)\s*)?)?$"
 _RESTRICTIONS = "; 'or' is written v, and restrictions such as x != y follow |"
 
 # What looks like the declaration of a predicate or a sort, as a whole statement.
-_DECLARATION = re.compile(r"\s*+(\w++)\s*+(?:\([\w\s,]*+\))?\s*+(?:$|:\s*\{|=\s*[\d{])")
+_DECLARATION = r"\s*+(\w++)\s*+(?:\([\w\s,]*+\))?\s*+(?:$|:\s*\{|=\s*[\d{])"
 
 
 def pointed_error(
@@ -372,7 +373,7 @@ def _reserved_name(source: Source, text: str, offset: int) -> Span | None:
     """The first word of the statement at an offset, if it is reserved and seems to be declared."""
     start = text.rfind("\n", 0, offset) + 1
     statement = text[start:].split("\n", 1)[0]
-    match = _DECLARATION.match(statement)
+    match = re.match(_DECLARATION, statement)
     if match is None or not is_reserved(match[1]):
         return None
     return Span(source, start + match.start(1), start + match.end(1))
@@ -381,7 +382,7 @@ def _reserved_name(source: Source, text: str, offset: int) -> Span | None:
 def _in_condition(before: str, accepted: set[str]) -> bool:
     """Whether a restriction was expected or begun where only some terminals were accepted."""
     begun = "EQUAL" in accepted and "IFF" not in accepted
-    return ("DISTINCT" in accepted or begun) and bool(_CONDITION.search(before))
+    return ("DISTINCT" in accepted or begun) and bool(re.search(_CONDITION, before))
 
 
 def _hint(text: str, offset: int) -> str:

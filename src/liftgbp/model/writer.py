@@ -46,9 +46,10 @@ from liftgbp.pictures.markup import Content
 _LOOSEST, _IFF, _IMPLIES, _OR, _AND, _UNARY = range(6)
 _SUM, _PRODUCT, _FACTOR = range(3)
 
-_STEP = re.compile(r"<$|\+\d+$")  # at the end of the names of orders and steps
-_NAME = re.compile(r"[^\W\d]\w*")
-_NUMBER = re.compile(r"-?(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?")
+# Patterns, compiled when a model is first written: most runs write none.
+_STEP = r"<$|\+\d+$"  # at the end of the names of orders and steps
+_NAME = r"[^\W\d]\w*"
+_NUMBER = r"-?(\d+(\.\d+)?|\.\d+)([eE][+-]?\d+)?"
 
 
 def model_text(model: Model) -> str:
@@ -248,13 +249,15 @@ def _text_and_binding(formula: Formula, expanded: frozenset[str]) -> tuple[str, 
 
 
 def _is_plain(part: Is | Equal) -> bool:
-    return isinstance(part, Is) and part.value == "true" and not _STEP.search(part.atom.predicate)
+    return (
+        isinstance(part, Is) and part.value == "true" and not re.search(_STEP, part.atom.predicate)
+    )
 
 
 def _comparison(part: Is | Equal, operator: str, expanded: frozenset[str]) -> str:
     if isinstance(part, Equal):
         return f"{_compared_text(part.left)} {operator} {_compared_text(part.right)}"
-    if step := _STEP.search(part.atom.predicate):
+    if step := re.search(_STEP, part.atom.predicate):
         first, second = map(_compared_text, part.atom.args)
         if step[0] == "<":
             return f"{first} {'<' if operator == '=' else '>='} {second}"
@@ -330,7 +333,7 @@ def ground_atom_text(model: Model, predicate: str, objects: Iterable[int]) -> st
 
 
 def _value_text(name: str) -> str:
-    return name if _NAME.fullmatch(name) or _NUMBER.fullmatch(name) else _quoted(name)
+    return name if re.fullmatch(_NAME, name) or re.fullmatch(_NUMBER, name) else _quoted(name)
 
 
 def _quoted(name: str) -> str:

@@ -7,7 +7,6 @@ cannot become elements or scripts. The result is also well-formed XML.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 from typing import TypeAlias
 
 from liftgbp.texts import visible
@@ -38,7 +37,7 @@ def element(name: str, *content: Content, **attributes: object) -> Markup:
     <b class="large">a &lt; b</b> <rect x="1.5"/>
     """
     own = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(_value(value)))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_escaped(visible(_value(value)))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -56,7 +55,7 @@ def joined(content: Iterable[Content]) -> Markup:
     """Pieces after each other."""
     return Markup(
         "".join(
-            own.source if isinstance(own, Markup) else escape(visible(own, keep="\n"))
+            own.source if isinstance(own, Markup) else _escaped(visible(own, keep="\n"))
             for own in content
         )
     )
@@ -64,3 +63,9 @@ def joined(content: Iterable[Content]) -> Markup:
 
 def _value(value: object) -> str:
     return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
+def _escaped(text: str) -> str:
+    from html import escape  # every command imports this module, and few make pictures
+
+    return escape(text)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 import numpy as np
 
 from liftgbp.arrays import (
+    UNITS,
     Bools,
     Floats,
     Integers,
@@ -74,12 +74,12 @@ def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan
 
 
 def refill_all(
-    plan: Plan, series: GraphSeries, tables: Sequence[Floats], constants: Sequence[Fraction]
+    plan: Plan, series: GraphSeries, tables: Sequence[Floats], constants: Sequence[int]
 ) -> list[Plan]:
     """The plans of the same graph with many domain sizes at once, as `refill` makes each of them.
 
     `tables` are the log tables of each parfactor at all sizes; `constants` are what factors without
-    atoms add to log Z.
+    atoms add to log Z, in the smallest doubles.
     """
     layout = plan.layout
     flat = [own.reshape(len(own), -1) for own in tables]
@@ -146,7 +146,7 @@ def _all_numbers(
     series: GraphSeries,
     theta: Floats,
     lost: Floats,
-    constants: Sequence[Fraction],
+    constants: Sequence[int],
 ) -> list[Plan]:
     weights = _by_size(series.weights, len(series))
     _check_energy([max(map(abs, own), default=0) for own in weights], theta)
@@ -168,7 +168,7 @@ def _all_numbers(
             exponents=exponents,
             weights=weights[k],
             atom_counts=atoms[k],
-            log_offset=float(constants[k]) + float(worlds[k]),
+            log_offset=constants[k] / UNITS + float(worlds[k]),
             order_counts=orders[k],
             alike_counts=alike[k],
         )

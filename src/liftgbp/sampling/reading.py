@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise, product
 
@@ -57,7 +56,7 @@ def sampled_objects(evidence: Evidence, sizes: dict[str, int]) -> NormalModel:
         observations=seen,
         predicates=tuple(model.predicates.values()),
         parfactors=(),
-        exact_constant=Fraction(0),
+        constant_units=0,
         table_cap=TABLE_CAP,
     )
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import UNITS, Floats, Ints
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 from liftgbp.values import dataclass
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Obj: TypeAlias = tuple[int, int]
 """A placeholder for an object: (class, index inside the class)."""
@@ -167,7 +169,7 @@ class NormalModel:
 
     Other sizes change nothing but the counts if all classes have `same_from` objects or more; where
     tables change with sizes, or there is evidence, that is `None`.
-    `exact_constant` is what factors without atoms add to log Z.
+    `constant_units` is what factors without atoms add to log Z, in the smallest doubles.
     """
 
     evidence: Evidence
@@ -177,7 +179,7 @@ class NormalModel:
     observations: Observations
     predicates: tuple[Predicate, ...]
     parfactors: tuple[NormalParfactor, ...]
-    exact_constant: Fraction
+    constant_units: int
     table_cap: int
     same_from: int | None = None
 
@@ -189,7 +191,14 @@ class NormalModel:
     @property
     def log_constant(self) -> float:
         """What factors without atoms add to log Z, rounded."""
-        return float(self.exact_constant)
+        return self.constant_units / UNITS
+
+    @property
+    def exact_constant(self) -> Fraction:
+        """The same as it is."""
+        from fractions import Fraction  # slow to import, and only proofs need it
+
+        return Fraction(self.constant_units, UNITS)
 
     @cached_property
     def class_sizes(self) -> tuple[int, ...]:

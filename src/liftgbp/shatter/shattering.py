@@ -6,12 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from functools import cache, cached_property
 from itertools import chain, islice
 
 import numpy as np
 
+from liftgbp.arrays import in_units
 from liftgbp.errors import CapacityError, ContradictionError, checked_number
 from liftgbp.evidence import Evidence
 from liftgbp.evidence.evidence import contradiction
@@ -112,7 +112,7 @@ class Shattering:
         """
         sizes = [c.size for c in classes]
         parfactors: dict[object, NormalParfactor] = {}
-        constant = Fraction(0)
+        constant = 0
         elastic = bool(self.evidence)
         for way in chain(self.ways(classes, observations), soft):
             parfactor = way.parfactor(sizes)
@@ -124,7 +124,7 @@ class Shattering:
             else:
                 if parfactor.log_table == -np.inf:
                     raise self._contradiction(parfactor.rule, classes, observations)
-                constant += Fraction(float(parfactor.log_table)) * parfactor.copies
+                constant += in_units(float(parfactor.log_table)) * parfactor.copies
         return NormalModel(
             evidence=self.evidence,
             sizes=self.sizes,
@@ -133,7 +133,7 @@ class Shattering:
             observations=observations,
             predicates=tuple(self.model.predicates.values()),
             parfactors=tuple(parfactors.values()),
-            exact_constant=constant,
+            constant_units=constant,
             table_cap=self._cap,
             same_from=None if elastic or not class_index else _most_variables(self.model),
         )

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from fractions import Fraction
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Integers
+from liftgbp.arrays import Floats, Integers, in_units
 from liftgbp.shatter.assignments import falling, falling_all
 from liftgbp.shatter.normal import NormalParfactor, Obj, ObjAtom
 from liftgbp.values import dataclass
@@ -85,13 +84,9 @@ class ManySizes:
             found.append(sum(added, next(added)))
         return found
 
-    def constants(self, sizes: Sequence[Integers]) -> list[Fraction]:
-        """What factors without atoms add to log Z."""
-        # Doubles are fractions of powers of two: with a common one, the sum is one of integers.
-        logs = [Fraction(float(way.table)) for way in self._constant]
-        denominator = max((log.denominator for log in logs), default=1)
+    def constants(self, sizes: Sequence[Integers]) -> list[int]:
+        """What factors without atoms add to log Z, in the smallest doubles (see `arrays.UNITS`)."""
         total = np.zeros(len(sizes[0]), dtype=object)
-        for way, log in zip(self._constant, logs, strict=True):
-            units = log.numerator * (denominator // log.denominator)
-            total = total + way.copies(sizes) * units
-        return [Fraction(own, denominator) for own in total.tolist()]
+        for way in self._constant:
+            total = total + way.copies(sizes) * in_units(float(way.table))
+        return list(map(int, total))

@@ -66,7 +66,7 @@ class Descent(HasSettings):
         """The solutions of plans with one layout, processed as a batch."""
         layout, own = plans[0].layout, self.tolerances
         consistent = polytope(layout)
-        with one_thread(scipy=consistent.is_large):
+        with one_thread(consistent):
             fixed = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
             fixed, error = nearest_consistent(consistent, fixed, own)
             common = fixed[error < own.nearly_consistent]
@@ -103,7 +103,7 @@ class Descent(HasSettings):
             )
             for own in neighbours
         ]
-        with one_thread(scipy=consistent.is_large):
+        with one_thread(consistent):
             bounds = log_z_bounds(plans, self.tolerances)
             return self._solve(plans, starts, bounds, silent)
 
@@ -116,7 +116,7 @@ class Descent(HasSettings):
         its images under the symmetries of the plan.
         """
         consistent, own = polytope(plans[0].layout), self.tolerances
-        with one_thread(scipy=consistent.is_large):
+        with one_thread(consistent):
             usable = []
             for beliefs in starts:
                 rows = np.array(beliefs)[:, consistent.outer]
@@ -198,7 +198,7 @@ def stepped(plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances) -> S
     consistent = polytope(plans[0].layout)
     log_z: list[float] = []
     rows: list[Floats] = []
-    with one_thread(scipy=consistent.is_large):
+    with one_thread(consistent):
         for part in consistent.batches(plans, tolerances.most_numbers):
             energy = Energy(part, consistent, tolerances)
             here = np.tile(beliefs[consistent.outer], (len(part), 1))

@@ -22,9 +22,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.solve.factors import PointProjection, Spectrum, eigenvectors, lapack
@@ -34,15 +34,21 @@ from liftgbp.solve.problem import Energy, Polytope
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
 
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
 
 @contextmanager
-def one_thread(*, scipy: bool = False) -> Iterator[None]:
-    """Handle matrices in one thread; `scipy` says that its linear algebra will be used.
+def one_thread(consistent: Polytope | None = None) -> Iterator[None]:
+    """Handle matrices in one thread, those of a polytope if they are known.
 
     Matrices are decomposed one after the other. A library that starts all its threads for each of
     them spends most of its time waiting: ten times the processor time for matrices of 400 rows.
     """
-    if scipy:
+    if consistent is not None and consistent.is_tiny:
+        yield
+        return
+    if consistent is not None and consistent.is_large:
         lapack()  # has threads of its own, which are found only once it is there
     with _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         yield
@@ -51,6 +57,8 @@ def one_thread(*, scipy: bool = False) -> Iterator[None]:
 @cache
 def _controller(scipy: bool) -> ThreadpoolController:
     """Finding the libraries takes milliseconds, so they are looked for once."""
+    from threadpoolctl import ThreadpoolController  # tiny models do without it
+
     return ThreadpoolController()
 
 

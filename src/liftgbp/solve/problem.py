@@ -34,6 +34,10 @@ FACTORED_FROM = 150
 """From this many equations or inner beliefs on SciPy, whose import takes as long as a hundred
 decompositions of them, is worth that: thirty formulas have 339."""
 
+IN_ONE_THREAD = 2**15
+"""OpenBLAS handles matrices in one thread while their products have fewer terms: those of 32 rows
+and columns are divided among threads. Looking for its threads takes milliseconds."""
+
 MANY_REGIONS = 10**4
 """From this many regions on, sums by region are taken in one go; each has a few terms then."""
 
@@ -182,7 +186,16 @@ class Polytope:
     @cached_property
     def is_large(self) -> bool:
         """Whether Newton steps are taken point by point."""
-        return max(len(self.matrix), len(self.inner)) >= FACTORED_FROM
+        return self._rows >= FACTORED_FROM
+
+    @cached_property
+    def is_tiny(self) -> bool:
+        """Whether no library divides the matrices of a point among threads."""
+        return self._rows**2 * max(self._rows, len(self.outer)) < IN_ONE_THREAD
+
+    @property
+    def _rows(self) -> int:
+        return max(len(self.matrix), len(self.inner))
 
     @cached_property
     def has_few_free(self) -> bool:

@@ -350,7 +350,7 @@ def steps_at(
         return [(None, "")] * len(plans)
     consistent = polytope(layout)
     found: list[tuple[Step | None, str]] = []
-    with one_thread(scipy=consistent.is_large):
+    with one_thread(consistent):
         for part in consistent.batches(np.arange(len(plans)).tolist(), tolerances.most_numbers):
             rows = beliefs[part][:, consistent.outer]
             outer, error = nearest_consistent(consistent, rows, tolerances)
