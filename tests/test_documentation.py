@@ -183,7 +183,7 @@ def test_every_public_name_has_an_example(name: str) -> None:
 
 def test_options_in_the_pages_exist() -> None:
     known = {"--version", "--help"}
-    for command in cli.commands.values():
+    for command in cli.every_command().values():
         known |= {
             option
             for parameter in command.params

@@ -83,7 +83,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Page]) -
 def test_every_option_is_in_the_site(site: Path) -> None:
     text = (site / "options.html").read_text(encoding="utf-8")
     shown = set(re.findall(r"--[a-z][-a-z]*|(?<![-\w])-[a-z]\b", unescape(text)))
-    for name, command in cli.commands.items():
+    for name, command in cli.every_command().items():
         assert f'id="{name}"' in text
         assert {
             option for one in command.params for option in one.opts if option[0] == "-"

@@ -65,7 +65,9 @@ def with_options(app: Sphinx, page: str, source: list[str]) -> None:
     """Put the commands where a page asks for them."""
     if PLACE.search(source[0]):
         text = "\n".join(
-            line for name, command in cli.commands.items() for line in command_page(name, command)
+            line
+            for name, command in cli.every_command().items()
+            for line in command_page(name, command)
         )
         source[0] = PLACE.sub(lambda place: text, source[0])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 JOINERS = "\u200c\u200d"
 """They cannot be seen, but scripts such as Persian and emoji are written with them."""
 
@@ -18,3 +20,16 @@ def visible(text: str, keep: str = "") -> str:
     return "".join(
         c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text
     )
+
+
+def quoted(value: str) -> str:
+    """A value as it is or, where it could be taken for several, in quotes.
+
+    >>> quoted("low"), quoted("a,b")
+    ('low', '"a,b"')
+    """
+    if re.fullmatch(r"[^\s,|\"]+", value):
+        return value
+    import json  # rarely needed
+
+    return json.dumps(value, ensure_ascii=False)

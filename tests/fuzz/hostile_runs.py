@@ -206,9 +206,9 @@ def _network(random: Random) -> Run:
 def _run(
     files: dict[str, bytes], model: str, random: Random, tame: bool, *, sources: bool = False
 ) -> Run:
-    names = [name for name in commands.commands if name not in SLOW]
+    names = [name for name in commands.every_command() if name not in SLOW]
     name = random.choice(("query", "query", "query", random.choice(names)))
-    command = commands.commands[name]
+    command = commands.every_command()[name]
     arguments = [name, model]
     outputs: set[str] = set()
     if sources:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ from liftgbp.cli.arguments import (
 )
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
+from liftgbp.cli.selection import print_result
 from liftgbp.texts import visible
 
 DISAGREES = 1
@@ -100,7 +100,7 @@ def check(
     elif plot is not None:
         click.echo(f"there is no second opinion, so {visible(plot)} is not written", err=True)
     if as_json:
-        click.echo(json.dumps(result, indent=2))
+        print_result(result)
     else:
         from liftgbp.cli.report_views import show_check
 
@@ -136,7 +136,7 @@ def _check_messages(
         )
     result = report.as_dict()
     if as_json:
-        click.echo(json.dumps(result, indent=2))
+        print_result(result)
     else:
         from liftgbp.cli.report_views import show_messages
 

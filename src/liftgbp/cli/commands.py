@@ -9,7 +9,6 @@ than all of this.
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 import warnings
@@ -45,12 +44,17 @@ from liftgbp.cli.arguments import (
     take_solver,
     write_blocks_plot,
 )
-from liftgbp.cli.checks import check
-from liftgbp.cli.explanations import explain
+from liftgbp.cli.entry import INTERRUPTED
 from liftgbp.cli.help_pages import TYPED, CommandGroup, Setting, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
-from liftgbp.cli.second_opinions import INTERRUPTED, bounds, sample, second_opinion
+from liftgbp.cli.selection import (
+    print_records,
+    print_result,
+    rows_by_object,
+    select_rows,
+    write_answers,
+)
 from liftgbp.texts import visible
 
 NOT_TRUSTED = 1
@@ -249,8 +253,6 @@ def query(
                 # What cannot be trusted is printed below.
                 warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
                 answers.write_all(everything, observed=observed)
-    from liftgbp.cli.selection import rows_by_object, select_rows, write_answers
-
     result: dict[str, Any] = answers.as_dict(queries)
     if compared is not None:
         result["second_opinion"] = compared.as_dict()
@@ -264,7 +266,7 @@ def query(
         write_blocks_plot(answers, blocks_plot)
     advice = next_command(click.get_current_context().meta[TYPED], result)
     if as_json:
-        click.echo(json.dumps(result, indent=2))
+        print_result(result)
     elif output == "-":
         if not result["trusted"]:
             click.echo(visible("\n".join(distrust(result["reason"], advice)), BREAKS), err=True)
@@ -311,7 +313,7 @@ def _dry_run(
             progress=progress,
         )
     if as_json:
-        click.echo(json.dumps(found.as_dict(), indent=2))
+        print_result(found.as_dict())
     else:
         from liftgbp.cli.report_views import show_forecast
 
@@ -340,15 +342,11 @@ def _answered(
         answers = liftgbp.infer(**asked, **run, **options, queries=missing)
     if seconds is None:
         return answers, None, False
+    from liftgbp.cli.second_opinions import second_opinion
+
     progress = run["progress"]
     found = second_opinion(answers, queries, seconds=seconds, progress=progress, **asked)
     return answers, *found
-
-
-cli.add_command(bounds)
-cli.add_command(sample)
-cli.add_command(check)
-cli.add_command(explain)
 
 
 @cli.command(
@@ -404,7 +402,7 @@ def graph(
     if output is not None:
         prepared.write_graph(output, local)
     if as_json:
-        click.echo(json.dumps(result, indent=2))
+        print_result(result)
     else:
         from liftgbp.cli.report_views import show_graph
 
@@ -462,8 +460,6 @@ def sweep(model: str, points: int, output: str, **options: Any) -> int:
             with _warnings_as_notes():
                 records = liftgbp.sweep_to_file(relational, output, **options)
     if output == "-":
-        from liftgbp.cli.selection import print_records
-
         print_records(records)
     # The swept sizes and weights come first.
     columns = len(sizes) + len(weights)

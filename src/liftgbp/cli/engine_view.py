@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
@@ -11,6 +10,7 @@ from click.core import ParameterSource
 import liftgbp
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.report_views import show_engine_forecast
+from liftgbp.cli.selection import print_result
 from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text
 
 ALLOWED = {
@@ -58,7 +58,7 @@ def query_on_engine(
                 **asked,
             )
         if as_json:
-            click.echo(json.dumps(found.as_dict(), indent=2))
+            print_result(found.as_dict())
         else:
             show_engine_forecast(found)
         return 0
@@ -75,7 +75,7 @@ def query_on_engine(
             **asked,
         )
     if as_json:
-        click.echo(json.dumps(run.as_dict(), indent=2))
+        print_result(run.as_dict())
     else:
         _show(run)
     return 0 if run.converged else NOT_CONVERGED

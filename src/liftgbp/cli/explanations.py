@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from typing import Any
 
@@ -13,6 +12,7 @@ from liftgbp.cli import options as declared
 from liftgbp.cli.arguments import read_question, take_method
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
+from liftgbp.cli.selection import print_result
 from liftgbp.texts import visible
 
 NOT_TRUSTED = 1
@@ -66,7 +66,7 @@ def explain(
         answers = liftgbp.infer(**asked, solver=solver, progress=progress, **options)
         found = [answers.explain(query, rules=rules) for query in queries]
     if as_json:
-        click.echo(json.dumps([own.as_dict() for own in found], indent=2))
+        print_result([own.as_dict() for own in found])
     else:
         if not answers.trusted:
             click.echo(visible(f"NOT TRUSTED: {answers.reason}"))

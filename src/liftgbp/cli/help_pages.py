@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
 import click
@@ -152,10 +153,38 @@ class Command(click.Command):
         write_verbatim(formatter, "Exit codes", EXIT_CODES)
 
 
+ELSEWHERE = {
+    "bounds": "second_opinions",
+    "check": "checks",
+    "explain": "explanations",
+    "sample": "second_opinions",
+}
+"""Commands that are imported when somebody asks for them, and their modules."""
+
+
 class CommandGroup(click.Group):
     """The command line itself, with examples and exit codes on its help page."""
 
     command_class = Command
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names of all commands."""
+        return sorted([*self.commands, *ELSEWHERE])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command with this name."""
+        if cmd_name not in ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = getattr(
+            import_module(f"liftgbp.cli.{ELSEWHERE[cmd_name]}"), cmd_name
+        )
+        return found
+
+    def every_command(self) -> dict[str, click.Command]:
+        """All commands by name, each imported."""
+        context = click.Context(self)
+        found = {name: self.get_command(context, name) for name in self.list_commands(context)}
+        return {name: command for name, command in found.items() if command is not None}
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write an example and the exit codes as they are."""

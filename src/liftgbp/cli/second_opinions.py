@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -19,8 +18,10 @@ from liftgbp.cli.arguments import (
     read_model_and_evidence,
     read_network,
 )
+from liftgbp.cli.entry import INTERRUPTED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
+from liftgbp.cli.selection import print_result
 
 
 @click.command(
@@ -86,7 +87,7 @@ def bounds(
             relational, sizes, evidence=evidence, queries=queries, progress=progress, **options
         )
     if as_json:
-        click.echo(json.dumps(found.as_dict(), indent=2))
+        print_result(found.as_dict())
     else:
         from liftgbp.cli.bounds_view import show_bounds
 
@@ -94,7 +95,6 @@ def bounds(
 
 
 NOT_MIXED = 1
-INTERRUPTED = 130
 
 FOR_ANSWERS = 0.3
 """The part of the time of a sample that answers may take, at which its chains start."""
@@ -210,7 +210,7 @@ def sample(
             progress("writing worlds", 0, 1)
             found.write(output)
     if as_json:
-        click.echo(json.dumps(result, indent=2))
+        print_result(result)
     else:
         from liftgbp.cli.sample_view import show_sample
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,8 +10,11 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import click
+
 import liftgbp
 from liftgbp.cli.arguments import PICTURE_FILES
+from liftgbp.texts import quoted
 
 LARGEST_BIGINT = 2**63 - 1
 
@@ -70,17 +71,8 @@ def assignment_text(row: Row, values: Sequence[str]) -> str:
     if len(values) == 1:
         return values[0]
     count = len(row["atoms"])
-    queried, given = (",".join(map(_quoted, part)) for part in (values[:count], values[count:]))
+    queried, given = (",".join(map(quoted, part)) for part in (values[:count], values[count:]))
     return f"{queried} | {given}" if given else queried
-
-
-def _quoted(value: str) -> str:
-    """A value as it is or, where it could be taken for several, in quotes.
-
-    >>> _quoted("low"), _quoted("a,b")
-    ('low', '"a,b"')
-    """
-    return value if re.fullmatch(r"[^\s,|\"]+", value) else json.dumps(value, ensure_ascii=False)
 
 
 # --- one row for each ground atom
@@ -176,9 +168,20 @@ def print_records(records: Sequence[dict[str, Any]]) -> None:
         write_csv(sys.stdout, schema, (list(record.values()) for record in records))
 
 
+def print_result(result: object) -> None:
+    """Print a result as JSON."""
+    click.echo(_as_json(result))
+
+
 def write_result(result: dict[str, Any], path: str) -> None:
     """Write the whole result to a .json file."""
     from liftgbp.files import whole_file
 
     with whole_file(Path(path)) as unfinished:
-        unfinished.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        unfinished.write_text(_as_json(result) + "\n", encoding="utf-8")
+
+
+def _as_json(result: object) -> str:
+    import json  # slow to import, and most people read tables
+
+    return json.dumps(result, indent=2)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
@@ -31,6 +29,7 @@ from liftgbp.query.readers import LiftedReader, Reader, joints
 from liftgbp.query.rows import Row, groups_with_same_rows
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import objects_of
+from liftgbp.texts import quoted
 from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ class Answer(Shown):
         if len(assignment) == 1:
             return assignment[0]
         asked, given = assignment[: len(self.atoms)], assignment[len(self.atoms) :]
-        return " | ".join(",".join(map(_quoted, part)) for part in (asked, given) if part)
+        return " | ".join(",".join(map(quoted, part)) for part in (asked, given) if part)
 
     def as_dict(self) -> dict[str, object]:
         """The row for JSON; undefined probabilities are `None`."""
@@ -235,11 +234,6 @@ def largest_change(rows: Sequence[Answer], quick: Sequence[Answer]) -> Change | 
     # Those of true and false differ by rounding.
     defined = [own for own in reversed(changes) if not math.isnan(own.p - own.quick)]
     return max(defined, key=lambda own: round(abs(own.p - own.quick), 12), default=None)
-
-
-def _quoted(value: str) -> str:
-    plain = re.fullmatch(r"[^\s,|\"]+", value)
-    return value if plain else json.dumps(value, ensure_ascii=False)
 
 
 def query_all(text: str, readers: Sequence[Reader]) -> list[tuple[Answer, ...]]:

@@ -5,7 +5,6 @@ A prepared model and beliefs make a reader, which owns both.
 
 from __future__ import annotations
 
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -99,6 +98,8 @@ class Prepared(Shown, ABC):
         if file.suffix == ".json":
             check_place(file)
             with whole_file(file) as unfinished:
+                import json  # only here, and slow to import
+
                 text = json.dumps(self.graph_as_dict(), indent=2)
                 unfinished.write_text(text + "\n", encoding="utf-8")
             return
