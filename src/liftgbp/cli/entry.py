@@ -6,6 +6,8 @@ import atexit
 import gc
 import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 INTERRUPTED = 130
 
@@ -25,7 +27,6 @@ def main(*, apart: bool = True) -> None:
     Commands with a limit run in a process of their own, unless `apart` is false.
     """
     gc.set_threshold(NEW_OBJECTS)
-    atexit.register(_leave_garbage)
     try:
         # Imported here, since Ctrl-C may come while this takes its time.
         from liftgbp.cli.commands import run
@@ -39,13 +40,19 @@ def main(*, apart: bool = True) -> None:
         # Not sys.exit: after an interrupt inside `exec`, which makes dataclasses, the interpreter
         # would end by the signal instead of with this code.
         os._exit(INTERRUPTED)
+    if apart and TIDY.isdisjoint(sys.modules):
+        _leave_at_once(code)
     sys.exit(code)
 
 
-def _leave_garbage() -> None:
+def _leave_at_once(code: int) -> NoReturn:
     """Let what is left go with the process: taking it apart takes as long as a small query."""
-    if TIDY.isdisjoint(sys.modules):
-        gc.freeze()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError, ValueError):
+                stream.flush()
+    os._exit(code)
 
 
 def _is_interrupt(error: BaseException) -> bool:
