@@ -7,8 +7,7 @@ it that share a region with it.
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import combinations
+from itertools import combinations, compress
 
 import numpy as np
 
@@ -101,10 +100,28 @@ def order_of_variables(alignment: Alignment) -> dict[Choice, int]:
             more = before[row] > best[variables]
             best[variables[more]] = before[row[more]]
             chosen[variables[more]] = np.column_stack([start + row[more], row[more] * 0 + axis])
-    found: Counter[Choice] = Counter()
-    for variable in np.flatnonzero(best >= 0).tolist():
-        region, axis = chosen[variable].tolist()
-        row = alignment.region_row(region)
-        given = tuple(np.flatnonzero(row < variable).tolist())
-        found[int(alignment.kind[region]), axis, given] += 1
-    return dict(found) if len(found) <= MOST_CHOICES else {}
+    steps = _steps(alignment, np.flatnonzero(best >= 0), chosen)
+    return steps if len(steps) <= MOST_CHOICES else {}
+
+
+def _steps(alignment: Alignment, variables: Ints, chosen: Ints) -> dict[Choice, int]:
+    """How many of some variables are conditioned alike, each in the region and axis chosen for it.
+
+    Steps come in the order of the first variables that take them.
+    """
+    region, axis = chosen[variables].T
+    block = np.searchsorted(alignment.regions.starts, region, side="right") - 1
+    found: list[tuple[int, Choice, int]] = []
+    for number, rows in enumerate(alignment.variables_in_frame):
+        own = np.flatnonzero(block == number)
+        before = rows[region[own] - alignment.regions.starts[number]] < variables[own, None]
+        kind = alignment.kind[region[own]]
+        first, which = group_rows([kind, axis[own], *np.packbits(before, axis=1).T])
+        columns = variables[own][first], kind[first], axis[own][first], np.bincount(which)
+        found += [
+            (variable, (kind, axis, tuple(compress(range(len(given)), given))), count)
+            for variable, kind, axis, count, given in zip(
+                *(column.tolist() for column in columns), before[first].tolist(), strict=True
+            )
+        ]
+    return {choice: count for _, choice, count in sorted(found)}
