@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,32 +65,36 @@ class Descent(HasSettings):
 
     def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
         """The solutions of plans with one layout, processed as a batch."""
-        layout, own = plans[0].layout, self.tolerances
-        consistent = polytope(layout)
-        with one_thread(consistent):
-            fixed = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
-            fixed, error = nearest_consistent(consistent, fixed, own)
-            common = fixed[error < own.nearly_consistent]
-            products = best_products(plans, own)
-            of_plans = zip(self._flooded(plans), self._independent(plans, products), strict=True)
-            starts = [[*common, *flooded, *independent] for flooded, independent in of_plans]
+        with one_thread(polytope(plans[0].layout)):
+            products = best_products(plans, self.tolerances)
+            starts = self._starts(plans, products)
             return self._solve(plans, starts, products.bounds, progress)
 
-    @staticmethod
-    def _independent(plans: Sequence[Plan], products: Products) -> list[list[Floats]]:
-        """For each plan, the best that independent atoms reach: the lowest minimum is below."""
-        outer = polytope(plans[0].layout).outer
-        return [list(np.exp(log_beliefs[:, outer])) for log_beliefs in products.log_beliefs]
+    def _starts(self, plans: Sequence[Plan], products: Products) -> list[list[Floats]]:
+        """The beliefs of outer regions to start from, for each plan.
 
-    def _flooded(self, plans: Sequence[Plan]) -> list[list[Floats]]:
-        """For each plan, where message passing gets in a few iterations, unless that is nowhere."""
-        consistent, own = polytope(plans[0].layout), self.tolerances
-        beliefs = flooded_beliefs(plans, own.flooded_start, own)[:, consistent.outer]
+        These are fixed ones, which all plans share, and where message passing gets in a few
+        iterations, unless that is nowhere; then the best that independent atoms reach, since the
+        lowest minimum is below.
+        """
+        layout, own = plans[0].layout, self.tolerances
+        consistent = polytope(layout)
+        fixed = starting_beliefs(layout, self.random, self.seed)
+        flooded = flooded_beliefs(plans, own.flooded_start, own)
+        beliefs = np.concatenate([fixed, flooded])[:, consistent.outer]
         usable = np.asarray(np.isfinite(beliefs).all(axis=1))
-        beliefs = np.where(usable[:, None], beliefs, 1.0)
-        starts, error = nearest_consistent(consistent, beliefs, own)
+        beliefs, error = nearest_consistent(
+            consistent, np.where(usable[:, None], beliefs, 1.0), own
+        )
         good = usable & (error < own.nearly_consistent)
-        return [[start] if fine else [] for start, fine in zip(starts, good, strict=True)]
+        number = len(fixed)
+        common = list(beliefs[:number][good[:number]])
+        return [
+            [*common, *start[fine], *np.exp(log_beliefs[:, consistent.outer])]
+            for start, fine, log_beliefs in zip(
+                beliefs[number:, None], good[number:, None], products.log_beliefs, strict=True
+            )
+        ]
 
     def follow(
         self, plans: Sequence[Plan], neighbours: Sequence[Sequence[Solution]]
@@ -312,12 +317,14 @@ class _Run:
         slack = limits.level * (most + 1)
         impossible = (entropy < -slack) | (entropy > most + slack)
         self._astray = np.where(impossible, self._astray + 1, 0)
-        slowest = np.full(self._problem.max(initial=0) + 1, np.iinfo(np.int64).max)
-        own = self._problem[self.settled]
-        first = limits.patience * (self.iterations[self.settled] + 1)
-        np.minimum.at(slowest, own, np.maximum(first, limits.least_patience))
-        late = iteration >= slowest[self._problem]
-        self._stuck |= (self._astray >= limits.most_astray) | late
+        self._stuck |= self._astray >= limits.most_astray
+        if self.settled.any():
+            slowest = np.full(self._problem.max() + 1, np.inf)
+            first = limits.patience * (self.iterations[self.settled] + 1)
+            np.minimum.at(
+                slowest, self._problem[self.settled], np.maximum(first, limits.least_patience)
+            )
+            self._stuck |= iteration >= slowest[self._problem]
 
     def _join(self) -> None:
         """Leave points to others that go to the same minimum and are lower."""
@@ -327,7 +334,10 @@ class _Run:
         near = (self.step.residual < self._tolerances.far) & curved & ~self._stuck
         rows = np.flatnonzero(near & (self.leader == own))
         rows = rows[np.lexsort((self.value[rows], ~self.settled[rows], self._problem[rows]))]
-        for group in np.split(rows, np.flatnonzero(np.diff(self._problem[rows])) + 1):
+        problem = self._problem[rows]
+        ends = np.flatnonzero(problem[1:] != problem[:-1]) + 1
+        for first, last in pairwise([0, *ends.tolist(), len(rows)]):
+            group = rows[first:last]
             if not self.settled[group].all():
                 self._join_group(group)
         # Those who followed a point that follows another one now follow that.

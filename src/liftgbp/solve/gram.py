@@ -99,8 +99,7 @@ class Gram:
         if equations is not None:
             points = np.arange(len(gram))[:, None, None]
             gram = gram[points, equations[:, :, None], equations[:, None, :]]
-        diagonal = np.einsum("sii->si", gram)
-        scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
+        scale = _inverse_roots(diagonals(gram))
         gram *= scale[:, :, None]
         gram *= scale[:, None, :]
         return gram, scale
@@ -127,7 +126,7 @@ class Gram:
         row, column, sums = row[kept], column[kept], sums[kept]
         diagonal = np.zeros(len(equations))
         diagonal[row[row == column]] = sums[row == column]
-        scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1)), 0)
+        scale = _inverse_roots(diagonal)
         gram = np.zeros((len(equations), len(equations)), order="F")
         # Numbers are chosen in ascending order, so that what is below stays below.
         gram[row, column] = sums * scale[row] * scale[column]
@@ -151,8 +150,20 @@ def solve_scaled(gram: Floats, right: Floats, ridge: float) -> Floats:
 
     The diagonal of `gram` is overwritten.
     """
-    np.einsum("sii->si", gram)[...] = 1 + ridge
+    diagonals(gram)[...] = 1 + ridge
     return np.asarray(np.linalg.solve(gram, right), dtype=np.float64)
+
+
+def diagonals(stack: Floats) -> Floats:
+    """The diagonals (S, E) of matrices (S, E, E), to be read or changed in place."""
+    number, size, _ = stack.shape
+    return stack.reshape(number, size * size)[:, :: size + 1]
+
+
+def _inverse_roots(values: Floats) -> Floats:
+    """One over the roots of values, and zero for those that are not positive."""
+    roots = np.sqrt(np.maximum(values, 0.0))
+    return np.divide(1.0, roots, out=np.zeros_like(values), where=roots > 0)
 
 
 def spread(values: Floats, places: Ints, shape: tuple[int, ...]) -> Floats:

@@ -20,16 +20,15 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.solve.factors import PointProjection, Spectrum, eigenvectors, lapack
 from liftgbp.solve.free_beliefs import FreeCurvatures, Scaled
-from liftgbp.solve.gram import LinearMap, solve_scaled, spread
+from liftgbp.solve.gram import LinearMap, diagonals, solve_scaled, spread
 from liftgbp.solve.problem import Energy, Polytope
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
@@ -250,7 +249,7 @@ class Curvatures(Spectrum):
     def _eliminated(self, along: Floats, points: Ints) -> Floats:
         weights = self.weights[points][:, :, None]
         hessian = weights * self.gram[points]
-        np.einsum("sii->si", hessian)[...] += 1
+        diagonals(hessian)[...] += 1
         solved = np.linalg.solve(hessian, weights * along[:, :, None])
         return -np.asarray(solved[:, :, 0], dtype=np.float64)
 
@@ -275,8 +274,7 @@ class Curvatures(Spectrum):
         return True
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
+class Step(NamedTuple):
     """A Newton step at each point: a direction of descent, and what it says about the point.
 
     change    (S, D) the step
@@ -296,16 +294,14 @@ class Step:
 
     def row(self, k: int) -> Step:
         """The step of one point."""
-        return Step(*(getattr(self, field.name)[k] for field in fields(self)))
+        return Step._make(column[k] for column in self)
 
     def updated(self, rows: Ints, new: Step) -> Step:
         """The steps with those of some points replaced."""
-        columns = []
-        for field in fields(self):
-            column = getattr(self, field.name).copy()
-            column[rows] = getattr(new, field.name)
-            columns.append(column)
-        return Step(*columns)
+        columns = [column.copy() for column in self]
+        for column, own in zip(columns, new, strict=True):
+            column[rows] = own
+        return Step._make(columns)
 
 
 def newton_step(energy: Energy, b: Floats, *, bounds_do: bool = False) -> Step:
@@ -317,7 +313,7 @@ def newton_step(energy: Energy, b: Floats, *, bounds_do: bool = False) -> Step:
         return _Here(energy, b).step()
     points = (_Here(energy[np.array([k])], b[k : k + 1]) for k in range(len(b)))
     steps = [(point.convex_step() if bounds_do else None) or point.step() for point in points]
-    return Step(*(np.concatenate([getattr(s, f.name) for s in steps]) for f in fields(Step)))
+    return Step._make(map(np.concatenate, zip(*steps, strict=True)))
 
 
 class _Here:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence, Set
-from copy import copy
 from functools import cached_property
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -383,12 +382,13 @@ class Energy:
         """The energies of some rows, which are in order."""
         if len(rows) == len(self.plans):
             return self
-        part = copy(self)
+        part = object.__new__(Energy)
+        part.consistent, part.tolerances = self.consistent, self.tolerances
         part.plans = [self.plans[k] for k in rows]
         part.scale = [self.scale[k] for k in rows]
         part.choices = [self.choices[k] for k in rows] if self.choices else []
-        for name in ("largest_entropy", "outer_weight", "inner_weight"):
-            setattr(part, name, getattr(self, name)[rows])
+        part.largest_entropy = self.largest_entropy[rows]
+        part.outer_weight, part.inner_weight = self.outer_weight[rows], self.inner_weight[rows]
         part._outer_theta, part._inner_theta = self._outer_theta[rows], self._inner_theta[rows]
         return part
 

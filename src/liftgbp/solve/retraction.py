@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from copy import copy
 from itertools import compress
 
 import numpy as np
@@ -34,22 +33,25 @@ def nearest_consistent(
     """
     if choices is None:
         choices = consistent.choices(len(beliefs))
-    points = _Points(consistent, beliefs, tolerances, choices)
-    b, error, left = points.b.copy(), points.error.copy(), np.arange(len(beliefs))
-    points, left = points.some(error > tolerances.consistent), left[error > tolerances.consistent]
-    for rounds_left in range(tolerances.most_rounds, -tolerances.closing_rounds, -1):
-        # Who is nearly there when rounds are used up has some more: each squares the error.
-        most = math.exp(rounds_left - tolerances.last_rounds)
-        hopeful = points.error < (most if rounds_left > 0 else tolerances.nearly_consistent)
-        points, left = points.some(hopeful), left[hopeful]
-        if not len(left):
-            break
-        before = points.error
-        points.improve()
-        b[left], error[left] = points.b, points.error
-        at_rounding = (points.error < tolerances.nearly_consistent) & (points.error > before / 2)
-        off = (points.error > tolerances.consistent) & ~at_rounding
-        points, left = points.some(off), left[off]
+    # Steps that are far too long leave the range of floats, and their points are given up.
+    with np.errstate(over="ignore", invalid="ignore"):
+        points = _Points(consistent, beliefs, tolerances, choices)
+        b, error, left = points.b.copy(), points.error.copy(), np.arange(len(beliefs))
+        off = error > tolerances.consistent
+        for rounds_left in range(tolerances.most_rounds, -tolerances.closing_rounds, -1):
+            # Who is nearly there when rounds are used up has some more: each squares the error.
+            most = math.exp(rounds_left - tolerances.last_rounds)
+            off &= points.error < (most if rounds_left > 0 else tolerances.nearly_consistent)
+            left = left[off]
+            if not len(left):
+                break
+            points.keep(off)
+            before = points.error
+            points.improve()
+            b[left], error[left] = points.b, points.error
+            near = points.error < tolerances.nearly_consistent
+            at_rounding = near & (points.error > before / 2)
+            off = (points.error > tolerances.consistent) & ~at_rounding
     return b, error
 
 
@@ -59,6 +61,9 @@ class _Points:
     b      (S, D) their beliefs
     error  (S) by how much some equation is off
     """
+
+    error: Floats
+    _miss: Floats
 
     def __init__(
         self,
@@ -75,15 +80,13 @@ class _Points:
         self.b = beliefs.copy()
         self._measure()
 
-    def some(self, chosen: Bools) -> _Points:
-        """Some of the points."""
+    def keep(self, chosen: Bools) -> None:
+        """Leave all other points."""
         if chosen.all():
-            return self
-        part = copy(self)
-        for name in ("_alive", "_log_b", "b", "_miss", "error"):
-            setattr(part, name, getattr(self, name)[chosen])
-        part._inverses = self._inverses.some(chosen)
-        return part
+            return
+        self._alive, self._log_b, self.b = self._alive[chosen], self._log_b[chosen], self.b[chosen]
+        self._miss, self.error = self._miss[chosen], self.error[chosen]
+        self._inverses.keep(chosen)
 
     def improve(self) -> None:
         """One round of Newton's method."""
@@ -111,14 +114,11 @@ class _Points:
             self._measure()
 
     def _measure(self) -> None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            self._miss = self._consistent.right_side - self._consistent.equations(self.b)
+        self._miss = self._consistent.right_side - self._consistent.equations(self.b)
         self.error = np.abs(self._miss).max(axis=1, initial=0.0)
 
     def _set_beliefs(self) -> None:
-        # Steps that are far too long leave the range of floats, and their points are given up.
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.b = np.where(self._alive, np.exp(self._log_b), 0.0)
+        self.b = np.where(self._alive, np.exp(self._log_b), 0.0)
 
 
 class _Inverses:
@@ -141,13 +141,11 @@ class _Inverses:
         self._factors: list[Factor | FreeFactor | None] = [None] * points
         self._drift = np.zeros(points)
 
-    def some(self, chosen: Bools) -> _Inverses:
-        """Those of some points."""
-        part = copy(self)
-        part._factors = list(compress(self._factors, chosen))
-        part._choices = list(compress(self._choices, chosen))
-        part._drift = self._drift[chosen]
-        return part
+    def keep(self, chosen: Bools) -> None:
+        """Leave those of all other points."""
+        self._factors = list(compress(self._factors, chosen))
+        self._choices = list(compress(self._choices, chosen))
+        self._drift = self._drift[chosen]
 
     def log_change(self, b: Floats, miss: Floats) -> Floats:
         """What changes of the logs of beliefs (S, D) make up for what equations miss."""

@@ -30,7 +30,19 @@ Distributions: TypeAlias = dict[int, Floats]
 def starting_beliefs(layout: Layout, random: int, seed: int) -> Floats:
     """A batch of beliefs of all entries, as if atoms of each group were independent."""
     starts = starting_distributions(layout, random, seed)
-    return np.array([_independent(layout, start) for start in starts])
+    chances = {group: np.array([own[group] for own in starts]) for group in starts[0]}
+    beliefs = np.ones((len(starts), layout.belief_entries))
+    for first, shape, states, atoms in zip(
+        layout.region_starts.tolist(),
+        layout.shapes,
+        layout.representatives,
+        layout.atom_of_axis,
+        strict=True,
+    ):
+        own = beliefs[:, first : first + len(states)]
+        for digits, atom in zip(np.unravel_index(states, shape), atoms, strict=True):
+            own *= chances[layout.group_of_atom[atom]][:, digits]
+    return beliefs
 
 
 def starting_distributions(layout: Layout, random: int, seed: int) -> list[Distributions]:
@@ -101,18 +113,6 @@ def _random_distribution(size: int, generator: Random) -> Floats:
 def group_sizes(layout: Layout) -> dict[int, int]:
     """The number of values of each group of atoms."""
     return dict(sorted(set(zip(layout.group_of_atom, layout.atom_ranges, strict=True))))
-
-
-def _independent(layout: Layout, probabilities: Distributions) -> Floats:
-    tables = []
-    for shape, states, atoms in zip(
-        layout.shapes, layout.representatives, layout.atom_of_axis, strict=True
-    ):
-        belief = np.ones(len(states))
-        for digits, atom in zip(np.unravel_index(states, shape), atoms, strict=True):
-            belief *= probabilities[layout.group_of_atom[atom]][digits]
-        tables.append(belief)
-    return np.concatenate(tables) if tables else np.zeros(0)
 
 
 def different(points: Iterable[Floats], by: float) -> list[Floats]:
