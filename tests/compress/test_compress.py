@@ -490,5 +490,6 @@ def test_factored_plans_flood_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = quotient(pairwise(pairs, tables, np.arange(len(pairs)) % 3))
     plain = Flooding(iterations=20)(compile_plan(graph))
     monkeypatch.setattr("liftgbp.plan.compile.FACTORED_FROM", 0)
+    monkeypatch.setattr("liftgbp.plan.compile._kept", {})
     factored = Flooding(iterations=20)(compile_plan(graph))
     np.testing.assert_allclose(factored.log_beliefs, plain.log_beliefs, rtol=0, atol=1e-9)

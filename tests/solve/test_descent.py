@@ -195,7 +195,7 @@ def test_an_answer_without_a_rival_of_the_same_weight_is_none(
         most = max(end.outer[-1] for end in ends[0])
         same = [abs(end.outer[-1] - most) < 1e-6 for end in ends[0]]
         doubted = [
-            replace(end, settled=False, step=replace(end.step, residual=5.0)) if all_smoke else end
+            replace(end, settled=False, step=end.step._replace(residual=5.0)) if all_smoke else end
             for end, all_smoke in zip(ends[0], same, strict=True)
         ]
         return solutions_of(plans, [doubted], starts, bounds, tolerances, images=images)

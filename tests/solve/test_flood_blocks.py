@@ -64,6 +64,7 @@ def test_models(
 ) -> None:
     if factored:
         monkeypatch.setattr(plan_compile, "FACTORED_FROM", 0)
+        monkeypatch.setattr(plan_compile, "_kept", {})
     plan = plan_of(text, people)
     assert isinstance(plan.exponents, Factored) == factored
     flooding = Flooding(damping=damping, adaptive=adaptive, iterations=40)
@@ -75,6 +76,7 @@ def test_models(
 @pytest.mark.parametrize(("text", "cavities"), [(PAIRS, True), (TRANSITIVE, False)])
 def test_pairs_read_cavities(text: str, cavities: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan_compile, "FACTORED_FROM", 0)
+    monkeypatch.setattr(plan_compile, "_kept", {})
     powers = flood_blocks._PlanBlocks(plan_of(text, 5)).powers
     assert isinstance(powers, flood_blocks._Cavities) == cavities
 
@@ -87,6 +89,7 @@ def test_networks(network: GroundNetwork, factored: bool) -> None:
         with pytest.MonkeyPatch.context() as patch:
             if factored:
                 patch.setattr(plan_compile, "FACTORED_FROM", 0)
+                patch.setattr(plan_compile, "_kept", {})
             plan = compile_plan(compress(ground_region_graph(network), network))
     except ContradictionError:
         return

@@ -5,7 +5,16 @@ Knows index arrays, log tables and exponents; knows nothing of predicates and ob
 
 from liftgbp.plan.automorphisms import symmetries
 from liftgbp.plan.compile import compile_plan, refill, refill_all
-from liftgbp.plan.plan import Layout, Plan
+from liftgbp.plan.plan import Layout, Plan, Structure
 from liftgbp.regions.ground_pairs import GroundPairs
 
-__all__ = ["GroundPairs", "Layout", "Plan", "compile_plan", "refill", "refill_all", "symmetries"]
+__all__ = [
+    "GroundPairs",
+    "Layout",
+    "Plan",
+    "Structure",
+    "compile_plan",
+    "refill",
+    "refill_all",
+    "symmetries",
+]

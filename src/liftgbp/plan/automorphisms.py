@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints, group_rows, starts_of
-from liftgbp.plan.plan import Layout, Plan
+from liftgbp.plan.plan import Layout, Plan, Structure
 from liftgbp.signature.labelling import ColouredGraph
 
 ROUNDING = 1e-13
@@ -45,14 +45,14 @@ def symmetries(plan: Plan) -> list[Ints]:
     if not layout.message_entries or len(layout.sources) > MOST_TERMS:
         return []
     said = _said(plan)
-    known = _known.setdefault(layout, {})
+    known = _known.setdefault(layout.structure, {})
     key = b"".join(own.tobytes() for own in said)
     if key not in known:
         known[key] = _generators(layout, *said)
     return known[key]
 
 
-_known: WeakKeyDictionary[Layout, dict[bytes, list[Ints]]] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Structure, dict[bytes, list[Ints]]] = WeakKeyDictionary()
 """The symmetries of layouts by what is equal in them: plans of a series mostly share them."""
 
 

@@ -7,7 +7,8 @@ their tables is computed once, and then written to the places of all of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from copy import copy
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from liftgbp.plan.plan import Exponents, Factored, Layout, Plan, Potentials, Ter
 from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
 from liftgbp.plan.supports import alive_states
 from liftgbp.regions import GraphSeries, RegionGraph
-from liftgbp.regions.graph_arrays import Axes, GraphArrays
+from liftgbp.regions.graph_arrays import ARRAYS, Axes, GraphArrays
 from liftgbp.values import dataclass
 
 FACTORED_FROM = 10**6
@@ -61,7 +62,7 @@ def compile_plan(graph: RegionGraph, *, symmetric: bool = True, bounds: bool = T
       0  2×2  3 entries for 4 of 4 states  n·c=45  2 terms
       1  2  2 entries for 2 of 2 states  n·c=-80  1 terms
     """
-    return _fill(_Compiler(graph, symmetric, bounds).layout(), graph)
+    return _fill(_layout_of(graph, symmetric, bounds), graph)
 
 
 def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan:
@@ -259,6 +260,48 @@ def _matrix(layout: Layout, terms: Terms, values: Floats, shape: tuple[int, int]
 # --- the layout
 
 
+MOST_KEPT = 32
+"""Small layouts that are kept: whoever asks about one model again and again, with other sizes,
+weights or evidence, needs a handful of them. Much that solvers need is kept along with a layout."""
+
+LARGEST_KEPT = 1000
+"""The most belief entries of a layout that is kept; with the equations between them, it takes some
+megabytes."""
+
+_kept: dict[Hashable, Layout] = {}
+
+
+def _layout_of(graph: RegionGraph, symmetric: bool, bounds: bool) -> Layout:
+    """The layout of a graph, which may be a copy of that of an earlier graph."""
+    alive = alive_states(graph)
+    if len(graph.arrays.region_shape) > LARGEST_KEPT or (bounds and graph.ground_pairs is not None):
+        return _Compiler(graph, alive, symmetric, bounds).layout()
+    key = _structure(graph, alive, symmetric, bounds)
+    # The order of a dictionary is that of insertion, so the least recently used comes first.
+    layout = _kept.pop(key, None) or _Compiler(graph, alive, symmetric, bounds).layout()
+    if layout.belief_entries > LARGEST_KEPT:
+        return layout
+    _kept[key] = layout
+    for oldest in list(_kept)[: max(0, len(_kept) - MOST_KEPT)]:
+        _kept.pop(oldest, None)
+    return copy(layout)
+
+
+def _structure(
+    graph: RegionGraph, alive: list[Bools] | None, symmetric: bool, bounds: bool
+) -> Hashable:
+    """All that a layout depends on: neither sizes nor weights."""
+    columns = [getattr(graph.arrays, name) for name in ARRAYS]
+    return (
+        tuple(own.tobytes() if isinstance(own, np.ndarray) else tuple(own) for own in columns),
+        None if alive is None else tuple(mask.tobytes() for mask in alive),
+        tuple(graph.atom_of_axis),
+        graph.group_of_atom,
+        (graph.order_choices, graph.alike_pairs) if bounds else None,
+        symmetric,
+    )
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class _Tables:
     """The tables of all regions or of all messages: which orbits each has, and where it starts."""
@@ -293,8 +336,11 @@ class _Reads:
 
 
 class _Compiler:
-    def __init__(self, graph: RegionGraph, symmetric: bool, bounds: bool) -> None:
+    def __init__(
+        self, graph: RegionGraph, alive: list[Bools] | None, symmetric: bool, bounds: bool
+    ) -> None:
         self._graph = graph
+        self._alive = alive
         self._bounds = bounds
         self._arrays: GraphArrays = graph.arrays
         self._symmetric = symmetric
@@ -332,8 +378,7 @@ class _Compiler:
     # --- tables
 
     def _region_tables(self) -> _Tables:
-        arrays = self._arrays
-        alive = alive_states(self._graph)
+        arrays, alive = self._arrays, self._alive
         which = np.empty(len(arrays.region_shape), dtype=np.int64)
         orbits: list[Orbits] = []
         self._shapes: list[tuple[int, ...]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -38,8 +38,8 @@ MOST_ROWS = 18
 
 def freeze(value: object) -> None:
     """Make the arrays of a frozen value read-only."""
-    for field in fields(value):  # type: ignore[arg-type]
-        content = getattr(value, field.name)
+    for one in fields(value):  # type: ignore[arg-type]
+        content = getattr(value, one.name)
         if isinstance(content, np.ndarray):
             content.setflags(write=False)
         elif isinstance(content, Shared):
@@ -84,6 +84,10 @@ class Terms:
         freeze(self)
 
 
+class Structure:
+    """Stands for layouts that are equal; what follows from one of them is kept for all by it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Where everything lies, whatever the domain sizes and weights are.
@@ -116,6 +120,8 @@ class Layout:
     alike_pairs     for each kind of exchangeable ground atoms, a region and two axes of it that are
                     such atoms
     ground_pairs    which ground variables share a region, where that is known
+    structure       the same one for all layouts that are equal. These are different objects, as
+                    plans that share a layout also have the same region graph
     """
 
     shapes: Shared[tuple[int, ...]]
@@ -137,6 +143,7 @@ class Layout:
     order_choices: tuple[tuple[tuple[int, int, tuple[int, ...]], ...], ...] = ()
     alike_pairs: tuple[tuple[int, int, int], ...] = ()
     ground_pairs: GroundPairs | None = None
+    structure: Structure = field(default_factory=Structure, repr=False)
 
     def __post_init__(self) -> None:
         freeze(self)

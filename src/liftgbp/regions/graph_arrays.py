@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
@@ -56,6 +57,10 @@ class GraphArrays:
         """The edges in the order of their children, and where those of each child start."""
         counts = np.bincount(self.edge_child, minlength=len(self.region_shape))
         return stable_order(self.edge_child), starts_of(counts)
+
+
+ARRAYS = tuple(field.name for field in fields(GraphArrays))
+"""The names of all of them."""
 
 
 class Interner(Generic[Key]):

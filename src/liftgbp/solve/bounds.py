@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints, Ragged, equal_rows, group_rows, positions_of, starts_of
-from liftgbp.plan import Layout, Plan
+from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.solve.pair_margins import pair_margins
 from liftgbp.solve.problem import (
     size_by_region,
@@ -223,9 +223,10 @@ class Bounds:
 
     @cached_property
     def _wanted(self) -> _Wanted:
-        if self._layout not in _known:
-            _known[self._layout] = _Wanted.of(self._layout)
-        return _known[self._layout]
+        structure = self._layout.structure
+        if structure not in _known:
+            _known[structure] = _Wanted.of(self._layout)
+        return _known[structure]
 
     def _marginal(self, number: int) -> Floats:
         """One of the marginals that are wanted: an array (S, ...) with one axis per atom."""
@@ -302,7 +303,7 @@ class _Wanted:
         )
 
 
-_known: WeakKeyDictionary[Layout, _Wanted] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Structure, _Wanted] = WeakKeyDictionary()
 """The lists of marginals; they live as long as their layouts."""
 
 

@@ -15,14 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints, distinct, equal_rows, in_parts
-from liftgbp.plan.plan import Layout, Plan
+from liftgbp.plan.plan import Layout, Plan, Structure
 from liftgbp.solve.starts import Distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
@@ -78,7 +77,7 @@ def _searches(plans: Sequence[Plan], tolerances: Tolerances) -> Iterator[_MeanFi
     layout = plans[0].layout
     if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
         return None
-    start = _start(layout, tolerances)
+    start = _start(layout)
     together = max(1, tolerances.most_numbers // (layout.belief_entries * len(start.logs.T)))
     return (
         _MeanField(plans[first : first + together], start, tolerances)
@@ -98,21 +97,21 @@ class _Start:
     logs: Floats
 
 
-_values: WeakKeyDictionary[Layout, AtomValues] = WeakKeyDictionary()
-_starts: WeakKeyDictionary[Layout, _Start] = WeakKeyDictionary()
+_values: WeakKeyDictionary[Structure, AtomValues] = WeakKeyDictionary()
+_starts: WeakKeyDictionary[Structure, _Start] = WeakKeyDictionary()
 
 
-def _start(layout: Layout, tolerances: Tolerances) -> _Start:
+def _start(layout: Layout) -> _Start:
     """The products to start from; they live as long as their layout."""
-    if layout not in _starts:
-        _starts[layout] = _make_start(layout, tolerances)
-    return _starts[layout]
+    if layout.structure not in _starts:
+        _starts[layout.structure] = _make_start(layout)
+    return _starts[layout.structure]
 
 
-def _make_start(layout: Layout, tolerances: Tolerances) -> _Start:
-    values = AtomValues.of(layout, tolerances)
-    logs = [values.of_groups(own) for own in starting_distributions(layout, random=0, seed=0)]
-    return _Start(values, np.array(logs).T)
+def _make_start(layout: Layout) -> _Start:
+    values = AtomValues.of(layout)
+    starts = starting_distributions(layout, random=0, seed=0)
+    return _Start(values, np.array([values.of_groups(layout, own) for own in starts]).T)
 
 
 class AtomValues:
@@ -121,39 +120,40 @@ class AtomValues:
     The values of all kinds of atoms follow each other.
     """
 
-    def __init__(self, layout: Layout, tolerances: Tolerances) -> None:
+    def __init__(self, layout: Layout) -> None:
         sizes = np.array(layout.atom_ranges)
-        self._layout, self._tolerances = layout, tolerances
         self.first = np.cumsum(sizes) - sizes
         self.kind = np.repeat(np.arange(len(sizes)), sizes)
+        self._counts: Floats | csr_array | None = None
 
     @staticmethod
-    def of(layout: Layout, tolerances: Tolerances) -> AtomValues:
-        """The values of a layout; they live as long as the layout."""
-        if layout not in _values:
-            _values[layout] = AtomValues(layout, tolerances)
-        return _values[layout]
+    def of(layout: Layout) -> AtomValues:
+        """The values of a layout; they live as long as the layout, which they must not hold."""
+        if layout.structure not in _values:
+            _values[layout.structure] = AtomValues(layout)
+        return _values[layout.structure]
 
-    @cached_property
-    def counts(self) -> Floats | csr_array:
+    def counts(self, layout: Layout, tolerances: Tolerances) -> Floats | csr_array:
         """How often each belief entry has each value."""
-        return _values_of_entries(self._layout, self.first, len(self.kind), self._tolerances)
+        if self._counts is None:
+            self._counts = _values_of_entries(layout, self.first, len(self.kind), tolerances)
+        return self._counts
 
-    def of_groups(self, distributions: Distributions) -> Floats:
+    def of_groups(self, layout: Layout, distributions: Distributions) -> Floats:
         """The log probability of each value, by those of the groups of atoms."""
         found = np.empty(len(self.kind))
-        group = np.array(self._layout.group_of_atom)
+        group = np.array(layout.group_of_atom)
         for own in distinct(group).tolist():
             logs = np.log(distributions[own])
             found[self.first[group == own][:, None] + np.arange(len(logs))] = logs
         return found
 
-    def log_beliefs(self, logs: Floats) -> Floats:
+    def log_beliefs(self, layout: Layout, logs: Floats, tolerances: Tolerances) -> Floats:
         """The log beliefs of independent atoms, one row for each row of log probabilities."""
-        if self._layout.belief_entries <= self._tolerances.most_product_entries:
-            return np.asarray(self.counts @ logs.T).T
-        found = np.zeros((len(logs), self._layout.belief_entries))
-        for where, columns in _values_by_axis(self._layout, self.first):
+        if layout.belief_entries <= tolerances.most_product_entries:
+            return np.asarray(self.counts(layout, tolerances) @ logs.T).T
+        found = np.zeros((len(logs), layout.belief_entries))
+        for where, columns in _values_by_axis(layout, self.first):
             found[:, where] += logs[:, columns]
         return found
 
@@ -212,6 +212,7 @@ class _MeanField:
         self._tolerances = tolerances
         self._start = start
         self._values = start.values
+        self._counts = start.values.counts(layout, tolerances)
         self._offsets = np.array([plan.log_offset for plan in plans])
         weights = np.array([plan.weight_array for plan in plans])
         theta = np.array([plan.theta for plan in plans])
@@ -282,7 +283,7 @@ class _MeanField:
         """
         if self._dead.any():
             logs = np.maximum(logs, math.log(self._tolerances.softened))
-        return self._values.log_beliefs(logs.T)
+        return self._values.log_beliefs(self._layout, logs.T, self._tolerances)
 
     def _mixed(self, logs: Floats, values: Floats, plan: int) -> float:
         """The bound by a mixture of products, which is larger where their worlds differ.
@@ -315,7 +316,7 @@ class _MeanField:
         return [np.flatnonzero(of_value == own) for own in distinct(of_value)]
 
     def _log_beliefs(self, logs: Floats) -> Floats:
-        flat = self._values.counts @ logs.reshape(len(logs), -1)
+        flat = self._counts @ logs.reshape(len(logs), -1)
         return np.asarray(flat).reshape(-1, *logs.shape[1:])
 
     def _bounds(self, logs: Floats) -> Floats:
@@ -355,7 +356,7 @@ class _MeanField:
         theta = self._theta + self._gain
         energy, entropy, terms = self._parts(logs, theta)
         terms *= theta[:, :, None]
-        slopes = (self._values.counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
+        slopes = (self._counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
         slopes = slopes * np.exp(-logs) / self._atoms[:, :, None]
         return self._offsets[:, None] + energy + entropy, slopes
 

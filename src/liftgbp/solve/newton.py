@@ -221,10 +221,13 @@ class Curvatures(Spectrum):
     def solve(self, gradient: Floats, values: Floats) -> Floats:
         """The inverse Hessian, with these eigenvalues, applied to a gradient."""
         along = self.span.along(gradient)
-        change = self._turned(along, values)
         # Eigenvectors mix large beliefs with tiny ones, which lose all their digits. Where no
         # eigenvalue is to be another one, elimination keeps them.
         (same,) = np.nonzero((values == self.values).all(axis=1))
+        if len(same) == len(along):
+            with contextlib.suppress(np.linalg.LinAlgError):
+                return self.solve_as_is(gradient)
+        change = self._turned(along, values)
         if len(same):
             try:
                 change[same] = self._eliminated(along[same], same)
@@ -238,7 +241,7 @@ class Curvatures(Spectrum):
     def solve_as_is(self, gradient: Floats) -> Floats:
         """The inverse Hessian applied to a gradient, by elimination."""
         along = self.span.along(gradient)
-        change = self._eliminated(along, np.arange(len(along)))
+        change = self._eliminated(along, slice(None))
         return gradient + self.span.combined(change)
 
     def _turned(self, along: Floats, values: Floats) -> Floats:
@@ -246,7 +249,7 @@ class Curvatures(Spectrum):
         along = turn @ along[:, :, None]
         return np.asarray(_transposed(turn) @ (along / values[:, :, None] - along))[:, :, 0]
 
-    def _eliminated(self, along: Floats, points: Ints) -> Floats:
+    def _eliminated(self, along: Floats, points: Ints | slice) -> Floats:
         weights = self.weights[points][:, :, None]
         hessian = weights * self.gram[points]
         diagonals(hessian)[...] += 1

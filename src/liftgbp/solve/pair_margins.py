@@ -66,7 +66,6 @@ class _Links:
     """
 
     def __init__(self, pairs: GroundPairs) -> None:
-        self._pairs = pairs
         ranges = pairs.ranges
         self.sizes = np.where(ranges == 2, 1, ranges)
         self.starts = starts_of(self.sizes)
@@ -89,20 +88,20 @@ class _Links:
         self.inside = np.array(inside, dtype=np.int64).reshape(-1, 2)
         order = row_order([self.heads, self.tails])
         self._order, self._keys = order, (self.heads * self.nodes + self.tails)[order]
-        self.cliques = self._cliques()
+        self.cliques = self._cliques(pairs)
 
     @property
     def nodes(self) -> int:
         return int(self.starts[-1])
 
-    def _cliques(self) -> list[_Cliques]:
+    def _cliques(self, pairs: GroundPairs) -> list[_Cliques]:
         """Nodes that are paired with each other, by how many there are.
 
         Variables of one clique may have different numbers of values; those with as many are paired
         value by value.
         """
         by_size: dict[int, list[Ints]] = {}
-        for variables in _by_length(self._pairs.cliques):
+        for variables in _by_length(pairs.cliques):
             sizes = self.sizes[variables]
             for size in distinct(sizes.ravel()).tolist():
                 alike = sizes == size
@@ -120,12 +119,11 @@ class _Links:
         return _Cliques(nodes, self._order[np.searchsorted(self._keys, keys)])
 
     def beliefs(
-        self, layout: Layout, beliefs: Floats, tolerances: Tolerances
+        self, pairs: GroundPairs, layout: Layout, beliefs: Floats, tolerances: Tolerances
     ) -> tuple[Floats, Floats]:
         """How likely each node holds, and both ends of each edge do."""
         single = np.full(self.nodes, 0.5)
         both = []
-        pairs = self._pairs
         for block in self.blocks:
             first, which = group_rows([pairs.place[block]])
             places = pairs.places[pairs.place[block[first]]]
@@ -141,6 +139,7 @@ class _Links:
 
 
 _known: WeakKeyDictionary[GroundPairs, _Links] = WeakKeyDictionary()
+"""Links live as long as their pairs, which they must not hold."""
 
 
 def pair_margins(layout: Layout, beliefs: Floats, tolerances: Tolerances) -> list[PairMargins]:
@@ -177,7 +176,7 @@ def _tables(layout: Layout, beliefs: Floats, places: Ints, tolerances: Tolerance
 def _margins(
     pairs: GroundPairs, links: _Links, layout: Layout, beliefs: Floats, tolerances: Tolerances
 ) -> PairMargins:
-    single, both = links.beliefs(layout, beliefs, tolerances)
+    single, both = links.beliefs(pairs, layout, beliefs, tolerances)
     if not (np.isfinite(single).all() and np.isfinite(both).all()):
         return PairMargins()
     differ = np.clip(single[links.heads] + single[links.tails] - 2 * both, 0.0, 1.0)

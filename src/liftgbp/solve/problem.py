@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints, distinct, exact_sum
-from liftgbp.plan import Layout, Plan
+from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.solve.free_beliefs import Choices, FreeBeliefs
 from liftgbp.solve.gram import Gram, LinearMap
 from liftgbp.solve.tolerances import Tolerances
@@ -249,17 +249,17 @@ class Polytope:
             yield rows[first : first + together]
 
 
-_kept: WeakKeyDictionary[Layout, Polytope] = WeakKeyDictionary()
+_kept: WeakKeyDictionary[Structure, Polytope] = WeakKeyDictionary()
 
 
 def polytope(layout: Layout) -> Polytope:
     """The consistent beliefs of a layout; those used last are kept while their layouts live."""
-    found = _kept.pop(layout, None)
+    found = _kept.pop(layout.structure, None)
     # The order of a dictionary is that of insertion, so the least recently used comes first.
     if found is not None:
-        _kept[layout] = found
+        _kept[layout.structure] = found
         return found
-    found = _kept[layout] = _polytope(layout)
+    found = _kept[layout.structure] = _polytope(layout)
     total = sum(own.nbytes for own in _kept.values())
     for oldest in list(_kept):
         if total <= MOST_KEPT:

@@ -68,16 +68,16 @@ def _starting_messages(layout: Layout, first: Solution, tolerances: Tolerances) 
 
     For large layouts, where each run takes long, there are fewer of them, one after the other.
     """
-    values = AtomValues.of(layout, tolerances)
+    values = AtomValues.of(layout)
     small = layout.belief_entries <= tolerances.most_restarted
     tilted = starting_distributions(layout, 0, 0)[1:] if small else opposite_distributions(layout)
-    logs = [values.of_groups(distributions) for distributions in tilted]
+    logs = [values.of_groups(layout, distributions) for distributions in tilted]
     with np.errstate(under="ignore"):
         marginals = values.marginals(layout, np.exp(first.log_beliefs))
     least = tolerances.zero_belief
     logs.append(np.log(np.maximum(values.mirrored(marginals), least)))
     for batch in [np.array(logs)] if small else [own[None] for own in logs]:
-        yield values.log_beliefs(batch)[:, layout.children]
+        yield values.log_beliefs(layout, batch, tolerances)[:, layout.children]
 
 
 def _distinct(
