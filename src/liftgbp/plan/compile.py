@@ -268,13 +268,19 @@ LARGEST_KEPT = 1000
 """The most belief entries of a layout that is kept; with the equations between them, it takes some
 megabytes."""
 
+MOST_STATES = 10**5
+"""The most states of all regions of which hard formulas rule some out: they are compared one by
+one."""
+
 _kept: dict[Hashable, Layout] = {}
 
 
 def _layout_of(graph: RegionGraph, symmetric: bool, bounds: bool) -> Layout:
     """The layout of a graph, which may be a copy of that of an earlier graph."""
     alive = alive_states(graph)
-    if len(graph.arrays.region_shape) > LARGEST_KEPT or (bounds and graph.ground_pairs is not None):
+    masks = 0 if alive is None else sum(mask.size for mask in alive)
+    is_large = len(graph.arrays.region_shape) > LARGEST_KEPT or masks > MOST_STATES
+    if is_large or (bounds and graph.ground_pairs is not None):
         return _Compiler(graph, alive, symmetric, bounds).layout()
     key = _structure(graph, alive, symmetric, bounds)
     # The order of a dictionary is that of insertion, so the least recently used comes first.
