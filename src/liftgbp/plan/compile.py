@@ -284,13 +284,16 @@ def _layout_of(graph: RegionGraph, symmetric: bool, bounds: bool) -> Layout:
         return _Compiler(graph, alive, symmetric, bounds).layout()
     key = _structure(graph, alive, symmetric, bounds)
     # The order of a dictionary is that of insertion, so the least recently used comes first.
-    layout = _kept.pop(key, None) or _Compiler(graph, alive, symmetric, bounds).layout()
-    if layout.belief_entries > LARGEST_KEPT:
-        return layout
-    _kept[key] = layout
-    for oldest in list(_kept)[: max(0, len(_kept) - MOST_KEPT)]:
-        _kept.pop(oldest, None)
-    return copy(layout)
+    known = _kept.pop(key, None)
+    if known is not None:
+        _kept[key] = known
+        return copy(known)
+    layout = _Compiler(graph, alive, symmetric, bounds).layout()
+    if layout.belief_entries <= LARGEST_KEPT:
+        _kept[key] = layout
+        for oldest in list(_kept)[: max(0, len(_kept) - MOST_KEPT)]:
+            _kept.pop(oldest, None)
+    return layout
 
 
 def _structure(
