@@ -1,5 +1,5 @@
 """`python -m liftgbp` is the command line."""
 
-from liftgbp.cli import main
+from liftgbp.cli import program
 
-main()
+program()

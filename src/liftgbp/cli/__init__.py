@@ -1,5 +1,5 @@
 """The command line: an ordinary user of the public API."""
 
-from liftgbp.cli.entry import main
+from liftgbp.cli.entry import main, program
 
-__all__ = ["main"]
+__all__ = ["main", "program"]

@@ -7,7 +7,6 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from typing import NoReturn
 
 INTERRUPTED = 130
 
@@ -40,19 +39,25 @@ def main(*, apart: bool = True) -> None:
         # Not sys.exit: after an interrupt inside `exec`, which makes dataclasses, the interpreter
         # would end by the signal instead of with this code.
         os._exit(INTERRUPTED)
-    if apart and TIDY.isdisjoint(sys.modules):
-        _leave_at_once(code)
     sys.exit(code)
 
 
-def _leave_at_once(code: int) -> NoReturn:
-    """Let what is left go with the process: taking it apart takes as long as a small query."""
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            with suppress(OSError, ValueError):
-                stream.flush()
-    os._exit(code)
+def program() -> None:
+    """Be the program `liftgbp`, which may leave without taking everything apart.
+
+    What is left goes with the process; taking it apart would take as long as a small query.
+    """
+    try:
+        main()
+    except SystemExit as end:
+        if not (isinstance(end.code, int) and TIDY.isdisjoint(sys.modules)):
+            raise
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                with suppress(OSError, ValueError):
+                    stream.flush()
+        os._exit(end.code)
 
 
 def _is_interrupt(error: BaseException) -> bool:
