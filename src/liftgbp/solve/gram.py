@@ -6,7 +6,6 @@ that Newton steps solve with. Shapes, as in `problem`: S points of a batch, D co
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
 SPARSE_FROM = 10**5
 """Matrices with fewer entries are multiplied as they are, which takes less than looking entries
 up."""
-
-DENSE_UP_TO = 2**14
-"""Up to this many terms, products of two equations are summed with all that vanish: one product of
-small matrices takes less than looking others up."""
 
 MOST_FILLED = 1 / 16
 """And so are matrices of which more than this part is not zero."""
@@ -68,10 +63,6 @@ class Gram:
 
     def __init__(self, matrix: Floats) -> None:
         self._size = len(matrix)
-        self._dense: Floats | None = None
-        terms = matrix.shape[1], self._size**2
-        if math.prod(terms) <= DENSE_UP_TO:
-            self._dense = np.einsum("ad,bd->dab", matrix, matrix).reshape(terms)
         columns, rows = np.nonzero(matrix.T)
         values = matrix[rows, columns]
         here, there = _pairs(np.bincount(columns, minlength=matrix.shape[1]))
@@ -86,14 +77,10 @@ class Gram:
     def nbytes(self) -> int:
         """The memory that it takes."""
         own = (self._rows, self._columns, self._starts, self._entries, self._factors)
-        dense = 0 if self._dense is None else self._dense.nbytes
-        return dense + sum(array.nbytes for array in own)
+        return sum(array.nbytes for array in own)
 
     def __call__(self, weights: Floats) -> Floats:
         """The matrices (S, E, E) of weights (S, D)."""
-        if self._dense is not None:
-            shape = len(weights), self._size, self._size
-            return np.asarray(weights @ self._dense).reshape(shape)
         gram = np.zeros((len(weights), self._size, self._size))
         if len(self._rows):
             terms = weights[:, self._entries] * self._factors
