@@ -140,3 +140,36 @@ def test_a_model_whose_atoms_are_certain_has_no_entropy(via: str) -> None:
     answers = liftgbp.infer(model, {"person": 4, "thing": 1}, effort="quick", via=via)
     assert answers.trusted
     assert answers.log_z == pytest.approx(16 * math.log(3.5), rel=1e-14)
+
+
+def share_of_smokers() -> float:
+    """That of the town, as large as one likes: what one person more adds to the entropy balances.
+
+    A pair is friends with a chance of about 3/N, so pairs that differ cost 6 (1 - exp(-0.3)) q (1 -
+    q) for each person if the share q smokes.
+    """
+    own = -1 + math.log((1 + math.exp(-0.5)) / (1 + math.exp(-2)))
+    low, high = 1e-9, 0.4
+    for _ in range(60):
+        q = (low + high) / 2
+        rises = own - math.log(q / (1 - q)) - 6 * (1 - math.exp(-0.3)) * (1 - 2 * q) > 0
+        low, high = (q, high) if rises else (low, q)
+    return low
+
+
+@pytest.mark.parametrize("regions", ["bethe", "subsets", "intersections"])
+@pytest.mark.parametrize("people", [10**8, 2 * 10**9, 3 * 10**9, 5 * 10**9])
+def test_a_saddle_below_all_minima_says_that_one_is_missing(regions: str, people: int) -> None:
+    """Rounding makes a saddle of the minimum, and nobody smoked at the minimum on the boundary."""
+    town = liftgbp.load(MODELS / "town.mln")
+    quick = liftgbp.infer(town, {"person": people}, regions=regions, effort="quick")
+    if quick.trusted:
+        assert quick.marginal("smokes(x)") == pytest.approx(share_of_smokers(), abs=1e-4)
+    elif people > 10**9:
+        plan = compile_plan(build_regions(shatter(town, {"person": people}), regions))
+        assert "a saddle has a larger log Z than all minima" in Descent()(plan).reason
+    else:
+        raise AssertionError(quick.reason)
+    normal = liftgbp.infer(town, {"person": people})
+    assert normal.trusted
+    assert normal.marginal("smokes(x)") == pytest.approx(share_of_smokers(), abs=1e-4)

@@ -362,6 +362,8 @@ def _weighted(
     ]
     if len(good) > 1 and not all(point.precise for point in good):
         return points, "log Z has too few digits to compare the minima of the free energy"
+    if _misses_a_minimum(plan, points, total, tolerances):
+        return points, "a saddle has a larger log Z than all minima, so one was missed"
     if _has_hidden_rival(plan, points, weighted, tolerances):
         return points, "rounding hides a point that may weigh as much as the best one"
     if _has_unsettled_rival(plan, ends, good[0].log_z, points, tolerances):
@@ -392,6 +394,19 @@ def _apart(points: list[Point], tolerances: Tolerances) -> list[Point]:
     """The points without those that polishing moved to the same place as an earlier one."""
     places = Places(tolerances.same)
     return [point for point in points if places.add(np.exp(point.log_beliefs))]
+
+
+def _misses_a_minimum(
+    plan: Plan, points: list[Point], log_z: float, tolerances: Tolerances
+) -> bool:
+    """Whether a possible saddle lies below all minima: the free energy falls from there to another.
+
+    That one may be the saddle itself, if rounding hides its curvature.
+    """
+    noise = tolerances.rounding * float(scale_of(plan))
+    most = log_z + max(noise, tolerances.rival_log_z)
+    saddles = (p for p in points if p.verdict.kind is Kind.SADDLE and p.verdict.plausible)
+    return any(point.log_z > most for point in saddles)
 
 
 def _has_hidden_rival(
