@@ -232,6 +232,7 @@ class _Run:
         self._astray = np.zeros(len(starts), dtype=np.int64)
         self._best = np.full(len(starts), np.inf)
         self._idle = np.zeros(len(starts), dtype=np.int64)
+        self._still = np.zeros(len(starts), dtype=np.int64)
         self._problem = problem
         self.leader = np.arange(len(starts))
 
@@ -258,6 +259,8 @@ class _Run:
             self._count_idle(moved)
             at_rest = (self.step.residual <= own.acceptable) & (self._idle >= own.most_idle)
             self.settled |= at_rest
+            # Rounding alone moves these, and they would take as long as all others together.
+            self._stuck |= np.minimum(self._idle, self._still) >= own.least_patience
 
     def _count_idle(self, moved: Ints) -> None:
         """For points that have moved, count the iterations since it last made them better."""
@@ -284,6 +287,9 @@ class _Run:
             left = left[~lower]
             lengths /= 2
         self._stuck[left] = True
+        rounding = own.rounding * np.maximum(np.abs(value), 1)
+        fallen = (self.value - value > rounding)[moving]
+        self._still[moving] = np.where(fallen, 0, self._still[moving] + 1)
         self.value = value
         self.trace.append(value)
         new = newton_step(self.energy[moving], self.b[moving], bounds_do=True)
