@@ -112,8 +112,8 @@ class Tolerances:
     it halves the time of thirty rules over six unary predicates."""
 
     least_patience: int = 25
-    """And always have this many iterations (TR at 1e6 people). In large layouts, points that neither
-    fall nor come nearer for as many are given up: rounding alone would move those of movies over
+    """And always have this many iterations (TR at 1e6 people). In large layouts, points that fall
+    and come nearer in none of as many are given up: rounding alone would move those of movies over
     objects:3 at 1e9 for four minutes."""
 
     most_astray: int = 4
