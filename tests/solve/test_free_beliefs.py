@@ -182,3 +182,16 @@ def test_answers_do_not_depend_on_the_way(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(Polytope, "has_few_free", False)
     # By equations, a belief of 2e-13 is known to eight digits only.
     np.testing.assert_allclose(by_free_beliefs, marginals(), rtol=1e-11, atol=1e-15)
+
+
+def test_nothing_is_free_where_hard_formulas_decide_all() -> None:
+    number = 160
+    declared = [f"p{k}(thing)" for k in range(number)]
+    hard = [f"p{k}(x) ^ p{(k + 1) % number}(x)." for k in range(number)]
+    plan = compile_plan(build_regions(shatter(parse("\n".join([*declared, *hard])), {"thing": 5})))
+    consistent = problem.polytope(plan.layout)
+    assert consistent.has_few_free
+    assert not len(consistent.choices(1)[0].step.free)
+    solution = liftgbp.Descent()(plan)
+    assert solution.trusted
+    assert solution.log_z == 0

@@ -90,6 +90,8 @@ class Inverse:
 
     def __matmul__(self, right: Floats) -> Floats:
         """The inverse times right sides (E, ...)."""
+        if not right.size:
+            return right  # which LAPACK refuses; nothing is free where hard formulas decide all
         if self._half is None:
             return np.asarray(lapack().dpotrs(self._factor, right, lower=1)[0])
         return np.asarray(self._half @ (self._half.T @ right))
