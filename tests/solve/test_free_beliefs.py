@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -195,3 +197,15 @@ def test_nothing_is_free_where_hard_formulas_decide_all() -> None:
     solution = liftgbp.Descent()(plan)
     assert solution.trusted
     assert solution.log_z == 0
+
+
+def test_a_step_beyond_the_range_of_floats_is_none() -> None:
+    """Curvatures then tell how far to go (four people over 1e100)."""
+    plan = rules()
+    consistent = polytope(plan.layout)
+    start = starting_beliefs(plan.layout, 0, 0)[:1, consistent.outer]
+    here = newton._Here(Energy([plan], consistent, Tolerances()), start)
+    assert here.convex_step() is not None
+    here._metric.root = np.full_like(start, 10.0)
+    here._curvatures = SimpleNamespace(solve_as_is=lambda _: np.full_like(start, 1.7e308))
+    assert here.convex_step() is None

@@ -342,8 +342,12 @@ class _Here:
         They also exceed all that would let the point settle (see `Tolerances.last_places`).
         """
         try:
-            change = -self._metric.root * self._curvatures.solve_as_is(self._gradient)
+            # A Hessian that is nearly singular may lead beyond the range of floats.
+            with np.errstate(over="ignore", invalid="ignore"):
+                change = -self._metric.root * self._curvatures.solve_as_is(self._gradient)
         except np.linalg.LinAlgError:
+            return None
+        if not np.isfinite(change).all():
             return None
         own, residual = self._tolerances, float(self._metric.relative(change)[0])
         settles = own.last_places / max(residual, own.last_places)
