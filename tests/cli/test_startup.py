@@ -145,7 +145,7 @@ def test_tables_of_the_parser_are_kept_with_the_byte_code(tmp_path: Path) -> Non
 
 
 def test_only_the_program_leaves_at_once() -> None:
-    """Whoever calls the command line from Python goes on after it, and `atexit` is heeded."""
+    """Whoever calls the command line from Python goes on after it, and `atexit` handlers run."""
     script = """
 import atexit, sys
 from liftgbp.cli import main, program

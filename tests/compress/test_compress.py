@@ -25,6 +25,7 @@ from liftgbp.compress import (
     ground_region_graph,
     potentials,
 )
+from liftgbp.compress.bounds_of_variables import order_of_variables
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
@@ -432,6 +433,28 @@ def test_marginals_of_all_variables(ground: reference.GroundModel, family: str) 
         assert where is not None
         assert where[0] == kinds[variable]
         assert graph.atom_of_axis[where[0]][where[1][0]] == graph.alignment.atom_kind[variable]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(ground=ground_models(), family=st.sampled_from(FAMILIES))
+def test_steps_of_an_order_of_all_variables(ground: reference.GroundModel, family: str) -> None:
+    """Each variable is conditioned on as many earlier ones as one of its regions has."""
+    alignment = quotient(network_of(ground), family).alignment
+    possible: dict[int, dict[tuple[int, int, tuple[int, ...]], int]] = {}
+    for number, kind in enumerate(alignment.kind.tolist()):
+        row = alignment.region_row(number).tolist()
+        for axis, variable in enumerate(row):
+            given = tuple(k for k, other in enumerate(row) if other < variable)
+            possible.setdefault(variable, {})[kind, axis, given] = len(given)
+    allowed = Counter(
+        choice
+        for choices in possible.values()
+        for choice, before in choices.items()
+        if before == max(choices.values())
+    )
+    found = order_of_variables(alignment)
+    assert sum(found.values()) == len(possible)
+    assert all(count <= allowed[choice] for choice, count in found.items())
 
 
 def test_variables_are_looked_up_in_the_smallest_region() -> None:

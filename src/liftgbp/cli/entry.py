@@ -43,9 +43,9 @@ def main(*, apart: bool = True) -> None:
 
 
 def program() -> None:
-    """Be the program `liftgbp`, which may leave without taking everything apart.
+    """Run as the program `liftgbp`, and exit without tearing the interpreter down where possible.
 
-    What is left goes with the process; taking it apart would take as long as a small query.
+    Handlers of `atexit` run, and output is flushed; the rest goes with the process.
     """
     try:
         main()

@@ -117,11 +117,8 @@ def _steps(alignment: Alignment, variables: Ints, chosen: Ints) -> dict[Choice, 
         before = rows[region[own] - alignment.regions.starts[number]] < variables[own, None]
         kind = alignment.kind[region[own]]
         first, which = group_rows([kind, axis[own], *np.packbits(before, axis=1).T])
-        columns = variables[own][first], kind[first], axis[own][first], np.bincount(which)
-        found += [
-            (variable, (kind, axis, tuple(compress(range(len(given)), given))), count)
-            for variable, kind, axis, count, given in zip(
-                *(column.tolist() for column in columns), before[first].tolist(), strict=True
-            )
-        ]
+        given = [tuple(compress(range(len(row)), row)) for row in before[first].tolist()]
+        choices = zip(kind[first].tolist(), axis[own][first].tolist(), given, strict=True)
+        counts = np.bincount(which).tolist()
+        found += zip(variables[own][first].tolist(), choices, counts, strict=True)
     return {choice: count for _, choice, count in sorted(found)}

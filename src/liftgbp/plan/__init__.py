@@ -4,7 +4,8 @@ Knows index arrays, log tables and exponents; knows nothing of predicates and ob
 """
 
 from liftgbp.plan.automorphisms import symmetries
-from liftgbp.plan.compile import compile_plan, refill, refill_all
+from liftgbp.plan.compile import compile_plan
+from liftgbp.plan.filling import refill, refill_all
 from liftgbp.plan.plan import Layout, Plan, Structure
 from liftgbp.regions.ground_pairs import GroundPairs
 

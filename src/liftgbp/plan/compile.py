@@ -6,35 +6,30 @@ their tables is computed once, and then written to the places of all of them.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from copy import copy
 
 import numpy as np
 
 from liftgbp.arrays import (
-    UNITS,
     Bools,
-    Floats,
-    Integers,
     Ints,
     Ragged,
     Shared,
     empty_indices,
     equal_rows,
     expand,
-    group_rows,
     in_parts,
     narrow,
     places_of_rows,
     stable_order,
     starts_of,
 )
-from liftgbp.errors import SizeError
-from liftgbp.plan.plan import Exponents, Factored, Layout, Plan, Potentials, Terms
+from liftgbp.plan.filling import fill
+from liftgbp.plan.plan import Layout, Plan, Potentials, Terms
 from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
 from liftgbp.plan.supports import alive_states
-from liftgbp.regions import GraphSeries, RegionGraph
+from liftgbp.regions import RegionGraph
 from liftgbp.regions.graph_arrays import ARRAYS, Axes, GraphArrays
 from liftgbp.values import dataclass
 
@@ -62,215 +57,20 @@ def compile_plan(graph: RegionGraph, *, symmetric: bool = True, bounds: bool = T
       0  2×2  3 entries for 4 of 4 states  n·c=45  2 terms
       1  2  2 entries for 2 of 2 states  n·c=-80  1 terms
     """
-    return _fill(_layout_of(graph, symmetric, bounds), graph)
-
-
-def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan:
-    """The plan of the same graph with other domain sizes and weights; the layout is shared.
-
-    The graph must come from `graph.resized`, and rule out the same states. With `same_tables`, only
-    sizes differ, and no table depends on them.
-    """
-    return _fill(plan.layout, graph, plan if same_tables else None)
-
-
-def refill_all(
-    plan: Plan, series: GraphSeries, tables: Sequence[Floats], constants: Sequence[int]
-) -> list[Plan]:
-    """The plans of the same graph with many domain sizes at once, as `refill` makes each of them.
-
-    `tables` are the log tables of each parfactor at all sizes; `constants` are what factors without
-    atoms add to log Z, in the smallest doubles.
-    """
-    layout = plan.layout
-    flat = [own.reshape(len(own), -1) for own in tables]
-    theta, lost = _theta(layout, lambda number: flat[number], (len(series),))
-    try:
-        return _all_numbers(layout, series, theta, lost, constants)
-    except OverflowError:
-        raise _too_large() from None
-
-
-# --- the numbers
-
-LARGEST = 1e306
-"""The energy of all ground regions of a kind is less: sums over kinds and states need some room."""
-
-
-def _fill(layout: Layout, graph: RegionGraph, known: Plan | None = None) -> Plan:
-    if known is None:
-        theta, lost = _theta(layout, lambda number: graph.log_table(number).ravel())
-    else:
-        theta, lost = known.theta, known.theta_lost
-    try:
-        return _numbers(layout, graph, theta, lost)
-    except OverflowError:
-        raise _too_large() from None
-
-
-def _too_large() -> SizeError:
-    return SizeError(
-        "the domain is too large: its counts, or the energy of its worlds, exceed 1e308, the "
-        "largest number of floating point"
-    )
-
-
-def _numbers(layout: Layout, graph: RegionGraph, theta: Floats, lost: Floats) -> Plan:
-    weights = graph.weights
-    # Solvers turn these into floats later, and multiply them by what factors add to log Z; what is
-    # too large for that is refused here.
-    _check_energy(max(map(abs, weights), default=0), theta)
-    return Plan(
-        layout=layout,
-        theta=theta,
-        theta_lost=lost,
-        exponents=_exponents(graph, layout),
-        weights=weights,
-        atom_counts=graph.numbers_of_atoms,
-        log_offset=graph.log_constant + _log_worlds_of_free_atoms(graph),
-        order_counts=graph.order_counts if layout.order_choices else (),
-        alike_counts=graph.alike_counts if layout.alike_pairs else (),
-    )
-
-
-def _check_energy(largest: int | list[int], theta: Floats) -> None:
-    """Refuse energies that are too large; one for each stacked theta."""
-    sizes = np.abs(theta, where=np.isfinite(theta), out=np.zeros_like(theta))
-    with np.errstate(over="ignore"):  # infinite energies are refused, too
-        energies = np.array(largest, dtype=float) * sizes.max(axis=-1, initial=1)
-    if not (energies < LARGEST).all():
-        raise OverflowError
-
-
-def _all_numbers(
-    layout: Layout,
-    series: GraphSeries,
-    theta: Floats,
-    lost: Floats,
-    constants: Sequence[int],
-) -> list[Plan]:
-    weights = _by_size(series.weights, len(series))
-    _check_energy([max(map(abs, own), default=0) for own in weights], theta)
-    atoms = _by_size(list(series.atom_counts.values()), len(series))
-    nothing: list[tuple[int, ...]] = [()] * len(series)
-    orders, alike = nothing, nothing
-    if layout.order_choices:
-        orders = _by_size(series.order_counts, len(series))
-    if layout.alike_pairs:
-        alike = _by_size(series.alike_counts, len(series))
-    worlds = np.zeros(len(series))
-    for values, count in series.free_atoms.items():
-        worlds += count.astype(float) * math.log(values)
-    return [
-        Plan(
-            layout=layout,
-            theta=theta[k],
-            theta_lost=lost[k],
-            exponents=exponents,
-            weights=weights[k],
-            atom_counts=atoms[k],
-            log_offset=constants[k] / UNITS + float(worlds[k]),
-            order_counts=orders[k],
-            alike_counts=alike[k],
-        )
-        for k, exponents in enumerate(_all_exponents(series, layout))
-    ]
-
-
-def _by_size(columns: Sequence[Integers], number: int) -> list[tuple[int, ...]]:
-    """The numbers for each size, from an array for each kind."""
-    return list(zip(*(own.tolist() for own in columns), strict=True)) or [()] * number
-
-
-def _theta(
-    layout: Layout, table: Callable[[int], Floats], stack: tuple[int, ...] = ()
-) -> tuple[Floats, Floats]:
-    """The sum of the log tables of all ground factors inside a region, for each of its entries.
-
-    Beside it, what the sum has lost to rounding. A factor lies in many regions, and counts once
-    only if their sums cancel: over N² pairs, the last digit of a sum is worth N² times as much.
-    `table` gives the log table of a factor, flat; those of a `stack` have an axis before it.
-    """
-    theta = np.zeros((*stack, layout.belief_entries))
-    lost = np.zeros((*stack, layout.belief_entries))
-    for part in layout.potentials:
-        first, which = group_rows([part.tables])
-        tables = np.stack([table(number) for number in part.tables[first].tolist()], axis=-2)
-        for rows in in_parts(len(which), len(part.index)):
-            places = part.starts[rows][:, None] + np.arange(len(part.index))
-            own, more = theta[..., places], tables[..., part.index][..., which[rows], :]
-            total = own + more
-            # What a sum of two doubles loses is a double (D. E. Knuth, The Art of Computer
-            # Programming, volume 2, section 4.2.2).
-            added = total - own
-            theta[..., places] = total
-            rest = (own - (total - added)) + (more - added)
-            if rest.any():
-                lost[..., places] += rest
-    return theta, lost
-
-
-def _log_worlds_of_free_atoms(graph: RegionGraph) -> float:
-    """The log of the number of joint states of the ground atoms that lie in no region."""
-    return math.fsum(count * math.log(values) for values, count in graph.free_atoms.items())
-
-
-def _exponents(graph: RegionGraph, layout: Layout) -> Exponents | Factored:
-    """How often each message entry is multiplied into each belief entry."""
-    return _exponents_of(graph.kappa_array, layout)
-
-
-def _all_exponents(series: GraphSeries, layout: Layout) -> list[Exponents | Factored]:
-    if not len(layout.terms.what):
-        # The same for all sizes, which solvers take as one matrix.
-        return [_exponents(series.graph, layout)] * len(series)
-    return [_exponents_of(kappa, layout) for kappa in np.stack(series.kappa, axis=-1)]
-
-
-def _exponents_of(kappa: Integers | Ints, layout: Layout) -> Exponents | Factored:
-    terms = layout.terms
-    exponents = (kappa[terms.what] - terms.inside).astype(float)
-    shape = layout.belief_entries, layout.message_entries
-    if layout.members is None or layout.local is None:
-        which, row_starts = layout.exponent_terms
-        return Exponents(terms.entries, exponents[which], row_starts, shape)
-    square = layout.belief_entries, layout.belief_entries
-    return Factored(
-        inflow=_matrix(layout, terms, exponents, shape),
-        members=_matrix(layout, layout.members, np.ones(len(layout.members.what)), square),
-        local=_matrix(layout, layout.local, -layout.local.inside.astype(float), shape),
-    )
-
-
-def _matrix(layout: Layout, terms: Terms, values: Floats, shape: tuple[int, int]) -> Exponents:
-    """A large matrix of these terms, in little memory."""
-    # Nearly all values are one, and a byte is enough for most that are not.
-    small = bool((np.abs(values) <= np.iinfo(np.int8).max).all())
-    own = values.astype(np.int8) if small else values
-    lengths = narrow(np.diff(terms.starts))[layout.region_of]
-    row_starts = np.zeros_like(terms.entries, shape=len(lengths))
-    np.cumsum(lengths[:-1], out=row_starts[1:])
-    if len(own) and (own == own[0]).all():
-        spread = np.full(len(terms.entries), own[0])
-    else:
-        spread = own[expand(terms.starts[layout.region_of], lengths)]
-    return Exponents(terms.entries, spread, row_starts, shape)
-
-
-# --- the layout
+    return fill(_layout_of(graph, symmetric, bounds), graph)
 
 
 MOST_KEPT = 32
-"""Small layouts that are kept: whoever asks about one model again and again, with other sizes,
-weights or evidence, needs a handful of them. Much that solvers need is kept along with a layout."""
+"""How many small layouts are kept. One model, asked again with other sizes, weights or evidence,
+needs a handful; what solvers derive from a layout is kept with it."""
 
 LARGEST_KEPT = 1000
 """The most belief entries of a layout that is kept; with the equations between them, it takes some
 megabytes."""
 
 MOST_STATES = 10**5
-"""The most states of all regions of which hard formulas rule some out: they are compared one by
-one."""
+"""The most states of a layout with hard formulas that is kept. Layouts are compared by which states
+are ruled out: a formula over twenty atoms would add a megabyte to each comparison."""
 
 _kept: dict[Hashable, Layout] = {}
 

@@ -97,9 +97,9 @@ class Prepared(Shown, ABC):
             local = checked_number("local", local, least=0)
         if file.suffix == ".json":
             check_place(file)
-            with whole_file(file) as unfinished:
-                import json  # only here, and slow to import
+            import json  # only here, and slow to import
 
+            with whole_file(file) as unfinished:
                 text = json.dumps(self.graph_as_dict(), indent=2)
                 unfinished.write_text(text + "\n", encoding="utf-8")
             return

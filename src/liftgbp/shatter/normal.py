@@ -195,7 +195,7 @@ class NormalModel:
 
     @property
     def exact_constant(self) -> Fraction:
-        """The same as it is."""
+        """What factors without atoms add to log Z, exactly."""
         from fractions import Fraction  # slow to import, and only proofs need it
 
         return Fraction(self.constant_units, UNITS)
