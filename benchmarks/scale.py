@@ -27,6 +27,7 @@ from liftgbp.grounding import ground_network
 from liftgbp.heap import kept_memory
 from liftgbp.plan import compile_plan
 from liftgbp.solve import Auto, Flooding
+from liftgbp.via import choose_via
 
 PEOPLE = (10**3, 10**4, 10**5)
 
@@ -74,7 +75,9 @@ def run(folder: Path, people: int) -> tuple[Stages, list[int]]:
         "reading",
         lambda: liftgbp.load_evidence(model, f"friends={friends}", smokers, closed=("friends",)),
     )
-    network = stages("grounding", partial(ground_network, evidence, {"person": people}))
+    sizes = {"person": people}
+    stages("classes", partial(choose_via, "auto", evidence, sizes, "intersections"))
+    network = stages("grounding", partial(ground_network, evidence, sizes))
     del evidence  # the names of a million people take a gigabyte
     regions = stages("regions", lambda: ground_region_graph(network))
     graph = stages("compression", partial(compress, regions, network))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
 from liftgbp import parse, reference
@@ -26,7 +26,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Constant, Rule, Sort, Variable
 from liftgbp.model.model import Model
 from liftgbp.reference import GroundAtom
-from liftgbp.shatter import NormalModel, NormalParfactor, Obj, shatter
+from liftgbp.shatter import NormalModel, NormalParfactor, Obj, object_classes, shatter
 from random_models import models, sizes
 
 Tables = dict[tuple[GroundAtom, ...], np.ndarray]
@@ -478,3 +478,39 @@ def test_classes_are_found_once_per_run(
     monkeypatch.setattr(module, "_Facts", counted)
     liftgbp.infer(model, {"person": 3}, evidence=evidence, regions=regions, effort="quick")
     assert len(seen) == 1
+
+
+FACTS_ABOUT_PAIRS = st.lists(
+    st.tuples(st.sampled_from(["", "!", "0.7 "]), st.integers(0, 7), st.integers(0, 7)),
+    max_size=12,
+    unique_by=lambda fact: fact[1:],
+)
+
+
+@settings(deadline=None)
+@given(pairs=FACTS_ABOUT_PAIRS, smokers=st.sets(st.integers(0, 7)))
+def test_colours_never_tell_twins_apart(
+    pairs: list[tuple[str, int, int]], smokers: set[int]
+) -> None:
+    """So that counting colours first refuses no model whose objects have few classes."""
+    model = parse("friends(person, person)\nsmokes(person)\n1 friends(x,P0) ^ smokes(x)")
+    facts = [f"{sign}friends(P{x},P{y})" for sign, x, y in pairs]
+    evidence = liftgbp.parse_evidence(
+        model, "\n".join([*facts, *(f"smokes(P{x})" for x in smokers)])
+    )
+    alone = {evidence.model.object_numbers("person")["P0"]}
+    fewest = import_module("liftgbp.shatter.classes")._Facts(evidence).fewest_classes
+    classes = object_classes(evidence, {"person": 9}).classes
+    assert fewest("person", alone) <= sum(own.constant is None for own in classes)
+
+
+def test_many_classes_are_refused_by_their_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path: all objects but the ends have two friends, and no two are alike."""
+    model = parse("friends(person, person)\nsmokes(person)\n1 friends(x,y) ^ smokes(x)")
+    facts = "\n".join(f"friends(P{k},P{k + 1})" for k in range(9))
+    evidence = liftgbp.parse_evidence(model, facts)
+    module = import_module("liftgbp.shatter.classes")
+    monkeypatch.setattr(module, "MOST_CLASSES", 4)
+    monkeypatch.delattr(module._SortClasses, "_twins")
+    with pytest.raises(CapacityError, match="more than 4 classes"):
+        object_classes(evidence, {"person": 20})

@@ -16,7 +16,7 @@ from liftgbp.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions.ground_pairs import find_cliques
-from liftgbp.solve import Auto
+from liftgbp.solve import Auto, Flooding
 from liftgbp.solve.bounds import Bounds
 from liftgbp.solve.pair_margins import _clique_margins, pair_margins
 from liftgbp.solve.tolerances import Tolerances
@@ -93,6 +93,46 @@ def test_a_frustrated_cycle_is_impossible(length: int, values: int) -> None:
     assert not solution.trusted
     (margins,) = pair_margins(plan.layout, np.exp(solution.log_beliefs)[None], Tolerances())
     assert margins.cycle < -0.5
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    values=st.integers(2, 3),
+    strength=st.sampled_from([0.5, 2.0, 6.0]),
+    field=st.sampled_from([0.0, 2.0]),
+)
+def test_large_networks_are_searched_as_small_ones(
+    seed: int, values: int, strength: float, field: float
+) -> None:
+    """Where nothing can be wrong, nothing is looked for; all cycles that are too short are found.
+
+    Leaves, variables that hold more often than not, and neighbourhoods are left out on the way.
+    """
+    generator = np.random.default_rng(seed)
+    edges = [own for own in itertools.combinations(range(9), 2) if generator.random() < 0.4]
+    assume(len(edges) > 2)
+    fields = generator.normal(0, field, (9, values))
+    tables = [
+        generator.normal(0, strength, (values, values)) + fields[a][:, None] for a, _ in edges
+    ]
+    plan = compile_plan(graph_of(pairwise_network([values] * 9, tables, edges)))
+    beliefs = np.exp(Flooding()(plan).log_beliefs)[None]
+    assume(np.isfinite(beliefs).all())
+    (small,) = pair_margins(plan.layout, beliefs, Tolerances())
+    (large,) = pair_margins(plan.layout, beliefs, Tolerances(most_decomposed=0))
+    assert min(large.cycle, 0.0) == pytest.approx(min(small.cycle, 0.0), abs=1e-9)
+
+
+def test_some_of_those_networks_are_impossible() -> None:
+    """Otherwise the test above would compare nothing: three neighbours, each of which differs."""
+    differ = np.array([[0.0, 3.0], [3.0, 0.0]])
+    tied = [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4)]
+    plan = compile_plan(graph_of(pairwise_network([2] * 5, [differ] * 5, tied)))
+    beliefs = np.exp(Flooding()(plan).log_beliefs)[None]
+    for most in (0, 256):
+        (margins,) = pair_margins(plan.layout, beliefs, Tolerances(most_decomposed=most))
+        assert margins.cycle < -0.5
 
 
 def test_cliques_are_found() -> None:

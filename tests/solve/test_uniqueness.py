@@ -15,6 +15,7 @@ from liftgbp.plan.plan import Factored
 from liftgbp.solve import Auto, Flooding, Kind, restarts
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.uniqueness import has_one_fixed_point
+from random_networks import log_weights, log_z
 from solve.test_flooding import CHAIN, TRANSITIVE, plan_of
 
 
@@ -103,6 +104,29 @@ def test_all_starts_lead_to_the_one_point(network: GroundNetwork, seed: int) -> 
     ends = Flooding(damping=0.0, iterations=2000).ends([plan] * 4, messages=starts)
     for end in ends[1:]:
         np.testing.assert_allclose(end.log_beliefs, ends[0].log_beliefs, atol=1e-8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(network=pairwise())
+def test_the_lowest_point_lies_below_the_product_of_its_marginals(network: GroundNetwork) -> None:
+    """The bound is minus the free energy of that product, written out state by state."""
+    plan = plan_of_network(network)
+    if not is_proven(plan) or not plan.layout.message_entries:
+        return
+    found = Auto(most_work=0, most_patience=0)(plan)
+    logs = log_weights(network)
+    assert found.verdict.log_z_bound <= min(log_z(network), found.log_z) + 1e-9
+    graph = compress(ground_region_graph(network), network)
+    chances = np.ones(())
+    for variable in range(logs.ndim):
+        kind = graph.alignment.atom_kind[variable]
+        own = np.full(logs.shape[variable], 1 / logs.shape[variable])
+        if kind >= 0:
+            region, axis = (int(places[kind]) for places in plan.layout.place_of_atom)
+            own = plan.layout.marginals(np.array([region]), (axis,), np.exp(found.log_beliefs))[0]
+        chances = np.multiply.outer(chances, own)
+    free_energy = float((chances * (np.log(chances) - logs)).sum())
+    assert found.verdict.log_z_bound == pytest.approx(-free_energy, abs=1e-9)
 
 
 def test_a_ring_of_equal_pairs_has_one_fixed_point_however_strong_they_are() -> None:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.arrays import Ints
+from liftgbp.arrays import Hashes, Ints, distinct, hash_rows, mix
 from liftgbp.errors import CapacityError
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import applied
@@ -134,22 +134,43 @@ class _Facts:
                     found.setdefault(obj, set()).add((predicate, objects, value))
         return found
 
-    def fewest_classes(self, sort: str) -> int:
-        """A lower bound on the number of classes: objects of one class occur equally often."""
-        places = [
-            (args[:, k], values)
-            for predicate, args, values in self._relations
-            for k, own in enumerate(self.sorts[predicate])
-            if own == sort and len(self.sorts[predicate]) > 1
-        ]
-        if not places:
-            return 0
-        objects, rows = np.unique(np.concatenate([o for o, _ in places]), return_inverse=True)
-        kinds = np.concatenate([np.column_stack([v * 0 + k, v]) for k, (_, v) in enumerate(places)])
-        different, columns = np.unique(kinds, axis=0, return_inverse=True)
-        cells = rows.ravel() * len(different) + columns.ravel()
-        counts = np.bincount(cells, minlength=len(objects) * len(different))
-        return len(np.unique(counts.reshape(len(objects), len(different)), axis=0))
+    def fewest_classes(self, sort: str, alone: Iterable[int]) -> int:
+        """A lower bound on the number of classes of objects that are not alone in any case.
+
+        Objects of one class have the same colour. Two colours with the same hash count as one.
+        """
+        related = np.zeros(len(self._colours[sort]), dtype=bool)
+        for predicate, args, _ in self._relations:
+            sorts = self.sorts[predicate]
+            for k in range(len(sorts)):
+                if len(sorts) > 1 and sorts[k] == sort:
+                    related[args[:, k]] = True
+        related[[number for number in alone if number < len(related)]] = False
+        return len(distinct(self._colours[sort][related]))
+
+    @cached_property
+    def _colours(self) -> dict[str, Hashes]:
+        """By sort, a hash of what is known of each object.
+
+        In the first round that is where it occurs and how often, in the next also where the objects
+        beside it do. Finding out whether objects are alike takes a thousand times as long.
+        """
+        numbers = dict.fromkeys(self.evidence.model.sorts, 0)
+        for predicate, args, _ in self._relations:
+            for sort, objects in zip(self.sorts[predicate], args.T, strict=True):
+                numbers[sort] = max(numbers[sort], 1 + int(objects.max(initial=-1)))
+        colours = {sort: np.zeros(number, dtype=np.uint64) for sort, number in numbers.items()}
+        for _ in range(2):
+            found = {sort: mix(own) for sort, own in colours.items()}
+            for which, (predicate, args, values) in enumerate(self._relations):
+                sorts = self.sorts[predicate]
+                beside = [colours[own][args[:, k]] for k, own in enumerate(sorts)]
+                for k, sort in enumerate(sorts):
+                    place = np.full(len(args), which), np.full(len(args), k)
+                    facts = hash_rows([*place, values, *beside[:k], *beside[k + 1 :]])
+                    np.add.at(found[sort], args[:, k], facts)
+            colours = found
+        return colours
 
     def text(self, fact: Fact) -> str:
         """A fact about an object in words, with `{}` for the objects that are not named."""
@@ -218,7 +239,7 @@ class _SortClasses:
     # --- what evidence tells apart
 
     def _by_evidence(self, alone: Mapping[int, str]) -> list[_Draft]:
-        self._check_number(self._facts.fewest_classes(self._sort))
+        self._check_number(self._facts.fewest_classes(self._sort, alone))
         objects, profile_of, profiles = self._facts.profiles(self._sort)
         related = {number for sort, number in self._facts.about if sort == self._sort}
         drafts: dict[Profile, _Draft] = {}

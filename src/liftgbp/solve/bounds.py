@@ -14,7 +14,7 @@ Shapes: S points of a batch, R regions, A kinds of atoms.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
 from weakref import WeakKeyDictionary
@@ -278,17 +278,17 @@ class _Wanted:
     @staticmethod
     def of(layout: Layout) -> _Wanted:
         choices = list(chain.from_iterable(layout.order_choices))
-        chosen = _ints(region for region, _, _ in choices)
-        given = _masks([given for _, _, given in choices])
-        joint = given | 1 << _ints(axis for _, axis, _ in choices)
-        paired = _ints(region for region, _, _ in layout.alike_pairs)
-        pairs = _masks([axes for _, *axes in layout.alike_pairs])
+        regions, chosen_axes, givens = zip(*choices, strict=True) if choices else ((), (), ())
+        chosen, given = np.array(regions, dtype=np.int64), _masks(givens)
+        joint = given | 1 << np.array(chosen_axes, dtype=np.int64)
+        paired, *ends = np.array(layout.alike_pairs, dtype=np.int64).reshape(-1, 3).T
+        pairs = 1 << ends[0] | 1 << ends[1]
         singles, axis = layout.place_of_atom
         region = np.concatenate([singles, chosen, chosen, paired])
         axes = np.concatenate([1 << axis, joint, given, pairs])
         first, number = group_rows([region, axes])
-        ends = np.cumsum([len(singles), len(joint), len(given)])
-        of_singles, of_joint, of_given, of_pairs = np.split(number, ends)
+        lengths = [len(singles), len(joint), len(given)]
+        of_singles, of_joint, of_given, of_pairs = np.split(number, np.cumsum(lengths))
         return _Wanted(
             region=region[first],
             axes=axes[first],
@@ -298,17 +298,15 @@ class _Wanted:
             first_atoms=layout.atom_of_axis.starts[:-1],
             joint=of_joint,
             given=of_given,
-            first_choices=_starts(layout.order_choices),
+            first_choices=starts_of(np.array([*map(len, layout.order_choices)], dtype=np.int64))[
+                :-1
+            ],
             pairs=of_pairs.tolist(),
         )
 
 
 _known: WeakKeyDictionary[Structure, _Wanted] = WeakKeyDictionary()
 """The lists of marginals; they live as long as their layouts."""
-
-
-def _ints(numbers: Iterable[int]) -> Ints:
-    return np.fromiter(numbers, dtype=np.int64)
 
 
 def _masks(axes: Sequence[Sequence[int]]) -> Ints:
@@ -318,10 +316,6 @@ def _masks(axes: Sequence[Sequence[int]]) -> Ints:
     which = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
     np.bitwise_or.at(masks, which, 1 << rows.flat)
     return masks
-
-
-def _starts(segments: Sequence[Sequence[object]]) -> Ints:
-    return starts_of(_ints(map(len, segments)))[:-1]
 
 
 def _terms(beliefs: Floats) -> Floats:

@@ -242,32 +242,42 @@ class FloodedBatch:
         bounds = logs_z
         if ends[0].plan.layout.message_entries:
             bounds = log_z_bounds([end.plan for end in ends], self._tolerances)
-        with np.errstate(over="ignore", invalid="ignore"):
-            beliefs = np.exp(_stacked_beliefs(ends))
-            steps = self._steps(ends, beliefs)
-        candidates = [
-            Candidate(
-                end.plan,
-                beliefs[k],
-                log_z_bound=bounds[k],
-                residual=float(end.trace[-1]),
-                step=steps[k][0],
-                unsettled=steps[k][1],
-            )
-            for k, end in enumerate(ends)
-        ]
-        return classify(candidates, self._tolerances)
+        return verdicts_on(ends, bounds, self._tolerances)
 
-    def _steps(self, ends: Sequence[FloodEnd], beliefs: Floats) -> list[tuple[Step | None, str]]:
-        """The Newton steps of runs that converged; why there are none for the others."""
-        steps: list[tuple[Step | None, str]] = [(None, end.doubt) for end in ends]
-        good = [k for k, end in enumerate(ends) if end.status is Status.CONVERGED]
-        if good:
-            plans = [ends[k].plan for k in good]
-            found = steps_at(plans, beliefs[good], self._tolerances)
-            for k, step in zip(good, found, strict=True):
-                steps[k] = step
-        return steps
+
+def verdicts_on(
+    ends: Sequence[FloodEnd], bounds: Sequence[float], tolerances: Tolerances
+) -> list[Verdict]:
+    """The verdicts on runs on plans with one layout, whose true log Z are at least these."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        beliefs = np.exp(_stacked_beliefs(ends))
+        steps = _steps(ends, beliefs, tolerances)
+    candidates = [
+        Candidate(
+            end.plan,
+            beliefs[k],
+            log_z_bound=bounds[k],
+            residual=float(end.trace[-1]),
+            step=steps[k][0],
+            unsettled=steps[k][1],
+        )
+        for k, end in enumerate(ends)
+    ]
+    return classify(candidates, tolerances)
+
+
+def _steps(
+    ends: Sequence[FloodEnd], beliefs: Floats, tolerances: Tolerances
+) -> list[tuple[Step | None, str]]:
+    """The Newton steps of runs that converged; why there are none for the others."""
+    steps: list[tuple[Step | None, str]] = [(None, end.doubt) for end in ends]
+    good = [k for k, end in enumerate(ends) if end.status is Status.CONVERGED]
+    if good:
+        plans = [ends[k].plan for k in good]
+        found = steps_at(plans, beliefs[good], tolerances)
+        for k, step in zip(good, found, strict=True):
+            steps[k] = step
+    return steps
 
 
 def _stacked_beliefs(ends: Sequence[FloodEnd]) -> Floats:

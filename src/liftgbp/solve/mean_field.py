@@ -58,6 +58,29 @@ def log_z_bounds(plans: Sequence[Plan], tolerances: Tolerances) -> list[float]:
     return [bound for search in searches for bound in search.best()[0]]
 
 
+def bound_by_marginals(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) -> float:
+    """What log Z is at least, since independent atoms reach it that have the marginals of beliefs.
+
+    One product is evaluated, and none is looked for. No state may be ruled out. Minus infinity
+    where there are too many atoms.
+    """
+    layout = plan.layout
+    if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
+        return -math.inf
+    values = AtomValues.of(layout)
+    with np.errstate(under="ignore"):
+        chances = values.marginals(layout, np.exp(log_beliefs))
+    # Products of probabilities below this are no numbers; they hardly count.
+    logs = np.log(np.maximum(chances, tolerances.zero_belief))
+    logs -= np.log(np.add.reduceat(np.exp(logs), values.first))[values.kind]
+    atoms = np.array(plan.atom_counts, dtype=float)[values.kind]
+    entropy = -float((atoms * np.exp(logs) * logs).sum())
+    beliefs = np.exp(values.log_beliefs(layout, logs[None], tolerances)[0])
+    terms = plan.weight_array[layout.region_of] * layout.multiplicity * plan.theta * beliefs
+    rounding = tolerances.rounding * float(np.abs(terms).sum())
+    return plan.log_offset + float(terms.sum()) - rounding + entropy
+
+
 def best_products(plans: Sequence[Plan], tolerances: Tolerances) -> Products:
     """The best products that were found for plans with one layout."""
     searches = _searches(plans, tolerances)
@@ -136,8 +159,12 @@ class AtomValues:
     def counts(self, layout: Layout, tolerances: Tolerances) -> Floats | csr_array:
         """How often each belief entry has each value."""
         if self._counts is None:
-            self._counts = _values_of_entries(layout, self.first, len(self.kind), tolerances)
+            dense = self._is_dense(layout, tolerances)
+            self._counts = _values_of_entries(layout, self.first, len(self.kind), dense)
         return self._counts
+
+    def _is_dense(self, layout: Layout, tolerances: Tolerances) -> bool:
+        return layout.belief_entries * len(self.kind) <= tolerances.most_numbers
 
     def of_groups(self, layout: Layout, distributions: Distributions) -> Floats:
         """The log probability of each value, by those of the groups of atoms."""
@@ -150,7 +177,7 @@ class AtomValues:
 
     def log_beliefs(self, layout: Layout, logs: Floats, tolerances: Tolerances) -> Floats:
         """The log beliefs of independent atoms, one row for each row of log probabilities."""
-        if layout.belief_entries <= tolerances.most_product_entries:
+        if self._counts is not None or self._is_dense(layout, tolerances):
             return np.asarray(self.counts(layout, tolerances) @ logs.T).T
         found = np.zeros((len(logs), layout.belief_entries))
         for where, columns in _values_by_axis(layout, self.first):
@@ -186,14 +213,12 @@ def _values_by_axis(layout: Layout, first: Ints) -> Iterator[tuple[Ints, Ints]]:
                 yield where, first[kinds][:, None] + digits
 
 
-def _values_of_entries(
-    layout: Layout, first: Ints, values: int, tolerances: Tolerances
-) -> Floats | csr_array:
+def _values_of_entries(layout: Layout, first: Ints, values: int, dense: bool) -> Floats | csr_array:
     found = [(where.ravel(), own.ravel()) for where, own in _values_by_axis(layout, first)]
     entries, columns = zip(*found, strict=True)
     places = np.concatenate(entries), np.concatenate(columns)
     size = layout.belief_entries, values
-    if math.prod(size) > tolerances.most_numbers:
+    if not dense:
         # Importing it takes longer than solving a small model.
         from scipy.sparse import csr_array
 

@@ -19,10 +19,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from liftgbp.arrays import (
+    Bools,
     Floats,
     Ints,
     distinct,
     equal_rows,
+    expand,
     group_rows,
     in_parts,
     row_order,
@@ -77,12 +79,12 @@ class _Links:
             heads.append((self.starts[one][:, None] + a.ravel()).ravel())
             tails.append((self.starts[other][:, None] + b.ravel()).ravel())
         self.heads, self.tails = np.concatenate(heads), np.concatenate(tails)
-        paired = np.union1d(pairs.first, pairs.second).tolist()
-        own = [(v, r) for v, r in zip(paired, self.sizes[paired].tolist(), strict=True) if r > 1]
+        paired = np.zeros(len(ranges), dtype=bool)
+        paired[pairs.first] = paired[pairs.second] = True
         inside = [
             (self.starts[v] + a, self.starts[v] + b)
-            for v, r in own
-            for a in range(r)
+            for v in np.flatnonzero(paired & (self.sizes > 1)).tolist()
+            for a in range(self.sizes[v])
             for b in range(a)
         ]
         self.inside = np.array(inside, dtype=np.int64).reshape(-1, 2)
@@ -128,8 +130,9 @@ class _Links:
             first, which = group_rows([pairs.place[block]])
             places = pairs.places[pairs.place[block[first]]]
             joint = _tables(layout, beliefs, places, tolerances)[which]
-            for ends, axis in ((pairs.first, 2), (pairs.second, 1)):
-                own = joint.sum(axis=axis)
+            # `sum` takes five times as long along short axes.
+            for ends, sums in ((pairs.first, "pij->pi"), (pairs.second, "pij->pj")):
+                own = np.einsum(sums, joint)
                 own = own[:, 1:] if own.shape[1] == 2 else own
                 nodes = self.starts[ends[block]][:, None] + np.arange(own.shape[1])
                 single[nodes] = own
@@ -259,41 +262,124 @@ def _by_length(cliques: Sequence[Ints]) -> list[Ints]:
 def _cycle_margin(
     pairs: GroundPairs, links: _Links, single: Floats, differ: Floats, tolerances: Tolerances
 ) -> float:
-    """How much more than one the shortest way from a node to its other copy is."""
+    """How much more than one the shortest way from a node to its other copy is.
+
+    In large networks, infinite where no way was found that is shorter than one.
+    """
     heads = np.concatenate([links.heads, links.inside[:, 0]])
     tails = np.concatenate([links.tails, links.inside[:, 1]])
     # Two values of one variable never hold together.
     apart = np.concatenate([differ, single[links.inside].sum(axis=1)])
-    here = np.concatenate([heads, heads + links.nodes])
-    there = np.concatenate([tails, tails + links.nodes])
-    crossing = np.concatenate([tails + links.nodes, tails])
+    if 2 * links.nodes <= tolerances.most_decomposed:
+        return _least_of_all(_ways(heads, tails, apart, links.nodes, tolerances)) - 1
+    # Nothing changes if a node is counted where it does not hold, both in F and outside.
+    turned = single > 0.5
+    apart = np.where(turned[heads] != turned[tails], 1 - apart, apart)
+    # No cycle goes through a node with one edge, like the only child of a variable.
+    degree = np.bincount(np.concatenate([heads, tails]), minlength=links.nodes)
+    inner = (degree[heads] > 1) & (degree[tails] > 1)
+    heads, tails, apart = heads[inner], tails[inner], apart[inner]
+    values = expand(links.starts[pairs.sources], links.sizes[pairs.sources])
+    sources, budget = _suspects(heads, tails, apart, values, links.nodes)
+    if not len(sources):
+        return math.inf
+    near = _near(heads, tails, apart, budget, tolerances)
+    heads, tails, apart = heads[near], tails[near], apart[near]
+    nodes = distinct(np.concatenate([heads, tails]))
+    heads, tails, sources = (np.searchsorted(nodes, own) for own in (heads, tails, sources))
+    ways = _ways(heads, tails, apart, len(nodes), tolerances)
+    if 2 * len(nodes) <= tolerances.most_decomposed:
+        return _least_of_all(ways) - 1
+    most = max(1, tolerances.most_walked // len(ways.lengths))
+    return _least_distance(ways, sources[:most]) - 1
+
+
+def _suspects(
+    heads: Ints, tails: Ints, apart: Floats, nodes: Ints, number: int
+) -> tuple[Ints, Floats]:
+    """Which of some nodes a cycle may go through that is too short, the most suspicious first.
+
+    A cycle with the edge e in F goes on from both ends of e, along other edges. So it is at least
+    as long as 1 - apart(e) and the shortest edges there: if those two add up to apart(e), it is
+    long enough. If not, it may go on from one end for what the shortest edge at the other end
+    leaves of apart(e): the second result has that for each node, negative where it goes nowhere.
+    """
+    shortest, suspicion, budget = (np.full(number, own) for own in (math.inf, 0.0, -math.inf))
+    length = np.minimum(apart, 1 - apart)
+    for ends in (heads, tails):
+        np.minimum.at(shortest, ends, length)
+    missing = apart - shortest[heads] - shortest[tails]
+    (found,) = np.nonzero(missing > 0)
+    for ends, others in ((heads[found], tails[found]), (tails[found], heads[found])):
+        np.maximum.at(suspicion, ends, missing[found])
+        np.maximum.at(budget, ends, apart[found] - shortest[others])
+    order = np.argsort(-suspicion[nodes], kind="stable")
+    return nodes[order[: np.count_nonzero(suspicion[nodes])]], budget
+
+
+def _near(heads: Ints, tails: Ints, apart: Floats, budget: Floats, tolerances: Tolerances) -> Bools:
+    """The edges that a cycle may have which is too short, by how far it may go on from nodes.
+
+    All edges, if it takes many rounds to find out.
+    """
+    length = np.minimum(apart, 1 - apart)
+    for _ in range(tolerances.most_rounds):
+        before = budget.copy()
+        np.maximum.at(budget, tails, before[heads] - length)
+        np.maximum.at(budget, heads, before[tails] - length)
+        budget[budget < 0] = -math.inf
+        if np.array_equal(budget, before):
+            return np.asarray((budget[heads] >= 0) & (budget[tails] >= 0))
+    return np.ones(len(heads), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Ways:
+    """The graph with two copies of each node; edges in F lead from one copy to the other.
+
+    rows, columns  the ends of edges, in both directions
+    lengths        how long each is
+    nodes          how many nodes there were
+    """
+
+    rows: Ints
+    columns: Ints
+    lengths: Floats
+    nodes: int
+
+
+def _ways(heads: Ints, tails: Ints, apart: Floats, nodes: int, tolerances: Tolerances) -> _Ways:
+    here = np.concatenate([heads, heads + nodes])
+    there = np.concatenate([tails, tails + nodes])
+    crossing = np.concatenate([tails + nodes, tails])
     rows = np.concatenate([here, here])
     columns = np.concatenate([there, crossing])
     lengths = np.concatenate([apart, apart, 1 - apart, 1 - apart])
     # Sparse graphs would lose edges of length zero.
     lengths = np.maximum(lengths, tolerances.rounding)
     rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
-    lengths = np.concatenate([lengths, lengths])
-    if 2 * links.nodes <= tolerances.most_decomposed:
-        distance = np.full((2 * links.nodes, 2 * links.nodes), math.inf)
-        np.minimum.at(distance, (rows, columns), lengths)
-        for k in range(len(distance)):
-            np.minimum(distance, distance[:, [k]] + distance[[k]], out=distance)
-        return float(np.diagonal(distance, links.nodes).min(initial=math.inf)) - 1
-    most = max(1, tolerances.most_walked // len(rows))
-    sources = links.starts[pairs.sources]
-    chosen = sources[:: -(-len(sources) // most)]
-    return _least_distance(rows, columns, lengths, chosen, links.nodes) - 1
+    return _Ways(rows, columns, np.concatenate([lengths, lengths]), nodes)
 
 
-def _least_distance(rows: Ints, columns: Ints, lengths: Floats, sources: Ints, nodes: int) -> float:
+def _least_of_all(ways: _Ways) -> float:
+    """The shortest way from any node to its other copy, by Floyd and Warshall."""
+    distance = np.full((2 * ways.nodes, 2 * ways.nodes), math.inf)
+    np.minimum.at(distance, (ways.rows, ways.columns), ways.lengths)
+    for k in range(len(distance)):
+        np.minimum(distance, distance[:, [k]] + distance[[k]], out=distance)
+    return float(np.diagonal(distance, ways.nodes).min(initial=math.inf))
+
+
+def _least_distance(ways: _Ways, sources: Ints) -> float:
+    """The shortest way from one of some nodes to its other copy; infinite if it is above one."""
     # Importing it takes longer than solving a small network.
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
-    graph = csr_array((lengths, (rows, columns)), shape=(2 * nodes, 2 * nodes))
+    size = 2 * ways.nodes, 2 * ways.nodes
+    graph = csr_array((ways.lengths, (ways.rows, ways.columns)), shape=size)
     least = math.inf
     for source in sources.tolist():
         distance = dijkstra(graph, indices=source, limit=1.0)
-        least = min(least, float(distance[source + nodes]))
+        least = min(least, float(distance[source + ways.nodes]))
     return least

@@ -93,9 +93,12 @@ def weighted_by_region(plan: Plan, values: Floats) -> float:
 
 
 def size_by_region(plan: Plan, values: Floats) -> float:
-    """The same with weights that all count as positive."""
+    """The same with weights that all count as positive, for values that are not negative.
+
+    Nothing cancels, so that many terms need not be summed exactly.
+    """
     if len(values) >= MANY_REGIONS:
-        return weighted_sum(np.abs(plan.weight_array), values)
+        return float(np.abs(plan.weight_array) @ values)
     return weighted_sum(list(map(abs, plan.weights)), values)
 
 

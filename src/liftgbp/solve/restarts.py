@@ -23,9 +23,9 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.plan import Layout, Plan
 from liftgbp.progress import Progress, silent
-from liftgbp.solve.flooding import FloodedBatch, FloodEnd, Flooding
+from liftgbp.solve.flooding import FloodedBatch, FloodEnd, Flooding, verdicts_on
 from liftgbp.solve.images import images_of
-from liftgbp.solve.mean_field import AtomValues
+from liftgbp.solve.mean_field import AtomValues, bound_by_marginals
 from liftgbp.solve.mixture import mixed
 from liftgbp.solve.precision import is_comparable
 from liftgbp.solve.solution import Point, Solution, Status
@@ -43,7 +43,7 @@ def flooded_again(
     if not plan.layout.message_entries:
         return first
     if has_one_fixed_point(plan, tolerances):
-        return replace(first, judged=partial(_only_minimum, first))
+        return replace(first, judged=partial(_only_minimum, plan, first, tolerances))
     images = images_of(plan, first.log_beliefs, tolerances)
     known = [first.log_beliefs, *images]
     others: list[FloodEnd] = []
@@ -59,8 +59,15 @@ def flooded_again(
     return mixed(first, plan, [_point(plan, own, tolerances) for own in found], tolerances)
 
 
-def _only_minimum(first: Solution) -> Verdict:
-    return first.verdict.as_only_minimum()
+def _only_minimum(plan: Plan, first: Solution, tolerances: Tolerances) -> Verdict:
+    """The verdict on the only stationary point: it is the lowest one, and lies below all products.
+
+    So none is looked for, which would take longer than everything else in a verdict.
+    """
+    end = FloodEnd(plan, first.log_beliefs, first.trace, first.status, first.unsettled_region)
+    bound = bound_by_marginals(plan, first.log_beliefs, tolerances)
+    (verdict,) = verdicts_on([end], [bound], tolerances)
+    return verdict.as_only_minimum()
 
 
 def _starting_messages(layout: Layout, first: Solution, tolerances: Tolerances) -> Iterator[Floats]:
