@@ -14,7 +14,6 @@ from typing import Literal, TypeAlias, get_args
 
 from liftgbp.errors import CapacityError, InputError, shown
 from liftgbp.evidence import Evidence
-from liftgbp.model.scopes import free_variables
 from liftgbp.shatter import ObjectClasses, object_classes
 
 ViaChoice: TypeAlias = Literal["auto", "lifted", "ground"]
@@ -76,8 +75,8 @@ def _ways(evidence: Evidence, per_sort: Mapping[str, int]) -> int:
     """About how many parfactors the rules shatter into, or factors if objects are counted."""
     total = 0
     for rule in evidence.model.rules:
-        sorts = evidence.model.variable_sorts(rule)
-        total += math.prod(per_sort[sorts[v]] for v in free_variables(rule))
+        scope = evidence.model.scope(rule)
+        total += math.prod(per_sort[scope.sorts[v]] for v in scope.free)
     return total
 
 
@@ -93,8 +92,7 @@ def few_groundings(evidence: Evidence, sizes: Mapping[str, int]) -> bool:
     """Whether a model can be grounded instead, with all objects below its quantifiers."""
     model = evidence.model
     every = (
-        math.prod(sizes[sort] for sort in model.variable_sorts(rule).values())
-        for rule in model.rules
+        math.prod(sizes[sort] for sort in model.scope(rule).sorts.values()) for rule in model.rules
     )
     return sum(every) <= MOST_GROUNDINGS
 

@@ -362,8 +362,8 @@ def test_sorts_of_variables_are_known_by_the_rule_itself() -> None:
     sorts = [{"x": "thing"}, {"x": "place"}]
     assert [model.variable_sorts(rule) for rule in model.rules] == sorts
     for again in (pickle.loads(pickle.dumps(model)), copy.copy(model)):
-        assert "_sorts_of_rules" not in vars(again)
+        assert "_scopes" not in vars(again)
         assert [again.variable_sorts(rule) for rule in again.rules] == sorts
     # Rules of others are not kept: their identity may be that of another one later.
     assert [model.variable_sorts(rule) for rule in parse(text).rules] == sorts
-    assert len(model._sorts_of_rules) == 2
+    assert len(model._scopes) == 2

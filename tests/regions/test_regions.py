@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeEr
 from liftgbp.messages import GroundObjects
 from liftgbp.model.ast import Atom
 from liftgbp.model.model import Model
-from liftgbp.regions import Count, LiftedRegionGraph, build_regions, parse_family
+from liftgbp.regions import Count, LiftedRegionGraph, build, build_regions, parse_family
 from liftgbp.regions.lattice import closed_under_intersection, cover_parents
 from liftgbp.shatter import shatter
 from liftgbp.signature import Cluster, canonise, objects_of
@@ -34,6 +35,15 @@ knows(person, person)
 CHAIN = "r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct"
 
 some = settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _nothing_kept() -> Iterator[None]:
+    """Every graph here is built: one that is kept would be compared with itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "_kept", {})
+        patch.setattr(build, "MOST_KEPT", 0)
+        yield
 
 
 def graph_of(text: str, people: int, regions: str = "intersections") -> LiftedRegionGraph:

@@ -14,7 +14,6 @@ from liftgbp.errors import CapacityError
 from liftgbp.grounding.atom_states import Facts
 from liftgbp.model.ast import Rule
 from liftgbp.model.model import Model
-from liftgbp.model.scopes import constant_sorts, free_variables
 from liftgbp.shatter.assignments import assignments, falling, rule_admits
 from liftgbp.shatter.normal import Obj, ObjectClass
 from liftgbp.shatter.rule_tables import Labels
@@ -75,19 +74,18 @@ class Patterns:
     ) -> None:
         self._rule = rule
         self._sizes = sizes
-        self._sorts = model.variable_sorts(rule)
-        self._variables = free_variables(rule)
-        mentioned = dict.fromkeys(constant_sorts(rule, model.predicates))
-        self._numbers = {key: number_of(*key) for key in mentioned}
-        named = Counter(sort for sort, _ in mentioned)
-        self._classes = [ObjectClass(sort, 1, name) for sort, name in mentioned]
+        scope = model.scope(rule)
+        self._sorts, self._variables = scope.sorts, scope.free
+        self._numbers = {key: number_of(*key) for key in scope.constants}
+        named = Counter(sort for sort, _ in scope.constants)
+        self._classes = [ObjectClass(sort, 1, name) for sort, name in scope.constants]
         self._classes += [
             ObjectClass(sort, sizes[sort] - named[sort])
             for sort in dict.fromkeys(self._sorts.values())
             if sizes[sort] > named[sort]
         ]
         self._constants: dict[tuple[str, str], Obj] = {
-            key: (k, 0) for k, key in enumerate(mentioned)
+            key: (k, 0) for k, key in enumerate(scope.constants)
         }
 
     def __iter__(self) -> Iterator[Pattern]:

@@ -26,7 +26,6 @@ from liftgbp.model.ast import (
     Rule,
     Sort,
     TableParfactor,
-    Variable,
     WeightedFormula,
     applied,
     own_weight,
@@ -42,13 +41,7 @@ from liftgbp.model.model_checks import (
     missing_weights,
     whole_size,
 )
-from liftgbp.model.scopes import (
-    constant_sorts,
-    expanded_variables,
-    free_variables,
-    shared_weight,
-    term_sorts,
-)
+from liftgbp.model.scopes import RuleScope, expanded_variables, shared_weight
 from liftgbp.pictures.cards import Shown
 from liftgbp.pictures.markup import Content
 from liftgbp.values import dataclass
@@ -120,22 +113,25 @@ class Model(Shown):
         """The sort of each variable of a rule, free or quantified."""
         if not isinstance(rule, WeightedFormula | TableParfactor):
             raise wrong_type("rule", "a WeightedFormula or a TableParfactor", rule)
-        known = self._sorts_of_rules
+        return dict(self.scope(rule).sorts)
+
+    def scope(self, rule: Rule) -> RuleScope:
+        """What a rule is about; for rules of the model itself, this is found once."""
+        known = self._scopes
         found = known.get(id(rule))
         if found is None:
-            sorts = term_sorts(rule, self.predicates)
-            found = {term.name: sort for term, sort in sorts.items() if isinstance(term, Variable)}
+            found = RuleScope.of(rule, self.predicates)
             if id(rule) in known:
                 known[id(rule)] = found
-        return dict(found)
+        return found
 
     @cached_property
-    def _sorts_of_rules(self) -> dict[int, dict[str, str] | None]:
-        """The sorts of variables of the model's own rules, by identity: they are long to hash."""
+    def _scopes(self) -> dict[int, RuleScope | None]:
+        """The scopes of the model's own rules, by identity: rules are long to hash."""
         return dict.fromkeys(map(id, self.rules))
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: own for name, own in self.__dict__.items() if name != "_sorts_of_rules"}
+        return {name: own for name, own in self.__dict__.items() if name != "_scopes"}
 
     @cached_property
     def mentioned(self) -> Mapping[str, tuple[str, ...]]:
@@ -145,11 +141,11 @@ class Model(Shown):
         """
         found: dict[str, dict[str, None]] = {sort: {} for sort in self.sorts}
         for rule in self.rules:
-            for sort, constant in constant_sorts(rule, self.predicates):
+            scope = self.scope(rule)
+            for sort, constant in scope.constants:
                 found[sort][constant] = None
-            sorts = self.variable_sorts(rule)
             for variable in expanded_variables(rule):
-                sort = sorts[variable]
+                sort = scope.sorts[variable]
                 found[sort].update((name, None) for name in self.sorts[sort].constants)
         return {sort: tuple(names) for sort, names in found.items()}
 
@@ -292,9 +288,9 @@ class Model(Shown):
 
     def choices_of_constants(self, rule: Rule) -> Iterator[tuple[str, ...]]:
         """The constants that the variables `+x` of a rule stand for, in order of appearance."""
-        sorts = self.variable_sorts(rule)
-        names = [name for name in free_variables(rule) if name in expanded_variables(rule)]
-        return product(*(self.constants(sorts[name]) for name in names))
+        scope = self.scope(rule)
+        names = [name for name in scope.free if name in expanded_variables(rule)]
+        return product(*(self.constants(scope.sorts[name]) for name in names))
 
     def _left_out(self) -> Iterator[tuple[OpenWeight, WeightedFormula]]:
         for rule in self.rules:

@@ -312,7 +312,7 @@ def check_countable(model: Model, sizes: Mapping[str, int]) -> None:
         if atoms > COUNTABLE:
             raise _uncountable(f"{predicate.name} has", atoms, "atoms", predicate.span)
     for rule in model.rules:
-        groundings = math.prod(sizes[sort] for sort in model.variable_sorts(rule).values())
+        groundings = math.prod(sizes[sort] for sort in model.scope(rule).sorts.values())
         if groundings > COUNTABLE:
             raise _uncountable("this rule has", groundings, "groundings", rule.span)
 

@@ -32,7 +32,7 @@ from liftgbp.model.model import Model
 from liftgbp.model.model_checks import check_value
 from liftgbp.model.parser import COUNT, parse_query
 from liftgbp.model.scopes import (
-    constant_sorts,
+    constants_of,
     free_variables,
     quantified_variables,
     term_sorts,
@@ -233,7 +233,7 @@ def checked_query(asked: Query, model: Model) -> QueryTerms:
         for formula in (query.formula, query.condition):
             _check_values(formula, model)
         sorts = term_sorts(rule, model.predicates)
-        constants = tuple(dict.fromkeys(constant_sorts(rule, model.predicates)))
+        constants = tuple(dict.fromkeys(constants_of(rule, model.predicates, sorts)))
     except ModelError as error:
         raise QueryError(error.message, error.span) from None
     for sort, constant in constants:

@@ -28,8 +28,36 @@ from liftgbp.model.ast import (
     rule_equalities,
     subformulas,
 )
+from liftgbp.values import dataclass
 
 Known = TypeVar("Known", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleScope:
+    """What a rule is about.
+
+    sorts       the sort of each variable, free or quantified
+    free        the variables whose substitutions make its groundings, in order of appearance
+    quantified  the variables of the quantifiers inside
+    constants   the (sort, constant) pairs that it mentions, each once
+    """
+
+    sorts: Mapping[str, str]
+    free: tuple[str, ...]
+    quantified: tuple[Variable, ...]
+    constants: tuple[tuple[str, str], ...]
+
+    @staticmethod
+    def of(rule: Rule, predicates: Mapping[str, Predicate]) -> RuleScope:
+        """The scope of a rule about these predicates."""
+        sorts = term_sorts(rule, predicates)
+        return RuleScope(
+            sorts={term.name: sort for term, sort in sorts.items() if isinstance(term, Variable)},
+            free=free_variables(rule),
+            quantified=quantified_variables(rule),
+            constants=tuple(dict.fromkeys(constants_of(rule, predicates, sorts))),
+        )
 
 
 def free_variables(rule: Rule) -> tuple[str, ...]:
@@ -165,13 +193,14 @@ def _all_variables(rule: Rule) -> Iterator[Variable]:
     yield from quantified_variables(rule)
 
 
-def constant_sorts(rule: Rule, predicates: Mapping[str, Predicate]) -> Iterator[tuple[str, str]]:
+def constants_of(
+    rule: Rule, predicates: Mapping[str, Predicate], sorts: Mapping[Term, str]
+) -> Iterator[tuple[str, str]]:
     """The (sort, constant) pairs that a rule mentions, with repetitions."""
     for atom in rule_atoms(rule):
         for term, sort in zip(atom.args, predicates[atom.predicate].sorts, strict=True):
             if isinstance(term, Constant):
                 yield sort, term.name
-    sorts = term_sorts(rule, predicates)
     for equality in rule_equalities(rule):
         for one, other in ((equality.left, equality.right), (equality.right, equality.left)):
             # The variable at the other side decides, since a constant may name several objects.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 from liftgbp.errors import wrong_type
 from liftgbp.limits import searching
@@ -85,8 +85,45 @@ def build_regions(
     family = regions if isinstance(regions, Family) else parse_family(regions)
     if not isinstance(normal, NormalModel):
         raise wrong_type("normal", "a NormalModel (shatter makes it)", normal)
-    remedy = "use formulas with fewer variables"
-    with searching(f"building the regions ({family})", remedy):
+    knows_facts = normal.evidence or normal.observations
+    if coarser is not None or knows_facts or len(normal.parfactors) > MOST_PARFACTORS:
+        return _built(normal, family, coarser)
+    key = _structure(normal, family)
+    # The order of a dictionary is that of insertion, so the least recently used comes first.
+    known = _kept.pop(key, None)
+    if known is not None and known.fits(normal):
+        graph = known.resized(normal)
+    else:
+        graph = _built(normal, family, None)
+    _kept[key] = graph
+    for oldest in list(_kept)[: max(0, len(_kept) - MOST_KEPT)]:
+        _kept.pop(oldest, None)
+    return graph
+
+
+MOST_KEPT = 32
+"""How many graphs are kept. One model, asked again with other sizes or weights, needs a handful."""
+
+MOST_PARFACTORS = 20
+"""Graphs of models with more parfactors are not kept, nor those of models with evidence: they hold
+the model, which may be large."""
+
+_kept: dict[Hashable, LiftedRegionGraph] = {}
+
+
+def _structure(normal: NormalModel, family: Family) -> Hashable:
+    """All that a graph depends on, but for small classes."""
+    return (
+        family,
+        normal.predicates,
+        tuple((c.sort, c.constant, c.facts) for c in normal.classes),
+        tuple((p.atoms, p.exchangeable) for p in normal.parfactors),
+        normal.table_cap,
+    )
+
+
+def _built(normal: NormalModel, family: Family, coarser: Coarser | None) -> LiftedRegionGraph:
+    with searching(f"building the regions ({family})", "use formulas with fewer variables"):
         return _Builder(normal, family, coarser).graph()
 
 

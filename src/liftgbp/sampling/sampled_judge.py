@@ -13,7 +13,6 @@ from dataclasses import replace
 
 from liftgbp.errors import InputError
 from liftgbp.evidence import Evidence
-from liftgbp.model.scopes import free_variables
 from liftgbp.opinions import ComparedValue
 from liftgbp.progress import Progress
 from liftgbp.query import Answers
@@ -98,8 +97,8 @@ def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> int:
     )
     groundings = 0
     for rule in model.rules:
-        sorts = model.variable_sorts(rule)
-        groundings += math.prod(sizes[sorts[own]] for own in free_variables(rule))
+        scope = model.scope(rule)
+        groundings += math.prod(sizes[scope.sorts[own]] for own in scope.free)
     return WORK_OF_SWEEP + atoms + groundings // GROUNDINGS_AT_ONCE
 
 

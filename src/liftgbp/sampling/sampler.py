@@ -30,7 +30,6 @@ from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import Limits, limited, reporting, watch_for
 from liftgbp.model.model import Model, check_model
-from liftgbp.model.scopes import free_variables
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
 from liftgbp.sampling.annealing import LogZ, anneal
@@ -406,8 +405,8 @@ def _check_size(known: Evidence, sizes: Mapping[str, int]) -> None:
     else:
         number, what = 0, "groundings of rules"
         for rule in model.rules:
-            sorts = model.variable_sorts(rule)
-            number += math.prod(sizes[sorts[variable]] for variable in free_variables(rule))
+            scope = model.scope(rule)
+            number += math.prod(sizes[scope.sorts[variable]] for variable in scope.free)
     objects = max(sizes.values(), default=0)
     if objects > number:
         number, what = objects, "objects of one sort"

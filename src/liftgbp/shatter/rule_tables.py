@@ -84,7 +84,7 @@ class RuleTables:
         self._model = model
         self._rule = rule
         self._cap = cap
-        self._sorts = model.variable_sorts(rule)
+        self._sorts = model.scope(rule).sorts
         self._number = {name: k for k, name in enumerate(model.predicates)}
         self._range = [len(predicate.values) for predicate in model.predicates.values()]
         if isinstance(rule, TableParfactor):

@@ -18,7 +18,6 @@ from liftgbp.evidence.evidence import contradiction
 from liftgbp.limits import searching, take_steps
 from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
 from liftgbp.model.model import Model, check_model
-from liftgbp.model.scopes import constant_sorts, free_variables, quantified_variables
 from liftgbp.shatter.assignments import assignments, rule_admits
 from liftgbp.shatter.classes import ObjectClasses, object_classes
 from liftgbp.shatter.normal import (
@@ -141,7 +140,7 @@ class Shattering:
     @cached_property
     def enough(self) -> int:
         """A class with this many objects admits the same ways as any larger one."""
-        if any(next(iter(quantified_variables(rule)), None) for rule in self.model.rules):
+        if any(self.model.scope(rule).quantified for rule in self.model.rules):
             return max(self.sizes.values())
         # One object for each variable, and for each argument of what is observed.
         arguments = (len(p.sorts) for p in self.model.predicates.values())
@@ -217,7 +216,7 @@ def _only_counts_change(normal: NormalModel, classes: tuple[ObjectClass, ...]) -
 
 def _most_variables(model: Model) -> int:
     """The number of objects per class that lets the variables of any rule coincide in all ways."""
-    return max((len(free_variables(rule)) for rule in model.rules), default=0)
+    return max((len(model.scope(rule).free) for rule in model.rules), default=0)
 
 
 class _RuleShatter:
@@ -237,15 +236,13 @@ class _RuleShatter:
         self._rule = rule
         self._number = number
         self._classes = classes
-        self._sorts = model.variable_sorts(rule)
-        self._variables = free_variables(rule)
-        self._quantified = tuple(
-            dict.fromkeys(self._sorts[v.name] for v in quantified_variables(rule))
-        )
+        scope = model.scope(rule)
+        self._sorts, self._variables = scope.sorts, scope.free
+        self._quantified = tuple(dict.fromkeys(self._sorts[v.name] for v in scope.quantified))
         self._sized = bool(self._quantified) or _mentions_sizes(rule)
         for sort in self._quantified:
             self._check_expandable(sort, sizes[sort], cap)
-        self._constants = {key: named[key] for key in constant_sorts(rule, model.predicates)}
+        self._constants = {key: named[key] for key in scope.constants}
         self._table = tables(number)
 
     def _check_expandable(self, sort: str, size: int, cap: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field, replace
 from itertools import pairwise
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Floats, Ints, distinct
 from liftgbp.errors import checked_number
 from liftgbp.pictures.cards import HasSettings
-from liftgbp.plan import Plan
+from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_beliefs
 from liftgbp.solve.mean_field import Products, best_products, log_z_bounds
@@ -28,6 +29,11 @@ from liftgbp.values import dataclass
 
 HIDDEN = "rounding hides the minimum of the free energy; the answer is that of independent atoms"
 """Why a solution of independent atoms is not checked."""
+
+
+_common: WeakKeyDictionary[Structure, dict[tuple[int, int, Tolerances], list[Floats]]]
+_common = WeakKeyDictionary()
+"""Starts that plans of a layout share, by how many are random, their seed and the tolerances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +84,30 @@ class Descent(HasSettings):
         lowest minimum is below.
         """
         layout, own = plans[0].layout, self.tolerances
-        consistent = polytope(layout)
-        fixed = starting_beliefs(layout, self.random, self.seed)
-        flooded = flooded_beliefs(plans, own.flooded_start, own)
-        beliefs = np.concatenate([fixed, flooded])[:, consistent.outer]
-        usable = np.asarray(np.isfinite(beliefs).all(axis=1))
-        beliefs, error = nearest_consistent(
-            consistent, np.where(usable[:, None], beliefs, 1.0), own
+        consistent, common = polytope(layout), self._common_starts(layout)
+        flooded = flooded_beliefs(plans, own.flooded_start, own)[:, consistent.outer]
+        usable = np.asarray(np.isfinite(flooded).all(axis=1))
+        flooded, error = nearest_consistent(
+            consistent, np.where(usable[:, None], flooded, 1.0), own
         )
         good = usable & (error < own.nearly_consistent)
-        number = len(fixed)
-        common = list(beliefs[:number][good[:number]])
         return [
             [*common, *start[fine], *np.exp(log_beliefs[:, consistent.outer])]
             for start, fine, log_beliefs in zip(
-                beliefs[number:, None], good[number:, None], products.log_beliefs, strict=True
+                flooded[:, None], good[:, None], products.log_beliefs, strict=True
             )
         ]
+
+    def _common_starts(self, layout: Layout) -> list[Floats]:
+        """The starts that all plans of a layout share, as far as consistent beliefs are near."""
+        known = _common.setdefault(layout.structure, {})
+        key = self.random, self.seed, self.tolerances
+        if key not in known:
+            consistent, own = polytope(layout), self.tolerances
+            beliefs = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
+            beliefs, error = nearest_consistent(consistent, beliefs, own)
+            known[key] = list(beliefs[error < own.nearly_consistent])
+        return known[key]
 
     def follow(
         self, plans: Sequence[Plan], neighbours: Sequence[Sequence[Solution]]
@@ -223,7 +236,7 @@ class _Run:
         self._tolerances = energy.tolerances
         self.b = starts.copy()
         self.step = newton_step(energy, starts, bounds_do=True)
-        self.value = energy.value(starts)
+        self.value, self._entropy = energy.value_and_entropy(starts)
         self.settled = np.zeros(len(starts), dtype=bool)
         self.trace: list[Floats] = [self.value]
         self.iterations = np.zeros(len(starts), dtype=np.int64)
@@ -305,11 +318,11 @@ class _Run:
         )
         sound = error < own.nearly_consistent
         # What failed may not even be finite.
-        found = energy.value(np.where(sound[:, None], there, here))
+        found, entropy = energy.value_and_entropy(np.where(sound[:, None], there, here))
         rounding = own.rounding * np.maximum(np.abs(value[moving]), 1)
         lower = sound & (found <= value[moving] + rounding)
         self.b[moving[lower]] = there[lower]
-        value[moving[lower]] = found[lower]
+        value[moving[lower]], self._entropy[moving[lower]] = found[lower], entropy[lower]
         return np.asarray(lower)
 
     def _give_up(self, iteration: int) -> None:
@@ -319,7 +332,7 @@ class _Run:
         over-count there, and points far behind the first minimum of the same problem.
         """
         limits = self._tolerances
-        entropy, most = self.energy.entropy(self.b), self.energy.largest_entropy
+        entropy, most = self._entropy, self.energy.largest_entropy
         slack = limits.level * (most + 1)
         impossible = (entropy < -slack) | (entropy > most + slack)
         self._astray = np.where(impossible, self._astray + 1, 0)
@@ -339,6 +352,8 @@ class _Run:
         curved = self.step.lowest > self._tolerances.zero_curvature
         near = (self.step.residual < self._tolerances.far) & curved & ~self._stuck
         rows = np.flatnonzero(near & (self.leader == own))
+        if self.settled[rows].all():
+            return
         rows = rows[np.lexsort((self.value[rows], ~self.settled[rows], self._problem[rows]))]
         problem = self._problem[rows]
         ends = np.flatnonzero(problem[1:] != problem[:-1]) + 1

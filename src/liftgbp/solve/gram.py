@@ -73,6 +73,14 @@ class Gram:
         self._factors = (values[here] * values[there])[order]
         self._rows, self._columns = np.divmod(places, self._size or 1)
 
+    @cached_property
+    def _sum_at(self) -> Ints:
+        """Which sum each place of a matrix has; where products vanish, the one after the last."""
+        numbers = np.arange(len(self._rows))
+        places = np.full((self._size, self._size), len(numbers))
+        places[self._rows, self._columns] = places[self._columns, self._rows] = numbers
+        return places
+
     @property
     def nbytes(self) -> int:
         """The memory that it takes."""
@@ -81,13 +89,12 @@ class Gram:
 
     def __call__(self, weights: Floats) -> Floats:
         """The matrices (S, E, E) of weights (S, D)."""
-        gram = np.zeros((len(weights), self._size, self._size))
+        sums = np.zeros((len(weights), len(self._rows) + 1))
         if len(self._rows):
-            terms = weights[:, self._entries] * self._factors
-            sums = np.add.reduceat(terms, self._starts, axis=1)
-            gram[:, self._rows, self._columns] = sums
-            gram[:, self._columns, self._rows] = sums
-        return gram
+            terms = weights.take(self._entries, axis=1)
+            terms *= self._factors
+            np.add.reduceat(terms, self._starts, axis=1, out=sums[:, :-1])
+        return sums.take(self._sum_at, axis=1)
 
     def scaled(self, weights: Floats, equations: Ints | None = None) -> tuple[Floats, Floats]:
         """The matrices with a unit diagonal, and what their rows were multiplied by.
@@ -162,8 +169,7 @@ def diagonals(stack: Floats) -> Floats:
 
 def _inverse_roots(values: Floats) -> Floats:
     """One over the roots of values, and zero for those that are not positive."""
-    roots = np.sqrt(np.maximum(values, 0.0))
-    return np.divide(1.0, roots, out=np.zeros_like(values), where=roots > 0)
+    return np.asarray(1.0 / np.sqrt(np.where(values > 0, values, np.inf)))
 
 
 def spread(values: Floats, places: Ints, shape: tuple[int, ...]) -> Floats:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from liftgbp.arrays import Floats
+from liftgbp.arrays import Floats, Ints
 from liftgbp.plan import Plan, symmetries
 from liftgbp.solve.solution import Point
 from liftgbp.solve.tolerances import Tolerances
@@ -19,14 +19,15 @@ def completed(plan: Plan, points: list[Point], tolerances: Tolerances) -> list[P
     An image has the same log Z and the same verdict. What was found in its place is left out, since
     rounding may have hidden what it is.
     """
-    if not symmetries(plan):
+    generators = symmetries(plan)
+    if not generators:
         return points
     found: list[Point] = []
     known = Places(tolerances.same)
     sound = [point for point in points if point.verdict.sound]
     for point in sorted(sound, key=lambda own: -own.exact_log_z):
         if known.add(np.exp(point.log_beliefs)):
-            images = images_of(plan, point.log_beliefs, tolerances)
+            images = _images(generators, point.log_beliefs, tolerances)
             found += [point, *(replace(point, log_beliefs=own) for own in images)]
             for own in images:
                 known.add(np.exp(own))
@@ -36,7 +37,10 @@ def completed(plan: Plan, points: list[Point], tolerances: Tolerances) -> list[P
 
 def images_of(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) -> list[Floats]:
     """The images of log beliefs that differ from these and from each other; none if many do."""
-    generators = symmetries(plan)
+    return _images(symmetries(plan), log_beliefs, tolerances)
+
+
+def _images(generators: list[Ints], log_beliefs: Floats, tolerances: Tolerances) -> list[Floats]:
     images = [log_beliefs]
     known = Places(tolerances.same)
     known.add(np.exp(log_beliefs))

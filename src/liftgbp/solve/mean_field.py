@@ -250,7 +250,8 @@ class _MeanField:
         # Where nothing is ruled out, nothing is multiplied: huge counts would overflow.
         hard = np.clip(np.abs(weights), 1.0, LARGEST_COUNT) * self._dead * tolerances.hard
         # What is possible gains what the rest would cost.
-        self._gain = (hard[:, layout.region_of] * layout.multiplicity).T
+        gain = (hard[:, layout.region_of] * layout.multiplicity).T
+        self._climbed = (self._theta + gain)[:, :, None]
 
     def best(self) -> tuple[list[float], list[Floats]]:
         """The bound of each plan, and the log beliefs of its best products, one row each."""
@@ -270,9 +271,7 @@ class _MeanField:
             )
         else:
             for _ in range(self._tolerances.most_rounds):
-                value, slopes = self._evaluate(logs)
-                bounds = np.maximum(bounds, value.max(axis=1))
-                logs = self._normalised((logs + self._normalised(slopes)) / 2)
+                logs = self._improved(logs)
         values = self._bounds(logs)
         bounds = np.maximum(bounds, values.max(axis=1))
         found = [self._distinct(logs[:, k], values[k]) for k in range(plans)]
@@ -287,8 +286,7 @@ class _MeanField:
         logs = logs.copy()
         for _ in range(self._tolerances.most_rounds):
             for turn in turns:
-                _, slopes = self._evaluate(logs)
-                logs[turn] = self._normalised((logs + self._normalised(slopes)) / 2)[turn]
+                logs[turn] = self._improved(logs)[turn]
         return logs
 
     def _distinct(self, logs: Floats, values: Floats) -> list[int]:
@@ -347,14 +345,12 @@ class _MeanField:
     def _bounds(self, logs: Floats) -> Floats:
         """What log Z is at least by each product; minus infinity if a state is ruled out."""
         if not self._dead.any():
-            energy, entropy, _ = self._parts(logs, self._theta)
-            return self._offsets[:, None] + energy + entropy
+            return self._values_of(logs)
         certain = np.where(logs < self._tolerances.vanished, IMPOSSIBLE, logs)
         first, kind = self._values.first, self._values.kind
         certain = certain - np.log(np.add.reduceat(np.exp(certain), first))[kind]
-        energy, entropy, _ = self._parts(certain, self._theta)
-        values = self._offsets[:, None] + energy + entropy
-        return np.where(self._is_possible(certain > IMPOSSIBLE / 2), values, -math.inf)
+        possible = self._is_possible(certain > IMPOSSIBLE / 2)
+        return np.where(possible, self._values_of(certain), -math.inf)
 
     def _is_possible(self, kept: Bools) -> Bools:
         """Whether no state of a product is ruled out, by the values that it keeps."""
@@ -368,29 +364,36 @@ class _MeanField:
         states = np.multiply.reduceat(values[atoms.flat], atoms.starts[:-1], axis=0)
         return np.asarray((alive == states).all(axis=0))
 
-    def _parts(self, logs: Floats, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """The energies of products less their rounding, their entropies, and their beliefs."""
+    def _values_of(self, logs: Floats) -> Floats:
+        """What products reach, less its rounding, if none of their states is ruled out."""
         beliefs = self._log_beliefs(logs)
         np.exp(beliefs, out=beliefs)
-        energy, sizes = (_summed(own, beliefs) for own in (theta, np.abs(theta)))
+        energy, sizes = (_summed(own, beliefs) for own in (self._theta, np.abs(self._theta)))
         entropy = -(self._atoms[:, :, None] * np.exp(logs) * logs).sum(axis=0)
-        return energy - self._tolerances.rounding * sizes, entropy, beliefs
+        rounding = self._tolerances.rounding * sizes
+        return np.asarray(self._offsets[:, None] + (energy - rounding) + entropy)
 
-    def _evaluate(self, logs: Floats) -> tuple[Floats, Floats]:
-        """What each product reaches, and its slopes by the share of each value per atom."""
-        theta = self._theta + self._gain
-        energy, entropy, terms = self._parts(logs, theta)
-        terms *= theta[:, :, None]
+    def _improved(self, logs: Floats) -> Floats:
+        """Products half way to where each kind of atom is best if all others stay as they are."""
+        terms = self._log_beliefs(logs)
+        np.exp(terms, out=terms)
+        terms *= self._climbed
         slopes = (self._counts.T @ terms.reshape(len(terms), -1)).reshape(logs.shape)
         slopes = slopes * np.exp(-logs) / self._atoms[:, :, None]
-        return self._offsets[:, None] + energy + entropy, slopes
+        return self._normalised((logs + self._falling(slopes)) / 2)
+
+    def _falling(self, logs: Floats) -> Floats:
+        """Logs less the largest of each kind of atom, none of them too small."""
+        largest = np.maximum.reduceat(logs, self._values.first)
+        logs = logs - largest[self._values.kind]
+        return np.maximum(logs, math.log(self._tolerances.zero_belief), out=logs)
 
     def _normalised(self, logs: Floats) -> Floats:
         """Logs of unnormalised probabilities as those of distributions, none of them too small."""
-        first, kind = self._values.first, self._values.kind
-        least = math.log(self._tolerances.zero_belief)
-        logs = np.maximum(logs - np.maximum.reduceat(logs, first)[kind], least)
-        return np.asarray(logs - np.log(np.add.reduceat(np.exp(logs), first))[kind])
+        logs = self._falling(logs)
+        totals = np.log(np.add.reduceat(np.exp(logs), self._values.first))
+        logs -= totals[self._values.kind]
+        return logs
 
 
 def _summed(factors: Floats, beliefs: Floats) -> Floats:

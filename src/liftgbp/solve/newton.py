@@ -252,7 +252,8 @@ class Curvatures(Spectrum):
     def _eliminated(self, along: Floats, points: Ints | slice) -> Floats:
         weights = self.weights[points][:, :, None]
         hessian = weights * self.gram[points]
-        diagonals(hessian)[...] += 1
+        diagonal = diagonals(hessian)
+        diagonal += 1
         solved = np.linalg.solve(hessian, weights * along[:, :, None])
         return -np.asarray(solved[:, :, 0], dtype=np.float64)
 
@@ -300,7 +301,9 @@ class Step(NamedTuple):
         return Step._make(column[k] for column in self)
 
     def updated(self, rows: Ints, new: Step) -> Step:
-        """The steps with those of some points replaced."""
+        """The steps with those of some points replaced, which are in order."""
+        if len(rows) == len(self.change):
+            return new
         columns = [column.copy() for column in self]
         for column, own in zip(columns, new, strict=True):
             column[rows] = own
@@ -359,11 +362,11 @@ class _Here:
     def _step(self, change: Floats, lowest: Floats, flattest: Floats, *, exact: bool) -> Step:
         return Step(
             change=change,
-            slope=np.einsum("sd,sd->s", self._full, change),
+            slope=(self._full * change).sum(axis=1),
             residual=self._metric.relative(change),
             lowest=lowest,
             flattest=flattest,
-            exact=np.full(len(change), exact),
+            exact=np.array([exact]).repeat(len(change)),
         )
 
 

@@ -397,17 +397,18 @@ class Energy:
 
     def value(self, b: Floats) -> Floats:
         """The scaled free energy (S) of points (S, D)."""
-        y = self.consistent.marginals(b)
-        outer = self.outer_weight * b * (self.log(b) - self._outer_theta)
-        inner = self.inner_weight * y * (self.log(y) - self._inner_theta)
-        return np.asarray(outer.sum(axis=-1) + inner.sum(axis=-1))
+        return self.value_and_entropy(b)[0]
 
-    def entropy(self, b: Floats) -> Floats:
-        """The scaled entropy (S) of points in the Kikuchi approximation."""
+    def value_and_entropy(self, b: Floats) -> tuple[Floats, Floats]:
+        """The scaled free energies and entropies (S) in the Kikuchi approximation."""
         y = self.consistent.marginals(b)
-        outer = self.outer_weight * b * self.log(b)
-        inner = self.inner_weight * y * self.log(y)
-        return np.asarray(-outer.sum(axis=-1) - inner.sum(axis=-1))
+        outer, inner = self.outer_weight * b, self.inner_weight * y
+        log_b, log_y = self.log(b), self.log(y)
+        value = (outer * (log_b - self._outer_theta)).sum(axis=-1)
+        value += (inner * (log_y - self._inner_theta)).sum(axis=-1)
+        outer *= log_b
+        inner *= log_y
+        return value, np.asarray(-outer.sum(axis=-1) - inner.sum(axis=-1))
 
     def gradient(self, b: Floats) -> Floats:
         """The derivative (S, D) of the value by the beliefs of the outer regions."""

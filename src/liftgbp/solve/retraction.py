@@ -13,7 +13,7 @@ from itertools import compress
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.solve.factors import Factor
 from liftgbp.solve.free_beliefs import Choices, FreeFactor
 from liftgbp.solve.problem import FACTORED_FROM, Polytope
@@ -36,29 +36,26 @@ def nearest_consistent(
     # Steps that are far too long leave the range of floats, and their points are given up.
     with np.errstate(over="ignore", invalid="ignore"):
         points = _Points(consistent, beliefs, tolerances, choices)
-        b, error, left = points.b.copy(), points.error.copy(), np.arange(len(beliefs))
-        off = error > tolerances.consistent
+        off = points.error > tolerances.consistent
         for rounds_left in range(tolerances.most_rounds, -tolerances.closing_rounds, -1):
             # Who is nearly there when rounds are used up has some more: each squares the error.
             most = math.exp(rounds_left - tolerances.last_rounds)
             off &= points.error < (most if rounds_left > 0 else tolerances.nearly_consistent)
-            left = left[off]
-            if not len(left):
+            if not off.any():
                 break
             points.keep(off)
             before = points.error
             points.improve()
-            b[left], error[left] = points.b, points.error
             near = points.error < tolerances.nearly_consistent
             at_rounding = near & (points.error > before / 2)
             off = (points.error > tolerances.consistent) & ~at_rounding
-    return b, error
+        return points.results()
 
 
 class _Points:
     """Points on their way.
 
-    b      (S, D) their beliefs
+    b      (S, D) the beliefs of those that are left
     error  (S) by how much some equation is off
     """
 
@@ -74,19 +71,33 @@ class _Points:
     ) -> None:
         self._consistent = consistent
         self._tolerances = tolerances
-        self._alive = beliefs > tolerances.zero_belief
+        alive = beliefs > tolerances.zero_belief
+        self._alive = None if alive.all() else alive
         self._log_b = np.log(np.maximum(beliefs, tolerances.zero_belief))
         self._inverses = _Inverses(consistent, len(beliefs), tolerances, choices)
         self.b = beliefs.copy()
         self._measure()
+        self._left: Ints | None = None
+        self._done: tuple[Floats, Floats] | None = None
 
     def keep(self, chosen: Bools) -> None:
-        """Leave all other points."""
+        """Leave all other points where they are."""
         if chosen.all():
             return
-        self._alive, self._log_b, self.b = self._alive[chosen], self._log_b[chosen], self.b[chosen]
+        self._done = self.results()
+        self._left = np.flatnonzero(chosen) if self._left is None else self._left[chosen]
+        self._log_b, self.b = self._log_b[chosen], self.b[chosen]
+        self._alive = None if self._alive is None else self._alive[chosen]
         self._miss, self.error = self._miss[chosen], self.error[chosen]
         self._inverses.keep(chosen)
+
+    def results(self) -> tuple[Floats, Floats]:
+        """The beliefs of all points, and their errors."""
+        if self._done is None:
+            return self.b, self.error
+        beliefs, error = self._done
+        beliefs[self._left], error[self._left] = self.b, self.error
+        return beliefs, error
 
     def improve(self) -> None:
         """One round of Newton's method."""
@@ -118,7 +129,9 @@ class _Points:
         self.error = np.abs(self._miss).max(axis=1, initial=0.0)
 
     def _set_beliefs(self) -> None:
-        self.b = np.where(self._alive, np.exp(self._log_b), 0.0)
+        self.b = np.exp(self._log_b)
+        if self._alive is not None:
+            self.b = np.where(self._alive, self.b, 0.0)
 
 
 class _Inverses:
