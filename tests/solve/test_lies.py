@@ -133,6 +133,15 @@ def test_nobody_married_is_not_the_answer(people: int, effort: str) -> None:
         assert exact.log_z > no_twice_married(people)
 
 
+@pytest.mark.parametrize("people", [10**7, 10**8, 10**9, 3 * 10**9])
+@pytest.mark.parametrize("regions", ["intersections", "bethe", "subsets"])
+def test_nobody_is_married_in_no_family_of_regions(regions: str, people: int) -> None:
+    """One couple may be any of very many: each more of them makes log Z larger by log(N² / 2)."""
+    model = liftgbp.load(MODELS / "married.mln")
+    answers = liftgbp.infer(model, {"person": people}, regions=regions, effort="quick")
+    assert not answers.trusted or answers.marginal("married(x,y)") * people > 0.5
+
+
 @pytest.mark.parametrize("via", VIAS)
 def test_a_model_whose_atoms_are_certain_has_no_entropy(via: str) -> None:
     """There is one world, in which each of the sixteen atoms weighs 3.5."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
@@ -50,6 +51,22 @@ def test_it_is_reached_without_interaction(odds: float) -> None:
     plan = compile_plan(build_regions(shatter(model, {"thing": 7})))
     # Ten rounds, each of which halves the distance.
     assert bound_of(plan) == pytest.approx(7 * math.log1p(odds), rel=1e-4)
+
+
+@pytest.mark.parametrize("people", [100, 10**4])
+def test_it_is_as_large_as_atoms_of_one_probability(people: int) -> None:
+    """Of a relation that is nearly transitive: each atom holds with the same small probability.
+
+    Over many people, improved products go too far and come back, so the last need not be the best.
+    """
+    triples, pairs = people * (people - 1) * (people - 2), people * (people - 1)
+    chances = np.exp(np.linspace(-20.0, -0.1, 10**5))
+    entropy = -chances * np.log(chances) - (1 - chances) * np.log1p(-chances)
+    gains = pairs * entropy - 1.4 * triples * chances**2 * (1 - chances)
+    model = parse("r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
+    plan = compile_plan(build_regions(shatter(model, {"person": people})))
+    gain = bound_of(plan) - 1.4 * triples - people * math.log(2)
+    assert 0.8 * gains.max() < gain <= gains.max() * (1 + 1e-9)
 
 
 def test_it_is_nearly_reached_where_many_agree() -> None:

@@ -270,8 +270,11 @@ class _MeanField:
                 [self._in_turn(logs, own) for own in (turns, turns[::-1])], axis=2
             )
         else:
+            rounds = []
             for _ in range(self._tolerances.most_rounds):
                 logs = self._improved(logs)
+                rounds.append(logs)
+            bounds = np.maximum(bounds, self._best_of(rounds[:-1]))
         values = self._bounds(logs)
         bounds = np.maximum(bounds, values.max(axis=1))
         found = [self._distinct(logs[:, k], values[k]) for k in range(plans)]
@@ -280,6 +283,17 @@ class _MeanField:
             self._beliefs(logs[:, k, own[: self._tolerances.products_followed]])
             for k, own in enumerate(found)
         ]
+
+    def _best_of(self, rounds: Sequence[Floats]) -> Floats:
+        """For each plan the largest bound by the products of some rounds.
+
+        The last ones need not be the best: over the transitive relation, atoms go too far and back.
+        """
+        numbers = self._theta.size * rounds[0].shape[2]
+        together = max(1, self._tolerances.most_numbers // numbers)
+        parts = [rounds[first : first + together] for first in range(0, len(rounds), together)]
+        found = [self._bounds(np.concatenate(own, axis=2)).max(axis=1) for own in parts]
+        return np.asarray(np.max(found, axis=0))
 
     def _in_turn(self, logs: Floats, turns: Sequence[Ints]) -> Floats:
         """Products after rounds in which the values of one turn after the other change."""

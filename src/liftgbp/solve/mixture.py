@@ -25,6 +25,10 @@ REMEDIES = (Remedy.EFFORT, Remedy.BLOCKS, Remedy.REGIONS, Remedy.BETHE, Remedy.S
 """What to try if descent finds no answer; not all of it applies to every model."""
 
 
+RISES = "rounding made beliefs zero that should not be"
+"""Why a point on the boundary is not stationary."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class End:
     """Where one start has ended: its row in a batch of free energies, and the last Newton step.
@@ -57,9 +61,7 @@ class End:
         """Why it is not stationary, in words; empty if it is."""
         if not self.settled:
             return "descent stopped before it reached a minimum of the free energy"
-        if self.falls_inwards:
-            return "rounding made beliefs zero that should not be"
-        return ""
+        return RISES if self.falls_inwards else ""
 
 
 def solutions_of(
@@ -83,7 +85,7 @@ def solutions_of(
         for own, first in zip(ends, starts, strict=True)
     ]
     polished = _polish(plans, found, tolerances)
-    points = _points(plans, found, polished, lower_bounds, tolerances)
+    points = _points(plans, found, polished, starts, lower_bounds, tolerances)
     if images:
         points = [completed(plan, own, tolerances) for plan, own in zip(plans, points, strict=True)]
     return [
@@ -147,7 +149,7 @@ def _marked(ends: list[End], starts: Sequence[Floats], tolerances: Tolerances) -
     return [
         replace(end, falls_inwards=True)
         if _falls_inwards(end, np.array(outer), tolerances)
-        or _rises_from_zero(end, np.array([*starts, *outer]), tolerances)
+        or _rises_from_zero(end, [*starts, *outer], tolerances)
         else end
         for end in ends
     ]
@@ -170,26 +172,46 @@ def _falls_inwards(end: End, others: Floats, tolerances: Tolerances) -> bool:
     return bool((slope < -slack * size).any())
 
 
-def _rises_from_zero(end: End, others: Floats, tolerances: Tolerances) -> bool:
-    """Whether beliefs that are zero would be larger at the minimum, on the way to other points.
+def _rises_from_zero(end: End, others: Sequence[Floats], tolerances: Tolerances) -> bool:
+    """Whether beliefs that are zero would show at the minimum, on the way to other points."""
+    log_part, log_gain = _inwards(end, end.outer, float(end.step.residual), others, tolerances)
+    rises = log_part > math.log(tolerances.belief_accuracy)
+    return bool((rises | (log_gain > math.log(tolerances.share_accuracy))).any())
 
-    A part t of the way, the free energy has changed by t (a + k log t), where k is what the entropy
-    of all beliefs that are zero counts for. If k is positive, that is least at log t = -1 - a/k.
+
+def _rises_far(
+    end: End, polished: Polished, others: Sequence[Floats], tolerances: Tolerances
+) -> bool:
+    """Whether beliefs that are zero would be so large that log Z was another one.
+
+    Where counts are large, only a polished point has the digits to tell.
     """
-    if (end.outer > tolerances.zero_belief).all():
-        return False
+    _, log_gain = _inwards(end, polished.outer, polished.residual, others, tolerances)
+    return bool((log_gain > math.log(tolerances.gained_inwards)).any())
+
+
+def _inwards(
+    end: End, outer: Floats, residual: float, others: Sequence[Floats], tolerances: Tolerances
+) -> tuple[Floats, Floats]:
+    """How far a minimum lies from a point on the boundary, on the way to each of some others.
+
+    `outer` are the beliefs of an end, polished or not, and `residual` is how far it is from
+    stationary. A part t of the way, the free energy has changed by t (a + k log t), where k is what
+    the entropy of all beliefs that are zero counts for. If k is positive, that is least at log t =
+    -1 - a/k, where it is -k t. The results are log t, at least, and log k t; minus infinity if the
+    point itself is the minimum.
+    """
+    nowhere = np.full(len(others), -math.inf)
+    if (outer > tolerances.zero_belief).all():
+        return nowhere, nowhere
     energy = end.energy[np.array([end.row])]
-    slope, entropy, size = energy.from_zero(end.outer, others)
+    slope, entropy, size = energy.from_zero(outer, np.array(others))
     counts = entropy > tolerances.rounding * size
     share = np.where(counts, entropy, 1.0)
     # A point that has not quite settled has a slope of its own.
-    slack = max(tolerances.rounding, float(end.step.residual)) * size / share
+    slack = max(tolerances.rounding, residual) * size / share
     log_part = np.where(counts, -1 - slope / share - slack, -math.inf)
-    gain = np.log(share) + math.log(end.scale) + log_part
-    shows = (log_part > math.log(tolerances.belief_accuracy)) | (
-        gain > math.log(tolerances.share_accuracy)
-    )
-    return bool((counts & shows).any())
+    return log_part, np.log(share) + math.log(end.scale) + log_part
 
 
 # --- digits
@@ -256,13 +278,14 @@ def _points(
     plans: Sequence[Plan],
     ends: Sequence[list[End]],
     polished: Mapping[int, _Closer],
+    starts: Sequence[Sequence[Floats]],
     lower_bounds: Sequence[float],
     tolerances: Tolerances,
 ) -> list[list[Point]]:
     """The ends of each plan as points with their verdicts; all are judged at once."""
     located = [
-        [_located(plan, end, polished.get(id(end)), bound, tolerances) for end in own]
-        for plan, own, bound in zip(plans, ends, lower_bounds, strict=True)
+        [_located(plan, end, polished.get(id(end)), first, bound, tolerances) for end in own]
+        for plan, own, first, bound in zip(plans, ends, starts, lower_bounds, strict=True)
     ]
     verdicts = iter(classify([one.candidate for own in located for one in own], tolerances))
     return [[one.point(next(verdicts)) for one in own] for own in located]
@@ -287,7 +310,12 @@ class _Located:
 
 
 def _located(
-    plan: Plan, end: End, closer: _Closer | None, lower_bound: float, tolerances: Tolerances
+    plan: Plan,
+    end: End,
+    closer: _Closer | None,
+    starts: Sequence[Floats],
+    lower_bound: float,
+    tolerances: Tolerances,
 ) -> _Located:
     outer, step, unsettled = end.outer, end.step, end.unsettled
     residual = float(end.step.residual)
@@ -297,7 +325,8 @@ def _located(
         # What polishing moves may be more than what decides between minimum and saddle.
         outer, residual = closer.polished.outer, closer.polished.residual
         free_energy, entropy = closer.polished.free_energy, float(closer.polished.entropy)
-        step, unsettled, precise = closer.step, "", closer.polished.is_precise(plan, tolerances)
+        step, precise = closer.step, closer.polished.is_precise(plan, tolerances)
+        unsettled = RISES if _rises_far(end, closer.polished, starts, tolerances) else ""
     elif closer is not None:
         # Where counts are small, a flat direction is a valley, not rounding.
         hides = _is_flat(end, tolerances) and not is_comparable(plan, tolerances)

@@ -160,6 +160,11 @@ class Tolerances:
     F still falls there, beliefs are zero that should exceed this. Beliefs of CH at 1e6 people are
     smaller than 1e-6, and its minimum is lost if the slope is measured there."""
 
+    gained_inwards: float = 10.0
+    """A polished point on the boundary is none if log Z grows by more than this on the way inside:
+    nobody is married among 1e9 people (married over subsets), where everybody should be. Worlds
+    that differ in a few single atoms gain less than that from each other, and are mixed."""
+
     level: float = 1e-9
     """Points of a flat valley have the same log Z up to this, in proportion: `p(x) <=> p(y).`"""
 
