@@ -18,7 +18,7 @@ from rich.table import Table
 import liftgbp
 from benchmarks.timing import add_jobs
 from liftgbp.plan import compile as plan_compile, compile_plan
-from liftgbp.regions import build_regions
+from liftgbp.regions import build as regions_build, build_regions
 from liftgbp.shatter import shatter
 from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
@@ -184,6 +184,7 @@ def _forget() -> None:
     """What is known of earlier models, or of this one from building it first."""
     canonise.cache_clear()
     plan_compile._kept.clear()
+    regions_build._kept.clear()
 
 
 if __name__ == "__main__":
