@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from liftgbp.arrays import (
+    RowIndex,
     Segments,
     distinct,
     group_rows,
@@ -18,6 +19,21 @@ from liftgbp.arrays import (
 )
 
 RUNS = st.lists(st.tuples(st.integers(1, 9), st.sampled_from([1, 3, 70, 200])), max_size=4)
+
+
+@given(
+    rows=st.lists(st.tuples(st.integers(0, 9), st.integers(-3, 10**12)), unique=True),
+    wanted=st.tuples(st.integers(0, 9), st.integers(-3, 10**12)),
+)
+def test_rows_are_found(rows: list[tuple[int, int]], wanted: tuple[int, int]) -> None:
+    index = RowIndex(np.array(rows, dtype=np.int64).reshape(-1, 2))
+    assert [index.find(row) for row in rows] == list(range(len(rows)))
+    assert (index.find(wanted) is not None) == (wanted in rows)
+
+
+@pytest.mark.parametrize(("rows", "place"), [(0, None), (1, 0)])
+def test_a_row_of_nothing_is_found(rows: int, place: int | None) -> None:
+    assert RowIndex(np.zeros((rows, 0), dtype=np.int64)).find(()) == place
 
 
 @given(runs=RUNS, rows=st.integers(1, 3), seed=st.integers(0, 99))

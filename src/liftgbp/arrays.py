@@ -74,6 +74,28 @@ def hash_row(row: Sequence[int]) -> int:
     return total & _ALL_BITS
 
 
+class RowIndex:
+    """Finds one of many rows of whole numbers; a dictionary would take ten times the memory.
+
+    >>> index = RowIndex(np.array([[7, 1], [2, 9]]))
+    >>> index.find((2, 9)), index.find((9, 2))
+    (1, None)
+    """
+
+    def __init__(self, rows: Ints) -> None:
+        self._rows = rows
+        hashes = hash_rows(list(rows.T)) if rows.shape[1] else np.zeros(len(rows), dtype=np.uint64)
+        self._order = np.argsort(hashes)
+        self._hashes = hashes[self._order]
+
+    def find(self, row: Sequence[int]) -> int | None:
+        """The place of a row, if it is there."""
+        wanted = np.uint64(hash_row(row))
+        first, last = (np.searchsorted(self._hashes, wanted, side) for side in ("left", "right"))
+        places = self._order[first:last].tolist()
+        return next((k for k in places if self._rows[k].tolist() == list(row)), None)
+
+
 def distinct(values: NDArray[AnyNumber]) -> NDArray[AnyNumber]:
     """The distinct numbers of an array, in ascending order.
 
@@ -533,6 +555,15 @@ def exact_sum(values: Floats) -> float:
     at_once = 2**16  # a list of all would take four times as much memory
     parts = (values[first : first + at_once] for first in range(0, len(values), at_once))
     return math.fsum(chain.from_iterable(part.tolist() for part in parts))
+
+
+def stacked_rows(rows: Sequence[Floats]) -> Floats:
+    """Rows of one array; a single one, which may be large, is not copied.
+
+    >>> stacked_rows([np.zeros(2), np.ones(2)]).tolist()
+    [[0.0, 0.0], [1.0, 1.0]]
+    """
+    return rows[0][None] if len(rows) == 1 else np.array(rows)
 
 
 UNITS = 2**1074

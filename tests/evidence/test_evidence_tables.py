@@ -6,6 +6,7 @@ import csv
 import gzip
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import duckdb
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from liftgbp.errors import EvidenceError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Evidence, table_reading
 from liftgbp.evidence.read import load_evidence
 from liftgbp.model.parser import parse
 
@@ -85,6 +86,23 @@ def test_csv(
     evidence = load_csv(tmp_path, predicate, text)
     assert facts(evidence, predicate) == expected
     assert len(evidence.places) == 0
+
+
+@settings(deadline=None)
+@given(
+    rows=st.lists(st.tuples(*2 * [st.sampled_from(["", "Anna", "Bob", "Carl"])]), unique=True),
+    at_once=st.integers(1, 7),
+)
+def test_rows_are_read_in_parts(rows: list[tuple[str, str]], at_once: int) -> None:
+    """Whatever the parts are, each row is there once, and so is each name."""
+    lines = "".join(f"{x},{y}\n" for x, y in rows if x or y)
+    stated = {pair: 1 for pair in rows if all(pair)}
+    named = {name for pair in rows for name in pair if name}
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table_reading, "ROWS_AT_ONCE", at_once)
+        evidence = load_csv(Path(folder), "friends", "x,y\n" + lines)
+    assert (facts(evidence, "friends") if stated else {}) == stated
+    assert sorted(evidence.model.constants("person")) == sorted({"Eve", *named})
 
 
 def test_tabs_and_compression(tmp_path: Path) -> None:

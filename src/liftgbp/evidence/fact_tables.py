@@ -156,7 +156,7 @@ def table_facts(
     layout = _layout(predicate, table)
     empty = np.zeros(len(table.columns[0]), np.bool_)
     for column in table.columns:
-        empty |= _is_empty(column)
+        empty |= column.is_empty
     kept = np.flatnonzero(~empty)
     notes = []
     if table.headed:
@@ -165,7 +165,7 @@ def table_facts(
     if empty.any():
         notes.append(_empty_note(table, empty))
     values, chances = _claims(predicate, table, layout, kept)
-    names = tuple(column[kept].tolist() for column in table.columns[: layout.arity])
+    names = tuple(column.take(kept) for column in table.columns[: layout.arity])
     facts = Statements(predicate, names, values, chances, table.file, kept, tuple(notes))
     return [*_named_elsewhere(predicate, table, empty), facts]
 
@@ -215,17 +215,12 @@ def _extra(predicate: Predicate, names: list[str]) -> int:
     return 1 if named == 0 and found == arity + 1 else named or 0
 
 
-def _is_empty(column: Any) -> Bools:
-    result: Bools = np.ma.getmaskarray(column) | (np.ma.getdata(column) == "")
-    return result
-
-
 def _empty_note(table: TextTable, empty: Bools) -> str:
     row = int(np.flatnonzero(empty)[0])
     header = next(
         header
         for header, column in zip(table.headers, table.columns, strict=True)
-        if _is_empty(column)[row]
+        if column.is_empty[row]
     )
     count = int(empty.sum())
     verb = "has an empty cell and states" if count == 1 else "have empty cells and state"
@@ -241,9 +236,9 @@ def _named_elsewhere(predicate: Predicate, table: TextTable, empty: Bools) -> li
     if not empty.any():
         return listed
     for sort, column in zip(predicate.sorts, table.columns, strict=False):
-        rows = np.flatnonzero(empty & ~_is_empty(column))
+        rows = np.flatnonzero(empty & ~column.is_empty)
         if len(rows):
-            names = list(dict.fromkeys(column[rows].tolist()))
+            names = list(dict.fromkeys(column.take(rows)))
             listed.append(ListedObjects(sort, names, table.file, int(rows[0])))
     return listed
 
@@ -291,9 +286,8 @@ def _claims(
 
 def _read(table: TextTable, number: int, kept: Ints, meaning: Any) -> tuple[list[Any], Ints]:
     """What the different texts of a column mean, and which of them each row has."""
-    texts = np.ma.getdata(table.columns[number])[kept].astype(str)
-    different, which = np.unique(texts, return_inverse=True)
-    return [meaning(text) for text in different.tolist()], which.ravel()
+    different, which = table.columns[number].take(kept).each()
+    return [meaning(text) for text in different], which
 
 
 def _value(predicate: Predicate, text: str) -> tuple[int, float]:
@@ -339,7 +333,7 @@ def _check_header(model: Model, predicate: Predicate, table: TextTable, arity: i
         objects = [
             column for column, other in zip(table.columns, sorts, strict=False) if other == sort
         ]
-        if header in model.object_numbers(sort) or any((c == header).any() for c in objects):
+        if header in model.object_numbers(sort) or any(header in column for column in objects):
             raise EvidenceError(
                 f"{table.file.name}: the first line must name the columns, but {header} is an "
                 "object; add a line of column names at the top, or say that there is none: "
@@ -352,7 +346,7 @@ def _first_line_note(predicate: Predicate, table: TextTable, arity: int) -> list
     headers = table.headers[:arity]
     if table.chosen or not headers or not len(table.columns[0]):
         return []
-    cells = [str(column[0]) for column in table.columns[:arity]]
+    cells = [column[0] for column in table.columns[:arity]]
     if not all(_begins_like_a_name(text) for text in (*headers, *cells)):
         return []
     return [

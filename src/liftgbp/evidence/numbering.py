@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints, group_rows, row_keys
 from liftgbp.errors import EvidenceError
-from liftgbp.evidence.sources import ListedObjects, Origin, Statements, statement_text
+from liftgbp.evidence.sources import ListedObjects, Numbers, Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.values import dataclass
@@ -28,7 +28,7 @@ def number_names(
 
     Listed objects come before objects that only statements name.
     """
-    numbers = {sort: _Numbers(model.object_numbers(sort)) for sort in model.sorts}
+    numbers = {sort: Numbers(model.object_numbers(sort)) for sort in model.sorts}
     for line in listed:
         for name in line.names:
             _check_printable(line, name)
@@ -51,19 +51,10 @@ def number_names(
     return args, new_names
 
 
-class _Numbers(dict[str, int]):
-    """The numbers of the objects of one sort; a new name gets the next number."""
-
-    def __missing__(self, name: str) -> int:
-        number = self[name] = len(self)
-        return number
-
-
-def _args(part: Statements, numbers: Mapping[str, _Numbers]) -> Ints:
+def _args(part: Statements, numbers: Mapping[str, Numbers]) -> Ints:
     args = np.empty((len(part.rows), len(part.columns)), np.int64)
     for position, (names, sort) in enumerate(zip(part.columns, part.predicate.sorts, strict=True)):
-        found = map(numbers[sort].__getitem__, names)
-        args[:, position] = np.fromiter(found, np.int64, len(names))
+        args[:, position] = numbers[sort].of(names)
     return args
 
 

@@ -18,6 +18,7 @@ from liftgbp.evidence.sources import (
     ListedObjects,
     Statements,
     TableFile,
+    Texts,
     unknown_predicate,
 )
 from liftgbp.evidence.table_reading import TextTable, frame_columns, is_frame
@@ -129,11 +130,10 @@ def _text_table(predicate: Predicate, name: str, rows: Sequence[Sequence[object]
     ]
     if problems:
         raise file.problems(problems)
-    columns = []
-    for number in range(width):
-        texts = [_text(file, k, row[number]) for k, row in enumerate(rows)]
-        missing = [text is None for text in texts]
-        columns.append(np.ma.MaskedArray(np.array(texts, object), missing))
+    columns = [
+        Texts.of(_text(file, k, row[number]) for k, row in enumerate(rows))
+        for number in range(width)
+    ]
     headers = [str(number + 1) for number in range(arity)] + ["value", "probability"]
     headers += [str(number + 1) for number in range(len(headers), width)]
     return TextTable(file, tuple(headers[:width]), tuple(columns), chosen=True)

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from liftgbp.arrays import narrow
 from liftgbp.errors import (
     EvidenceError,
     Span,
@@ -246,7 +247,10 @@ def _evidence(
         notes=(*notes, *_left_open(merged, all_closed | asked)),
         places=Places(
             origins,
-            {name: PlacedRows(part.args, part.origins, part.rows) for name, part in merged.items()},
+            {
+                name: PlacedRows(part.args, narrow(part.origins), narrow(part.rows))
+                for name, part in merged.items()
+            },
         ),
         read_for=model,
         own_files=tuple(dict.fromkeys(_files(parts))),
@@ -262,7 +266,10 @@ def _files(parts: Iterable[Statements | ListedObjects]) -> Iterator[str]:
 
 
 def _hard(part: MergedStatements) -> Relation:
-    return Relation(part.args[part.certain], part.values[part.certain])
+    certain = part.certain
+    if certain.all():
+        return Relation(part.args, part.values)  # there may be millions, and places have them, too
+    return Relation(part.args[certain], part.values[certain])
 
 
 def _soft(part: MergedStatements) -> SoftRelation:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from itertools import compress
+from typing import Protocol, overload
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import EvidenceError, Source, Span, comma_list, counted
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
@@ -28,6 +29,81 @@ class Origin(Protocol):
 
     def problem(self, row: int, message: str) -> EvidenceError:
         """The error that points at a row."""
+
+
+class Texts(Sequence[str]):
+    """A column of texts of which there are fewer than rows; empty cells have no text.
+
+    codes      which text each row has, or -1
+    different  the texts
+
+    >>> column = Texts(np.array([0, 1, 0, -1]), ["Anna", "Bob"])
+    >>> list(column), column.is_empty.tolist(), "Bob" in column
+    (['Anna', 'Bob', 'Anna', ''], [False, False, False, True], True)
+    """
+
+    def __init__(self, codes: Ints, different: Sequence[str]) -> None:
+        self.codes = codes
+        self.different = different
+
+    @staticmethod
+    def of(cells: Iterable[str | None]) -> Texts:
+        """The column of these cells; those that are `None` or empty have no text."""
+        known = Numbers()
+        codes = [known[cell] if cell else -1 for cell in cells]
+        return Texts(np.array(codes, dtype=np.int64), list(known))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> Texts: ...
+    def __getitem__(self, place: int | slice) -> str | Texts:
+        if isinstance(place, slice):
+            return Texts(self.codes[place], self.different)
+        code = int(self.codes[place])
+        return "" if code < 0 else self.different[code]
+
+    def __iter__(self) -> Iterator[str]:
+        different = [*self.different, ""]
+        return (different[code] for code in self.codes.tolist())
+
+    def __contains__(self, text: object) -> bool:
+        codes = [code for code, own in enumerate(self.different) if own == text]
+        return any((self.codes == code).any() for code in codes)
+
+    def take(self, rows: Ints) -> Texts:
+        """The texts of some rows."""
+        return Texts(self.codes[rows], self.different)
+
+    @property
+    def is_empty(self) -> Bools:
+        """Which cells have no text."""
+        return np.asarray(self.codes < 0)
+
+    def each(self) -> tuple[list[str], Ints]:
+        """The texts that occur, and which of them each row has; no cell may be empty."""
+        occurs = np.zeros(len(self.different), dtype=bool)
+        occurs[self.codes] = True
+        which = np.cumsum(occurs) - 1
+        return list(compress(self.different, occurs.tolist())), which[self.codes]
+
+
+class Numbers(dict[str, int]):
+    """Numbers of texts; a new one gets the next number."""
+
+    def __missing__(self, text: str) -> int:
+        number = self[text] = len(self)
+        return number
+
+    def of(self, texts: Sequence[str]) -> Ints:
+        """The numbers of many texts."""
+        if isinstance(texts, Texts):
+            different, which = texts.each()
+            return self.of(different)[which]
+        return np.fromiter(map(self.__getitem__, texts), np.int64, len(texts))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from liftgbp.arrays import Ints
 from liftgbp.errors import EvidenceError, counted
-from liftgbp.evidence.sources import MOST_PROBLEMS, TableFile
+from liftgbp.evidence.sources import MOST_PROBLEMS, Numbers, TableFile, Texts
 from liftgbp.input_files import LARGEST_UNTRUSTED, PIECE, is_file, pieces
 from liftgbp.limits import interruptible
 from liftgbp.values import dataclass
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TextTable:
-    """The columns of a table as arrays of texts without blanks around them.
+    """The columns of a table as texts without blanks around them.
 
-    An empty cell is masked, or an empty text. `chosen` says that a user has named the columns;
-    `headed` that the first line of a file did. `remedy` says how to name them.
+    `chosen` says that a user has named the columns; `headed` that the first line of a file did.
+    `remedy` says how to name them.
     """
 
     file: TableFile
     headers: tuple[str, ...]
-    columns: tuple[Any, ...]
+    columns: tuple[Texts, ...]
     chosen: bool = False
     headed: bool = False
     remedy: str = ""
@@ -103,7 +104,7 @@ def has_table(place: str, path: str, name: str) -> bool:
 _CHOOSE = "choose columns as in {}[from,to]"
 
 
-def _typed_table(place: str, untrusted: bool) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+def _typed_table(place: str, untrusted: bool) -> tuple[tuple[str, ...], tuple[Texts, ...]]:
     """The columns of a Parquet file or a table of DuckDB."""
     most = LARGEST_UNTRUSTED if untrusted else LARGEST_TABLE
     if place.lower().endswith(PARQUET):
@@ -143,7 +144,7 @@ def _csv_table(place: str, header: bool, untrusted: bool) -> TextTable:
         if not len(line):
             what = "; its first line names the columns" if header else ""
             raise EvidenceError(f"{place} is empty{what}")
-        text = "" if line[0] is np.ma.masked else str(line[0]).removeprefix("\ufeff")
+        text = line[0].removeprefix("\ufeff")
         delimiter = max(_DELIMITERS, key=text.count)
         try:
             headers = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [""])]
@@ -317,9 +318,15 @@ def _check_size(
 _WITH_FRACTIONS = ("FLOAT", "DOUBLE", "DECIMAL")
 
 
+ROWS_AT_ONCE = 2**18
+"""How many rows are fetched at once. Ten million names of a million people would be as many texts,
+and leave 600 MB in pieces that nothing else fits in."""
+
+
 def _texts(
     connection: duckdb.DuckDBPyConnection, rows: str, values: dict[str, str]
-) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+) -> tuple[tuple[str, ...], tuple[Texts, ...]]:
+    """The names of columns, and the columns; a text that occurs in several of them is kept once."""
     described = connection.execute(f"DESCRIBE SELECT * {rows}", values).fetchall()
     names = [f"c{number}" for number in range(len(described))]
     texts = ", ".join(
@@ -327,8 +334,29 @@ def _texts(
         for name, (_, kind, *_) in zip(names, described, strict=True)
     )
     query = f"SELECT {texts} FROM (SELECT * {rows}) AS t({', '.join(names)})"
-    found = connection.execute(query, values).fetchnumpy()
-    return tuple(name for name, *_ in described), tuple(found.values())
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE texts AS {query}", values)
+    (number,) = connection.execute("SELECT count(*) FROM texts").fetchone() or (0,)
+    codes = [np.empty(number, dtype=np.int32) for _ in names]
+    known = Numbers()
+    for first in range(0, number, ROWS_AT_ONCE):
+        part = f"FROM texts WHERE rowid >= {first} AND rowid < {first + ROWS_AT_ONCE}"
+        found = connection.execute(part).fetchnumpy()
+        for column, cells in zip(codes, found.values(), strict=True):
+            column[first : first + len(cells)] = _codes(cells, known)
+    different = list(known)
+    columns = tuple(Texts(column, different) for column in codes)
+    return tuple(name for name, *_ in described), columns
+
+
+def _codes(cells: Any, known: Numbers) -> Ints:
+    """The numbers of the texts of cells, and -1 for cells without a text."""
+    texts, empty = np.ma.getdata(cells), np.ma.getmaskarray(cells)
+    empty = empty | (texts == "")
+    if not empty.any():
+        return known.of(texts.tolist())
+    found = np.full(len(cells), -1)
+    found[~empty] = known.of(texts[~empty].tolist())
+    return found
 
 
 def _text(column: str, kind: str) -> str:

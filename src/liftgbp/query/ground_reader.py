@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints
+from liftgbp.arrays import Bools, Floats, Ints, RowIndex
 from liftgbp.compress import QuotientGraph
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence, Relation
@@ -267,14 +267,17 @@ class GroundAtomReader(Reader):
         return self.evidence.facts(self.sizes)
 
     @cached_property
-    def _variable_of(self) -> dict[tuple[int, ...], int]:
-        """For a predicate and objects, the variable that is this atom."""
-        found: dict[tuple[int, ...], int] = {}
-        for predicate in range(len(self._plain.predicates)):
-            variables, args = self.variables(predicate)
-            for variable, objects in zip(variables.tolist(), args.tolist(), strict=True):
-                found[predicate, *objects] = variable
-        return found
+    def _indices(self) -> dict[int, RowIndex]:
+        """Where atoms are found among the variables, for predicates that were asked about."""
+        return {}
+
+    def _variable(self, predicate: int, *objects: int) -> int | None:
+        """The variable that is this atom, if there is one."""
+        variables, args = self.variables(predicate)
+        if predicate not in self._indices:
+            self._indices[predicate] = RowIndex(args)
+        place = self._indices[predicate].find(objects)
+        return None if place is None else int(variables[place])
 
     def _outside(self, predicate: int, objects: Sequence[int]) -> Floats:
         """The values of an atom in no factor: observed, false since unlisted, or uniform."""
@@ -292,7 +295,7 @@ class GroundAtomReader(Reader):
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms, one axis per atom."""
-        found = {atom: self._variable_of.get(_ground(atom)) for atom in atoms}
+        found = {atom: self._variable(*_ground(atom)) for atom in atoms}
         inside = {atom: v for atom, v in found.items() if v is not None}
 
         def outside(atom: ObjAtom) -> Floats:

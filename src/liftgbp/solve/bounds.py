@@ -126,7 +126,9 @@ class Bounds:
     @cached_property
     def _of_regions(self) -> Floats:
         """For each point, the entropy of each region's belief."""
-        return sums_by_region(self._layout, self._layout.multiplicity * _terms(self._beliefs))
+        terms = _terms(self._beliefs)
+        terms *= self._layout.multiplicity
+        return sums_by_region(self._layout, terms)
 
     def entropies(self) -> list[float]:
         """The entropies that beliefs imply in the Kikuchi approximation.
@@ -349,5 +351,8 @@ def _masks(axes: Sequence[Sequence[int]]) -> Ints:
 
 
 def _terms(beliefs: Floats) -> Floats:
-    """What each state adds to an entropy."""
-    return np.asarray(-beliefs * np.log(np.where(beliefs > 0, beliefs, 1.0)))
+    """What each state adds to an entropy; there may be millions, so nothing else is made."""
+    terms = np.where(beliefs > 0, beliefs, 1.0)
+    np.log(terms, out=terms)
+    terms *= beliefs
+    return np.negative(terms, out=terms)

@@ -80,6 +80,11 @@ def _blocks_of(plan: Plan) -> _PlanBlocks:
     return _known[plan]
 
 
+def forget_blocks(plan: Plan) -> None:
+    """Leave the memory of blocks to others, once no run follows."""
+    _known.pop(plan, None)
+
+
 SLOW_DOWN, SPEED_UP = 0.8, 1.1
 SLOWEST, FASTEST = 0.005, 0.9
 """How adaptive damping changes the rate of updates, and within which limits. A rate of one

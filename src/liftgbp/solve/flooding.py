@@ -15,7 +15,7 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats, Ints, stacked_rows
 from liftgbp.errors import InputError, checked_flag, checked_number, shown, wrong_type
 from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Plan
@@ -211,7 +211,7 @@ class FloodedBatch:
         small = is_small(plans[0].layout, tolerances)
         self._remedies = (Remedy.DESCENT if small else Remedy.DAMPING,)
         with np.errstate(over="ignore", invalid="ignore"):
-            self._logs_z = logs_z(plans, _stacked_beliefs(ends))
+            self._logs_z = logs_z(plans, stacked_rows([end.log_beliefs for end in ends]))
 
     def solution(self, k: int) -> Solution:
         """The solution of one run."""
@@ -250,7 +250,7 @@ def verdicts_on(
 ) -> list[Verdict]:
     """The verdicts on runs on plans with one layout, whose true log Z are at least these."""
     with np.errstate(over="ignore", invalid="ignore"):
-        beliefs = np.exp(_stacked_beliefs(ends))
+        beliefs = np.exp(stacked_rows([end.log_beliefs for end in ends]))
         steps = _steps(ends, beliefs, tolerances)
     candidates = [
         Candidate(
@@ -274,17 +274,11 @@ def _steps(
     good = [k for k, end in enumerate(ends) if end.status is Status.CONVERGED]
     if good:
         plans = [ends[k].plan for k in good]
-        found = steps_at(plans, beliefs[good], tolerances)
+        rows = beliefs if len(good) == len(ends) else beliefs[good]
+        found = steps_at(plans, rows, tolerances)
         for k, step in zip(good, found, strict=True):
             steps[k] = step
     return steps
-
-
-def _stacked_beliefs(ends: Sequence[FloodEnd]) -> Floats:
-    """The log beliefs of runs, one row each; of a single run, maybe a large one, as a view."""
-    if len(ends) == 1:
-        return ends[0].log_beliefs[None]
-    return np.array([end.log_beliefs for end in ends])
 
 
 def flooded_beliefs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances) -> Floats:

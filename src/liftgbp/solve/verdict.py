@@ -12,7 +12,7 @@ from enum import Enum
 
 import numpy as np
 
-from liftgbp.arrays import Floats, distinct
+from liftgbp.arrays import Floats, distinct, stacked_rows
 from liftgbp.errors import InternalError
 from liftgbp.pictures.cards import BAD, GOOD, HasCard, Shown, badge, fields, number_text
 from liftgbp.pictures.markup import Content
@@ -288,7 +288,7 @@ def classify(candidates: Sequence[Candidate], tolerances: Tolerances) -> list[Ve
     if not candidates:
         return []
     plans = [own.plan for own in candidates]
-    beliefs = np.array([own.beliefs for own in candidates])
+    beliefs = stacked_rows([own.beliefs for own in candidates])
     limits = limits_of(plans, beliefs, tolerances, [own.entropy for own in candidates])
     on_boundary = _on_boundary(candidates, beliefs, tolerances)
     return [
