@@ -153,7 +153,7 @@ class _Facts:
         """By sort, a hash of what is known of each object.
 
         In the first round that is where it occurs and how often, in the next also where the objects
-        beside it do. Finding out whether objects are alike takes a thousand times as long.
+        beside it do. Comparing facts one by one takes sixty times as long (1e4 people).
         """
         numbers = dict.fromkeys(self.evidence.model.sorts, 0)
         for predicate, args, _ in self._relations:

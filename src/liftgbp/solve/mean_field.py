@@ -70,7 +70,7 @@ def bound_by_marginals(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) 
     values = AtomValues.of(layout)
     with np.errstate(under="ignore"):
         chances = values.marginals(layout, np.exp(log_beliefs))
-    # Products of probabilities below this are no numbers; they hardly count.
+    # A probability of zero has no log, and counts for nothing.
     logs = np.log(np.maximum(chances, tolerances.zero_belief))
     logs -= np.log(np.add.reduceat(np.exp(logs), values.first))[values.kind]
     atoms = np.array(plan.atom_counts, dtype=float)[values.kind]
@@ -270,7 +270,7 @@ class _MeanField:
                 [self._in_turn(logs, own) for own in (turns, turns[::-1])], axis=2
             )
         else:
-            rounds = []
+            rounds: list[Floats] = []
             for _ in range(self._tolerances.most_rounds):
                 logs = self._improved(logs)
                 rounds.append(logs)
@@ -289,11 +289,14 @@ class _MeanField:
 
         The last ones need not be the best: over the transitive relation, atoms go too far and back.
         """
-        numbers = self._theta.size * rounds[0].shape[2]
-        together = max(1, self._tolerances.most_numbers // numbers)
-        parts = [rounds[first : first + together] for first in range(0, len(rounds), together)]
-        found = [self._bounds(np.concatenate(own, axis=2)).max(axis=1) for own in parts]
-        return np.asarray(np.max(found, axis=0))
+        best = np.full(len(self._offsets), -math.inf)
+        together = max(
+            1, self._tolerances.most_numbers // (self._theta.size * len(self._start.logs.T))
+        )
+        for first in range(0, len(rounds), together):
+            products = np.concatenate(rounds[first : first + together], axis=2)
+            best = np.maximum(best, self._bounds(products).max(axis=1))
+        return best
 
     def _in_turn(self, logs: Floats, turns: Sequence[Ints]) -> Floats:
         """Products after rounds in which the values of one turn after the other change."""
