@@ -105,6 +105,30 @@ def test_rows_are_read_in_parts(rows: list[tuple[str, str]], at_once: int) -> No
     assert sorted(evidence.model.constants("person")) == sorted({"Eve", *named})
 
 
+@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+def test_one_file_may_serve_two_predicates(
+    tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Objects have numbers in the order in which predicates name them, however rows are read."""
+    monkeypatch.setattr(table_reading, "ROWS_AT_ONCE", at_once)
+    (tmp_path / "pairs.csv").write_text("a,b\nX,Y\nY,X\nZ,X\n", encoding="utf-8")
+    model = parse("smokes(person)\ntall(person)")
+    places = [f"{name}={tmp_path}/pairs.csv[{c}]" for name, c in (("smokes", "b"), ("tall", "a"))]
+    evidence = load_evidence(model, *places)
+    assert evidence.model.constants("person") == ("Y", "X", "Z")
+
+
+def test_the_first_name_that_cannot_be_printed_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "u.csv").write_text("a,b\ns\x1f,p\x02\nr\u200b,r\u200b\n", encoding="utf-8")
+    with pytest.raises(EvidenceError, match=r"row 1: the name 'p\\x02' cannot be printed"):
+        load_evidence(MODEL, f"friends={tmp_path}/u.csv[b,a]")
+
+
+def test_a_blank_cell_below_a_blank_name_is_no_object(tmp_path: Path) -> None:
+    evidence = load_csv(tmp_path, "friends", ',b\n"  ",Bob\nAnna,Carl\n')
+    assert facts(evidence, "friends") == {("Anna", "Carl"): 1}
+
+
 def test_tabs_and_compression(tmp_path: Path) -> None:
     evidence = load_csv(tmp_path, "friends", "a\tb\nAnna Lee\tBob\n", ".tsv")
     assert facts(evidence, "friends") == {("Anna Lee", "Bob"): 1}

@@ -69,7 +69,7 @@ def _order_of_appearance(
             new = objects[:, position] >= known
             seen = lines[new] * width + position
             np.minimum.at(first_seen, objects[new, position] - known, seen)
-    return np.argsort(first_seen)
+    return np.argsort(first_seen, kind="stable")
 
 
 def _lines(statements: Sequence[Statements]) -> Iterator[Ints]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import compress
 from typing import Protocol, overload
 
 import numpy as np
@@ -84,11 +83,18 @@ class Texts(Sequence[str]):
         return np.asarray(self.codes < 0)
 
     def each(self) -> tuple[list[str], Ints]:
-        """The texts that occur, and which of them each row has; no cell may be empty."""
-        occurs = np.zeros(len(self.different), dtype=bool)
-        occurs[self.codes] = True
-        which = np.cumsum(occurs) - 1
-        return list(compress(self.different, occurs.tolist())), which[self.codes]
+        """The texts in the order in which they occur, and which of them each row has.
+
+        No cell may be empty.
+        """
+        first = np.full(len(self.different), -1)
+        # Of several values for one place, NumPy keeps the last.
+        first[self.codes[::-1]] = np.arange(len(self.codes))[::-1]
+        (occur,) = np.nonzero(first >= 0)
+        occur = occur[np.argsort(first[occur])]
+        number = np.empty(len(self.different), dtype=np.int64)
+        number[occur] = np.arange(len(occur))
+        return [self.different[code] for code in occur.tolist()], number[self.codes]
 
 
 class Numbers(dict[str, int]):
