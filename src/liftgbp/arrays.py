@@ -558,7 +558,7 @@ def exact_sum(values: Floats) -> float:
 
 
 def stacked_rows(rows: Sequence[Floats]) -> Floats:
-    """Rows of one array; a single one, which may be large, is not copied.
+    """Rows as one array; a single one, which may be large, is not copied.
 
     >>> stacked_rows([np.zeros(2), np.ones(2)]).tolist()
     [[0.0, 0.0], [1.0, 1.0]]

@@ -14,7 +14,7 @@ from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve import Status, bounds
+from liftgbp.solve import Status
 from liftgbp.solve.bounds import Bounds
 from liftgbp.solve.tolerances import Tolerances
 from random_models import models, sizes
@@ -49,20 +49,6 @@ def test_no_true_distribution_exceeds_the_bound(
 ) -> None:
     plan, beliefs, joint = truth_of(model, domain, regions)
     assert entropy(joint) <= bound_of(plan, beliefs) + 1e-9
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(model=models(), domain=sizes(most=4))
-def test_marginals_by_a_matrix_are_those_read_off_tables(
-    model: Model, domain: dict[str, int]
-) -> None:
-    plan, beliefs, _ = truth_of(model, domain, "intersections")
-    assume(len(beliefs))
-    found = bound_of(plan, beliefs)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bounds, "MOST_MULTIPLIED", 0)
-        patch.setattr(bounds, "_known", {})
-        assert bound_of(plan, beliefs) == pytest.approx(found, rel=1e-12, abs=1e-12)
 
 
 @settings(max_examples=25, deadline=None)

@@ -31,9 +31,9 @@ class Origin(Protocol):
 
 
 class Texts(Sequence[str]):
-    """A column of texts of which there are fewer than rows; empty cells have no text.
+    """A column of texts, in which equal ones are kept once. An empty cell has none.
 
-    codes      which text each row has, or -1
+    codes      the number of each row's text, or -1
     different  the texts
 
     >>> column = Texts(np.array([0, 1, 0, -1]), ["Anna", "Bob"])

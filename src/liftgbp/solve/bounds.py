@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from weakref import WeakKeyDictionary
@@ -240,19 +239,11 @@ class Bounds:
     def _of_marginals(self) -> Floats:
         """The entropies of the marginals that are wanted, one column each."""
         wanted = self._wanted
-        if wanted.matrix is not None:
-            terms = _terms(self._beliefs @ wanted.matrix)
-            return np.add.reduceat(terms, wanted.first_columns, axis=1)
         found = np.empty((len(self._beliefs), len(wanted.region)))
         for numbers in wanted.alike:
             tables = self._layout.marginals(*wanted.places(numbers), self._beliefs)
             found[:, numbers] = _terms(tables).reshape(*tables.shape[:2], -1).sum(axis=2)
         return found
-
-
-MOST_MULTIPLIED = 200
-"""Up to this many belief entries, all marginals are found by one product with a matrix: reading
-tables one after the other takes ten times as long in small models."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -270,8 +261,6 @@ class _Wanted:
     given          and the marginal of those that are given
     first_choices  where the choices of each step begin
     pairs          for each kind of exchangeable atoms, the marginal of two of them
-    matrix         in small layouts, what takes beliefs to the entries of all marginals
-    first_columns  where the entries of each marginal begin
     """
 
     region: Ints
@@ -284,8 +273,6 @@ class _Wanted:
     given: Ints
     first_choices: Ints
     pairs: list[int]
-    matrix: Floats | None
-    first_columns: Ints
 
     def places(self, numbers: Ints) -> tuple[Ints, tuple[int, ...]]:
         """The regions of some that are alike, and the axes of all of them."""
@@ -306,7 +293,7 @@ class _Wanted:
         lengths = [len(singles), len(joint), len(given)]
         of_singles, of_joint, of_given, of_pairs = np.split(number, np.cumsum(lengths))
         steps = np.array(list(map(len, layout.order_choices)), dtype=np.int64)
-        wanted = _Wanted(
+        return _Wanted(
             region=region[first],
             axes=axes[first],
             alike=equal_rows([layout.patterns[region[first]], axes[first]]),
@@ -317,23 +304,6 @@ class _Wanted:
             given=of_given,
             first_choices=starts_of(steps)[:-1],
             pairs=of_pairs.tolist(),
-            matrix=None,
-            first_columns=np.empty(0, dtype=np.int64),
-        )
-        small = 0 < layout.belief_entries <= MOST_MULTIPLIED
-        return wanted._multiplied(layout) if small else wanted
-
-    def _multiplied(self, layout: Layout) -> _Wanted:
-        """The same with a matrix. Marginals are linear, so those of unit vectors are its rows."""
-        unit = np.eye(layout.belief_entries)
-        parts = [np.empty((0, 0))] * len(self.region)
-        for numbers in self.alike:
-            tables = layout.marginals(*self.places(numbers), unit)
-            for place, number in enumerate(numbers.tolist()):
-                parts[number] = tables[:, place].reshape(len(unit), -1)
-        lengths = np.array([own.shape[1] for own in parts], dtype=np.int64)
-        return replace(
-            self, matrix=np.concatenate(parts, axis=1), first_columns=starts_of(lengths)[:-1]
         )
 
 

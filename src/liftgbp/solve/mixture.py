@@ -182,7 +182,7 @@ def _rises_from_zero(end: End, others: Sequence[Floats], tolerances: Tolerances)
 def _rises_far(
     end: End, polished: Polished, others: Sequence[Floats], tolerances: Tolerances
 ) -> bool:
-    """Whether beliefs that are zero would be so large that log Z was another one.
+    """Whether beliefs that are zero would be so large at the minimum that log Z is another one.
 
     Where counts are large, only a polished point has the digits to tell.
     """
