@@ -54,8 +54,8 @@ ALLOWED = {
     "parts": ENGINE,
     "ground_parts": ENGINE | GROUND | {"parts"},
     "growth": {"errors", "query"},
-    "effort": {"errors", "shatter", "solve", "query", "growth"},
-    "exact": ENGINE | GROUND | {"progress"},
+    "effort": {"errors", "limits", "shatter", "solve", "query", "growth"},
+    "exact": ENGINE | GROUND | {"heap", "progress"},
     "bounding": ENGINE | {"progress", "blocks", "effort", "via", "opinions"},
     "lifted_runs": ENGINE
     | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort", "bounding"}

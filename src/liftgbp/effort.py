@@ -24,6 +24,7 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.growth import AUTO, grow
+from liftgbp.limits import spare_memory
 from liftgbp.query import Answers
 from liftgbp.shatter import ObjectClass
 from liftgbp.solve import Auto, Descent, Flooding, Remedy, Solver
@@ -38,9 +39,12 @@ AUTO_BLOCKS = 4
 
 FACTOR_SCOPES = "intersections"
 
-EXACT_STATES = 2**26
-"""How many states an exact answer may take if it was asked for by hand: some seconds, and a
-gigabyte."""
+EXACT_STATES = 2**27
+"""How many states an exact answer may take if it was asked for by hand: some seconds, and less than
+two gigabytes."""
+
+STATE_BYTES = 16
+"""The memory of a state. A table takes eight bytes for each, and its largest sum half of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,8 @@ class Level:
     """What an effort allows.
 
     exact     how many states an exact answer may take; none is tried if this is zero. Those of
-              `normal` take up to a second, as long as what it does otherwise.
+              `normal` take about a second, as long as what it does otherwise: chain over 6 people
+              has 44 million.
     blocks    the most blocks that a class of objects is split into
     sums      whether counts of unary predicates are summed over
     families  the regions that are tried beyond factor scopes, if objects fall into no blocks
@@ -69,7 +74,7 @@ class Level:
 LEVELS: dict[str, Level] = {
     "quick": Level(exact=0, blocks=1, sums=False, families=(), loops=(), table=0, work=0.0),
     "normal": Level(
-        exact=20_000_000,
+        exact=50_000_000,
         blocks=AUTO_BLOCKS,
         sums=True,
         families=("objects:2", "objects:3"),
@@ -172,9 +177,13 @@ class Asked:
         return (self.regions, self.sum_over, self.blocks) != (None, None, None)
 
     def exact_states(self, effort: str) -> int:
-        """How many states an exact answer may take; zero if none is wanted."""
+        """How many states an exact answer may take; zero if none is wanted.
+
+        If none was asked for, it must fit into the memory that limits leave.
+        """
         if self.exact is None:
-            return 0 if self.method else LEVELS[effort].exact
+            within = min(LEVELS[effort].exact, spare_memory() / STATE_BYTES)
+            return 0 if self.method else int(within)
         return max(EXACT_STATES, LEVELS[effort].exact) if self.exact else 0
 
 

@@ -163,6 +163,13 @@ class Watch:
         if self._outer is not None:
             self._outer.check()
 
+    def spare_memory(self) -> float:
+        """The bytes of memory that the run may still take."""
+        own = math.inf
+        if self._most < math.inf:
+            own = max(0.0, self._most - held_memory("self", self.helpers))
+        return own if self._outer is None else min(own, self._outer.spare_memory())
+
     @property
     def most_work(self) -> int:
         """The most steps of one search."""
@@ -242,6 +249,12 @@ def most_work() -> int:
     """The most steps of one search."""
     watch = _CURRENT.get()
     return MOST_WORK if watch is None else watch.most_work
+
+
+def spare_memory() -> float:
+    """The bytes of memory that the run may still take; infinite without a limit."""
+    watch = _CURRENT.get()
+    return math.inf if watch is None else watch.spare_memory()
 
 
 def watch_for(limits: Limits | None) -> Watch | None:

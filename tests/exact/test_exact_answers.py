@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 import pytest
@@ -14,10 +14,11 @@ import liftgbp
 from liftgbp import reference
 from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.evidence import Evidence
-from liftgbp.exact.cells import CellSum
+from liftgbp.exact.cells import CellSum, all_counts
 from liftgbp.exact.junction_tree import JunctionTree
 from liftgbp.formats import Network
 from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network, merged
+from liftgbp.limits import GIGABYTE, resident_memory
 from liftgbp.model.model import Model
 from liftgbp.shatter import shatter
 from random_models import models, models_with_evidence
@@ -184,6 +185,23 @@ def test_small_models_are_exact_by_default() -> None:
     assert answers.as_dict()["verdict"]["text"] == "exact"  # type: ignore[index]
 
 
+def test_six_people_of_the_chain_are_exact_by_default() -> None:
+    """Beside an enumeration of all 2^30 worlds, by a program that shares nothing with this one."""
+    answers = liftgbp.infer(liftgbp.load("example:chain"), {"person": 6})
+    assert answers.used == "exact (a junction tree with 44040192 states)"
+    assert answers.marginal("r(x,y)") == pytest.approx(0.161588790151589, abs=1e-12)
+    assert answers.log_z == pytest.approx(517.700539931262, abs=1e-9)
+
+
+def test_what_does_not_fit_into_memory_is_not_exact_unless_asked_for() -> None:
+    sizes, spare = {"person": 6}, 0.1
+    limits = liftgbp.Limits(memory=resident_memory() / GIGABYTE + spare)
+    model = liftgbp.load("example:chain")
+    assert not liftgbp.infer(model, sizes, limits=limits).used.startswith("exact")
+    with pytest.raises(liftgbp.LimitExceeded, match="memory"):
+        liftgbp.infer(model, sizes, exact=True, limits=limits)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -214,6 +232,16 @@ def test_the_limit_that_matters_is_named() -> None:
     assert liftgbp.infer(SMOKERS, {"person": most - 5}, exact=True).used.startswith("exact")
     with pytest.raises(CapacityError, match="beyond about"):
         liftgbp.infer(SMOKERS, {"person": most + 5}, exact=True)
+
+
+@pytest.mark.parametrize("classes", [[(0, 2)], [(3, 1)], [(4, 3)], [(2, 2), (3, 3)]])
+def test_all_counts_are_listed_in_order(classes: list[tuple[int, int]]) -> None:
+    spread = [
+        [own for own in product(range(size + 1), repeat=cells) if sum(own) == size]
+        for size, cells in classes
+    ]
+    expected = [[*chain.from_iterable(own)] for own in product(*spread)]
+    assert all_counts(classes).tolist() == expected
 
 
 def test_many_counts_are_not_listed_only_to_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats, Ints, expand
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.exact.fixed_objects import FixedObjects
 from liftgbp.exact.pair_tables import PairTables, about_objects
@@ -348,15 +348,21 @@ def _compositions(total: int, parts: int) -> Ints:
     >>> _compositions(2, 2).tolist()
     [[0, 2], [1, 1], [2, 0]]
     """
-    if parts == 1:
-        return np.array([[total]])
-    bars = np.array(list(combinations(range(total + parts - 1), parts - 1)), dtype=np.int64)
-    ends = np.full((len(bars), 1), total + parts - 1)
-    return np.diff(np.concatenate([np.full((len(bars), 1), -1), bars, ends], axis=1)) - 1
+    left, found = np.array([total]), np.zeros((0, 1), dtype=np.int64)
+    for _ in range(parts - 1):
+        ways = left + 1
+        found = np.vstack([found.repeat(ways, axis=1), expand(np.zeros_like(left), ways)])
+        left = left.repeat(ways) - found[-1]
+    return np.vstack([found, left]).T
 
 
 def log_factorials(numbers: Ints) -> Floats:
-    """The log of the factorial of each number."""
-    different, places = np.unique(numbers, return_inverse=True)
-    logs = np.array([math.lgamma(number + 1) for number in different.tolist()])
-    return logs[places].reshape(numbers.shape)
+    """The log of the factorial of each number.
+
+    >>> log_factorials(np.array([0, 1, 3])).round(4).tolist()
+    [0.0, 0.0, 1.7918]
+    """
+    largest = int(numbers.max(initial=0))
+    if largest >= numbers.size:
+        return np.array([math.lgamma(own + 1) for own in numbers.ravel()]).reshape(numbers.shape)
+    return np.array([math.lgamma(own + 1) for own in range(largest + 1)])[numbers]

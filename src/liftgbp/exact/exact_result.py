@@ -7,9 +7,9 @@ import math
 from liftgbp.solve import Kind, Point, Remedy, Status, Verdict
 from liftgbp.values import dataclass
 
-TERM, FACTOR, VARIABLE = 16, 200, 1000
+TERM, FACTOR, VARIABLE = 32, 400, 2000
 """A count of cells, a ground factor and a variable take about as long as this many states, each of
-which takes some 40 ns."""
+which takes some 20 ns."""
 
 
 @dataclass(frozen=True, slots=True)
