@@ -17,6 +17,9 @@ from liftgbp.cli.ranges import size_range
 
 SIZES = (10, 10**3, 10**6, 10**9)
 POINTS = 200
+SECONDS = 3.0
+"""How long each descent is repeated for the best of its times."""
+
 QUERY = {"friends-smokers": "friends(x,y)", "friends-knows": "friends(x,y)"}
 
 
@@ -45,7 +48,7 @@ def whole_answers() -> Table:
 
 def descents() -> Table:
     """Descent on a small model, on many formulas, on large regions and over blocks."""
-    table = Table(title="descent, processor time in ms (goals: 6, 500, 500, 5000, 500)")
+    table = Table(title="descent, best processor time in ms (goals: 6, 500, 500, 5000, 500)")
     table.add_column("model")
     table.add_column("ms", justify="right")
     smokers, transitive = (liftgbp.load(MODELS / f"{n}.mln") for n in PAPER_MODELS[:2])
@@ -57,10 +60,12 @@ def descents() -> Table:
         "transitive, up to four blocks": (transitive, 100, {"blocks": 4}),
     }
     for name, (model, people, options) in cases.items():
-        liftgbp.infer(model, {"person": people}, solver=liftgbp.Descent(), **options)
-        started = time.process_time()
-        liftgbp.infer(model, {"person": people}, solver=liftgbp.Descent(), **options)
-        table.add_row(name, f"{1e3 * (time.process_time() - started):.0f}")
+        best, began = float("inf"), time.process_time()
+        while time.process_time() < began + SECONDS:
+            started = time.process_time()
+            liftgbp.infer(model, {"person": people}, solver=liftgbp.Descent(), **options)
+            best = min(best, time.process_time() - started)
+        table.add_row(name, f"{1e3 * best:.1f}")
     return table
 
 
@@ -77,7 +82,7 @@ def sweeps() -> Table:
         for solver in (liftgbp.Auto(), liftgbp.Flooding()):
             whole = milliseconds(
                 lambda m=model, q=queries, s=solver: (
-                    liftgbp.sweep(m, {"person": sizes}, queries=q, solver=s).rows
+                    liftgbp.sweep(m, {"person": sizes}, queries=q, solver=s, effort="quick").rows
                 ),
                 repetitions=2,
             )

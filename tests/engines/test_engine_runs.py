@@ -91,17 +91,20 @@ def test_trees_are_exact(tmp_path: Path) -> None:
 
 
 def test_databases_parquet_and_numbers(tmp_path: Path) -> None:
-    """The same facts from a database, a Parquet file, a folder of them, and with numbers."""
+    """The same facts from a database, a Parquet file, a folder of them, and with row labels."""
     path = tmp_path / "data.duckdb"
     edges = "SELECT * FROM (VALUES (1, 2), (2, 3), (3, 1), (3, 4), (4, 4)) AS t(a, b)"
     with duckdb.connect(str(path)) as connection:
         connection.execute(f"CREATE TABLE friends AS {edges}")
         (tmp_path / "folder").mkdir()
         connection.execute(f"COPY (FROM friends) TO '{tmp_path}/one.parquet'")
+        labels = "SELECT *, 7 AS __index_level_0__ FROM friends"
+        connection.execute(f"COPY ({labels}) TO '{tmp_path}/labelled.parquet'")
         connection.execute(f"COPY (FROM friends LIMIT 2) TO '{tmp_path}/folder/a.parquet'")
         connection.execute(f"COPY (FROM friends OFFSET 2) TO '{tmp_path}/folder/b.parquet'")
     places = [f"{path}:friends", f"{tmp_path}/one.parquet", f"{tmp_path}/folder"]
     places += [f"glob:{tmp_path}/folder/*.parquet", f"{tmp_path}/one.parquet[a,b]"]
+    places += [f"{tmp_path}/labelled.parquet"]
     found = []
     for k, place in enumerate(places):
         output = tmp_path / f"out{k}"

@@ -160,6 +160,17 @@ def test_parquet_and_duckdb(tmp_path: Path) -> None:
     assert facts(evidence, "smokes") == {("Anna",): 1}
 
 
+def test_row_labels_of_pandas_state_nothing(tmp_path: Path) -> None:
+    """`frame.drop_duplicates().to_parquet(...)` writes them as a column, after all others."""
+    parquet = tmp_path / "f.parquet"
+    rows = "(VALUES ('Anna', 'Bob', 0), ('Bob', 'Carl', 7)) AS t(one, other, __index_level_0__)"
+    duckdb.sql(f"SELECT * FROM {rows}").write_parquet(str(parquet))
+    expected = {("Anna", "Bob"): 1, ("Bob", "Carl"): 1}
+    assert facts(load_evidence(MODEL, f"friends={parquet}"), "friends") == expected
+    chosen = load_evidence(MODEL, f"friends={parquet}[one,__index_level_0__]")
+    assert facts(chosen, "friends") == {("Anna", "0"): 1, ("Bob", "7"): 1}
+
+
 def test_sources_meet(tmp_path: Path) -> None:
     text = tmp_path / "a=b.db"
     text.write_text("smokes(Anna)\nfriends(Anna,Carl)\n", encoding="utf-8")

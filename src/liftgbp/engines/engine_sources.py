@@ -10,6 +10,7 @@ from liftgbp.engines.engine import SPARK_TABLE, Column, Engine, Table
 from liftgbp.errors import EvidenceError, SizeError, counted
 from liftgbp.evidence.fact_tables import TablePlace, matching_places, table_source, with_columns
 from liftgbp.evidence.sources import unknown_predicate
+from liftgbp.evidence.table_reading import has_row_labels
 from liftgbp.grounding.atom_states import Facts
 from liftgbp.input_files import is_directory
 from liftgbp.model.ast import BOOLEAN, Predicate
@@ -148,7 +149,9 @@ class _Reader:
             raise EvidenceError(
                 f"{source}: there is no column {missing[0]}; there are {', '.join(table.columns)}"
             )
-        return table.select(*chosen) if chosen else table
+        if not chosen:
+            chosen = [name for name in table.columns if not has_row_labels(name)]
+        return table.select(*chosen)
 
     def _check_width(self, source: str, predicate: Predicate, table: Table) -> None:
         width = len(predicate.sorts)

@@ -9,6 +9,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,12 @@ class TextTable:
         columns = tuple(self.columns[self.headers.index(name)] for name in names)
         return TextTable(self.file, tuple(names), columns, True, self.headed, self.remedy)
 
+    def without_row_labels(self) -> TextTable:
+        """The columns but those of row labels, which state nothing."""
+        places = [k for k, name in enumerate(self.headers) if not has_row_labels(name)]
+        headers = tuple(self.headers[k] for k in places)
+        return replace(self, headers=headers, columns=tuple(self.columns[k] for k in places))
+
 
 # --- reading through DuckDB
 
@@ -61,6 +68,7 @@ _DELIMITERS = ",;\t|"
 _KINDS = (
     "write a table as friends=friends.csv, friends=friends.parquet or friends=data.duckdb:table"
 )
+_ROW_LABELS = re.compile(r"__index_level_\d+__")
 _ERROR_TYPE = re.compile(r"^[\w ]+ Error: ")
 _ADVICE = re.compile(r"Possible |Did you mean|LINE \d")
 _LONGEST_QUOTED = 200
@@ -90,7 +98,16 @@ def read_columns(
     else:
         headers, columns = _typed_table(place, untrusted)
         table = TextTable(TableFile(place), headers, columns, remedy=_CHOOSE.format(place))
-    return table.take(chosen) if chosen else table
+    return table.take(chosen) if chosen else table.without_row_labels()
+
+
+def has_row_labels(column: str) -> bool:
+    """Whether this is a column in which pandas keeps its row labels in Parquet files.
+
+    >>> has_row_labels("__index_level_0__"), has_row_labels("person")
+    (True, False)
+    """
+    return _ROW_LABELS.fullmatch(column) is not None
 
 
 def has_table(place: str, path: str, name: str) -> bool:
