@@ -113,7 +113,7 @@ def held(path: Path) -> Iterator[None]:
     """Keep other processes from the same output; `BusyError` if one of them holds it.
 
     A lock file beside the output names the process. The system itself knows whether that process
-    still lives: a lock file that a killed one left behind holds nobody up.
+    still lives: a lock file left by a killed one is ignored.
     """
     try:
         import fcntl

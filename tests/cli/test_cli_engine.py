@@ -42,7 +42,7 @@ def test_options_without_a_meaning(shell: Shell, tmp_path: Path) -> None:
     asked = (*sources(tmp_path), "--engine", "duckdb")
     code, _, err = shell("query", *asked, "-o", "out", "-q", "smokes(x)")
     assert code == 2
-    assert "--query cannot be used with --engine" in err
+    assert "--query does not apply to runs on an engine" in err
     code, _, err = shell("query", *asked)
     assert code == 2
     assert "-o marginals" in err

@@ -24,6 +24,9 @@ def main(folder: Path) -> None:
     table = session.read.csv(str(folder / "friends.csv"), header=True)
     table.createOrReplaceTempView("friends")
     found = {"catalog": run(folder, "catalog", "friends=spark://friends", PAIRS, "bethe")}
+    table.repartition(2).write.parquet(str(folder / "parts"))
+    for name, place in (("files", f"glob:{folder}/parts/*.parquet"), ("folder", folder / "parts")):
+        found[name] = run(folder, name, f"friends={place}", PAIRS, "bethe")
     source = f"friends={folder / 'friends.csv'}"
     found["forecast"] = forecast(source)
     found["alike"] = run(folder, "alike", f"friends={folder / 'alike.csv'}", PAIRS, "bethe", True)

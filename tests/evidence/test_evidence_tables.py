@@ -169,6 +169,10 @@ def test_row_labels_of_pandas_state_nothing(tmp_path: Path) -> None:
     assert facts(load_evidence(MODEL, f"friends={parquet}"), "friends") == expected
     chosen = load_evidence(MODEL, f"friends={parquet}[one,__index_level_0__]")
     assert facts(chosen, "friends") == {("Anna", "0"): 1, ("Bob", "7"): 1}
+    alone = tmp_path / "labels.parquet"
+    duckdb.sql(f"SELECT one AS __index_level_0__ FROM {rows}").write_parquet(str(alone))
+    named = load_evidence(MODEL, f"smokes={alone}")
+    assert facts(named, "smokes") == {("Anna",): 1, ("Bob",): 1}
 
 
 def test_sources_meet(tmp_path: Path) -> None:

@@ -142,6 +142,28 @@ def test_nobody_married_is_not_the_answer_over_other_regions(regions: str, peopl
     assert not answers.trusted or answers.marginal("married(x,y)") * people > 0.5
 
 
+@pytest.mark.parametrize("things", [10**8, 10**9, 10**10])
+def test_a_start_beside_the_minimum_does_not_refute_it(things: int) -> None:
+    """All q are mid, and s(Bob,a) always holds: these worlds alone have nearly all the weight.
+
+    A start that differs from the minimum by rounding alone seemed to lead further down.
+    """
+    model = liftgbp.parse("""
+        person = {Anna, Bob}
+        q(thing) : {low, mid, high}
+        s(person, thing)
+        t(person, person, thing)
+        parfactor q(b), s(Bob,a) | distinct : [2, 0.5, 0, 3.5, 1, 0]
+        parfactor s(Bob,a), t(Anna,z,b) : [1, 0, 1, 1]
+    """)
+    people = 1000
+    answers = liftgbp.infer(model, {"person": people, "thing": things}, effort="quick")
+    free = (people - 1) * things + people**2 * things
+    least = things * (things - 1) * math.log(3.5) + free * math.log(2)
+    assert answers.trusted
+    assert answers.log_z == pytest.approx(least, rel=1e-9)
+
+
 @pytest.mark.parametrize("via", VIAS)
 def test_a_model_whose_atoms_are_certain_has_no_entropy(via: str) -> None:
     """There is one world, in which each of the sixteen atoms weighs 3.5."""

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import liftgbp
+from liftgbp import reference
 from liftgbp.compress import compress, ground_region_graph
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.plan import Plan, compile as plan_compile, compile_plan
@@ -180,3 +182,15 @@ def test_the_only_stationary_point_is_the_minimum(weight: float, kind: Kind) -> 
     assert found.trusted
     # The Hessian says so, too, where it is computed.
     assert Flooding()(plan).verdict.kind is Kind.MINIMUM
+
+
+def test_hard_formulas_beside_weak_pairs() -> None:
+    """Exactly one of a(x) and b(x) holds: independent atoms would have impossible states."""
+    text = "a(t)\nb(t)\nc(t)\nd(t)\na(x) <=> !b(x).\n0.1 c(x) ^ d(y) | x != y"
+    model, sizes = liftgbp.parse(text), {"t": 4}
+    plan = liftgbp.prepare(model, sizes).plan
+    assert is_proven(plan)
+    found = Auto(most_work=0, most_patience=0)(plan)
+    truth = reference.exact(reference.ground(model, sizes)).log_z
+    assert found.verdict.log_z_bound <= truth
+    assert found.trusted

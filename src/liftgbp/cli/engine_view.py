@@ -11,7 +11,7 @@ import liftgbp
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.report_views import show_engine_forecast
 from liftgbp.cli.selection import print_result
-from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text
+from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text, counted
 
 ALLOWED = {
     "model", "sizes", "weights", "evidence", "closed", "regions", "output", "engine",
@@ -39,9 +39,7 @@ def query_on_engine(
         stated = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
         if stated and name not in ALLOWED:
             option = parameter.opts[-1]
-            raise click.UsageError(
-                f"{option} cannot be used with --engine, which writes the marginals of all atoms"
-            )
+            raise click.UsageError(f"{option} does not apply to runs on an engine; leave it out")
     asked = {
         "engine": options["engine"],
         "closed": options["closed"],
@@ -84,12 +82,14 @@ def query_on_engine(
 def _show(run: liftgbp.EngineRun) -> None:
     terminal = Terminal()
     state = "converged" if run.converged else "NOT CONVERGED"
-    terminal.say(
-        f"{state} after {run.iterations} iterations on {run.engine}, residual {run.residual:.1e}"
-    )
+    updates = counted(run.iterations, "iteration")
+    terminal.say(f"{state} after {updates} on {run.engine}, residual {run.residual:.1e}")
     terminal.say(f"not judged: {run.reason}")
     sheet = Sheet("tables", [Column("table"), Column("rows", right=True)])
     for name, rows in run.rows.items():
         sheet.add(name, count_text(rows))
-    terminal.show(sheet)
+    if run.rows:
+        terminal.show(sheet)
+    else:
+        terminal.say("no rule is about an unknown atom of an object in the tables: no marginals")
     terminal.say(f"written: {run.output}")

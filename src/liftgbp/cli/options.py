@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from liftgbp.cli.arguments import SORTS, TABLE_CAP, parse_blocks, parse_sizes, parse_weights
-from liftgbp.cli.help_pages import option
+from liftgbp.cli.help_pages import gigabytes, option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,10 +36,11 @@ engine = all_of(
     ),
     option(
         "--engine-memory",
-        type=float,
+        callback=gigabytes,
         metavar="GB",
         group=METHOD,
-        help="The memory that the engine may take; what does not fit goes to the disk.",
+        help="The memory that the engine may take, as for --memory; what does not fit goes to the "
+        "disk.",
     ),
     option(
         "--compress",
@@ -265,7 +266,7 @@ solver = all_of(
         type=float,
         metavar="RESIDUAL",
         group=METHOD,
-        help="The residual to stop at.  [default: 1e-12]",
+        help="The residual to stop at.  [default: 1e-12; on an engine 1e-9]",
     ),
     option(
         "--seed",

@@ -91,7 +91,7 @@ def show_forecast(found: liftgbp.Forecast) -> None:
     if found.engine:
         terminal.say(
             "That is more than this machine has: with tables as evidence and a folder -o, "
-            f"--engine {found.engine} does with less",
+            f"--engine {found.engine} needs less",
             "yellow",
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from liftgbp.engines.engine import SPARK_TABLE, Engine, Table
 from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
-from liftgbp.engines.engine_files import files_of, is_csv, literal_pattern
+from liftgbp.engines.engine_files import files_of, form_of, is_csv, literal_pattern
 from liftgbp.errors import EvidenceError
 from liftgbp.evidence.fact_tables import TablePlace
 from liftgbp.input_files import is_directory, is_file
@@ -84,12 +84,20 @@ class DuckDBEngine(Engine):
                 return self.connection.table(
                     table, database=(self._attached(path), schema or "main")
                 )
-            files = [literal_pattern(file) for file in files_of(places)]
+            files = files_of(places)
+            patterns = [literal_pattern(file) for file in files]
             if is_csv(place):
+                form = form_of(places[0], files[0])
                 return self.connection.read_csv(
-                    files, all_varchar=True, header=places[0].header, strict_mode=True
+                    patterns,
+                    header=places[0].header,
+                    columns=dict.fromkeys(form.columns, "VARCHAR"),
+                    delim=form.delimiter,
+                    quote='"',
+                    escape='"',
+                    auto_detect=False,
                 )
-            return self.connection.read_parquet(files)
+            return self.connection.read_parquet(patterns)
 
     def write(self, table: Table, path: Path) -> None:
         """Write one file."""

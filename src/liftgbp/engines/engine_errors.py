@@ -16,7 +16,7 @@ NO_SPACE = (
 NO_MEMORY = ("out of memory", "outofmemoryerror", "java heap space", "gc overhead limit")
 """What engines say when they cannot do with the memory that they may take."""
 
-GO_ON = "run the same command again: it goes on from the last complete iteration"
+GO_ON = "run the same command again: it goes on from the last complete iteration, if there is one"
 
 
 def in_one_paragraph(engine: str, place: str, error: Exception, text: str) -> InputError:

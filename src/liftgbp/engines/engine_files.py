@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from liftgbp.errors import EvidenceError
-from liftgbp.evidence.fact_tables import TablePlace
-from liftgbp.input_files import is_directory, is_file
+from liftgbp.evidence.fact_tables import TablePlace, is_table_file, matching_places, table_source
+from liftgbp.evidence.table_reading import CSV, KINDS, csv_form
+from liftgbp.input_files import is_directory, is_file, pieces
+from liftgbp.values import dataclass
 
 
 def files_of(places: Sequence[TablePlace]) -> list[str]:
@@ -24,6 +27,8 @@ def files_of(places: Sequence[TablePlace]) -> list[str]:
                 raise EvidenceError(f"there are no .parquet files in {path}")
             found += inside
         elif is_file(path):
+            if not is_table_file(one.place):
+                raise EvidenceError(f"cannot read {one.place}: {KINDS}")
             found.append(str(path))
         else:
             raise EvidenceError(f"cannot read {one.place}: no such file, folder or table")
@@ -32,7 +37,51 @@ def files_of(places: Sequence[TablePlace]) -> list[str]:
 
 def is_csv(place: str) -> bool:
     """Whether a file is a table of text."""
-    return place.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    return place.lower().endswith(CSV)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvForm:
+    """What is between the cells of CSV files, and how their columns are called."""
+
+    delimiter: str
+    columns: tuple[str, ...]
+
+
+def form_of(place: TablePlace, file: str) -> CsvForm:
+    """The form of a CSV file, by its first line; memory reads it in the same way."""
+    if "://" in file:
+        raise EvidenceError(f"{file}: CSV files must be on this machine; use Parquet files there")
+    line = next(pieces(Path(file), most=None, error=EvidenceError), b"").partition(b"\n")[0]
+    text = line.decode("utf-8", "replace").rstrip("\r")
+    if not text:
+        raise EvidenceError(f"{file} is empty")
+    delimiter, columns = csv_form(file, text, place.header)
+    for name in columns:
+        if columns.count(name) > 1:
+            raise EvidenceError(f"{file} has more than one column {name}")
+    return CsvForm(delimiter, tuple(columns))
+
+
+def state_of(source: str) -> list[tuple[str, int, int]]:
+    """The files of a source with their sizes and when they were written; none that are elsewhere.
+
+    A run does not go on with tables that were made from files which have changed since.
+    """
+    written = table_source(source)
+    if written is None or "://" in written[1]:
+        return []
+    found = []
+    for one in matching_places(written[1]):
+        with contextlib.suppress(OSError):  # what cannot be read is refused later, in words
+            path = Path(one.place)
+            database, colon, _ = one.place.rpartition(":")
+            if colon and not path.exists():
+                path = Path(database)
+            for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
+                known = file.stat()
+                found.append((str(file), known.st_size, known.st_mtime_ns))
+    return found
 
 
 def literal_pattern(file: str) -> str:

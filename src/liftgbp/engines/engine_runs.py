@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +26,7 @@ from liftgbp.errors import (
     ModelError,
     checked_number,
     checked_path,
+    counted,
     wrong_type,
 )
 from liftgbp.files import held, whole_file
@@ -60,7 +62,7 @@ class EngineRun(Shown):
     output      the folder with a Parquet table of marginals for each predicate
     engine      where it ran
     family      the family of regions
-    converged   whether the messages agree
+    converged   whether messages have stopped changing
     residual    the largest change of a log message in the last iteration
     iterations  how often all messages were updated, over all runs that worked on it
     rows        how many rows the tables of facts, factors and regions have
@@ -79,19 +81,21 @@ class EngineRun(Shown):
         """What is not known about the marginals."""
         if self.converged:
             return NOT_JUDGED
-        return f"messages do not agree after {self.iterations} iterations"
+        return f"messages still change after {counted(self.iterations, 'iteration')}"
 
     def _headline(self) -> str:
         state = "converged" if self.converged else "NOT CONVERGED"
-        return f"{state} after {self.iterations} iterations on {self.engine}: {self.output}"
+        updates = counted(self.iterations, "iteration")
+        return f"{state} after {updates} on {self.engine}: {self.output}"
 
     def _body(self) -> Iterable[Content]:
         rows = [(name, count_text(number)) for name, number in self.rows.items()]
         yield table(("table", "rows"), rows, numbers=[1])
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
-        return {**asdict(self), "judged": False, "reason": self.reason}
+        """Everything, for JSON, which has no infinite numbers."""
+        residual = self.residual if math.isfinite(self.residual) else None
+        return {**asdict(self), "residual": residual, "judged": False, "reason": self.reason}
 
 
 @limited("preparing")
@@ -148,7 +152,7 @@ def run_on_engine(
     work = target.with_name(f"{target.name}.work")
     with held(target), _work_folder(work) as journal:
         run = _Run(task, work, journal, memory, progress)
-        with contextlib.closing(run):
+        with contextlib.closing(run), run.interruptible():
             run.prepare()
             residual = run.iterate(most, tol)
             result = EngineRun(
@@ -244,6 +248,18 @@ class _Run:
         """End the engine; the tables stay."""
         self._engine.close()
 
+    @contextlib.contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Say, after Ctrl-C, that the work is not lost."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.iteration:
+                done = counted(self.iteration, "iteration")
+                text = f"{done} done; the same command goes on from there ({self._work})"
+                raise KeyboardInterrupt(text) from None
+            raise
+
     def prepare(self) -> None:
         """Ground the model, or find the tables of an earlier run."""
         kept = self._state.get("kinds")
@@ -278,7 +294,10 @@ class _Run:
         regions = count_text(sum(n for name, n in self.rows.items() if name.startswith(title)))
         known = self._state["residual"]
         residual = float("inf") if known is None else float(known)
+        first = self.iteration
         while self.iteration < most and residual > tol:
+            if residual == math.inf and self.iteration > first:
+                break  # a message has left the range of numbers
             stage = f"passing messages of {regions} {title}, residual {residual:.1e}"
             self._progress(stage, self.iteration, most)
             last, residual = residual, messages.step(self.iteration, rate)

@@ -9,6 +9,7 @@ import numpy as np
 from liftgbp.engines.engine import SPARK_TABLE, Column, Engine, Table
 from liftgbp.errors import EvidenceError, SizeError, counted
 from liftgbp.evidence.fact_tables import TablePlace, matching_places, table_source, with_columns
+from liftgbp.evidence.read import EVERY
 from liftgbp.evidence.sources import unknown_predicate
 from liftgbp.evidence.table_reading import has_row_labels
 from liftgbp.grounding.atom_states import Facts
@@ -76,6 +77,11 @@ def sql_literal(name: str, number: bool) -> str:
     return str(int(name)) if number else "'" + name.replace("'", "''") + "'"
 
 
+def _trimmed(column: Column) -> Column:
+    """Texts without blanks around them; an empty one is none, as without an engine."""
+    return column.cast("string").strip().nullif("")
+
+
 class _Reader:
     def __init__(
         self, engine: Engine, model: Model, closed: frozenset[str], counting: bool
@@ -86,7 +92,7 @@ class _Reader:
         self._closed = closed
         self._tables: dict[str, list[tuple[str, Table]]] = {}
         self._listed: dict[str, list[Column]] = {}
-        for name in closed - set(model.predicates):
+        for name in closed - set(model.predicates) - {EVERY}:
             raise EvidenceError(unknown_predicate(model, name))
 
     def add(self, source: str) -> None:
@@ -117,6 +123,8 @@ class _Reader:
 
     def finish(self, sizes: Mapping[str, int]) -> KnownFacts:
         """Make the tables."""
+        if EVERY in self._closed:
+            self._closed |= set(self._tables)
         numbers = {sort: self._are_numbers(sort) for sort in self._model.sorts}
         counts = {sort: self._objects(sort, numbers[sort]) for sort in self._model.sorts}
         for sort, size in sizes.items():
@@ -151,7 +159,7 @@ class _Reader:
             )
         if not chosen:
             chosen = [name for name in table.columns if not has_row_labels(name)]
-        return table.select(*chosen)
+        return table.select(*chosen) if chosen else table
 
     def _check_width(self, source: str, predicate: Predicate, table: Table) -> None:
         width = len(predicate.sorts)
@@ -187,7 +195,7 @@ class _Reader:
         )
 
     def _typed(self, column: Column, number: bool) -> Column:
-        return column.cast("int64") if number else column.cast("string")
+        return column.cast("int64") if number else _trimmed(column)
 
     # --- tables
 
@@ -228,8 +236,9 @@ class _Reader:
         rows, unclear = int(found[0]), int(found[1] or 0)
         if unclear:
             raise EvidenceError(
-                f"{counted(unclear, 'row')} about {predicate.name} have a value that is none of "
-                f"{', '.join(predicate.values)}"
+                f"{predicate.name} takes the values {' or '.join(predicate.values)}, and "
+                f"{counted(unclear, 'row')} of its tables none of them; engines know no uncertain "
+                "facts"
             )
         states = sorted(int(row[0]) for row in self._engine.rows(table.select("v").distinct()))
         if len(states) > 1 and not self._counting:
@@ -258,7 +267,7 @@ class _Reader:
                     f"{source}: {predicate.name} needs a last column with its value"
                 )
             return table.select(**columns, v=self._engine.ibis.literal(1, "int64"))
-        value = table[table.columns[-1]].cast("string")
+        value = _trimmed(table[table.columns[-1]])
         known = dict(TRUTHS) if predicate.values == BOOLEAN else {}
         known |= {text: state for state, text in enumerate(predicate.values)}
         text = value.lower() if predicate.values == BOOLEAN else value

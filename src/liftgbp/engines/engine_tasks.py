@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from numbers import Real
 
+from liftgbp.engines.engine_files import state_of
 from liftgbp.errors import (
     InputError,
     ModelError,
@@ -41,7 +42,10 @@ class EngineTask:
 
     @property
     def fingerprint(self) -> str:
-        """What it is about: a run with the same can go on with the tables of another."""
+        """What it is about: a run with the same can go on with the tables of another.
+
+        Tables of Spark's catalog and files elsewhere count by their names only.
+        """
         asked = (
             self.sources,
             self.closed,
@@ -50,7 +54,8 @@ class EngineTask:
             self.engine,
             self.compress,
         )
-        text = repr((str(self.model), dict(self.model.weights), *asked))
+        files = [state_of(source) for source in self.sources]
+        text = repr((str(self.model), dict(self.model.weights), *asked, files))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -75,7 +80,7 @@ def checked_task(
     sizes = {} if sizes is None else sizes
     check_mapping("sizes", sizes, "from sorts to numbers of objects")
     if memory is not None and (not isinstance(memory, Real) or not memory > 0):
-        raise wrong_type("memory", "a positive number of GB", memory)
+        raise wrong_type("memory (--engine-memory)", "a positive number of GB", memory)
     if not isinstance(compress, bool):
         raise wrong_type("compress", "True or False", compress)
     _check_supported(model)

@@ -15,6 +15,7 @@ inside them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from itertools import combinations
@@ -27,8 +28,9 @@ from liftgbp.values import dataclass
 RATE = "rate"
 """The table with the rate of updates, the only number that differs between iterations."""
 
-SMALLEST = 1e-300
-"""Probabilities below this count as this: their logarithm must stay a number."""
+SMALLEST = 1e-280
+"""Sums of probabilities below this have lost digits, and are summed as logarithms. A person with
+3500 friends has such ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,16 +149,21 @@ class Messages:
     # --- an iteration
 
     def step(self, iteration: int, rate: float) -> float:
-        """Make the tables of the next iteration; returns the largest change of a message."""
+        """Make the tables of the next iteration; returns the largest change of a message.
+
+        It is infinite if a message is no number any more.
+        """
         self._engine.create_as(RATE, f"SELECT CAST('{rate!r}' AS DOUBLE) AS rate")
         self.atoms(iteration)
-        largest = [0.0]
+        largest = 0.0
         for kind in (*self.kinds.pairs, *self.kinds.triples):
             name = self.region_table(kind, iteration + 1)
             new = self._made(name, iteration, partial(self._updated, kind, iteration))
+            # Engines take NaN for the largest number of all.
             moved = self._engine.number(new.moved.max())
-            largest.append(0.0 if moved is None else float(moved))
-        return max(largest)
+            if moved is not None:
+                largest = max(largest, math.inf if math.isnan(moved) else float(moved))
+        return largest
 
     def atoms(self, iteration: int) -> None:
         """Make the tables of single atoms: n, and the normalised log b."""
@@ -309,12 +316,8 @@ class Messages:
         flags = [child for child in children if len(child.axes) == 2]
         for child in children:
             for state in child.kind.states:
-                inside = [
-                    table[f"e{k}"]
-                    for k, whole in enumerate(kind.states)
-                    if _inside(child, whole) == state
-                ]
-                marginal = self._ibis.greatest(reduce(add, inside), SMALLEST).ln() - table.log_z
+                inside = [k for k, own in enumerate(kind.states) if _inside(child, own) == state]
+                marginal = self._log_sum(table, inside)
                 change = marginal - table[f"b{child.name}s{column('', state)}"]
                 if len(child.axes) == 2:
                     change = change * table[child.flag]
@@ -325,6 +328,17 @@ class Messages:
                             change = change * (1.0 - table[pair.flag])
                 found[column(child.message, state)] = change
         return found
+
+    def _log_sum(self, table: Table, states: Sequence[int]) -> Column:
+        """The logarithm of the belief in one of several states."""
+        logs = [table[f"l{k}"] for k in states]
+        if len(logs) == 1:
+            return logs[0]
+        total = reduce(add, [table[f"e{k}"] for k in states])
+        top = self._ibis.greatest(*logs)
+        small = reduce(add, [(own - top).exp() for own in logs]).ln() + top
+        usual = self._ibis.greatest(total, SMALLEST).ln() - table.log_z
+        return self._ibis.ifelse(total < SMALLEST, small, usual)
 
 
 def _inside(child: Child, state: Sequence[int]) -> tuple[int, ...]:

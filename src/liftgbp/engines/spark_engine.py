@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from liftgbp.engines.engine import SPARK_TABLE, Engine, Table
 from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
-from liftgbp.engines.engine_files import escaped_pattern, files_of, is_csv
+from liftgbp.engines.engine_files import escaped_pattern, files_of, form_of, is_csv
 from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence.fact_tables import TablePlace
 from liftgbp.input_files import is_file
@@ -73,6 +73,7 @@ class SparkEngine(Engine):
         from pyspark.sql import SparkSession
 
         self._error = PySparkException
+        self._sources = 0
         session = SparkSession.getActiveSession()
         self._is_ours = session is None
         with self._in_words():
@@ -130,12 +131,27 @@ class SparkEngine(Engine):
             path, colon, _ = place.rpartition(":")
             if colon and is_file(path):
                 raise EvidenceError(f"{place} is a table of DuckDB; use --engine duckdb")
-            files = [escaped_pattern(file) for file in files_of(places)]
+            files = files_of(places)
+            patterns = [escaped_pattern(file) for file in files]
             if is_csv(place):
-                return self.connection.read_csv(
-                    files, header=places[0].header, inferSchema=False, mode="FAILFAST"
+                form = form_of(places[0], files[0])
+                names = (name.replace("`", "``") for name in form.columns)
+                frame = self._session.read.csv(
+                    patterns,
+                    schema=", ".join(f"`{name}` STRING" for name in names),
+                    header=places[0].header,
+                    sep=form.delimiter,
+                    quote='"',
+                    escape='"',
+                    mode="FAILFAST",
+                    enforceSchema=False,
                 )
-            return self.connection.read_parquet(files if len(files) > 1 else files[0])
+            else:
+                frame = self._session.read.parquet(*patterns)
+            self._sources += 1
+            name = f"source{self._sources}"
+            frame.createOrReplaceTempView(name)
+            return self.connection.table(name)
 
     def write(self, table: Table, path: Path) -> None:
         """Write a folder of files."""

@@ -54,8 +54,10 @@ class TextTable:
         return TextTable(self.file, tuple(names), columns, True, self.headed, self.remedy)
 
     def without_row_labels(self) -> TextTable:
-        """The columns but those of row labels, which state nothing."""
+        """The columns but those of row labels, which state nothing beside others."""
         places = [k for k, name in enumerate(self.headers) if not has_row_labels(name)]
+        if not places:
+            return self
         headers = tuple(self.headers[k] for k in places)
         return replace(self, headers=headers, columns=tuple(self.columns[k] for k in places))
 
@@ -65,9 +67,7 @@ class TextTable:
 CSV = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PARQUET = (".parquet", ".pq")
 _DELIMITERS = ",;\t|"
-_KINDS = (
-    "write a table as friends=friends.csv, friends=friends.parquet or friends=data.duckdb:table"
-)
+KINDS = "write a table as friends=friends.csv, friends=friends.parquet or friends=data.duckdb:table"
 _ROW_LABELS = re.compile(r"__index_level_\d+__")
 _ERROR_TYPE = re.compile(r"^[\w ]+ Error: ")
 _ADVICE = re.compile(r"Possible |Did you mean|LINE \d")
@@ -133,7 +133,7 @@ def _typed_table(place: str, untrusted: bool) -> tuple[tuple[str, ...], tuple[Te
             return _texts(connection, rows, file)
     path, colon, table = place.rpartition(":")
     if not (colon and path and table) or path.lower().endswith(CSV + PARQUET):
-        raise EvidenceError(f"cannot read {place}: {_KINDS}")
+        raise EvidenceError(f"cannot read {place}: {KINDS}")
     _check_file(path)
     with _connection(place, path) as connection:
         schema, _, name = table.rpartition(".")
@@ -161,15 +161,8 @@ def _csv_table(place: str, header: bool, untrusted: bool) -> TextTable:
         if not len(line):
             what = "; its first line names the columns" if header else ""
             raise EvidenceError(f"{place} is empty{what}")
-        text = line[0].removeprefix("\ufeff")
-        delimiter = max(_DELIMITERS, key=text.count)
-        try:
-            headers = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [""])]
-        except csv.Error as error:
-            raise EvidenceError(f"{place}, row 1: {error}") from None
+        delimiter, headers = csv_form(place, line[0], header)
         columns = ", ".join(f"'c{number}': 'VARCHAR'" for number in range(len(headers)))
-        if not header:
-            headers = [str(number + 1) for number in range(len(headers))]
         rows = (
             "FROM read_csv($place, auto_detect=false, hive_partitioning=false, "
             f"""header={header}, delim=$delimiter, quote='"', escape='"', """
@@ -188,6 +181,21 @@ def _csv_table(place: str, header: bool, untrusted: bool) -> TextTable:
         )
     remedy = _CHOOSE.format(place) if header else f"choose columns as in {place}[1,2,header=no]"
     return TextTable(file, tuple(headers), texts, headed=header, remedy=remedy)
+
+
+def csv_form(place: str, line: str, header: bool) -> tuple[str, list[str]]:
+    """What is between the cells of a CSV file, and the names of its columns, by its first line.
+
+    >>> csv_form("friends.csv", "from;to", True), csv_form("friends.csv", "Anna,Bob", False)
+    ((';', ['from', 'to']), (',', ['1', '2']))
+    """
+    text = line.removeprefix("\ufeff")
+    delimiter = max(_DELIMITERS, key=text.count)
+    try:
+        names = [name.strip() for name in next(csv.reader([text], delimiter=delimiter), [""])]
+    except csv.Error as error:
+        raise EvidenceError(f"{place}, row 1: {error}") from None
+    return delimiter, names if header else [str(number + 1) for number in range(len(names))]
 
 
 _WRONG_COUNT = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")

@@ -31,6 +31,9 @@ HIDDEN = "rounding hides the minimum of the free energy; the answer is that of i
 """Why a solution of independent atoms is not checked."""
 
 
+MOST_SETTINGS = 4
+"""For how many seeds or tolerances starts of a layout are kept: a user has one or two."""
+
 _common: WeakKeyDictionary[Structure, dict[tuple[int, int, Tolerances], list[Floats]]]
 _common = WeakKeyDictionary()
 """Starts that plans of a layout share, by how many are random, their seed and the tolerances."""
@@ -103,6 +106,8 @@ class Descent(HasSettings):
         known = _common.setdefault(layout.structure, {})
         key = self.random, self.seed, self.tolerances
         if key not in known:
+            if len(known) >= MOST_SETTINGS:
+                known.clear()
             consistent, own = polytope(layout), self.tolerances
             beliefs = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
             beliefs, error = nearest_consistent(consistent, beliefs, own)

@@ -61,12 +61,14 @@ def log_z_bounds(plans: Sequence[Plan], tolerances: Tolerances) -> list[float]:
 def bound_by_marginals(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) -> float:
     """What log Z is at least, since independent atoms reach it that have the marginals of beliefs.
 
-    One product is evaluated, and none is looked for. No state may be ruled out. Minus infinity
-    where there are too many atoms.
+    One product is evaluated, and none is looked for, unless hard formulas rule states out, which
+    that product may have. Minus infinity where there are too many atoms.
     """
     layout = plan.layout
     if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
         return -math.inf
+    if _has_dead_states(layout).any():
+        return log_z_bounds([plan], tolerances)[0]
     values = AtomValues.of(layout)
     with np.errstate(under="ignore"):
         chances = values.marginals(layout, np.exp(log_beliefs))
@@ -228,6 +230,13 @@ def _values_of_entries(layout: Layout, first: Ints, values: int, dense: bool) ->
     return counts
 
 
+def _has_dead_states(layout: Layout) -> Bools:
+    """For each region, whether hard formulas rule some of its states out."""
+    states = np.add.reduceat(layout.multiplicity, layout.region_starts)
+    shapes = np.array([math.prod(shape) for shape in layout.shapes.values])
+    return np.asarray(shapes[layout.shapes.which] > states)
+
+
 class _MeanField:
     """Products for a batch of plans; the axes of arrays are values or entries, plans, products."""
 
@@ -244,9 +253,7 @@ class _MeanField:
         self._theta = (weights[:, layout.region_of] * layout.multiplicity * theta).T
         atoms = np.array([[float(count) for count in plan.atom_counts] for plan in plans])
         self._atoms = atoms[:, start.values.kind].T
-        states = np.add.reduceat(layout.multiplicity, layout.region_starts)
-        shapes = np.array([math.prod(shape) for shape in layout.shapes.values])
-        self._dead = shapes[layout.shapes.which] > states
+        self._dead = _has_dead_states(layout)
         # Where nothing is ruled out, nothing is multiplied: huge counts would overflow.
         hard = np.clip(np.abs(weights), 1.0, LARGEST_COUNT) * self._dead * tolerances.hard
         # What is possible gains what the rest would cost.

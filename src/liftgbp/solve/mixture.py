@@ -206,7 +206,8 @@ def _inwards(
         return nowhere, nowhere
     energy = end.energy[np.array([end.row])]
     slope, entropy, size = energy.from_zero(outer, np.array(others))
-    counts = entropy > tolerances.rounding * size
+    # Points that differ by rounding alone show no way that keeps beliefs consistent.
+    counts = (entropy > tolerances.rounding * size) & (size > tolerances.rounding)
     share = np.where(counts, entropy, 1.0)
     # A point that has not quite settled has a slope of its own.
     slack = max(tolerances.rounding, residual) * size / share
