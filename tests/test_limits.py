@@ -348,6 +348,19 @@ def test_a_run_that_is_ended_leaves_no_files(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("limits", [(), ("--timeout", "600")])
+def test_a_command_that_is_ended_leaves_no_lock(tmp_path: Path, limits: tuple[str, ...]) -> None:
+    sizes, lock = "person=3..100000", tmp_path / "sweep.csv.lock"
+    command = [*LIFTGBP, "sweep", SMOKERS, "-n", sizes, "--points", "50000", *limits]
+    with processes.started([*command, "-o", str(tmp_path / "sweep.csv")]) as process:
+        processes.wait_for(lock.exists)
+        process.terminate()
+        _, err = process.communicate(timeout=processes.TIMEOUT)
+    assert process.returncode == -signal.SIGTERM
+    assert "Traceback" not in err
+    assert {path.name for path in tmp_path.iterdir()} <= {"sweep.csv.partial"}
+
+
 @pytest.mark.parametrize("work", [SLEEP, DEAF_TO_TERM])
 def test_no_worker_outlives_its_supervisor(tmp_path: Path, work: str) -> None:
     script = DEAF.format(deaf=work, limits="Limits(seconds=600)")

@@ -5,8 +5,12 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 INTERRUPTED = 130
 
@@ -28,9 +32,10 @@ def main(*, apart: bool = True) -> None:
     gc.set_threshold(NEW_OBJECTS)
     try:
         # Imported here, since Ctrl-C may come while this takes its time.
-        from liftgbp.cli.commands import run
+        with leaving():
+            from liftgbp.cli.commands import run
 
-        code = run(apart=apart)
+            code = run(apart=apart)
     except BaseException as error:
         if not _is_interrupt(error):
             raise
@@ -40,6 +45,37 @@ def main(*, apart: bool = True) -> None:
         # would end by the signal instead of with this code.
         os._exit(INTERRUPTED)
     sys.exit(code)
+
+
+class _Ended(BaseException):
+    """Somebody ends this process by a signal."""
+
+
+@contextmanager
+def leaving() -> Iterator[None]:
+    """Clean up before a signal ends this process; a second one ends it at once."""
+    ended: list[int] = []
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        ended.append(number)
+        raise _Ended
+
+    here = threading.current_thread() is threading.main_thread()
+    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    heard = [number for number in ends if here and signal.getsignal(number) is signal.SIG_DFL]
+    for number in heard:
+        signal.signal(number, leave)
+    try:
+        yield
+    except BaseException:
+        # Libraries may put an error of their own in the place of ours, as DuckDB does.
+        if ended:
+            os.kill(os.getpid(), ended[0])
+        raise
+    finally:
+        for number in heard:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def program() -> None:

@@ -28,6 +28,7 @@ from typing import Any, cast
 import click
 
 import liftgbp
+from liftgbp.cli.entry import leaving
 from liftgbp.limits import Watch, exceeded, held_memory
 
 LIMIT_EXCEEDED = 1
@@ -55,7 +56,7 @@ def run_within(limits: liftgbp.Limits, work: Callable[[], Any], *, apart: bool) 
     """The result of a command that keeps its limits; with `apart`, in a process of its own."""
     endless = limits.seconds is None and limits.memory is None
     if endless or not (apart and hasattr(os, "fork")):
-        with _leaving(), Watch(limits).running():
+        with leaving(), Watch(limits).running():
             return work()
     board = _Board()
     for stream in (sys.stdout, sys.stderr):
@@ -76,7 +77,7 @@ def run_within(limits: liftgbp.Limits, work: Callable[[], Any], *, apart: bool) 
             os.close(kept)
     os.close(kept)
     threading.Thread(target=_end_with, args=(watched, board), daemon=True).start()
-    with _leaving(), _hearing(limits, board):
+    with leaving(), _hearing(limits, board):
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return work()
 
@@ -158,35 +159,6 @@ class _Board:
 
 
 # --- the command
-
-
-class _Ended(BaseException):
-    """Somebody ends this process by a signal."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-@contextlib.contextmanager
-def _leaving() -> Iterator[None]:
-    """Clean up before a signal ends this process; a second signal ends it at once."""
-
-    def leave(number: int, _frame: FrameType | None) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        raise _Ended(number)
-
-    here = threading.current_thread() is threading.main_thread()
-    heard = [n for n in ENDS if here and signal.getsignal(n) is signal.SIG_DFL]
-    for number in heard:
-        signal.signal(number, leave)
-    try:
-        yield
-    except _Ended as ended:
-        os.kill(os.getpid(), ended.number)
-    finally:
-        for number in heard:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def _end_with(watched: int, board: _Board) -> None:
