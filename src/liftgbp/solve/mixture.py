@@ -184,9 +184,13 @@ def _rises_far(
 ) -> bool:
     """Whether beliefs that are zero would be so large at the minimum that log Z is another one.
 
-    Where counts are large, only a polished point has the digits to tell.
+    Where counts are large, only a polished point has the digits to tell. Points that differ from it
+    by rounding alone show no way that keeps beliefs consistent.
     """
-    _, log_gain = _inwards(end, polished.outer, polished.residual, others, tolerances)
+    away = [own for own in others if np.abs(own - polished.outer).max() > tolerances.rounding]
+    if not away:
+        return False
+    _, log_gain = _inwards(end, polished.outer, polished.residual, away, tolerances)
     return bool((log_gain > math.log(tolerances.gained_inwards)).any())
 
 
@@ -206,8 +210,7 @@ def _inwards(
         return nowhere, nowhere
     energy = end.energy[np.array([end.row])]
     slope, entropy, size = energy.from_zero(outer, np.array(others))
-    # Points that differ by rounding alone show no way that keeps beliefs consistent.
-    counts = (entropy > tolerances.rounding * size) & (size > tolerances.rounding)
+    counts = entropy > tolerances.rounding * size
     share = np.where(counts, entropy, 1.0)
     # A point that has not quite settled has a slope of its own.
     slack = max(tolerances.rounding, residual) * size / share
