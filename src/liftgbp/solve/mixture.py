@@ -187,7 +187,9 @@ def _rises_far(
     Where counts are large, only a polished point has the digits to tell. Points that differ from it
     by rounding alone show no way that keeps beliefs consistent.
     """
-    away = [own for own in others if np.abs(own - polished.outer).max() > tolerances.rounding]
+    away = [
+        own for own in others if np.abs(own - polished.outer).max(initial=0.0) > tolerances.rounding
+    ]
     if not away:
         return False
     _, log_gain = _inwards(end, polished.outer, polished.residual, away, tolerances)
