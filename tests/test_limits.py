@@ -356,8 +356,7 @@ def test_a_command_that_is_ended_leaves_no_lock(tmp_path: Path, limits: tuple[st
         processes.wait_for(lock.exists)
         process.terminate()
         _, err = process.communicate(timeout=processes.TIMEOUT)
-    assert process.returncode == -signal.SIGTERM
-    assert "Traceback" not in err
+    assert process.returncode == -signal.SIGTERM, err
     assert {path.name for path in tmp_path.iterdir()} <= {"sweep.csv.partial"}
 
 

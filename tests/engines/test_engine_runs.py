@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import json
 import math
 from pathlib import Path
@@ -185,11 +184,15 @@ def test_work_on_files_that_have_changed_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, source = liftgbp.parse(PAIRS), network(tmp_path, 25, 40, 1)
+    step = Messages.step
+
+    def ended(self: Messages, iteration: int, rate: float) -> float:
+        if iteration == 1:
+            raise KeyboardInterrupt
+        return step(self, iteration, rate)
+
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt, match="1 iteration done"):
-        step = Messages.step
-        patch.setattr(
-            Messages, "step", lambda *a: step(*a) if a[1] == 0 else _thread.interrupt_main()
-        )
+        patch.setattr(Messages, "step", ended)
         liftgbp.run_on_engine(model, source, tmp_path / "out", closed="friends")
     network(tmp_path, 20, 30, 2)
     liftgbp.run_on_engine(model, source, tmp_path / "out", closed="friends")

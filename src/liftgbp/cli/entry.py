@@ -19,6 +19,10 @@ NEW_OBJECTS = 200_000
 them by importing modules, which leave no garbage. Python would look a hundred times; a single look
 at all of them takes as long as the query itself."""
 
+AGAIN = 5.0
+"""Seconds until a command is told again to end: what is raised inside Python's own callbacks, as
+while a module is imported, is printed and forgotten."""
+
 TIDY = {"duckdb", "matplotlib", "pyspark", "scipy"}
 """Libraries that may look at the end whether all their objects are gone, and complain if not, as
 DuckDB does. They take longer to import than what could be saved at the end."""
@@ -59,6 +63,12 @@ def leaving() -> Iterator[None]:
     def leave(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_DFL)
         ended.append(number)
+        if hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
+            signal.signal(signal.SIGALRM, again)
+            signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+        raise _Ended
+
+    def again(_number: int, _frame: FrameType | None) -> None:
         raise _Ended
 
     here = threading.current_thread() is threading.main_thread()
