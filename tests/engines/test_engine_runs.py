@@ -165,6 +165,7 @@ def test_messages_that_are_no_numbers_have_not_converged(
         ("a,b\n1,2\n# 3,4\n", {"1", "2", "# 3", "4"}),
         ("a,b\n Anna,Bob \nAnna,Bob\n", {"Anna", "Bob"}),
         ("a;b\n1;2,5\n", {"1", "2,5"}),
+        ("\ufeffa, b\r\n1,2\r\n", {"1", "2"}),
         ('a,b\n"1,5",2\n"say ""x""",2\n', {"1,5", "2", 'say "x"'}),
         ("a,b\n1,2\n,3\n", {"1", "2", "3"}),
     ],
@@ -266,12 +267,13 @@ WRONG = {
     "values that are none": (
         PAIRS,
         ["friends={pairs}", "smokes={maybe}"],
-        "1 row of its tables none",
+        "1 row with a value other",
     ),
     "a broken line": (PAIRS, ["friends={ragged}"], "DuckDB says.*Line: 3"),
     "an open quote": (PAIRS, ["friends={open}"], "DuckDB says.*Line: 2"),
     "an empty file": (PAIRS, ["friends={empty}"], "empty.csv is empty"),
     "a database without a table": (PAIRS, ["friends={data}"], r"friends=data.duckdb:table"),
+    "files that differ": (PAIRS, ["friends=glob:p*.csv[a,b]"], "pairs2.csv has other columns"),
     "columns with one name": (PAIRS, ["friends={same}"], "more than one column a"),
     "two values": (PAIRS, ["friends={pairs}", "smokes={twice}"], r"smokes\(P1\) has two values"),
     "a hard rule": (PAIRS + "friends(x,y) => smokes(x).\n", ["friends={pairs}"], "hard formulas"),
@@ -306,6 +308,7 @@ def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -
     Path("empty.csv").write_text("")
     files = {
         **{name: f"{name}.csv" for name in ("ragged", "open", "empty")},
+        "other": write(Path("pairs2.csv"), "b,a", [("P1", "P2")]),
         "same": write(Path("same.csv"), "a,a", [("P1", "P2")]),
         "data": "data.duckdb",
         "dates": "dates.parquet",

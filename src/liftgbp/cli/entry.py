@@ -84,6 +84,9 @@ def leaving() -> Iterator[None]:
             os.kill(os.getpid(), ended[0])
         raise
     finally:
+        if ended and signal.getsignal(signal.SIGALRM) is again:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
         for number in heard:
             signal.signal(number, signal.SIG_DFL)
 

@@ -39,8 +39,8 @@ engine = all_of(
         callback=gigabytes,
         metavar="GB",
         group=METHOD,
-        help="The memory that the engine may take, as for --memory; what does not fit goes to the "
-        "disk.",
+        help="The memory that the engine may take, with units as for --memory; what does not fit "
+        "goes to the disk.",
     ),
     option(
         "--compress",

@@ -87,7 +87,7 @@ class DuckDBEngine(Engine):
             files = files_of(places)
             patterns = [literal_pattern(file) for file in files]
             if is_csv(place):
-                form = form_of(places[0], files[0])
+                form = form_of(files, places[0].header)
                 return self.connection.read_csv(
                     patterns,
                     header=places[0].header,

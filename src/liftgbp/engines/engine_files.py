@@ -48,15 +48,23 @@ class CsvForm:
     columns: tuple[str, ...]
 
 
-def form_of(place: TablePlace, file: str) -> CsvForm:
-    """The form of a CSV file, by its first line; memory reads it in the same way."""
+def form_of(files: Sequence[str], header: bool) -> CsvForm:
+    """The common form of CSV files, by their first lines; memory reads them in the same way."""
+    first = _form_of(files[0], header)
+    for other in files[1:]:
+        if _form_of(other, header) != first:
+            raise EvidenceError(f"{other} has other columns than {files[0]}; make them two sources")
+    return first
+
+
+def _form_of(file: str, header: bool) -> CsvForm:
     if "://" in file:
         raise EvidenceError(f"{file}: CSV files must be on this machine; use Parquet files there")
     line = next(pieces(Path(file), most=None, error=EvidenceError), b"").partition(b"\n")[0]
     text = line.decode("utf-8", "replace").rstrip("\r")
     if not text:
         raise EvidenceError(f"{file} is empty")
-    delimiter, columns = csv_form(file, text, place.header)
+    delimiter, columns = csv_form(file, text, header)
     for name in columns:
         if columns.count(name) > 1:
             raise EvidenceError(f"{file} has more than one column {name}")

@@ -236,9 +236,8 @@ class _Reader:
         rows, unclear = int(found[0]), int(found[1] or 0)
         if unclear:
             raise EvidenceError(
-                f"{predicate.name} takes the values {' or '.join(predicate.values)}, and "
-                f"{counted(unclear, 'row')} of its tables none of them; engines know no uncertain "
-                "facts"
+                f"{predicate.name}: {counted(unclear, 'row')} with a value other than "
+                f"{' or '.join(predicate.values)}; engines take no uncertain facts"
             )
         states = sorted(int(row[0]) for row in self._engine.rows(table.select("v").distinct()))
         if len(states) > 1 and not self._counting:

@@ -134,7 +134,7 @@ class SparkEngine(Engine):
             files = files_of(places)
             patterns = [escaped_pattern(file) for file in files]
             if is_csv(place):
-                form = form_of(places[0], files[0])
+                form = form_of(files, places[0].header)
                 names = (name.replace("`", "``") for name in form.columns)
                 frame = self._session.read.csv(
                     patterns,
@@ -144,7 +144,6 @@ class SparkEngine(Engine):
                     quote='"',
                     escape='"',
                     mode="FAILFAST",
-                    enforceSchema=False,
                 )
             else:
                 frame = self._session.read.parquet(*patterns)
