@@ -566,6 +566,19 @@ def stacked_rows(rows: Sequence[Floats]) -> Floats:
     return rows[0][None] if len(rows) == 1 else np.array(rows)
 
 
+def logs_of(potentials: Floats) -> Floats:
+    """The logs of potentials; that of zero is minus infinity.
+
+    Those of NumPy differ in the last bit from one processor to another, and with them the model.
+
+    >>> logs_of(np.array([[1.0, 0.0], [0.5, 1.0]])).tolist()
+    [[0.0, -inf], [-0.6931471805599453, 0.0]]
+    """
+    values, which = np.unique(potentials, return_inverse=True)
+    logs = np.array([math.log(value) if value else -math.inf for value in values.tolist()])
+    return np.asarray(logs[which].reshape(potentials.shape))
+
+
 UNITS = 2**1074
 """The smallest double is one of this many parts of one, and every double is a whole number of them.
 Sums of doubles, each times a count, are exact as integers, and without importing fractions."""

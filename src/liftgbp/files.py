@@ -10,6 +10,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -121,15 +122,19 @@ def held(path: Path) -> Iterator[None]:
         yield
         return
     lock = path.with_name(f"{path.name}.lock")
-    try:
-        file = _locked(lock, path, fcntl)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from None
-    with file, writing(lock.absolute()):
+    with contextlib.ExitStack() as stack:
+        # A signal between the lock and what removes it would leave it behind.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         try:
-            yield
+            file = _locked(lock, path, fcntl)
+            stack.enter_context(file)
+            stack.callback(_remove, lock)
+            stack.enter_context(writing(lock.absolute()))
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from None
         finally:
-            _remove(lock)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        yield
 
 
 def _locked(lock: Path, path: Path, fcntl: Any) -> IO[str]:

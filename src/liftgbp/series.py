@@ -23,7 +23,9 @@ from liftgbp.solve import (
     Solver,
     solver_for,
     with_random_starts,
+    with_tolerances,
 )
+from liftgbp.solve.auto import AnySolver
 
 STRIDE = 10
 """Descent uses all its starts at the first 10 plans of a series, where domains are smallest and
@@ -102,7 +104,12 @@ def solve_batch(solver: Solver, plans: Sequence[Plan]) -> list[Solution]:
     if not layout.message_entries:
         # Regions that share nothing have one solution, which any solver finds; flooding at once.
         return Flooding().solve_all(plans)
-    return solver_for(solver, layout).solve_all(plans)
+    return _unproven(solver_for(solver, layout)).solve_all(plans)
+
+
+def _unproven(solver: AnySolver) -> AnySolver:
+    """The same solver, with proofs only where rounding may decide what a point is."""
+    return with_tolerances(solver, surely_proven=0)
 
 
 def solve_series(solver: Solver, plans: Sequence[Plan]) -> list[Solution]:
@@ -117,7 +124,7 @@ def solve_series(solver: Solver, plans: Sequence[Plan]) -> list[Solution]:
         return solve_batch(solver, plans)
     if isinstance(solver, Auto):
         solver = with_random_starts(solver, RANDOM_STARTS)
-    method = solver_for(solver, layout)
+    method = _unproven(solver_for(solver, layout))
     if not isinstance(method, Descent) or len(plans) < 2 * STRIDE:
         return method.solve_all(plans)
     return _retried(method, plans, _followed(method, plans))

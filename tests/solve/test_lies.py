@@ -68,11 +68,19 @@ p(y,x) <=> p(y,z) | distinct.
 
 @pytest.mark.parametrize("via", VIAS)
 def test_what_is_possible_is_found(via: str) -> None:
-    """Either no two different things are related (8 worlds), or all are (1 world)."""
-    answers = liftgbp.infer(liftgbp.parse(SYMMETRIC), {"thing": 3}, via=via, effort="quick")
-    assert answers.trusted
-    assert answers.marginal("p(x,y)") == pytest.approx(1 / 9, rel=1e-9)
-    assert answers.log_z == pytest.approx(math.log(9), rel=1e-9)
+    """Either no two different things are related (8 worlds), or all are (1 world).
+
+    Where all are, the free energy has no minimum: for the part s of a belief that tables over two
+    things t leave out, it is F = 3 s (log(s / t^2) - 1) beside that vertex, which is negative. So
+    quick misses that world, and says so.
+    """
+    quick = liftgbp.infer(liftgbp.parse(SYMMETRIC), {"thing": 3}, via=via, effort="quick")
+    assert quick.trusted or "below what independent atoms reach" in quick.reason
+    for answers in (quick, liftgbp.infer(liftgbp.parse(SYMMETRIC), {"thing": 3}, via=via)):
+        if answers is not quick or quick.trusted:
+            assert answers.trusted
+            assert answers.marginal("p(x,y)") == pytest.approx(1 / 9, rel=1e-9)
+            assert answers.log_z == pytest.approx(math.log(9), rel=1e-9)
 
 
 def test_a_single_region_has_one_minimum() -> None:
@@ -146,11 +154,12 @@ def test_nobody_married_is_not_the_answer_over_other_regions(regions: str, peopl
 def test_who_is_in_high_spirits_smokes_with_probability_four_fifths(people: int) -> None:
     """In nearly all worlds all moods are high, since moods agree, and then smoking weighs 4 to 1.
 
-    Sums over counts miss that for 100 people, where beliefs of other moods vanish.
+    Sums over counts missed that for 100 people, where beliefs of other moods vanish.
     """
     model = liftgbp.load(MODELS / "moods.mln")
     answers = liftgbp.infer(model, {"person": people}, sum_over="smokes")
-    assert not answers.trusted or answers.marginal("smokes(x)") == pytest.approx(0.8, abs=1e-4)
+    assert answers.trusted
+    assert answers.marginal("smokes(x)") == pytest.approx(0.8, abs=1e-4 if people == 20 else 1e-9)
 
 
 @pytest.mark.parametrize("things", [10**8, 10**9, 10**10])
@@ -201,17 +210,13 @@ def share_of_smokers() -> float:
 
 @pytest.mark.parametrize("regions", ["bethe", "subsets", "intersections"])
 @pytest.mark.parametrize("people", [10**8, 2 * 10**9, 3 * 10**9, 5 * 10**9])
-def test_a_saddle_below_all_minima_says_that_one_is_missing(regions: str, people: int) -> None:
-    """Rounding makes a saddle of the minimum, and nobody smoked at the minimum on the boundary."""
+def test_the_minimum_of_a_town_is_proven(regions: str, people: int) -> None:
+    """Rounding made a saddle of it, and nobody smoked at what seemed a minimum on the boundary."""
     town = liftgbp.load(MODELS / "town.mln")
     quick = liftgbp.infer(town, {"person": people}, regions=regions, effort="quick")
-    if quick.trusted:
-        assert quick.marginal("smokes(x)") == pytest.approx(share_of_smokers(), abs=1e-4)
-    elif people > 10**9:
-        plan = compile_plan(build_regions(shatter(town, {"person": people}), regions))
-        assert "a saddle has a larger log Z than all minima" in Descent()(plan).reason
-    else:
-        raise AssertionError(quick.reason)
-    normal = liftgbp.infer(town, {"person": people})
-    assert normal.trusted
-    assert normal.marginal("smokes(x)") == pytest.approx(share_of_smokers(), abs=1e-4)
+    (point,) = (own for own in quick.minima if own.weight)
+    assert point.verdict.kind is liftgbp.Kind.MINIMUM
+    assert point.verdict.bits
+    for answers in (quick, liftgbp.infer(town, {"person": people})):
+        assert answers.trusted
+        assert answers.marginal("smokes(x)") == pytest.approx(share_of_smokers(), abs=1e-4)

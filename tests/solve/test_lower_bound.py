@@ -146,7 +146,7 @@ def test_a_contradiction_has_no_product() -> None:
 
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 def test_an_answer_below_what_independent_atoms_reach_is_not_trusted() -> None:
-    """With eight people, the plausible minima over four objects are all but certain worlds."""
+    """With eight people, no minimum over four objects is plausible and as good as a product."""
     model = parse("r(person, person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
     answers = infer(model, {"person": 8}, regions="objects:4", effort="quick")
     p = 0.1  # of each atom, independently of the others
@@ -154,7 +154,8 @@ def test_an_answer_below_what_independent_atoms_reach_is_not_trusted() -> None:
     satisfied = 1 - p * p * (1 - p)
     reached = 1.4 * 8 * 7 * 6 * satisfied + 56 * entropy + 8 * math.log(2)
     assert answers.verdict.log_z_bound >= reached - 1e-9 * reached
-    assert (answers.log_z < reached) == (answers.status is Status.NO_MINIMUM)
+    assert not answers.trusted
+    assert answers.status is Status.NO_MINIMUM
     assert infer(model, {"person": 8}, regions="auto", effort="quick").graph.family.size == 3
 
 

@@ -38,6 +38,7 @@ from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
 from liftgbp.solve import Descent, Remedy, Solution, exact_logs_z
+from liftgbp.solve.problem import rounding_hides_entropy
 from liftgbp.values import dataclass
 
 NEGLIGIBLE = 25.0
@@ -78,6 +79,12 @@ class BlockReader(ClassReader):
         found = [reader.counted(case) for _, reader in self.parts]
         mixed = sum(share * own.chances for (share, _), own in zip(self.parts, found, strict=True))
         return Counted(np.asarray(mixed), any(own.estimated for own in found))
+
+
+HIDDEN_BLOCKS = (
+    "the counts of this domain are so large that rounding hides which blocks of objects are best"
+)
+"""Why an answer is not trusted whose blocks were looked for in doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +151,15 @@ class _Mixer:
         self._field = MeanField(self._normal)
 
     def run(self, mix: bool) -> tuple[Answers, Bound]:
+        answers, bound = self._found(mix)
+        if answers.trusted and rounding_hides_entropy(
+            self._prepared.plan, self._descent.tolerances
+        ):
+            verdict = answers.result.verdict.contradicted_by(HIDDEN_BLOCKS)
+            answers = replace(answers, result=answers.result.with_verdict(verdict))
+        return answers, bound
+
+    def _found(self, mix: bool) -> tuple[Answers, Bound]:
         # Regions that share nothing are exact.
         if not self._field.kinds or not self._prepared.plan.layout.message_entries:
             return self._answers, Bound(-math.inf, 0.0, "")

@@ -78,9 +78,15 @@ def leaving() -> Iterator[None]:
         signal.signal(number, leave)
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         # Libraries may put an error of their own in the place of ours, as DuckDB does.
         if ended:
+            from traceback import clear_frames
+
+            if hasattr(signal, "setitimer"):
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            # What was about to be entered has not been left: its frames still hold it.
+            clear_frames(error.__traceback__)
             os.kill(os.getpid(), ended[0])
         raise
     finally:

@@ -396,7 +396,7 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Sum
     best = max(weighed.shares, key=weighed.shares.__getitem__)
     top = model.solved[best].solution
     doubtful = {c: share for c, share in weighed.shares.items() if model.solved[c].flaw}
-    doubtful = _left_out(model, weighed) | doubtful
+    doubtful = _left_out(model, weighed) | doubtful | _too_light(model, weighed)
     untrusted = min(1.0, sum(doubtful.values()))
     worst = max(doubtful, key=doubtful.__getitem__) if untrusted > MOST_UNTRUSTED else None
     result = CountSum(
@@ -467,6 +467,18 @@ def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
             continue
         if math.log(MOST_UNTRUSTED) < log_share < ALIKE:
             found[counts] = min(1.0, math.exp(log_share))
+    return found
+
+
+def _too_light(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
+    """Counts at which log Z falls short of a bound, with the share that they have at least."""
+    found = {}
+    for counts, solved in model.solved.items():
+        short = solved.solution.verdict.shortfall(solved.solution.log_z)
+        if short:
+            log_share = float(solved.exponent + Decimal(short) - weighed.log_total)
+            if log_share > math.log(MOST_UNTRUSTED):
+                found[counts] = math.exp(min(0.0, log_share))
     return found
 
 

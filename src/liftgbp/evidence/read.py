@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from liftgbp.arrays import narrow
+from liftgbp.arrays import logs_of, narrow
 from liftgbp.errors import (
     EvidenceError,
     Span,
@@ -278,8 +278,7 @@ def _soft(part: MergedStatements) -> SoftRelation:
     others = (1 - chances) / (len(part.predicate.values) - 1)
     potentials = np.repeat(others[:, None], len(part.predicate.values), axis=1)
     potentials[np.arange(len(values)), values] = chances
-    with np.errstate(divide="ignore"):  # an impossible value has potential 0
-        return SoftRelation(part.args[uncertain], np.log(potentials))
+    return SoftRelation(part.args[uncertain], logs_of(potentials))
 
 
 # --- closed predicates

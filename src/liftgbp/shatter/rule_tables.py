@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats
+from liftgbp.arrays import Bools, Floats, logs_of
 from liftgbp.errors import CapacityError, ModelError, states_text
 from liftgbp.model.ast import (
     And,
@@ -265,9 +265,7 @@ def _log_potentials(
             f"are {', '.join(f'{p:g}' for p in potentials)}",
             rule.span,
         )
-    with np.errstate(divide="ignore"):
-        logs: Floats = np.log(potentials)
-    return logs
+    return logs_of(potentials)
 
 
 def _setting_text(sizes: Mapping[str, int], named: Mapping[str, float]) -> str:

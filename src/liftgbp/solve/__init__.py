@@ -14,8 +14,8 @@ from liftgbp.solve.auto import (
     work_of,
 )
 from liftgbp.solve.descent import Descent
+from liftgbp.solve.exact_log_z import exact_logs_z
 from liftgbp.solve.flooding import Flooding
-from liftgbp.solve.precision import exact_logs_z
 from liftgbp.solve.problem import log_z
 from liftgbp.solve.solution import Point, Points, Remedy, Solution, Status, reason
 from liftgbp.solve.tolerances import Tolerances

@@ -14,15 +14,19 @@ Shapes: S points of a batch, R regions, A kinds of atoms.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from flint import arb
 
 from liftgbp.arrays import Floats, Ints, Ragged, equal_rows, group_rows, positions_of, starts_of
 from liftgbp.plan import Layout, Plan, Structure
+from liftgbp.solve.certified import CertifiedPoint
+from liftgbp.solve.frames import precision
 from liftgbp.solve.pair_margins import pair_margins
 from liftgbp.solve.problem import (
     size_by_region,
@@ -63,7 +67,7 @@ def limits_of(
 ) -> list[Limits]:
     """The limits of points, one row of beliefs for each plan; the plans share a layout.
 
-    `entropies` has the implied entropies that are known in decimal arithmetic.
+    `entropies` has the implied entropies that are known better than from rounded beliefs.
     """
     together = max(1, tolerances.most_numbers // max(1, plans[0].layout.states))
     limits: list[Limits] = []
@@ -73,6 +77,62 @@ def limits_of(
             part = slice(first, first + together)
             limits += Bounds(plans[part], beliefs[part], tolerances).limits(entropies[part])
     return limits
+
+
+def in_balls(plan: Plan, limits: Limits, own: CertifiedPoint, tolerances: Tolerances) -> Limits:
+    """The limits of a point that was proven, where rounding of counts hides them from doubles."""
+    noise = tolerances.rounding * size_by_region(plan, np.ones(len(plan.weights)))
+    if noise <= tolerances.bound_slack * max(limits.entropy_bound, 1.0):
+        return limits
+    with precision(own.bits):
+        bound = _ball_bound(plan, own)
+        slack = tolerances.bound_slack * max(float(bound), 1.0)
+        flaw = ""
+        if own.entropy < -slack or own.entropy > bound + slack:
+            flaw = _flaw_text(float(own.entropy), float(bound))
+    return replace(limits, entropy_bound=float(bound), entropy_flaw=flaw)
+
+
+def _ball_bound(plan: Plan, own: CertifiedPoint) -> arb:
+    """What `Bounds.entropy_bounds` says, in balls."""
+    layout = plan.layout
+    wanted = _wanted_of(layout)
+    beliefs = np.full(layout.belief_entries, arb(0), dtype=object)
+    for entry, belief in own.beliefs():
+        beliefs[entry] = belief
+    entropies = [
+        _ball_entropy(layout.marginals(*wanted.places(np.array([k])), beliefs).ravel())
+        for k in range(len(wanted.region))
+    ]
+    singles = [entropies[k] for k in wanted.singles]
+    total = sum((n * h for n, h in zip(plan.atom_counts, singles, strict=True)), arb(0))
+    ends = [*wanted.first_atoms[1:].tolist(), len(wanted.atoms)]
+    in_common = [
+        sum((singles[k] for k in wanted.atoms[first:last].tolist()), arb(0))
+        - _ball_entropy(layout.full_table(region, beliefs, 0.0).ravel())
+        for region, (first, last) in enumerate(zip(wanted.first_atoms, ends, strict=True))
+    ]
+    bound = total - max(in_common, key=lambda own: own.mid())
+    if not layout.order_choices:
+        return bound
+    choices = [entropies[j] - entropies[g] for j, g in zip(wanted.joint, wanted.given, strict=True)]
+    ends = [*wanted.first_choices[1:].tolist(), len(choices)]
+    least = [
+        min(choices[first:last], key=lambda own: own.mid())
+        for first, last in zip(wanted.first_choices, ends, strict=True)
+    ]
+    in_order = sum((n * h for n, h in zip(plan.order_counts, least, strict=True)), arb(0))
+    return min(bound, in_order, key=lambda own: own.mid())
+
+
+def _ball_entropy(beliefs: Iterable[arb]) -> arb:
+    return -sum((own * own.log() for own in beliefs if own > 0), arb(0))
+
+
+def _flaw_text(entropy: float, bound: float) -> str:
+    if entropy < 0:
+        return f"the entropy {entropy:.4g} is negative"
+    return f"the entropy {entropy:.4g} exceeds its bound {bound:.4g}"
 
 
 class Bounds:
@@ -88,7 +148,7 @@ class Bounds:
         self._tolerances = tolerances
 
     def limits(self, known: Sequence[float | None]) -> list[Limits]:
-        """The limits of all points; some of their entropies are known in decimal arithmetic."""
+        """The limits of all points; some of their entropies are known better."""
         rounding = [
             own if exact is None else 0.0 for own, exact in zip(self.rounding(), known, strict=True)
         ]
@@ -151,9 +211,7 @@ class Bounds:
             slack += noise
         if -slack <= entropy <= bound + slack:
             return ""
-        if entropy < 0:
-            return f"the entropy {entropy:.4g} is negative"
-        return f"the entropy {entropy:.4g} exceeds its bound {bound:.4g}"
+        return _flaw_text(entropy, bound)
 
     def entropy_bounds(self, rounding: Sequence[float]) -> list[float]:
         """What the joint entropy of all atoms in regions cannot exceed, up to its own rounding.
@@ -225,10 +283,7 @@ class Bounds:
 
     @cached_property
     def _wanted(self) -> _Wanted:
-        structure = self._layout.structure
-        if structure not in _known:
-            _known[structure] = _Wanted.of(self._layout)
-        return _known[structure]
+        return _wanted_of(self._layout)
 
     def _marginal(self, number: int) -> Floats:
         """One of the marginals that are wanted: an array (S, ...) with one axis per atom."""
@@ -309,6 +364,12 @@ class _Wanted:
 
 _known: WeakKeyDictionary[Structure, _Wanted] = WeakKeyDictionary()
 """The lists of marginals; they live as long as their layouts."""
+
+
+def _wanted_of(layout: Layout) -> _Wanted:
+    if layout.structure not in _known:
+        _known[layout.structure] = _Wanted.of(layout)
+    return _known[layout.structure]
 
 
 def _masks(axes: Sequence[Sequence[int]]) -> Ints:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 from dataclasses import replace
+from decimal import Context, Decimal
 
 import numpy as np
 
@@ -11,6 +13,12 @@ from liftgbp.arrays import Floats, Ints
 from liftgbp.plan import Plan, symmetries
 from liftgbp.solve.solution import Point
 from liftgbp.solve.tolerances import Tolerances
+
+DIGITS = Context(prec=1000)
+"""For log Z without rounding: it has as many digits as its proof has bits."""
+
+SAME, PLACES = Decimal("1e-8"), 6
+"""Log Z is compared to eight decimal places to order points, and beliefs to six."""
 
 
 def completed(plan: Plan, points: list[Point], tolerances: Tolerances) -> list[Point]:
@@ -25,7 +33,7 @@ def completed(plan: Plan, points: list[Point], tolerances: Tolerances) -> list[P
     found: list[Point] = []
     known = Places(tolerances.same)
     sound = [point for point in points if point.verdict.sound]
-    for point in sorted(sound, key=lambda own: -own.exact_log_z):
+    for point in best_first(sound):
         if known.add(np.exp(point.log_beliefs)):
             images = _images(generators, point.log_beliefs, tolerances)
             found += [point, *(replace(point, log_beliefs=own) for own in images)]
@@ -33,6 +41,16 @@ def completed(plan: Plan, points: list[Point], tolerances: Tolerances) -> list[P
                 known.add(np.exp(own))
     others = (point for point in points if not point.verdict.sound)
     return found + [p for p in others if not known.holds(np.exp(p.log_beliefs))]
+
+
+def best_first(points: Iterable[Point]) -> list[Point]:
+    """Points by falling log Z; those that rounding may tell apart, such as images, by beliefs."""
+
+    def order(point: Point) -> tuple[Decimal, list[float]]:
+        log_z = DIGITS.quantize(point.exact_log_z, SAME)
+        return log_z, np.exp(point.log_beliefs).round(PLACES).tolist()
+
+    return sorted(points, key=order, reverse=True)
 
 
 def images_of(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) -> list[Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -12,10 +12,18 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import InputError
 from liftgbp.plan import Plan
-from liftgbp.solve.images import Places, completed
-from liftgbp.solve.newton import Step, newton_step
-from liftgbp.solve.precision import Polished, is_comparable, needs_digits, polish
-from liftgbp.solve.problem import Energy, scale_of
+from liftgbp.solve.certified import (
+    CertifiedPoint,
+    Proof,
+    beside,
+    certify,
+    followed,
+    is_affordable,
+)
+from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_digits
+from liftgbp.solve.images import DIGITS, Places, best_first, completed
+from liftgbp.solve.newton import Step
+from liftgbp.solve.problem import Energy, rounding_hides_entropy, scale_of
 from liftgbp.solve.solution import Point, Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Kind, Verdict, classify, is_possible
@@ -24,17 +32,15 @@ from liftgbp.values import dataclass
 REMEDIES = (Remedy.EFFORT, Remedy.BLOCKS, Remedy.REGIONS, Remedy.BETHE, Remedy.SUM_OVER)
 """What to try if descent finds no answer; not all of it applies to every model."""
 
-
+UNSETTLED = "descent stopped before it reached a minimum of the free energy"
+UNPROVEN = "no minimum of the free energy was proven to be near the beliefs"
 RISES = "rounding made beliefs zero that should not be"
-"""Why a point on the boundary is not stationary."""
+"""Why a point is not stationary, or not known to be."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class End:
-    """Where one start has ended: its row in a batch of free energies, and the last Newton step.
-
-    `falls_inwards` says that it lies on the boundary, but the free energy falls away from there.
-    """
+    """Where one start has ended: its row in a batch of free energies, and the last Newton step."""
 
     energy: Energy
     row: int
@@ -44,7 +50,11 @@ class End:
     settled: bool
     iterations: int
     trace: tuple[float, ...]
-    falls_inwards: bool = False
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that it belongs to."""
+        return self.energy.plans[self.row]
 
     @property
     def scale(self) -> int:
@@ -59,9 +69,12 @@ class End:
     @property
     def unsettled(self) -> str:
         """Why it is not stationary, in words; empty if it is."""
-        if not self.settled:
-            return "descent stopped before it reached a minimum of the free energy"
-        return RISES if self.falls_inwards else ""
+        return "" if self.settled else UNSETTLED
+
+    @property
+    def log_z(self) -> float:
+        """Log Z without `plan.log_offset`, rounded."""
+        return -self.value * float(self.scale)
 
 
 def solutions_of(
@@ -80,18 +93,21 @@ def solutions_of(
     """
     if not all(ends):
         raise InputError("no consistent beliefs were found to start from; try solver=Flooding()")
-    found = [
-        _marked(_distinct(own, tolerances), first, tolerances)
-        for own, first in zip(ends, starts, strict=True)
+    convex = not plans[0].layout.message_entries
+    distinct = [_distinct(own, tolerances)[: 1 if convex else None] for own in ends]
+    located = [
+        [_located(end, own, first, bound, tolerances) for end in own]
+        for own, first, bound in zip(distinct, starts, lower_bounds, strict=True)
     ]
-    polished = _polish(plans, found, tolerances)
-    points = _points(plans, found, polished, starts, lower_bounds, tolerances)
-    if images:
-        points = [completed(plan, own, tolerances) for plan, own in zip(plans, points, strict=True)]
-    return [
-        _solution(own, *_weighted(plan, own, judged, tolerances))
-        for plan, own, judged in zip(plans, ends, points, strict=True)
-    ]
+    solutions = []
+    for k, judged in enumerate(_judged(located, tolerances)):
+        plan = plans[k]
+        further = _Further(plan, distinct[k], starts[k], lower_bounds[k], tolerances)
+        points = [own.point for own in further.completed(judged)]
+        if images:
+            points = completed(plan, points, tolerances)
+        solutions.append(_solution(ends[k], *_weighted(plan, ends[k], points, tolerances)))
+    return solutions
 
 
 def _solution(ends: list[End], points: list[Point], doubt: str) -> Solution:
@@ -136,218 +152,241 @@ def _distinct(ends: list[End], tolerances: Tolerances) -> list[End]:
     kept: list[End] = []
     for end in sorted(ends, key=best_first):
         same = tolerances.same
-        if not end.settled:
+        if not end.settled and not is_affordable(end.plan, end.outer, tolerances):
             same = max(same, tolerances.unsettled_same * float(end.step.residual))
         if not any(np.abs(end.outer - other.outer).max(initial=0.0) < same for other in kept):
             kept.append(end)
     return kept
 
 
-def _marked(ends: list[End], starts: Sequence[Floats], tolerances: Tolerances) -> list[End]:
-    """The ends with a mark on those that only rounding holds on the boundary."""
-    outer = [end.outer for end in ends]
-    return [
-        replace(end, falls_inwards=True)
-        if _falls_inwards(end, np.array(outer), tolerances)
-        or _rises_from_zero(end, [*starts, *outer], tolerances)
-        else end
-        for end in ends
-    ]
-
-
-def _falls_inwards(end: End, others: Floats, tolerances: Tolerances) -> bool:
-    """Whether the free energy falls from a point on the boundary towards the end of another start.
-
-    Then the minimum lies between them, where curvature is lost in rounding.
-    """
-    if (end.outer > tolerances.zero_belief).all():
-        return False
-    inwards = others - end.outer
-    energy = end.energy[np.array([end.row])]
-    gradient = energy.gradient(end.outer + tolerances.inwards * inwards)
-    slope = np.einsum("sd,sd->s", gradient, inwards)
-    size = np.einsum("sd,sd->s", np.abs(gradient), np.abs(inwards))
-    # A point that has not quite settled has a slope of its own.
-    slack = max(tolerances.rounding, float(end.step.residual))
-    return bool((slope < -slack * size).any())
-
-
-def _rises_from_zero(end: End, others: Sequence[Floats], tolerances: Tolerances) -> bool:
-    """Whether beliefs that are zero would show at the minimum, on the way to other points."""
-    log_part, log_gain = _inwards(end, end.outer, float(end.step.residual), others, tolerances)
-    rises = log_part > math.log(tolerances.belief_accuracy)
-    return bool((rises | (log_gain > math.log(tolerances.share_accuracy))).any())
-
-
-def _rises_far(
-    end: End, polished: Polished, others: Sequence[Floats], tolerances: Tolerances
-) -> bool:
-    """Whether beliefs that are zero would be so large at the minimum that log Z is another one.
-
-    Where counts are large, only a polished point has the digits to tell. Points that differ from it
-    by rounding alone show no way that keeps beliefs consistent.
-    """
-    away = [
-        own for own in others if np.abs(own - polished.outer).max(initial=0.0) > tolerances.rounding
-    ]
-    if not away:
-        return False
-    _, log_gain = _inwards(end, polished.outer, polished.residual, away, tolerances)
-    return bool((log_gain > math.log(tolerances.gained_inwards)).any())
-
-
-def _inwards(
-    end: End, outer: Floats, residual: float, others: Sequence[Floats], tolerances: Tolerances
-) -> tuple[Floats, Floats]:
-    """How far a minimum lies from a point on the boundary, on the way to each of some others.
-
-    `outer` are the beliefs of an end, polished or not, and `residual` is how far it is from
-    stationary. A part t of the way, the free energy has changed by t (a + k log t), where k is what
-    the entropy of all beliefs that are zero counts for. If k is positive, that is least at log t =
-    -1 - a/k, where it is -k t. The results are log t, at least, and log k t; minus infinity if the
-    point itself is the minimum.
-    """
-    nowhere = np.full(len(others), -math.inf)
-    if (outer > tolerances.zero_belief).all():
-        return nowhere, nowhere
-    energy = end.energy[np.array([end.row])]
-    slope, entropy, size = energy.from_zero(outer, np.array(others))
-    counts = entropy > tolerances.rounding * size
-    share = np.where(counts, entropy, 1.0)
-    # A point that has not quite settled has a slope of its own.
-    slack = max(tolerances.rounding, residual) * size / share
-    log_part = np.where(counts, -1 - slope / share - slack, -math.inf)
-    return log_part, np.log(share) + math.log(end.scale) + log_part
-
-
-# --- digits
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Closer:
-    """What polishing makes of an end, with the Newton step there."""
-
-    polished: Polished
-    step: Step
-
-
-def _polish(
-    plans: Sequence[Plan], ends: Sequence[list[End]], tolerances: Tolerances
-) -> dict[int, _Closer]:
-    """The ends that need more digits than doubles have, by their identity."""
-    rough = [
-        (plan, end)
-        for plan, own in zip(plans, ends, strict=True)
-        for end in own
-        if _is_rough(plan, end, own, tolerances)
-    ]
-    if not rough:
-        return {}
-    consistent = rough[0][1].energy.consistent
-    outer = [end.outer for _, end in rough]
-    found = polish([plan for plan, _ in rough], consistent, outer, tolerances)
-    done = [(plan, end, one) for (plan, end), one in zip(rough, found, strict=True)]
-    closer: dict[int, _Closer] = {}
-    for part in consistent.batches(done, tolerances.most_numbers):
-        energy = Energy([plan for plan, _, _ in part], consistent, tolerances)
-        steps = newton_step(energy, np.array([one.outer for _, _, one in part]))
-        for k, (_, end, one) in enumerate(part):
-            closer[id(end)] = _Closer(one, steps.row(k))
-    return closer
-
-
-def _is_rough(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> bool:
-    """Whether rounding would show in the marginals, in log Z or in the share of a point.
-
-    Where counts are large, rounding may also be all that keeps a point from settling.
-    """
-    nearly = tolerances.acceptable if is_comparable(plan, tolerances) else tolerances.same
-
-    def may_count(one: End) -> bool:
-        rests = one.settled or one.step.residual <= nearly
-        rises = one.step.lowest >= -tolerances.zero_curvature
-        return bool(rests and rises) and not one.falls_inwards
-
-    if not may_count(end):
-        return False
-    alone = sum(map(may_count, ends)) == 1
-    log_z = plan.log_offset - end.value * float(end.scale)
-    return _is_flat(end, tolerances) or needs_digits(plan, log_z, tolerances, alone=alone)
-
-
-def _is_flat(end: End, tolerances: Tolerances) -> bool:
-    """Whether rounding of the gradient moves the point, along its flattest direction."""
-    return bool(tolerances.last_places > tolerances.belief_accuracy * end.step.flattest)
-
-
-def _points(
-    plans: Sequence[Plan],
-    ends: Sequence[list[End]],
-    polished: Mapping[int, _Closer],
-    starts: Sequence[Sequence[Floats]],
-    lower_bounds: Sequence[float],
-    tolerances: Tolerances,
-) -> list[list[Point]]:
-    """The ends of each plan as points with their verdicts; all are judged at once."""
-    located = [
-        [_located(plan, end, polished.get(id(end)), first, bound, tolerances) for end in own]
-        for plan, own, first, bound in zip(plans, ends, starts, lower_bounds, strict=True)
-    ]
-    verdicts = iter(classify([one.candidate for own in located for one in own], tolerances))
-    return [[one.point(next(verdicts)) for one in own] for own in located]
+# --- proofs
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Located:
-    """Where an end lies after polishing, and how well its free energy is known."""
+    """A point to be judged, and how well its log Z is known."""
 
     candidate: Candidate
-    free_energy: Decimal
-    precise: bool
+    log_z: LogZ
 
-    def point(self, verdict: Verdict) -> Point:
-        offset = Decimal(self.candidate.plan.log_offset)
+    def judged(self, verdict: Verdict) -> _Judged:
+        own = self.candidate
         with np.errstate(divide="ignore"):
-            log_beliefs = np.log(self.candidate.beliefs)
-        log_z = float(offset - self.free_energy)
-        # A minus sign would round to the digits of the context.
-        exact = self.free_energy.copy_negate()
-        return Point(log_beliefs, log_z, 0.0, verdict, exact, self.precise)
+            log_beliefs = np.log(own.beliefs) if own.proven is None else own.proven.log_beliefs
+        log_z = float(DIGITS.add(Decimal(own.plan.log_offset), self.log_z.value))
+        point = Point(log_beliefs, log_z, 0.0, verdict, self.log_z.value, self.log_z.precise)
+        return _Judged(point, own.proven)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Judged:
+    """A point with its verdict, and with its proof if there is one."""
+
+    point: Point
+    proven: CertifiedPoint | None
 
 
 def _located(
-    plan: Plan,
-    end: End,
-    closer: _Closer | None,
-    starts: Sequence[Floats],
-    lower_bound: float,
-    tolerances: Tolerances,
+    end: End, ends: list[End], starts: Sequence[Floats], bound: float, tolerances: Tolerances
 ) -> _Located:
-    outer, step, unsettled = end.outer, end.step, end.unsettled
-    residual = float(end.step.residual)
-    free_energy, entropy = Decimal(end.value) * end.scale, None
-    precise = is_comparable(plan, tolerances)
-    if closer is not None and closer.polished.residual <= tolerances.acceptable:
-        # What polishing moves may be more than what decides between minimum and saddle.
-        outer, residual = closer.polished.outer, closer.polished.residual
-        free_energy, entropy = closer.polished.free_energy, float(closer.polished.entropy)
-        step, precise = closer.step, closer.polished.is_precise(plan, tolerances)
-        unsettled = RISES if _rises_far(end, closer.polished, starts, tolerances) else ""
-    elif closer is not None:
-        # Where counts are small, a flat direction is a valley, not rounding.
-        hides = _is_flat(end, tolerances) and not is_comparable(plan, tolerances)
-        if hides or residual > tolerances.same:
-            unsettled = "rounding hides the way to a minimum of the free energy"
+    """An end with a proof of what it is, if that is affordable, and cheap or needed."""
+    plan, why = end.plan, end.unsettled
+    rests = end.settled or end.step.residual < tolerances.far
+    if not is_affordable(plan, end.outer, tolerances):
+        if not why and _rises_from_zero(end, [*starts, *(own.outer for own in ends)], tolerances):
+            why = RISES
+    elif rests and _is_to_be_proven(plan, end, ends, tolerances):
+        found = certify(plan, end.outer, tolerances)
+        if found is None:
+            why = UNPROVEN
+        elif found.proof is not Proof.DEGENERATE:
+            return _proven(plan, found, bound, tolerances, end.step)
     candidate = Candidate(
         plan,
-        end.energy.consistent.all_entries(outer),
-        log_z_bound=lower_bound,
-        residual=residual,
-        step=step,
-        unsettled=unsettled,
-        entropy=entropy,
+        end.beliefs,
+        log_z_bound=bound,
+        residual=float(end.step.residual),
+        step=end.step,
+        unsettled=why,
     )
-    return _Located(candidate, free_energy, precise)
+    return _Located(candidate, LogZ(Decimal(end.log_z), is_comparable(plan, tolerances)))
+
+
+def _proven(
+    plan: Plan,
+    found: CertifiedPoint,
+    bound: float,
+    tolerances: Tolerances,
+    step: Step | None = None,
+) -> _Located:
+    candidate = Candidate(
+        plan,
+        np.exp(found.log_beliefs),
+        log_z_bound=bound,
+        residual=found.radius,
+        step=step,
+        entropy=float(found.entropy),
+        proven=found,
+    )
+    return _Located(candidate, known_log_z(found.log_z, found.bits, tolerances))
+
+
+def _is_to_be_proven(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> bool:
+    """Whether a proof is cheap, or needed."""
+    if not plan.layout.message_entries:
+        return False
+    return len(end.outer) <= tolerances.surely_proven or _is_open(plan, end, ends, tolerances)
+
+
+def _is_open(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> bool:
+    """Whether rounding may decide what an end is, or show in marginals, log Z or shares."""
+    if not end.settled or (end.outer <= tolerances.zero_belief).any():
+        return True
+    if tolerances.last_places > tolerances.belief_accuracy * end.step.flattest:
+        return True
+    log_z = plan.log_offset + end.log_z
+    return needs_digits(plan, log_z, tolerances, alone=len(ends) == 1)
+
+
+def _rises_from_zero(end: End, others: Sequence[Floats], tolerances: Tolerances) -> bool:
+    """Whether beliefs that are zero would show at the minimum, on the way to other points.
+
+    For points that cannot be proven. A part t of the way, the free energy has changed by t (a + k
+    log t), where k is what the entropy of all beliefs that are zero counts for. If k is positive,
+    that is least at log t = -1 - a/k, where it is -k t.
+    """
+    if (end.outer > tolerances.zero_belief).all():
+        return False
+    energy, ways = end.energy[np.array([end.row])], np.array(others)
+    slope, entropy, size = energy.from_zero(end.outer, ways)
+    # A point that has not quite settled has a slope of its own.
+    slack = max(tolerances.rounding, float(end.step.residual))
+    counts = entropy > tolerances.rounding * size
+    share = np.where(counts, entropy, 1.0)
+    log_part = np.where(counts, -1 - (slope + slack * size) / share, -math.inf)
+    log_gain = np.log(share) + math.log(end.scale) + log_part
+    rises = log_part > math.log(tolerances.belief_accuracy)
+    if (rises | (log_gain > math.log(tolerances.share_accuracy))).any():
+        return True
+    inwards = ways - end.outer
+    gradient = energy.gradient(end.outer + tolerances.inwards * inwards)
+    along = np.einsum("sd,sd->s", gradient, inwards)
+    most = np.einsum("sd,sd->s", np.abs(gradient), np.abs(inwards))
+    return bool((along < -slack * most).any())
+
+
+def _judged(located: Sequence[list[_Located]], tolerances: Tolerances) -> list[list[_Judged]]:
+    """The points of each plan with their verdicts; all are judged at once."""
+    verdicts = iter(classify([one.candidate for own in located for one in own], tolerances))
+    return [[one.judged(next(verdicts)) for one in own] for own in located]
+
+
+class _Further:
+    """The search for minima that doubles have missed, in balls.
+
+    The free energy falls from a saddle, and from a point that has not settled. If such a point lies
+    below all minima that were found, another one is below it.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        ends: list[End],
+        starts: Sequence[Floats],
+        bound: float,
+        tolerances: Tolerances,
+    ) -> None:
+        self._plan = plan
+        self._ends = ends
+        self._bound = bound
+        self._tolerances = tolerances
+        least = tolerances.zero_belief
+        self._followable = len(ends[0].outer) <= tolerances.followed_up_to
+        self._inside = next((own for own in starts if (own > least).all()), None)
+
+    def completed(self, judged: list[_Judged]) -> list[_Judged]:
+        """The points with those that lie below some of them."""
+        if len(self._ends[0].outer) > self._tolerances.most_proven:
+            return judged
+        found = self._below_ends(judged)
+        fresh = judged
+        for _ in range(self._tolerances.most_followed):
+            new = self._new(judged, found)
+            judged, fresh = judged + new, fresh + new
+            found = self._below_saddles(fresh, self._best(judged))
+            if not found:
+                break
+            fresh = []
+        return judged
+
+    def _new(self, judged: list[_Judged], found: Sequence[CertifiedPoint]) -> list[_Judged]:
+        """Those of the points that are not known yet, with their verdicts."""
+        # A saddle may lie beside a minimum. What is degenerate is not proven to be either.
+        known = {own: Places(self._tolerances.same) for own in (Proof.MINIMUM, Proof.SADDLE)}
+        for own in judged:
+            if own.proven is not None:
+                known[own.proven.proof].add(np.exp(own.point.log_beliefs))
+        fresh = [
+            own
+            for own in found
+            if own.proof in known and known[own.proof].add(np.exp(own.log_beliefs))
+        ]
+        located = [_proven(self._plan, own, self._bound, self._tolerances) for own in fresh]
+        return _judged([located], self._tolerances)[0] if located else []
+
+    def _best(self, judged: Sequence[_Judged]) -> float:
+        """The largest log Z of minima, without `plan.log_offset`."""
+        sound = (float(own.point.exact_log_z) for own in judged if own.point.verdict.sound)
+        return max(sound, default=-math.inf)
+
+    def _below_ends(self, judged: Sequence[_Judged]) -> list[CertifiedPoint]:
+        """What ends lead to that were not proven, but lie below all minima or rest beside them."""
+        pairs = zip(self._ends, judged, strict=True)
+        left = [end for end, own in pairs if own.point.verdict.kind is Kind.UNKNOWN]
+        best = self._best(judged)
+        left = [end for end in left if self._may_count(end, best)]
+        left.sort(key=lambda end: -end.log_z)
+        found = (self._followed(end) for end in left[: self._tolerances.most_followed])
+        return [own for own in found if own is not None]
+
+    def _followed(self, end: End) -> CertifiedPoint | None:
+        if not is_affordable(self._plan, end.outer, self._tolerances):
+            return None
+        near = certify(self._plan, end.outer, self._tolerances)
+        if near is not None and near.proof is Proof.MINIMUM:
+            return near
+        if self._inside is None or not self._followable:
+            return near
+        return followed(self._plan, end.outer, self._inside, self._tolerances) or near
+
+    def _may_count(self, end: End, best: float) -> bool:
+        own = self._tolerances
+        at_rest = -float(end.step.slope) * float(end.scale) < own.rival_at_rest
+        near = at_rest and abs(end.log_z - best) < own.rival_log_z
+        below = end.log_z > best - own.rounding * float(end.scale)
+        return (near or below) and is_possible(self._plan, end.beliefs, own)
+
+    def _may_lead_on(self, saddle: Point, best: float) -> bool:
+        """Whether another minimum is below a saddle, or no minimum is known."""
+        return math.isinf(best) or (saddle.verdict.plausible and float(saddle.exact_log_z) > best)
+
+    def _below_saddles(self, judged: Sequence[_Judged], best: float) -> list[CertifiedPoint]:
+        """What is below saddles with a larger log Z than all minima, or below any without them."""
+        if not self._followable:
+            return []
+        saddles = [
+            own.proven
+            for own in judged
+            if own.proven is not None
+            and own.proven.falls_along is not None
+            and self._may_lead_on(own.point, best)
+        ]
+        saddles.sort(key=lambda own: -float(own.log_z))
+        return [
+            point
+            for own in saddles[: self._tolerances.most_followed]
+            for point in beside(own, self._tolerances)
+        ]
 
 
 # --- the mixture
@@ -378,19 +417,27 @@ def _weighted(
 
     What is no plausible minimum has no share.
     """
-    points = _with_valleys(points, tolerances)
-    points = sorted(points, key=lambda p: (not p.verdict.sound, -p.exact_log_z))
-    points = _apart(points, tolerances)
+    # Where counts are large, curvatures may be as small as one in so many.
+    if tolerances.zero_curvature * scale_of(plan) <= 1:
+        points = _with_valleys(points, tolerances)
+    sound = best_first(point for point in points if point.verdict.sound)
+    others = best_first(point for point in points if not point.verdict.sound)
+    if sound:
+        # What has not settled, and is impossible where it is, is no point at all.
+        others = [p for p in others if p.verdict.plausible or p.verdict.kind is not Kind.UNKNOWN]
+    points = _apart([*sound, *others], tolerances)
     good = [point for point in points if point.verdict.sound]
     if not good:
         return points, points[0].verdict.flaw
-    best = good[0].exact_log_z
-    shares = np.exp([float(point.exact_log_z - best) for point in good])
+    shares = np.exp([_difference(point, good[0]) for point in good])
     total = good[0].log_z + float(np.log(shares.sum()))
     if short := good[0].verdict.shortfall_text(total):
         return points, short
     if any(point.verdict.crowded and point.log_z > total for point in points):
         return points, "in a minimum with a larger log Z, atoms exclude each other too much"
+    if rounding_hides_entropy(plan, tolerances):
+        # Points are proven, but doubles did not see where to look for others.
+        return points, "the counts of this domain are so large that rounding hides entropies"
     weighted = [
         replace(point, weight=float(share))
         for point, share in zip(good, shares / shares.sum(), strict=True)
@@ -406,12 +453,18 @@ def _weighted(
     return weighted + points[len(good) :], ""
 
 
+def _difference(one: Point, other: Point) -> float:
+    """By how much the log Z of a point exceeds that of another one."""
+    return float(DIGITS.subtract(one.exact_log_z, other.exact_log_z))
+
+
 def _with_valleys(points: list[Point], tolerances: Tolerances) -> list[Point]:
     """Points with a mark on flat ones that others are as good as: beliefs are open there."""
 
     def is_flat(point: Point) -> bool:
         curvature = point.verdict.curvature or 0.0
-        return point.verdict.sound and abs(curvature) < tolerances.zero_curvature
+        open_still = point.verdict.sound and not point.verdict.proven
+        return open_still and abs(curvature) < tolerances.zero_curvature
 
     def equals(one: Point, other: Point) -> bool:
         level = tolerances.level
@@ -454,11 +507,10 @@ def _has_hidden_rival(
     noise = tolerances.rounding * float(scale_of(plan))
     if noise < tolerances.rival_log_z:
         return False
-    best = minima[0].exact_log_z
     for point in points:
-        short = float(best - point.exact_log_z) - (0.0 if point.precise else noise)
-        rivals = point.verdict.kind is Kind.UNKNOWN and short < tolerances.rival_log_z
-        if rivals and not _is_near(point, minima, tolerances):
+        short = _difference(minima[0], point) - (0.0 if point.precise else noise)
+        unknown = point.verdict.kind is Kind.UNKNOWN and point.verdict.plausible
+        if unknown and short < tolerances.rival_log_z and not _is_near(point, minima, tolerances):
             return True
     return False
 

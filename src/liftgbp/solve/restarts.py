@@ -23,12 +23,12 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.plan import Layout, Plan
 from liftgbp.progress import Progress, silent
+from liftgbp.solve.exact_log_z import is_comparable
 from liftgbp.solve.flood_blocks import forget_blocks
 from liftgbp.solve.flooding import FloodedBatch, FloodEnd, Flooding, verdicts_on
 from liftgbp.solve.images import images_of
 from liftgbp.solve.mean_field import AtomValues, bound_by_marginals
 from liftgbp.solve.mixture import mixed
-from liftgbp.solve.precision import is_comparable
 from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.starts import opposite_distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances

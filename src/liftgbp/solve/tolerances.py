@@ -160,11 +160,6 @@ class Tolerances:
     F still falls there, beliefs are zero that should exceed this. Beliefs of CH at 1e6 people are
     smaller than 1e-6, and its minimum is lost if the slope is measured there."""
 
-    gained_inwards: float = 10.0
-    """A polished point on the boundary is none if log Z grows by more than this on the way inside:
-    nobody is married among 1e9 people (married over subsets), where everybody should be. Worlds
-    that differ in a few single atoms gain less than that from each other, and are mixed."""
-
     level: float = 1e-9
     """Points of a flat valley have the same log Z up to this, in proportion: `p(x) <=> p(y).`"""
 
@@ -178,7 +173,42 @@ class Tolerances:
     """It weighs as much as the best point if their log Z differ by less than this. FS over
     objects:3 at 80 people has two worlds, one of which does not settle: the other is no answer."""
 
-    # --- decimals
+    # --- proofs
+
+    surely_proven: int = 64
+    """Points are proven if outer regions have up to this many beliefs: within a few milliseconds,
+    less than descent takes. Terms of a sum and points of a sweep are not: there are hundreds."""
+
+    most_proven: int = 400
+    """Up to this many, points are proven if rounding may decide what they are: within a second or
+    two (thirty formulas have 240)."""
+
+    most_free: int = 100
+    """And up to this many free beliefs, as the work grows like their cube: three blocks of the
+    transitive relation have 99, and take half a second."""
+
+    most_zeros: int = 200
+    """And up to this many beliefs that are zero, as each may lead inside on a way of its own: three
+    blocks of the transitive relation have 166."""
+
+    followed_up_to: int = 32
+    """Up to this many, descent goes on in balls where doubles have missed a minimum: within a tenth
+    of a second for each end, where sixty take seconds (moods over objects:2)."""
+
+    most_followed: int = 4
+    """The most ends that are followed so, the most saddles that are left in both directions, and
+    the most rounds of it."""
+
+    plain_curvature: float = 1e-5
+    """Curvatures above this are known to ten digits in doubles, if a point has settled. Smaller
+    ones are taken from the proof."""
+
+    unsure_beliefs: tuple[float, ...] = (1e-30, 1e-15, 1e-12, 1e-9)
+    """Beliefs of doubles are consistent up to 1e-15 of one, so tiny ones may contradict each other.
+    Then those below one of these are taken for zero at first, and exact numbers decide (moods over
+    100 people, 27 of whom smoke)."""
+
+    # --- digits of log Z
 
     log_z_accuracy: float = 1e-10
     """A point is evaluated in decimals if rounding could change its log Z by more than this, in
@@ -194,15 +224,6 @@ class Tolerances:
 
     belief_accuracy: float = 1e-8
     """Or if it could change a belief by more than this, since the point is flat (weak FS)."""
-
-    guard_digits: int = 25
-    """Digits beyond those of the counts: sixteen for doubles, and nine for the tiny differences
-    that shares depend on."""
-
-    negligible: float = 1e-20
-    """Beliefs that count for less than this in log Z are left out of decimals where counts are so
-    large that doubles do not compare: rounding has taken their digits, and they would keep a point
-    from settling (celebrity over bethe at 1e8)."""
 
     # --- the verdict
 

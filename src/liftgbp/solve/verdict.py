@@ -17,7 +17,8 @@ from liftgbp.errors import InternalError
 from liftgbp.pictures.cards import BAD, GOOD, HasCard, Shown, badge, fields, number_text
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import Layout, Plan
-from liftgbp.solve.bounds import Bounds, Limits, limits_of
+from liftgbp.solve.bounds import Bounds, Limits, in_balls, limits_of
+from liftgbp.solve.certified import CertifiedPoint, Proof
 from liftgbp.solve.newton import Step, newton_step, one_thread
 from liftgbp.solve.problem import Energy, polytope, rounding_hides_entropy, scale_of
 from liftgbp.solve.retraction import nearest_consistent
@@ -83,6 +84,7 @@ class Verdict(Shown):
     region         the number of the region where atoms exclude each other too much
     bound_by       what reaches the bound of log Z, in words
     contradicted   what a second opinion says instead, in words; empty if nothing does
+    bits           with how many bits it was proven to be what it is; `None` without a proof
     broken_curvature  the smallest curvature of the ground free energy if the halves of each class
                    of objects may differ; `None` where it was not computed
 
@@ -109,10 +111,23 @@ class Verdict(Shown):
     log_z_ceiling: float = math.inf
     ceiling_slack: float = 0.0
     contradicted: str = ""
+    bits: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind is Kind.UNKNOWN and not self.unknown:
             raise InternalError("a verdict is unknown without a reason")
+
+    @property
+    def proven(self) -> bool:
+        """Whether ball arithmetic proves that the point is there, and that it is what `kind` says.
+
+        >>> import liftgbp
+        >>> model = liftgbp.load("example:friends-smokers")
+        >>> verdict = liftgbp.infer(model, {"person": 20}, effort="quick").verdict
+        >>> verdict.proven, verdict.bits
+        (True, 146)
+        """
+        return self.bits is not None
 
     @property
     def plausible(self) -> bool:
@@ -192,8 +207,9 @@ class Verdict(Shown):
 
     def broken_by(self, curvature: float, tolerances: Tolerances) -> Verdict:
         """The verdict once the curvature is known where halves of classes may differ."""
-        kind = Kind.SADDLE if curvature < -tolerances.zero_curvature else self.kind
-        return replace(self, broken_curvature=curvature, kind=kind)
+        if curvature < -tolerances.zero_curvature:
+            return replace(self, broken_curvature=curvature, kind=Kind.SADDLE, bits=None)
+        return replace(self, broken_curvature=curvature)
 
     def as_only_minimum(self) -> Verdict:
         """The verdict once no other point is stationary: the free energy has a minimum somewhere.
@@ -206,7 +222,7 @@ class Verdict(Shown):
 
     def as_valley(self) -> Verdict:
         """The verdict once another point of the same flat valley has turned up."""
-        return replace(self, kind=Kind.VALLEY)
+        return replace(self, kind=Kind.VALLEY, bits=None)
 
     def __str__(self) -> str:
         if self.kind is Kind.EXACT:
@@ -219,7 +235,11 @@ class Verdict(Shown):
         curvature = f" ({', '.join(curvatures)})" if curvatures else ""
         unknown = f" ({self.unknown})" if self.unknown else ""
         plausible = f"implausible ({self.implausible})" if self.implausible else "plausible"
-        return f"{self.kind.value}{curvature}{unknown}, {plausible}, residual {self.residual:.1e}"
+        proven = ", proven" if self.proven else ""
+        return (
+            f"{self.kind.value}{proven}{curvature}{unknown}, {plausible}, "
+            f"residual {self.residual:.1e}"
+        )
 
     def _headline(self) -> str:
         return str(self)
@@ -230,6 +250,7 @@ class Verdict(Shown):
             ("residual", self.residual),
             ("smallest curvature", self.curvature),
             ("between halves of classes", self.broken_curvature),
+            ("proven with bits", self.bits),
             ("entropy", self.entropy),
             ("at most", self.entropy_bound),
             ("log Z is at least", self.log_z_bound),
@@ -246,6 +267,8 @@ class Verdict(Shown):
             "curvature": self.curvature,
             "broken_curvature": self.broken_curvature,
             "kind": self.kind.value,
+            "proven": self.proven,
+            "bits": self.bits,
             "entropy": _finite(self.entropy),
             "entropy_bound": _finite(self.entropy_bound),
             "count_margin": _finite(self.count_margin),
@@ -271,7 +294,8 @@ class Candidate:
     residual     how far it is from stationary, as the largest relative change of a belief
     step         the Newton step at the point, missing where it cannot be afforded (see `steps_at`)
     unsettled    why the point is not stationary, in words; empty if it is
-    entropy      the implied entropy in decimal arithmetic, if the point was evaluated in that
+    entropy      the implied entropy, if it is known better than from rounded beliefs
+    proven       the proof of what it is, if there is one
     """
 
     plan: Plan
@@ -281,6 +305,7 @@ class Candidate:
     step: Step | None
     unsettled: str = ""
     entropy: float | None = None
+    proven: CertifiedPoint | None = None
 
 
 def classify(candidates: Sequence[Candidate], tolerances: Tolerances) -> list[Verdict]:
@@ -298,6 +323,8 @@ def classify(candidates: Sequence[Candidate], tolerances: Tolerances) -> list[Ve
 
 
 def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tolerances) -> Verdict:
+    if own.proven is not None:
+        limits = in_balls(own.plan, limits, own.proven, tolerances)
     kind, unknown = _kind(own, on_boundary, tolerances)
     slack = 0.0
     if math.isfinite(own.log_z_bound):
@@ -310,7 +337,7 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
         implausible = FRUSTRATED
     return Verdict(
         residual=own.residual,
-        curvature=_curvature(own),
+        curvature=_curvature(own, tolerances),
         kind=kind,
         entropy=limits.entropy,
         entropy_bound=limits.entropy_bound,
@@ -320,6 +347,7 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
         implausible=implausible,
         unknown=unknown,
         region=limits.region if crowded else None,
+        bits=None if own.proven is None or not own.proven.ways_proven else own.proven.bits,
     )
 
 
@@ -372,7 +400,11 @@ def _checked(step: Step, near: bool, tolerances: Tolerances) -> tuple[Step | Non
 
 
 def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Kind, str]:
-    """What a point is by its smallest curvature, or why that is not known."""
+    """What a point is by its proof or its smallest curvature, or why that is not known."""
+    if own.proven is not None:
+        if own.proven.proof is Proof.SADDLE:
+            return Kind.SADDLE, ""
+        return Kind.BOUNDARY if own.proven.on_boundary else Kind.MINIMUM, ""
     if own.unsettled:
         return Kind.UNKNOWN, own.unsettled
     if not own.plan.layout.message_entries:
@@ -402,7 +434,17 @@ def _on_boundary(
     return [bool(own) for own in zeros]
 
 
-def _curvature(own: Candidate) -> float | None:
+def _is_plain(own: Candidate, tolerances: Tolerances) -> bool:
+    """Whether doubles see the curvature of a point that was proven where they had led."""
+    if own.step is None or own.proven is None or own.proven.on_boundary:
+        return False
+    least = tolerances.plain_curvature
+    return bool(own.step.residual < least**2 and abs(own.step.lowest) > least)
+
+
+def _curvature(own: Candidate, tolerances: Tolerances) -> float | None:
     if not own.plan.layout.message_entries:
         return 1.0
+    if own.proven is not None and not _is_plain(own, tolerances):
+        return own.proven.curvature
     return None if own.step is None else float(own.step.lowest)

@@ -1,0 +1,531 @@
+"""Stationary points of a free energy, proven in ball arithmetic.
+
+Doubles say where to look. From there Newton's method goes on in balls, with as many bits as the
+counts need. Then interval Newton proves that just one stationary point lies in a box around the
+end, and an elimination in balls proves what it is: log Z and beliefs are balls, whatever the
+processor.
+
+Reference: R. E. Moore, R. B. Kearfott and M. J. Cloud, *Introduction to Interval Analysis*, SIAM
+2009, chapter 8.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from flint import arb, arb_mat, fmpq
+
+from liftgbp.arrays import Floats
+from liftgbp.plan import Plan
+from liftgbp.solve.faces import Way, ways_inside
+from liftgbp.solve.frames import Face, Faces, faces_of, precision, size_in_bits
+from liftgbp.solve.places import (
+    ZERO,
+    Numbers,
+    Outcome,
+    Place,
+    descend,
+    falls_along_of,
+    is_positive,
+    largest_of,
+    middles,
+    newton,
+    solved,
+)
+from liftgbp.solve.problem import polytope
+from liftgbp.solve.tolerances import Tolerances
+from liftgbp.values import dataclass
+
+EXTRA_BITS = 128
+"""Bits beyond twice those of the largest count: log Z has thirty digits more than it needs."""
+
+MOST_DOUBLINGS = 3
+"""How often bits are doubled before a point counts as degenerate."""
+
+CLEAR_CURVATURE = 2.0**-36
+"""Curvatures up to this are found in balls; doubles see eight digits of larger ones."""
+
+INVERSE_ROUNDS = 4
+"""Rounds of inverse iteration: each takes a factor of many thousands off other directions."""
+
+MOST_BOXES = 3
+"""How many boxes are tried in a proof, each 64 times as large as the one before."""
+
+MOST_FACES = 8
+"""How many faces a point may leave, each for a larger one."""
+
+NEGLIGIBLE = 100.0
+"""A belief is as good as zero where log Z would change by less than exp(-100)."""
+
+SHARE_BITS = 30
+"""Bits of the shares of extreme ways in a mixture of them."""
+
+FALL = 20.0
+"""How far inside descent begins where no entropy says how far, as minus a log."""
+
+FIRST_STEP = 0.1
+PARTS_TRIED = 16
+"""How far beside a saddle descent begins at most: the largest change of the log of a free belief;
+and how many places nearer to it are tried, each at a quarter of the distance before."""
+
+
+# --- proofs
+
+
+class Proof(Enum):
+    """What is proven about a stationary point on a face."""
+
+    MINIMUM = "minimum"
+    SADDLE = "saddle"
+    DEGENERATE = "degenerate"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stationary:
+    """A stationary point on a face: the box that has it and no other one, and what it is.
+
+    `falls_along` are changes of the logs of free beliefs along which the free energy falls.
+    """
+
+    box: Place
+    proof: Proof
+    falls_along: list[arb] | None = None
+
+
+def prove(place: Place) -> Stationary:
+    """The stationary point beside a place, proven; a degenerate one if there is no proof."""
+    if not place.free_logs:
+        return Stationary(place, Proof.MINIMUM)
+    gradient = place.gradient()
+    first = solved(middles(place.hessian()), gradient)
+    if first is None:
+        return Stationary(place, Proof.DEGENERATE)
+    # What rounding leaves open about the gradient is part of the change.
+    sizes = [abs(own / root).upper() for own, root in zip(first, place.roots, strict=True)]
+    radius = 4 * max(sizes)
+    for _ in range(MOST_BOXES):
+        around = place.at([own + arb(0, radius) for own in place.free_logs])
+        if not around.is_inside:
+            break
+        found = _interval_newton(place, around, gradient)
+        if found is not None:
+            return _judged(found)
+        radius = 64 * radius
+    return Stationary(place, Proof.DEGENERATE)
+
+
+def _interval_newton(place: Place, around: Place, gradient: Sequence[arb]) -> Place | None:
+    """The part of a box that may have stationary points, if that proves that there is one."""
+    # Derivatives by logs, which are multiplied by the roots at the middle.
+    slopes = around.frame.squared(
+        [
+            weight / belief if weight else ZERO
+            for weight, belief in zip(around.numbers.weights, around.beliefs, strict=True)
+        ]
+    ).tolist()
+    columns = [own / root for own, root in zip(around.free, place.roots, strict=True)]
+    rows = [
+        [value * root * column for value, column in zip(row, columns, strict=True)]
+        for row, root in zip(slopes, place.roots, strict=True)
+    ]
+    change = solved(rows, gradient)
+    if change is None:
+        return None
+    logs = [
+        log - own / root
+        for log, own, root in zip(place.free_logs, change, place.roots, strict=True)
+    ]
+    inside = all(
+        box.contains_interior(own) for box, own in zip(around.free_logs, logs, strict=True)
+    )
+    return place.at(logs) if inside else None
+
+
+def _judged(box: Place) -> Stationary:
+    hessian = box.hessian()
+    if is_positive(hessian):
+        return Stationary(box, Proof.MINIMUM)
+    direction = falls_along_of(hessian)
+    if direction is None:
+        return Stationary(box, Proof.DEGENERATE)
+    logs = [(own / root).mid() for own, root in zip(direction, box.roots, strict=True)]
+    return Stationary(box, Proof.SADDLE, logs)
+
+
+def _floats(rows: list[list[arb]]) -> Floats:
+    return np.array([[float(own) for own in row] for row in rows])
+
+
+def _smallest_eigenvalue(bent: Floats, metric: Floats) -> tuple[float, Floats]:
+    """The smallest ratio of two forms, and where it is; zero if rounding hides it."""
+    try:
+        lower = np.linalg.cholesky(metric)
+    except np.linalg.LinAlgError:
+        return 0.0, np.ones(len(bent))
+    half = np.linalg.solve(lower, bent)
+    values, turn = np.linalg.eigh(np.linalg.solve(lower, half.T))
+    return float(values[0]), np.linalg.solve(lower.T, turn[:, 0])
+
+
+def _smallest_ratio(rows: list[list[arb]], metric: list[list[arb]], direction: list[arb]) -> float:
+    """The ratio of two forms that is nearest to zero, by inverse iteration from a direction."""
+    weigh = arb_mat(metric)
+    for _ in range(INVERSE_ROUNDS):
+        right = weigh * arb_mat(len(direction), 1, direction)
+        found = solved(middles(rows), [own.mid() for own in right.entries()])
+        if found is None:
+            return 0.0
+        direction = [(own / max(map(abs, found)).mid()).mid() for own in found]
+    column = arb_mat(len(direction), 1, direction)
+    bent, length = ((column.transpose() * arb_mat(own) * column)[0, 0] for own in (rows, metric))
+    return float(bent / length)
+
+
+# --- from doubles to proofs
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedPoint:
+    """A stationary point whose kind is proven.
+
+    log_beliefs  the logs of all beliefs, rounded
+    log_z        log Z without `plan.log_offset`, as a ball
+    entropy      the entropy that it implies, as a ball
+    bits         with how many bits it was proven
+    on_boundary  whether some beliefs are zero, or so small that log Z does not show it
+    ways_proven  whether all ways inside were ruled out; if not, extreme ones were
+    """
+
+    plan: Plan
+    box: Place
+    proof: Proof
+    log_beliefs: Floats
+    log_z: arb
+    entropy: arb
+    bits: int
+    on_boundary: bool
+    ways_proven: bool
+    falls_along: list[arb] | None
+
+    @property
+    def outer(self) -> Floats:
+        """The beliefs of outer regions, rounded."""
+        return np.asarray(np.exp(self.log_beliefs[polytope(self.plan.layout).outer]))
+
+    def beliefs(self) -> Iterator[tuple[int, arb]]:
+        """The belief entries that are not zero, and their beliefs as balls."""
+        own, face = polytope(self.plan.layout), self.box.face
+        entries = [*own.outer[list(face.outer)].tolist(), *own.inner[face.inner].tolist()]
+        return zip(entries, self.box.beliefs, strict=True)
+
+    @property
+    def unknowns(self) -> int:
+        """How many free beliefs it has."""
+        return len(self.box.free_logs)
+
+    @property
+    def radius(self) -> float:
+        """How far the logs of free beliefs may lie from where they are said to be."""
+        return max((float(own.rad()) for own in self.box.free_logs), default=0.0)
+
+    @cached_property
+    def curvature(self) -> float:
+        """The smallest second derivative in the metric of the outer entropy."""
+        if not self.box.free_logs:
+            return 1.0
+        with precision(self.bits):
+            place = self.box.at([own.mid() for own in self.box.free_logs])
+            bent, metric = place.hessian(), place.hessian(outer_only=True)
+            # Ones in the diagonal of the metric keep tiny directions from being lost.
+            scale = [own[k].rsqrt() for k, own in enumerate(metric)]
+            bent, metric = (
+                [
+                    [value * here * there for value, there in zip(row, scale, strict=True)]
+                    for row, here in zip(rows, scale, strict=True)
+                ]
+                for rows in (bent, metric)
+            )
+            lowest, first = _smallest_eigenvalue(_floats(bent), _floats(metric))
+            if abs(lowest) > CLEAR_CURVATURE:
+                return min(lowest, 1.0)
+            return _smallest_ratio(bent, metric, [arb(own) for own in first.tolist()])
+
+
+def bits_of(plan: Plan) -> int:
+    """The bits that a proof takes at first."""
+    return EXTRA_BITS + 2 * plan.largest_weight.bit_length()
+
+
+def is_affordable(plan: Plan, outer: Floats, tolerances: Tolerances) -> bool:
+    """Whether a proof near beliefs of outer regions takes seconds at most."""
+    if len(outer) > tolerances.most_proven:
+        return False
+    alive = int((outer > tolerances.zero_belief).sum())
+    if len(outer) - alive > tolerances.most_zeros:
+        return False
+    return faces_of(plan.layout).most_free(alive) <= tolerances.most_free
+
+
+def certify(plan: Plan, outer: Floats, tolerances: Tolerances) -> CertifiedPoint | None:
+    """The stationary point near beliefs of outer regions, with a proof; nothing without one.
+
+    Beliefs up to `tolerances.zero_belief` count as zero at first.
+    """
+    bits = bits_of(plan)
+    for _ in range(MOST_DOUBLINGS):
+        with precision(bits):
+            found = _Search(plan, bits).certified(
+                outer, tolerances.zero_belief, tolerances.unsure_beliefs
+            )
+        if found is None or found.proof is not Proof.DEGENERATE:
+            return found
+        bits *= 2
+    return found
+
+
+def followed(
+    plan: Plan, outer: Floats, inside: Floats, tolerances: Tolerances
+) -> CertifiedPoint | None:
+    """What descent in balls leads to from beliefs of outer regions; `inside` has no zeros."""
+    bits = bits_of(plan)
+    with precision(bits):
+        own = _Search(plan, bits)
+        place = own.mixed(outer, inside)
+        if place is None:
+            return None
+        place = descend(place, own.settled)
+        found = own.finished(place)
+        if found is not None:
+            return found
+        beliefs = np.array([float(b) for b in place.beliefs[: len(outer)]])
+    return certify(plan, beliefs, tolerances)
+
+
+def beside(point: CertifiedPoint, tolerances: Tolerances) -> list[CertifiedPoint]:
+    """The points that descent leads to from both sides of a saddle."""
+    if point.falls_along is None:
+        return []
+    found = []
+    outer = polytope(point.plan.layout).outer
+    with precision(point.bits):
+        own = _Search(point.plan, point.bits)
+        middle = point.box.at([log.mid() for log in point.box.free_logs])
+        length = arb(FIRST_STEP) / arb(largest_of(point.falls_along))
+        for sign in (1, -1):
+            place = _lowest_along(middle, point.falls_along, sign * length)
+            if place is None:
+                continue
+            place = descend(place, own.settled)
+            end = own.finished(place)
+            if end is None:
+                beliefs = np.zeros(len(outer))
+                beliefs[list(place.face.outer)] = [
+                    float(b) for b in place.beliefs[: len(place.face.outer)]
+                ]
+                end = certify(point.plan, beliefs, tolerances)
+            if end is not None:
+                found.append(end)
+    return found
+
+
+def _lowest_along(place: Place, change: Sequence[arb], length: arb) -> Place | None:
+    """The lowest of some places along a change: near a critical weight minima lie close by."""
+    tried = (place.moved(change, length / 4**k) for k in range(PARTS_TRIED))
+    inside = [own for own in tried if own.is_inside]
+    return min(inside, key=lambda own: own.free_energy.mid(), default=None)
+
+
+class _Search:
+    """The search for a stationary point of a plan, with some bits."""
+
+    def __init__(self, plan: Plan, bits: int) -> None:
+        self._plan = plan
+        self._bits = bits
+        self._faces = faces_of(plan.layout)
+        self.settled = 2.0 ** -(bits // 2 - 16)
+
+    def certified(
+        self, outer: Floats, least: float, unsure: Sequence[float]
+    ) -> CertifiedPoint | None:
+        """The stationary point near beliefs of outer regions, proven."""
+        alive: list[int] = []
+        for limit in (least, *unsure):
+            before, alive = alive, np.flatnonzero(outer > limit).tolist()
+            if alive == before:
+                continue
+            face = self._faces.of(alive)
+            place = self._place(face, [arb(own).log() for own in outer[alive]])
+            if place is not None and place.is_inside:
+                return self.finished(place)
+        return None
+
+    def mixed(self, outer: Floats, inside: Floats) -> Place | None:
+        """A place on the whole polytope near beliefs some of which may be zero."""
+        for exponent in (*range(-400, -20, 60), -20, -10, -5, -2, -1):
+            part = arb(2) ** exponent
+            rows = zip(outer.tolist(), inside.tolist(), strict=True)
+            logs = [(arb(own) * (1 - part) + arb(other) * part).log() for own, other in rows]
+            place = self._place(self._faces.whole, logs)
+            if place is not None and place.is_inside:
+                return place
+        return None
+
+    def _place(self, face: Face, logs: Sequence[arb]) -> Place | None:
+        sizes = np.array([size_in_bits(float(own)) for own in logs])
+        frame = face.frame(sizes)
+        if frame is None:
+            return None
+        numbers = Numbers.of(self._plan, self._faces.consistent, face.outer, face.inner)
+        return Place(face, numbers, frame, [logs[n].mid() for n in frame.free])
+
+    def finished(self, place: Place | None) -> CertifiedPoint | None:
+        """The stationary point near a place, proven; faces are left where ways lead inside."""
+        for _ in range(MOST_FACES):
+            if place is None or not place.is_inside:
+                return None
+            end, outcome = newton(place, self.settled)
+            if outcome is Outcome.LOST:
+                return None
+            if outcome is Outcome.FLAT:
+                return self._point(Stationary(end, Proof.DEGENERATE), None)
+            whole = end.face is self._faces.whole
+            inwards = None if whole else _Inwards(self._plan, end, self._faces)
+            if inwards is None or not inwards.enters:
+                return self._point(prove(end), inwards)
+            place = self._entered(end, inwards)
+        return None
+
+    def _entered(self, box: Place, inwards: _Inwards) -> Place | None:
+        """A place inside, as far as each way leads downwards."""
+        ways = inwards.enters
+        raised = set()
+        for _, way in ways:
+            raised |= {e for e, own in zip(inwards.outer, way.raised, strict=True) if own}
+        alive = sorted({*box.face.outer, *raised})
+        face = self._faces.of(alive)
+        middle = box.beliefs[: len(box.face.outer)]
+        for shrink in range(60):
+            beliefs = {e: own.mid() for e, own in zip(box.face.outer, middle, strict=True)}
+            for log_part, way in ways:
+                part = (log_part - shrink).exp()
+                for e, own in (
+                    *zip(box.face.outer, way.outer, strict=True),
+                    *zip(inwards.outer, way.raised, strict=True),
+                ):
+                    if own:
+                        beliefs[e] = beliefs.get(e, ZERO) + part * arb(own)
+            if all(own > 0 for own in beliefs.values()):
+                place = self._place(face, [beliefs[e].log() for e in alive])
+                if place is not None and place.is_inside:
+                    return place if not inwards.falls else descend(place, self.settled)
+        return None
+
+    def _point(self, found: Stationary, inwards: _Inwards | None) -> CertifiedPoint:
+        box, own = found.box, self._faces.consistent
+        logs = np.full(own.entries, -math.inf)
+        face, values = box.face, [float(log) for log in box.logs]
+        logs[own.outer[list(face.outer)]] = values[: len(face.outer)]
+        logs[own.inner[face.inner]] = values[len(face.outer) :]
+        proof = found.proof
+        if proof is Proof.MINIMUM and inwards is not None and not inwards.is_minimum:
+            proof = Proof.DEGENERATE
+        return CertifiedPoint(
+            plan=self._plan,
+            box=box,
+            proof=proof,
+            log_beliefs=logs,
+            log_z=-box.free_energy,
+            entropy=box.entropy,
+            bits=self._bits,
+            on_boundary=face is not self._faces.whole,
+            ways_proven=inwards is None or inwards.is_proven,
+            falls_along=found.falls_along,
+        )
+
+
+class _Inwards:
+    """What the free energy does on ways inside from a stationary point on a face.
+
+    enters  ways on which it falls, with the logs of how far
+    falls   whether it falls without an entropy that would stop it
+    is_minimum  whether it falls on none of the ways that were looked at
+    is_proven   whether it falls on no other way
+    """
+
+    def __init__(self, plan: Plan, box: Place, faces: Faces) -> None:
+        ways = ways_inside(box.face, faces)
+        self.outer = ways.outer
+        self.enters: list[tuple[arb, Way]] = []
+        self.falls = False
+        self.is_minimum = True
+        self.is_proven = True
+        if ways.is_closed:
+            return
+        self._counts = ways.entropies(plan, faces)
+        best = ways.most_entropy(self._counts)
+        if best is not None and best[0] < 0:
+            return
+        self._box = box
+        self._raised = Numbers.of(plan, faces.consistent, ways.outer, ways.inner)
+        self.is_proven = False
+        extreme = [*([] if best is None else [best[1]]), *ways.extreme]
+        flat = [own for own in extreme if self._k(own) == 0]
+        bent = [own for own in extreme if self._k(own) > 0]
+        mixtures = [self._mixture(own) for own in (flat, bent, flat + bent)]
+        for way in (*extreme, *(own for own in mixtures if own is not None)):
+            self.is_minimum &= self._is_known(way)
+        self.is_minimum &= not self.enters
+
+    def _k(self, way: Way) -> fmpq:
+        return sum((c * own for c, own in zip(self._counts, way.raised, strict=True)), fmpq(0))
+
+    def _mixture(self, ways: Sequence[Way]) -> Way | None:
+        """The mixture of ways that leads down most, as far as their own entropies tell.
+
+        The free energy along a mixture is lower by the entropy of its parts, times what positive
+        entropies of beliefs count for.
+        """
+        if len(ways) < 2:
+            return None
+        costs = []
+        for way in ways:
+            count = sum((w * own for w, own in zip(self._raised.weights, way.raised, strict=False)))
+            costs.append(float(self._slope(way) / arb(count)) if count > 0 else math.inf)
+        least = min(costs)
+        if math.isinf(least):
+            return None
+        shares = [
+            fmpq(round(2**SHARE_BITS * math.exp(least - own)), 2**SHARE_BITS) for own in costs
+        ]
+        return Way.mixed(ways, shares)
+
+    def _is_known(self, way: Way) -> bool:
+        """Whether it is known what the free energy does on a way; if it falls, the way is kept."""
+        k = self._k(way)
+        if k < 0:
+            return True
+        a = self._slope(way)
+        if k == 0 and not a < 0:
+            return bool(a > 0)
+        self.falls |= k == 0
+        log_part = (-1 - a / arb(k)).mid() if k else arb(-FALL)
+        if not k or log_part + arb(k).log() > -NEGLIGIBLE:
+            self.enters.append((log_part, way))
+        return True
+
+    def _slope(self, way: Way) -> arb:
+        """How the free energy changes along a way, but for what k counts."""
+        total = ZERO
+        changes = [*way.outer, *way.inner]
+        for slope, own in zip(self._box.slopes, changes, strict=True):
+            if own:
+                total = total + slope * arb(own)
+        pairs = zip(self._raised.weights, self._raised.theta, strict=True)
+        for (weight, theta), own in zip(pairs, [*way.raised, *way.others], strict=True):
+            if own and weight:
+                total = total + weight * arb(own) * (arb(own).log() - theta)
+        return total

@@ -1,0 +1,84 @@
+"""Processors add numbers up in another order; answers must not show it.
+
+OpenBLAS and NumPy choose their instructions by the processor. Here they are told to take others, in
+processes of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from processes import run
+
+HERE = Path(__file__).parent
+OLD = "X86_V3 X86_V4 AVX512_ICL AVX512_SPR"
+ARITHMETICS = {
+    "default": {},
+    "Prescott": {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": OLD},
+    "SkylakeX": {"OPENBLAS_CORETYPE": "SkylakeX"},
+}
+
+TABLE = """
+import json, warnings
+import liftgbp
+warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
+table = {}
+for name in ("friends-smokers", "transitive", "chain", "town", "celebrity", "moods", "married"):
+    model = liftgbp.load(f"example:{name}")
+    for size in (5, 100, 10**6, 10**9, 10**12, 10**15):
+        answers = liftgbp.infer(model, dict.fromkeys(model.sorts, size), effort="quick")
+        table[f"{name} {size:g}"] = {
+            "trusted": answers.trusted,
+            "shares": sorted(p.weight for p in answers.minima if p.weight > 1e-12),
+            "marginals": [v for row in answers.all for v in row.values.values()],
+        }
+print(json.dumps(table))
+"""
+
+
+def _has_avx512() -> bool:
+    core = np._core if hasattr(np, "_core") else np.core  # the second one is NumPy 1
+    return bool(core._multiarray_umath.__cpu_features__["AVX512F"])
+
+
+def environment(name: str) -> dict[str, str]:
+    if name == "SkylakeX" and not _has_avx512():
+        pytest.skip("this processor has no AVX512")
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    return os.environ | threads | ARITHMETICS[name]
+
+
+@pytest.mark.parametrize("name", ["Prescott", "SkylakeX"])
+def test_no_lies_under_other_arithmetics(name: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    done = run([*command, str(HERE / "test_lies.py")], env=environment(name))
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+@pytest.fixture(scope="module")
+def table() -> dict[str, dict[str, list[float]]]:
+    return table_under("default")
+
+
+def table_under(name: str) -> dict[str, dict[str, list[float]]]:
+    done = run([sys.executable, "-c", TABLE], env=environment(name))
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, dict[str, list[float]]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", ["Prescott", "SkylakeX"])
+def test_answers_are_the_same(name: str, table: dict[str, dict[str, list[float]]]) -> None:
+    for case, other in table_under(name).items():
+        known = table[case]
+        assert known["trusted"] == other["trusted"], case
+        if known["trusted"]:
+            assert known["shares"] == pytest.approx(other["shares"], abs=1e-9), case
+            assert known["marginals"] == pytest.approx(other["marginals"], abs=1e-9), case
+    assert sum(bool(own["trusted"]) for own in table.values()) > len(table) / 2
