@@ -20,10 +20,11 @@ from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Descent, Flooding, Kind, Tolerances, log_z
 from liftgbp.solve.images import Places, completed, images_of
+from liftgbp.solve.frames import faces_of
 from liftgbp.solve.problem import polytope
-from liftgbp.solve.retraction import nearest_consistent
+from liftgbp.solve.search import nearest_consistent
 from liftgbp.solve.starts import starting_beliefs
-from liftgbp.solve.verdict import steps_at
+from liftgbp.solve.verdict import curvatures_at
 
 
 def plan_of(text: str, things: int = 10, facts: str = "") -> Plan:
@@ -37,9 +38,10 @@ def random_beliefs(plan: Plan, number: int) -> Iterator[Floats]:
     consistent = polytope(plan.layout)
     rows = starting_beliefs(plan.layout, number, seed=5)[1:]
     noisy = rows * np.random.default_rng(5).uniform(0.5, 1.5, rows.shape)
-    outer, error = nearest_consistent(consistent, noisy[:, consistent.outer], Tolerances())
-    for own in outer[error < 1e-12]:
-        yield consistent.all_entries(own)
+    logs = np.log(noisy[:, consistent.outer])
+    outer, near = nearest_consistent(faces_of(plan.layout), logs, Tolerances())
+    for own in outer[near]:
+        yield consistent.all_entries(np.exp(own))
 
 
 def is_symmetric(plan: Plan, generator: Ints) -> None:
@@ -128,10 +130,11 @@ def test_one_minimum_of_an_orbit_leads_to_all(name: str) -> None:
     beliefs = np.exp([own.log_beliefs for own in orbit])
     for own in orbit:
         assert log_z(plan, own.log_beliefs) == pytest.approx(found[0].log_z, rel=1e-12)
-    for step, unsettled in steps_at([plan] * len(orbit), beliefs, tolerances):
-        assert step is not None
+    logs = np.log(beliefs)
+    for lowest, unsettled in curvatures_at([plan] * len(orbit), logs, tolerances):
+        assert lowest is not None
         assert not unsettled
-        assert step.lowest > 0
+        assert lowest > 0
     for own in found:
         assert np.abs(beliefs - np.exp(own.log_beliefs)).max(axis=1).min() < 1e-6
     followed = Descent().follow([plan], [[Descent()(plan).only(found[0])]])[0]

@@ -18,7 +18,7 @@ from liftgbp.regions import build_regions
 from liftgbp.series import SharedPlans
 from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Kind, Solution, Status, Tolerances, problem, tolerances
-from liftgbp.solve.verdict import Candidate, classify, steps_at
+from liftgbp.solve.verdict import Candidate, classify, curvatures_at
 
 FRIENDS_SMOKERS = """
 friends(person, person)
@@ -96,7 +96,7 @@ def test_what_is_too_large_for_a_hessian_says_so() -> None:
 def test_an_answer_below_what_independent_atoms_reach_is_refused() -> None:
     plan = plan_of(FRIENDS_SMOKERS, 3)
     beliefs = np.exp(Flooding()(plan).log_beliefs)
-    candidate = Candidate(plan, beliefs, log_z_bound=11.0, residual=0.0, step=None)
+    candidate = Candidate(plan, beliefs, log_z_bound=11.0, residual=0.0)
     (verdict,) = classify([candidate], Tolerances())
     assert verdict.sound
     assert verdict.shortfall(10.0) == 1.0
@@ -120,13 +120,11 @@ def test_a_batch_is_judged_like_its_points(name: str, regions: str) -> None:
         shared.prepare(shatter(model, dict.fromkeys(model.sorts, size))).plan for size in sizes
     ]
     assert len({id(plan.layout) for plan in plans}) == 1
-    beliefs = np.exp(
-        [solution.log_beliefs for solution in Flooding(iterations=50).solve_all(plans)]
-    )
-    steps = steps_at(plans, beliefs, Tolerances())
+    logs = np.array([own.log_beliefs for own in Flooding(iterations=50).solve_all(plans)])
+    curvatures = curvatures_at(plans, logs, Tolerances())
     candidates = [
-        Candidate(*one, log_z_bound=0.0, residual=0.0, step=step, unsettled=unsettled)
-        for *one, (step, unsettled) in zip(plans, beliefs, steps, strict=True)
+        Candidate(*one, log_z_bound=0.0, residual=0.0, lowest=lowest, unsettled=unsettled)
+        for *one, (lowest, unsettled) in zip(plans, np.exp(logs), curvatures, strict=True)
     ]
     alone = [classify([own], Tolerances())[0] for own in candidates]
     for most in (Tolerances().most_numbers, 1):

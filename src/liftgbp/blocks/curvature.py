@@ -32,7 +32,7 @@ from liftgbp.shatter import Shattering, Split, SplitShattering
 from liftgbp.shatter.splitting import Cell, SplitNormal, Values
 from liftgbp.signature import objects_of
 from liftgbp.solve import Solution, Tolerances
-from liftgbp.solve.verdict import steps_at
+from liftgbp.solve.verdict import curvatures_at
 from liftgbp.values import dataclass
 
 HALVES = 0.1
@@ -153,8 +153,10 @@ class Halves:
         shared = self.whole.plan.layout.message_entries
         if not shared or not self.split.splits or self.work > most_work:
             return [None] * len(beliefs)
-        steps = steps_at([self.plan] * len(beliefs), self.beliefs(beliefs), tolerances)
-        return [None if step is None or wrong else float(step.lowest) for step, wrong in steps]
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.beliefs(beliefs))
+        found = curvatures_at([self.plan] * len(beliefs), logs, tolerances)
+        return [None if wrong else lowest for lowest, wrong in found]
 
     @property
     def work(self) -> float:

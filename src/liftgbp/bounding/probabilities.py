@@ -31,7 +31,7 @@ from liftgbp.regions import build_regions
 from liftgbp.shatter import Shattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
-from liftgbp.solve.newton import one_thread
+from liftgbp.solve.problem import one_thread
 
 WEAKEST, STRONGEST = 1e-6, 50.0
 """Fields between which the best one is looked for."""

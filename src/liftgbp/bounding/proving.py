@@ -25,7 +25,7 @@ from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import NormalModel, Shattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
-from liftgbp.solve.newton import one_thread
+from liftgbp.solve.problem import one_thread
 from liftgbp.values import dataclass
 
 FAMILIES = {

@@ -36,7 +36,7 @@ from liftgbp.solve.places import (
     newton,
     solved,
 )
-from liftgbp.solve.problem import polytope
+from liftgbp.solve.problem import LEAST_LOG, polytope
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
 
@@ -260,18 +260,18 @@ def bits_of(plan: Plan) -> int:
     return EXTRA_BITS + 2 * plan.largest_weight.bit_length()
 
 
-def is_affordable(plan: Plan, outer: Floats, tolerances: Tolerances) -> bool:
-    """Whether a proof near beliefs of outer regions takes seconds at most."""
-    if len(outer) > tolerances.most_proven:
+def is_affordable(plan: Plan, logs: Floats, tolerances: Tolerances) -> bool:
+    """Whether a proof near logs of outer beliefs takes seconds at most."""
+    if len(logs) > tolerances.most_proven:
         return False
-    alive = int((outer > tolerances.zero_belief).sum())
-    if len(outer) - alive > tolerances.most_zeros:
+    alive = int((logs > math.log(tolerances.zero_belief)).sum())
+    if len(logs) - alive > tolerances.most_zeros:
         return False
     return faces_of(plan.layout).most_free(alive) <= tolerances.most_free
 
 
-def certify(plan: Plan, outer: Floats, tolerances: Tolerances) -> CertifiedPoint | None:
-    """The stationary point near beliefs of outer regions, with a proof; nothing without one.
+def certify(plan: Plan, logs: Floats, tolerances: Tolerances) -> CertifiedPoint | None:
+    """The stationary point near logs of outer beliefs, with a proof; nothing without one.
 
     Beliefs up to `tolerances.zero_belief` count as zero at first.
     """
@@ -279,7 +279,7 @@ def certify(plan: Plan, outer: Floats, tolerances: Tolerances) -> CertifiedPoint
     for _ in range(MOST_DOUBLINGS):
         with precision(bits):
             found = _Search(plan, bits).certified(
-                outer, tolerances.zero_belief, tolerances.unsure_beliefs
+                logs, tolerances.zero_belief, tolerances.unsure_beliefs
             )
         if found is None or found.proof is not Proof.DEGENERATE:
             return found
@@ -288,21 +288,21 @@ def certify(plan: Plan, outer: Floats, tolerances: Tolerances) -> CertifiedPoint
 
 
 def followed(
-    plan: Plan, outer: Floats, inside: Floats, tolerances: Tolerances
+    plan: Plan, logs: Floats, inside: Floats, tolerances: Tolerances
 ) -> CertifiedPoint | None:
-    """What descent in balls leads to from beliefs of outer regions; `inside` has no zeros."""
+    """What descent in balls leads to from logs of outer beliefs; `inside` has no zeros."""
     bits = bits_of(plan)
     with precision(bits):
         own = _Search(plan, bits)
-        place = own.mixed(outer, inside)
+        place = own.mixed(logs, inside)
         if place is None:
             return None
         place = descend(place, own.settled)
         found = own.finished(place)
         if found is not None:
             return found
-        beliefs = np.array([float(b) for b in place.beliefs[: len(outer)]])
-    return certify(plan, beliefs, tolerances)
+        logs = np.array([float(b) for b in place.logs[: len(logs)]])
+    return certify(plan, logs, tolerances)
 
 
 def beside(point: CertifiedPoint, tolerances: Tolerances) -> list[CertifiedPoint]:
@@ -322,11 +322,11 @@ def beside(point: CertifiedPoint, tolerances: Tolerances) -> list[CertifiedPoint
             place = descend(place, own.settled)
             end = own.finished(place)
             if end is None:
-                beliefs = np.zeros(len(outer))
-                beliefs[list(place.face.outer)] = [
-                    float(b) for b in place.beliefs[: len(place.face.outer)]
+                logs = np.full(len(outer), LEAST_LOG)
+                logs[list(place.face.outer)] = [
+                    float(b) for b in place.logs[: len(place.face.outer)]
                 ]
-                end = certify(point.plan, beliefs, tolerances)
+                end = certify(point.plan, logs, tolerances)
             if end is not None:
                 found.append(end)
     return found
@@ -349,27 +349,30 @@ class _Search:
         self.settled = 2.0 ** -(bits // 2 - 16)
 
     def certified(
-        self, outer: Floats, least: float, unsure: Sequence[float]
+        self, logs: Floats, least: float, unsure: Sequence[float]
     ) -> CertifiedPoint | None:
-        """The stationary point near beliefs of outer regions, proven."""
+        """The stationary point near logs of outer beliefs, proven."""
         alive: list[int] = []
         for limit in (least, *unsure):
-            before, alive = alive, np.flatnonzero(outer > limit).tolist()
+            before, alive = alive, np.flatnonzero(logs > math.log(limit)).tolist()
             if alive == before:
                 continue
             face = self._faces.of(alive)
-            place = self._place(face, [arb(own).log() for own in outer[alive]])
+            place = self._place(face, [arb(own) for own in logs[alive].tolist()])
             if place is not None and place.is_inside:
                 return self.finished(place)
         return None
 
-    def mixed(self, outer: Floats, inside: Floats) -> Place | None:
+    def mixed(self, logs: Floats, inside: Floats) -> Place | None:
         """A place on the whole polytope near beliefs some of which may be zero."""
+        pairs = [
+            (arb(a).exp(), arb(b).exp())
+            for a, b in zip(logs.tolist(), inside.tolist(), strict=True)
+        ]
         for exponent in (*range(-400, -20, 60), -20, -10, -5, -2, -1):
             part = arb(2) ** exponent
-            rows = zip(outer.tolist(), inside.tolist(), strict=True)
-            logs = [(arb(own) * (1 - part) + arb(other) * part).log() for own, other in rows]
-            place = self._place(self._faces.whole, logs)
+            mixed = [(own * (1 - part) + other * part).log() for own, other in pairs]
+            place = self._place(self._faces.whole, mixed)
             if place is not None and place.is_inside:
                 return place
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import field, replace
 from itertools import pairwise
@@ -15,14 +16,16 @@ from liftgbp.errors import checked_number
 from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.progress import Progress, silent
-from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_beliefs
+from liftgbp.solve import portable
+from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_logs
+from liftgbp.solve.frames import faces_of
+from liftgbp.solve.images import Places
 from liftgbp.solve.mean_field import Products, best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
-from liftgbp.solve.newton import newton_step, one_thread
-from liftgbp.solve.problem import Energy, polytope
-from liftgbp.solve.retraction import nearest_consistent
+from liftgbp.solve.problem import LEAST_LOG, Energy, one_thread, polytope
+from liftgbp.solve.search import Points, nearest_consistent
 from liftgbp.solve.solution import Point, Solution, Status
-from liftgbp.solve.starts import different, starting_beliefs
+from liftgbp.solve.starts import starting_beliefs
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, classify
 from liftgbp.values import dataclass
@@ -30,6 +33,9 @@ from liftgbp.values import dataclass
 HIDDEN = "rounding hides the minimum of the free energy; the answer is that of independent atoms"
 """Why a solution of independent atoms is not checked."""
 
+
+START_ACCURACY = 2.0**20
+"""Logs of starts are rounded to one part in this many."""
 
 MOST_SETTINGS = 4
 """For how many seeds or tolerances starts of a layout are kept: a user has one or two."""
@@ -88,18 +94,12 @@ class Descent(HasSettings):
         """
         layout, own = plans[0].layout, self.tolerances
         consistent, common = polytope(layout), self._common_starts(layout)
-        flooded = flooded_beliefs(plans, own.flooded_start, own)[:, consistent.outer]
-        usable = np.asarray(np.isfinite(flooded).all(axis=1))
-        flooded, error = nearest_consistent(
-            consistent, np.where(usable[:, None], flooded, 1.0), own
-        )
-        good = usable & (error < own.nearly_consistent)
-        return [
-            [*common, *start[fine], *np.exp(log_beliefs[:, consistent.outer])]
-            for start, fine, log_beliefs in zip(
-                flooded[:, None], good[:, None], products.log_beliefs, strict=True
-            )
+        flooded = flooded_logs(plans, own.flooded_start, own)[:, consistent.outer]
+        rows = [
+            np.concatenate([here[None], there[:, consistent.outer]])
+            for here, there in zip(flooded, products.log_beliefs, strict=True)
         ]
+        return [[*common, *nearby(layout, rounded(logs), own)] for logs in rows]
 
     def _common_starts(self, layout: Layout) -> list[Floats]:
         """The starts that all plans of a layout share, as far as consistent beliefs are near."""
@@ -108,25 +108,22 @@ class Descent(HasSettings):
         if key not in known:
             if len(known) >= MOST_SETTINGS:
                 known.clear()
-            consistent, own = polytope(layout), self.tolerances
-            beliefs = starting_beliefs(layout, self.random, self.seed)[:, consistent.outer]
-            beliefs, error = nearest_consistent(consistent, beliefs, own)
-            known[key] = list(beliefs[error < own.nearly_consistent])
+            beliefs = starting_beliefs(layout, self.random, self.seed)[:, polytope(layout).outer]
+            known[key] = nearby(layout, portable.log(beliefs), self.tolerances)
         return known[key]
 
     def follow(
         self, plans: Sequence[Plan], neighbours: Sequence[Sequence[Solution]]
     ) -> list[Solution]:
         """The solutions of plans with one layout, each from the stationary points of neighbours."""
-        consistent = polytope(plans[0].layout)
-        starts = [
-            different(
-                [np.exp(p.log_beliefs[consistent.outer]) for p in self._worth_following(own)],
-                by=self.tolerances.same,
-            )
-            for own in neighbours
-        ]
-        with one_thread(consistent):
+        layout = plans[0].layout
+        outer = polytope(layout).outer
+        starts = []
+        for own in neighbours:
+            logs = [p.log_beliefs[outer] for p in self._worth_following(own)]
+            places = Places(self.tolerances.same)
+            starts.append([row for row in logs if places.add(np.exp(row))])
+        with one_thread(polytope(layout)):
             bounds = log_z_bounds(plans, self.tolerances)
             return self._solve(plans, starts, bounds, silent)
 
@@ -138,13 +135,13 @@ class Descent(HasSettings):
         `bounds` are what log Z is at least. Only what the starts lead to is part of a solution, not
         its images under the symmetries of the plan.
         """
-        consistent, own = polytope(plans[0].layout), self.tolerances
-        with one_thread(consistent):
-            usable = []
-            for beliefs in starts:
-                rows = np.array(beliefs)[:, consistent.outer]
-                rows, error = nearest_consistent(consistent, rows, own)
-                usable.append(list(rows[error < own.nearly_consistent]))
+        layout = plans[0].layout
+        outer = polytope(layout).outer
+        with one_thread(polytope(layout)):
+            usable = [
+                nearby(layout, portable.log(np.array(beliefs)[:, outer]), self.tolerances)
+                for beliefs in starts
+            ]
             return self._solve(plans, usable, bounds, silent, images=False)
 
     def _worth_following(self, solutions: Sequence[Solution]) -> list[Point]:
@@ -162,19 +159,32 @@ class Descent(HasSettings):
         *,
         images: bool = True,
     ) -> list[Solution]:
-        consistent = polytope(plans[0].layout)
         ends: list[list[End]] = [[] for _ in plans]
         rows = [(number, start) for number, own in enumerate(starts) for start in own]
-        for part in consistent.batches(rows, self.tolerances.most_numbers):
+        if rows:
+            problem = np.array([number for number, _ in rows])
             run = _Run(
-                Energy([plans[number] for number, _ in part], consistent, self.tolerances),
-                np.array([start for _, start in part]),
-                np.array([number for number, _ in part]),
+                Energy([plans[number] for number in problem], polytope(plans[0].layout)),
+                np.array([start for _, start in rows]),
+                problem,
+                self.tolerances,
             )
             run.descend(self.iterations, self.tol, progress)
-            for (number, _), end in zip(part, run.ends(), strict=True):
+            for number, end in zip(problem.tolist(), run.ends(), strict=True):
                 ends[number].append(end)
         return solutions_of(plans, ends, starts, bounds, self.tolerances, images=images)
+
+
+def nearby(layout: Layout, logs: Floats, tolerances: Tolerances) -> list[Floats]:
+    """The logs of consistent outer beliefs near given ones, as far as there are some."""
+    finite = logs[~np.isnan(logs).any(axis=1)]
+    found, near = nearest_consistent(faces_of(layout), finite, tolerances)
+    return list(found[near])
+
+
+def rounded(logs: Floats) -> Floats:
+    """Logs without the digits in which processors differ: starts need few."""
+    return np.asarray(np.rint(np.maximum(logs, LEAST_LOG) * START_ACCURACY) / START_ACCURACY)
 
 
 def independent(
@@ -189,7 +199,7 @@ def independent(
 
     `why` says in words why there is no minimum to take instead.
     """
-    candidate = Candidate(plan, beliefs, log_z, residual=0.0, step=None, entropy=entropy)
+    candidate = Candidate(plan, beliefs, log_z, residual=0.0, entropy=entropy)
     with np.errstate(divide="ignore"):
         logs = np.log(beliefs)
     return Solution(
@@ -218,46 +228,51 @@ class Stepped:
 
 def stepped(plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances) -> Stepped:
     """One Newton step from a minimum of a neighbouring plan; all plans share a layout."""
-    consistent = polytope(plans[0].layout)
-    log_z: list[float] = []
-    rows: list[Floats] = []
+    layout = plans[0].layout
+    consistent, rows = polytope(layout), np.arange(len(plans))
     with one_thread(consistent):
-        for part in consistent.batches(plans, tolerances.most_numbers):
-            energy = Energy(part, consistent, tolerances)
-            here = np.tile(beliefs[consistent.outer], (len(part), 1))
-            step = newton_step(energy, here)
-            value = energy.value(here) + step.slope / 2
-            for k, plan in enumerate(part):
-                log_z.append(plan.log_offset - float(value[k]) * float(energy.scale[k]))
-            rows.append(consistent.all_entries(here + step.change))
-    return Stepped(log_z, np.concatenate(rows))
+        logs = portable.log(np.tile(beliefs[consistent.outer], (len(plans), 1)))
+        energy = Energy(plans, consistent)
+        points = Points(energy, faces_of(layout), logs, tolerances)
+        points.take_steps(rows)
+        value, _ = points.values(rows)
+        value = value + points.step.slope / 2
+        log_z = [
+            plan.log_offset - float(own) * float(scale)
+            for plan, own, scale in zip(plans, value, energy.scale, strict=True)
+        ]
+        changed = np.exp(points.logs) * (1 + points.step.change)
+    return Stepped(log_z, consistent.all_entries(changed))
 
 
 class _Run:
     """A batch of points on their way down; `problem` tells which points belong together."""
 
-    def __init__(self, energy: Energy, starts: Floats, problem: Ints) -> None:
+    def __init__(
+        self, energy: Energy, starts: Floats, problem: Ints, tolerances: Tolerances
+    ) -> None:
         self.energy = energy
-        self._tolerances = energy.tolerances
-        self.b = starts.copy()
-        self.step = newton_step(energy, starts, bounds_do=True)
-        self.value, self._entropy = energy.value_and_entropy(starts)
-        self.settled = np.zeros(len(starts), dtype=bool)
+        self._tolerances = tolerances
+        count, every = len(starts), np.arange(len(starts))
+        faces = faces_of(energy.plans[0].layout)
+        self._points = Points(energy, faces, starts, tolerances)
+        self._points.take_steps(every)
+        self.value, self._entropy = self._points.values(every)
+        self.settled = np.zeros(count, dtype=bool)
         self.trace: list[Floats] = [self.value]
-        self.iterations = np.zeros(len(starts), dtype=np.int64)
-        self._stuck = np.zeros(len(starts), dtype=bool)
-        self._length = np.ones(len(starts))
-        self._astray = np.zeros(len(starts), dtype=np.int64)
-        self._best = np.full(len(starts), np.inf)
-        self._idle = np.zeros(len(starts), dtype=np.int64)
-        self._still = np.zeros(len(starts), dtype=np.int64)
+        self.iterations = np.zeros(count, dtype=np.int64)
+        self._stuck = np.zeros(count, dtype=bool)
+        self._astray = np.zeros(count, dtype=np.int64)
+        self._off = np.zeros(count)
+        self._best = np.full(count, np.inf)
+        self._idle = np.zeros(count, dtype=np.int64)
         self._problem = problem
-        self.leader = np.arange(len(starts))
+        self.leader = every
 
     def descend(self, most: int, tol: float, progress: Progress) -> None:
-        self._settle(tol, np.arange(len(self.b)))
+        self._settle(tol, np.arange(len(self.value)))
         for iteration in range(1, most + 1):
-            alone = self.leader == np.arange(len(self.b))
+            alone = self.leader == np.arange(len(self.value))
             moving = np.flatnonzero(~(self.settled | self._stuck) & alone)
             if not len(moving):
                 break
@@ -268,66 +283,42 @@ class _Run:
             self._join()
 
     def _settle(self, tol: float, moved: Ints) -> None:
-        own = self._tolerances
-        # Along a flat direction the gradient's rounding moves a point that much.
-        flattest = np.maximum(self.step.flattest, own.zero_curvature)
-        allowed = np.maximum(tol, own.last_places / flattest)
-        self.settled = self.step.residual <= allowed
-        if self.energy.consistent.is_large:  # elsewhere further iterations cost next to nothing
-            self._count_idle(moved)
-            at_rest = (self.step.residual <= own.acceptable) & (self._idle >= own.most_idle)
-            self.settled |= at_rest
-            # Rounding alone moves these, and they would take as long as all others together.
-            self._stuck |= np.minimum(self._idle, self._still) >= own.least_patience
-
-    def _count_idle(self, moved: Ints) -> None:
-        """For points that have moved, count the iterations since it last made them better."""
-        residual, best = self.step.residual[moved], self._best[moved]
-        better = residual < self._tolerances.progress * best
+        """See which points have arrived, or are moved by rounding alone."""
+        own, residual = self._tolerances, self._points.step.residual
+        better = residual[moved] < own.progress * self._best[moved]
         self._idle[moved] = np.where(better, 0, self._idle[moved] + 1)
-        self._best[moved] = np.minimum(residual, best)
+        self._best[moved] = np.minimum(residual[moved], self._best[moved])
+        # Along a flat direction rounding moves a point further than that.
+        hidden = (residual <= own.far) & (-self._points.step.slope <= own.last_places)
+        at_rest = ((residual <= own.acceptable) | hidden) & (self._idle >= own.most_idle)
+        self.settled = (residual <= tol) | at_rest
 
     def _advance(self, moving: Ints) -> None:
         """One step of every point that still moves, as long as its free energy falls."""
         own = self._tolerances
         self.iterations[moving] += 1
-        longest = np.minimum(
-            1.0, own.longest_step / np.maximum(self.step.residual, own.zero_belief)
-        )
-        cautious = np.minimum(longest, own.lengthen * self._length)
-        lengths = np.where(self.step.residual > own.far, cautious, longest)
         value, left = self.value.copy(), moving
+        length = self._points.step.longest.copy()
         for _ in range(own.most_rounds):
             if not len(left):
                 break
-            lower = self._try(left, lengths[left], value)
-            self._length[left[lower]] = lengths[left[lower]]
+            lower = self._try(left, length[left], value)
             left = left[~lower]
-            lengths /= 2
+            length /= 2
         self._stuck[left] = True
-        rounding = own.rounding * np.maximum(np.abs(value), 1)
-        fallen = (self.value - value > rounding)[moving]
-        self._still[moving] = np.where(fallen, 0, self._still[moving] + 1)
         self.value = value
         self.trace.append(value)
-        new = newton_step(self.energy[moving], self.b[moving], bounds_do=True)
-        self.step = self.step.updated(moving, new)
+        self._points.take_steps(moving)
 
-    def _try(self, moving: Ints, lengths: Floats, value: Floats) -> NDArray[np.bool_]:
-        own = self._tolerances
-        here = self.b[moving]
-        ratio = lengths[:, None] * self.step.change[moving] / np.maximum(here, own.zero_belief)
-        energy = self.energy[moving]
-        there, error = nearest_consistent(
-            energy.consistent, here * np.exp(ratio), own, energy.choices
-        )
-        sound = error < own.nearly_consistent
-        # What failed may not even be finite.
-        found, entropy = energy.value_and_entropy(np.where(sound[:, None], there, here))
-        rounding = own.rounding * np.maximum(np.abs(value[moving]), 1)
-        lower = sound & (found <= value[moving] + rounding)
-        self.b[moving[lower]] = there[lower]
-        value[moving[lower]], self._entropy[moving[lower]] = found[lower], entropy[lower]
+    def _try(self, moving: Ints, length: Floats, value: Floats) -> NDArray[np.bool_]:
+        """Move points whose free energy falls by it."""
+        trial = self._points.moved(moving, length)
+        rounding = self._tolerances.rounding * np.maximum(np.abs(value[moving]), 1)
+        falls = (trial.value <= value[moving] + rounding) | self._points.step.to_saddle[moving]
+        lower = trial.is_inside & falls
+        chosen = moving[lower]
+        self._points.logs[chosen] = trial.logs[lower]
+        value[chosen], self._entropy[chosen] = trial.value[lower], trial.entropy[lower]
         return np.asarray(lower)
 
     def _give_up(self, iteration: int) -> None:
@@ -339,8 +330,10 @@ class _Run:
         limits = self._tolerances
         entropy, most = self._entropy, self.energy.largest_entropy
         slack = limits.level * (most + 1)
-        impossible = (entropy < -slack) | (entropy > most + slack)
-        self._astray = np.where(impossible, self._astray + 1, 0)
+        off = np.maximum(np.maximum(-entropy, entropy - most) - slack, 0.0)
+        stays = (off > 0) & (off > limits.progress * self._off)
+        self._astray = np.where(stays, self._astray + 1, np.where(off > 0, self._astray, 0))
+        self._off = off
         self._stuck |= self._astray >= limits.most_astray
         if self.settled.any():
             slowest = np.full(self._problem.max() + 1, np.inf)
@@ -352,10 +345,9 @@ class _Run:
 
     def _join(self) -> None:
         """Leave points to others that go to the same minimum and are lower."""
-        own = np.arange(len(self.b))
+        own, step = np.arange(len(self.value)), self._points.step
         self.leader = np.where(self._stuck[self.leader], own, self.leader)
-        curved = self.step.lowest > self._tolerances.zero_curvature
-        near = (self.step.residual < self._tolerances.far) & curved & ~self._stuck
+        near = (step.residual < self._tolerances.far) & step.convex & ~self._stuck
         rows = np.flatnonzero(near & (self.leader == own))
         if self.settled[rows].all():
             return
@@ -371,8 +363,10 @@ class _Run:
 
     def _join_group(self, rows: Ints) -> None:
         """Leave points of one problem, best first, to better ones."""
-        goal = np.maximum(self.b[rows] + self.step.change[rows], self._tolerances.zero_belief)
-        apart = np.abs(goal[:, None] / goal[None, :] - 1).max(axis=2, initial=0.0)
+        points = self._points
+        goal = points.logs[rows] + np.maximum(points.step.change[rows], -1.0)
+        goal = np.maximum(goal, math.log(self._tolerances.zero_belief))
+        apart = np.abs(goal[:, None] - goal[None, :]).max(axis=2, initial=0.0)
         first = ((apart < self._tolerances.together) | np.eye(len(rows), dtype=bool)).argmax(axis=1)
         while (first[first] != first).any():
             first = first[first]
@@ -381,20 +375,20 @@ class _Run:
 
     def ends(self) -> list[End]:
         """Where the points have ended, with the curvatures there."""
-        bounded = distinct(self.leader[~self.step.exact[self.leader]])
-        if len(bounded):
-            found = newton_step(self.energy[bounded], self.b[bounded])
-            self.step = self.step.updated(bounded, found)
-        most = self._tolerances.acceptable
+        own, points = self._tolerances, self._points
+        curvatures = points.curvatures(distinct(self.leader))
         traces = np.array(self.trace).T.tolist()
         return [
             End(
                 energy=self.energy,
                 row=row,
-                outer=self.b[row],
+                logs=points.logs[row],
                 value=float(self.value[row]),
-                step=self.step.row(row),
-                settled=bool(self.settled[row] or self.step.residual[row] <= most),
+                residual=float(points.step.residual[row]),
+                slope=float(points.step.slope[row]),
+                lowest=float(curvatures[row].min()),
+                flattest=float(np.abs(curvatures[row]).min()),
+                settled=bool(self.settled[row] or points.step.residual[row] <= own.acceptable),
                 iterations=int(self.iterations[start]),
                 trace=tuple(trace),
             )

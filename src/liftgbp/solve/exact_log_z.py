@@ -82,9 +82,9 @@ def _of_beliefs(plan: Plan, solution: Solution, tolerances: Tolerances) -> LogZ:
     """That of beliefs which message passing has found."""
     if np.isfinite(solution.log_z) and needs_digits(plan, solution.log_z, tolerances, alone=True):
         # Only large plans are solved without points, and not all of them can be proven.
-        outer = np.exp(solution.log_beliefs[polytope(plan.layout).outer])
-        small = is_affordable(plan, outer, tolerances)
-        found = certify(plan, outer, tolerances) if small else None
+        logs = solution.log_beliefs[polytope(plan.layout).outer]
+        small = is_affordable(plan, logs, tolerances)
+        found = certify(plan, logs, tolerances) if small else None
         if found is not None and found.proof is not Proof.DEGENERATE:
             return known_log_z(found.log_z, found.bits, tolerances)
     value = Decimal(solution.log_z) - Decimal(plan.log_offset)

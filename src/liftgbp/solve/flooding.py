@@ -30,11 +30,10 @@ from liftgbp.solve.flood_blocks import (
     log_marginals,
 )
 from liftgbp.solve.mean_field import log_z_bounds
-from liftgbp.solve.newton import Step
 from liftgbp.solve.problem import logs_z
 from liftgbp.solve.solution import Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.solve.verdict import Candidate, Verdict, classify, is_small, steps_at
+from liftgbp.solve.verdict import Candidate, Verdict, classify, curvatures_at, is_small
 from liftgbp.values import dataclass
 
 JUDGED_TOGETHER = 64
@@ -250,39 +249,39 @@ def verdicts_on(
 ) -> list[Verdict]:
     """The verdicts on runs on plans with one layout, whose true log Z are at least these."""
     with np.errstate(over="ignore", invalid="ignore"):
-        beliefs = np.exp(stacked_rows([end.log_beliefs for end in ends]))
-        steps = _steps(ends, beliefs, tolerances)
+        logs = stacked_rows([end.log_beliefs for end in ends])
+        curvatures = _curvatures(ends, logs, tolerances)
+        beliefs = np.exp(logs)
     candidates = [
         Candidate(
             end.plan,
             beliefs[k],
             log_z_bound=bounds[k],
             residual=float(end.trace[-1]),
-            step=steps[k][0],
-            unsettled=steps[k][1],
+            lowest=curvatures[k][0],
+            unsettled=curvatures[k][1],
         )
         for k, end in enumerate(ends)
     ]
     return classify(candidates, tolerances)
 
 
-def _steps(
-    ends: Sequence[FloodEnd], beliefs: Floats, tolerances: Tolerances
-) -> list[tuple[Step | None, str]]:
-    """The Newton steps of runs that converged; why there are none for the others."""
-    steps: list[tuple[Step | None, str]] = [(None, end.doubt) for end in ends]
+def _curvatures(
+    ends: Sequence[FloodEnd], logs: Floats, tolerances: Tolerances
+) -> list[tuple[float | None, str]]:
+    """The smallest curvatures where runs converged; why there are none for the others."""
+    found: list[tuple[float | None, str]] = [(None, end.doubt) for end in ends]
     good = [k for k, end in enumerate(ends) if end.status is Status.CONVERGED]
     if good:
         plans = [ends[k].plan for k in good]
-        rows = beliefs if len(good) == len(ends) else beliefs[good]
-        found = steps_at(plans, rows, tolerances)
-        for k, step in zip(good, found, strict=True):
-            steps[k] = step
-    return steps
+        rows = logs if len(good) == len(ends) else logs[good]
+        for k, own in zip(good, curvatures_at(plans, rows, tolerances), strict=True):
+            found[k] = own
+    return found
 
 
-def flooded_beliefs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances) -> Floats:
-    """The beliefs after some iterations, one row per plan; diverging ones may not be finite.
+def flooded_logs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances) -> Floats:
+    """The log beliefs after some iterations, one row per plan; diverging ones may not be finite.
 
     It ends once all beliefs are good enough to start from.
     """
@@ -292,7 +291,7 @@ def flooded_beliefs(plans: Sequence[Plan], iterations: int, tolerances: Toleranc
             if (flood.residual <= tolerances.acceptable).all():
                 break
             flood.step()
-        return np.asarray(np.exp(flood.log_beliefs))
+        return flood.log_beliefs
 
 
 class _Flood:

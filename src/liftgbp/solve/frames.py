@@ -16,12 +16,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from threading import RLock
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpz_mat
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Bools, Floats, Ints, expand
 from liftgbp.plan import Layout, Structure
 from liftgbp.solve.problem import Polytope, polytope
 
@@ -51,106 +52,273 @@ class Frame:
 
     Beliefs of the face are numbered, outer ones first.
 
-    free       the numbers of the F free beliefs
-    rows       for each belief its F coefficients, whole numbers
-    constants  for each belief what is added to that
+    free       (F) the numbers of the free beliefs
+    bound      (R) those of the outer beliefs that follow from them
+    rows       (R + I, F) coefficients, whole numbers, for those that follow and then for inner ones
+    constants  (R + I) what is added to that
     divisor    what both are divided by
-
-    Where `is_consistent` is false, no beliefs solve the equations, and there is nothing else.
     """
 
-    def __init__(self, face: Face, order: Sequence[int]) -> None:
-        width = len(order)
-        reduced, bound = _eliminated(face, order)
-        self.is_consistent = width not in bound
-        if not self.is_consistent:
-            return
-        self.divisor = reduced[0][bound[0]] if reduced else 1
-        follows = set(bound)
-        columns = [j for j in range(width) if j not in follows]
-        self.free = [order[j] for j in columns]
-        self.rows = [[0] * len(columns) for _ in order]
-        self.constants = [0] * width
-        for n, j in enumerate(columns):
-            self.rows[order[j]][n] = self.divisor
-        for row, j in zip(reduced, bound, strict=True):
-            self.rows[order[j]] = [-row[k] for k in columns]
-            self.constants[order[j]] = row[width]
-        for terms in face.marginals:
-            coefficients = [0] * len(columns)
-            for j, times in terms:
-                for n, value in enumerate(self.rows[j]):
-                    coefficients[n] += times * value
-            self.rows.append(coefficients)
-            self.constants.append(sum(times * self.constants[j] for j, times in terms))
-        self._outer = width
+    def __init__(self, free: Ints, bound: Ints, table: Any, divisor: int) -> None:
+        self.free = free
+        self.bound = bound
+        self.divisor = divisor
+        self._table = table
+        self.rows, self.constants = table[:, :-1], table[:, -1]
+
+    def exchanged(self, sizes: Floats, steps: int) -> tuple[Ints, Ints, Any, int]:
+        """A frame in which nothing cancels, from this one, as its four parts.
+
+        As long as a free belief is much larger than one that follows from it, they change places,
+        the largest first.
+        """
+        free, bound, divisor = self.free.copy(), self.bound.copy(), self.divisor
+        table, slack = self._table.copy(), steps * SLACK_BITS
+        while len(free) and len(bound):
+            excess = sizes[free] - sizes[bound][:, None] - slack
+            excess[table[: len(bound), :-1] == 0] = -math.inf
+            row, column = divmod(int(excess.argmax()), len(free))
+            if excess[row, column] <= 0:
+                break
+            table, divisor = _exchanged(table, divisor, row, column)
+            free[column], bound[row] = bound[row], free[column]
+        by_free, by_bound = free.argsort(), bound.argsort()
+        inner = np.arange(len(bound), len(table))
+        table = table[np.concatenate([by_bound, inner])][:, [*by_free, len(free)]]
+        return free[by_free], bound[by_bound], table, divisor
 
     @cached_property
-    def transposed(self) -> arb_mat:
+    def terms(self) -> Terms:
+        """How beliefs follow from free ones, in doubles."""
+        return Terms((self._table / self.divisor).astype(float))
+
+    @cached_property
+    def bound_terms(self) -> Terms:
+        """The same for outer beliefs alone."""
+        return Terms((self._table[: len(self.bound)] / self.divisor).astype(float))
+
+    @cached_property
+    def _all_rows(self) -> list[list[int]]:
+        """The coefficients of all beliefs of the face."""
+        outer = len(self.free) + len(self.bound)
+        rows = np.zeros((outer, len(self.free)), dtype=object)
+        rows[self.free, np.arange(len(self.free))] = self.divisor
+        rows[self.bound] = self.rows[: len(self.bound)]
+        return [*rows.tolist(), *self.rows[len(self.bound) :].tolist()]
+
+    @cached_property
+    def _all_constants(self) -> list[int]:
+        constants = np.zeros(len(self.free) + len(self.bound), dtype=object)
+        constants[self.bound] = self.constants[: len(self.bound)]
+        return [*constants.tolist(), *self.constants[len(self.bound) :].tolist()]
+
+    @cached_property
+    def _matrix(self) -> arb_mat:
+        entries = [value for row in self._all_rows for value in row]
+        return arb_mat(len(self._all_rows), len(self.free), entries)
+
+    @cached_property
+    def _transposed(self) -> arb_mat:
         """The coefficients, one row for each free belief."""
         return self._matrix.transpose()
 
     @cached_property
-    def _matrix(self) -> arb_mat:
-        return arb_mat(len(self.rows), len(self.free), [v for row in self.rows for v in row])
-
-    @cached_property
     def _dependences(self) -> tuple[Ints, Ints]:
         """Pairs of an outer belief that follows, and a free one that it depends on."""
-        coefficients = np.array(self.rows[: self._outer], dtype=object).reshape(
-            self._outer, len(self.free)
-        )
-        coefficients[self.free] = 0
-        which, by = np.nonzero(coefficients)
-        return which, np.array(self.free, dtype=np.int64)[by]
+        which, by = np.nonzero(self.rows[: len(self.bound)])
+        return self.bound[which], self.free[by]
 
-    def suits(self, sizes: Floats) -> bool:
-        """Whether nothing cancels where outer beliefs have these sizes, in bits."""
+    def suits(self, sizes: Floats, steps: int = 2) -> Bools:
+        """Whether nothing cancels where outer beliefs have these sizes (..., D), in bits.
+
+        Free beliefs may exceed what follows from them by some steps of `SLACK_BITS`.
+        """
         which, by = self._dependences
-        return not (sizes[by] > sizes[which] + 2 * SLACK_BITS).any()
+        large = sizes[..., by] > sizes[..., which] + steps * SLACK_BITS
+        return np.asarray(~large.any(axis=-1))
 
     def beliefs(self, free: Sequence[arb]) -> list[arb]:
         """All beliefs from the free ones."""
         if not free:
-            return [arb(value) / self.divisor for value in self.constants]
+            return [arb(value) / self.divisor for value in self._all_constants]
         sums = (self._matrix * arb_mat(len(free), 1, list(free))).entries()
-        pairs = zip(sums, self.constants, strict=True)
+        pairs = zip(sums, self._all_constants, strict=True)
         sums = [value + own if own else value for value, own in pairs]
         return sums if self.divisor == 1 else [value / self.divisor for value in sums]
 
     def along(self, slopes: Sequence[arb]) -> list[arb]:
         """Slopes by free beliefs from those by all beliefs."""
-        if not self.free:
+        if not len(self.free):
             return []
-        sums = (self.transposed * arb_mat(len(slopes), 1, list(slopes))).entries()
+        sums = (self._transposed * arb_mat(len(slopes), 1, list(slopes))).entries()
         return list(sums) if self.divisor == 1 else [value / self.divisor for value in sums]
 
     def squared(self, weights: Sequence[arb]) -> arb_mat:
         """The products of coefficients by pairs of free beliefs, weighted and summed up."""
         entries = [
             weight * value if value else 0
-            for weight, row in zip(weights, self.rows, strict=False)
+            for weight, row in zip(weights, self._all_rows, strict=False)
             for value in row
         ]
         right = arb_mat(len(weights), len(self.free), entries)
-        left = self.transposed if len(weights) == len(self.rows) else self._outer_transposed
+        left = self._transposed if len(weights) == len(self._all_rows) else self._outer_transposed
         product = left * right
         return product if self.divisor == 1 else product * (1 / arb(self.divisor) ** 2)
 
     @cached_property
     def _outer_transposed(self) -> arb_mat:
-        rows = self.rows[: self._outer]
+        rows = self._all_rows[: len(self.free) + len(self.bound)]
         return arb_mat(len(rows), len(self.free), [v for row in rows for v in row]).transpose()
 
 
-def _eliminated(face: Face, order: Sequence[int]) -> tuple[list[list[int]], list[int]]:
-    """The equations of a face reduced in this order of beliefs, and the pivot of each."""
-    table = [[row[j] for j in order] + [right] for row, right in face.equations]
-    if not table:
-        return [], []
-    matrix, _, rank = fmpz_mat(table).rref()
-    rows = [[int(value) for value in row] for row in matrix.tolist()[:rank]]
-    return rows, [next(j for j, value in enumerate(row) if value) for row in rows]
+class Terms:
+    """Sums of free beliefs in doubles, term by term.
+
+    width, sums   F and q
+    row, column   for each term, its sum and its free belief; constants have one of their own, F
+    factor        (n) what the free belief is multiplied by
+    starts        (q) the first term of each sum
+    """
+
+    def __init__(self, table: Floats) -> None:
+        self.sums, self.width = table.shape[0], table.shape[1] - 1
+        is_term = table != 0
+        is_term[~is_term.any(axis=1), -1] = True
+        self.row, self.column = np.nonzero(is_term)
+        self.factor = table[self.row, self.column]
+        self.starts = np.searchsorted(self.row, np.arange(self.sums))
+
+    def totals(self, weights: Floats, free: Floats) -> Floats:
+        """The sums (S, q) of free numbers (S, F) times weights of terms (S, n)."""
+        padded = np.zeros((len(free), self.width + 1))
+        padded[:, :-1] = free
+        return np.add.reduceat(weights * padded[:, self.column], self.starts, axis=1)
+
+    def along(self, values: Floats) -> Floats:
+        """What numbers of sums (S, q) make of free beliefs (S, F), each times its factor."""
+        order, starts, places = self._by_column
+        terms = values[:, self.row[order]] * self.factor[order]
+        found = np.zeros((len(values), self.width))
+        if len(starts):
+            found[:, places] = np.add.reduceat(terms, starts, axis=1)
+        return found
+
+    def spread(self, values: Floats) -> Floats:
+        """Values of terms (n) in their places (q, F)."""
+        found = np.zeros((self.sums, self.width + 1))
+        found[self.row, self.column] = values
+        return found[:, :-1]
+
+    def products(self, one: Floats, other: Floats, first: int) -> tuple[Floats, Floats]:
+        """Sums over pairs of terms of a sum, by their free beliefs (S, F, F).
+
+        For the first sums, and for all others.
+        """
+        left, right = self._pairs_of_rows
+        place = self.column[left] * self.width + self.column[right]
+        values = one[:, left] * other[:, right]
+        cut = int(np.searchsorted(self.row[left], first))
+        return (
+            _added(place[:cut], values[:, :cut], self.width),
+            _added(place[cut:], values[:, cut:], self.width),
+        )
+
+    def products_of_sums(self, values: Floats) -> Floats:
+        """Sums over pairs of terms of a free belief, by their sums (S, q, q).
+
+        The second counts as often as its factor says.
+        """
+        left, right = self._pairs_of_columns
+        place = self.row[left] * self.sums + self.row[right]
+        return _added(place, values[:, left] * self.factor[right], self.sums)
+
+    @cached_property
+    def _by_column(self) -> tuple[Ints, Ints, Ints]:
+        """Terms in the order of their free beliefs, where those of each start, and which it is."""
+        order = np.argsort(self.column, kind="stable")
+        order = order[: int((self.column < self.width).sum())]
+        places, starts = np.unique(self.column[order], return_index=True)
+        return order, starts, places
+
+    @cached_property
+    def _pairs_of_rows(self) -> tuple[Ints, Ints]:
+        varies = np.flatnonzero(self.column < self.width)
+        return _pairs(varies, self.row[varies])
+
+    @cached_property
+    def _pairs_of_columns(self) -> tuple[Ints, Ints]:
+        order, _, _ = self._by_column
+        return _pairs(order, self.column[order])
+
+
+def _pairs(members: Ints, group: Ints) -> tuple[Ints, Ints]:
+    """All pairs of members of the same group; those of a group are next to each other."""
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    sizes = np.diff(np.append(starts, len(group)))
+    of_each = np.repeat(sizes, sizes)
+    left = np.repeat(np.arange(len(members)), of_each)
+    return members[left], members[expand(np.repeat(starts, sizes), of_each)]
+
+
+def _added(place: Ints, values: Floats, width: int) -> Floats:
+    """Values (S, n) added up in their places of matrices (S, width, width), one after the other."""
+    found = [np.bincount(place, own, width * width) for own in values]
+    return np.array(found, dtype=float).reshape(len(values), width, width)
+
+
+def _exchanged(table: Any, divisor: int, row: int, column: int) -> tuple[Any, int]:
+    """Rows of a frame once a free belief and one that follows from it have changed places."""
+    pivot = int(table[row, column])
+    own, by = table[row].copy(), table[:, column].copy()
+    if abs(pivot) == divisor == 1:
+        places = np.flatnonzero(by), np.flatnonzero(own)
+        table[np.ix_(*places)] -= (pivot * by[places[0]])[:, None] * own[places[1]]
+        table[:, column] = pivot * by
+        table[row] = -pivot * own
+        table[row, column] = pivot
+        return table, divisor
+    if table.dtype != object and abs(table).max() >= 2**31:
+        table = table.astype(object)
+    found = pivot * table - by[:, None] * own
+    found[:, column] = by * divisor
+    found[row] = -divisor * own
+    found[row, column] = divisor * divisor
+    divisor *= pivot
+    common = divisor if not (found % divisor).any() else int(np.gcd.reduce(found, axis=None))
+    found //= common
+    divisor //= common
+    return (-found, -divisor) if divisor < 0 else (found, divisor)
+
+
+def _eliminated(face: Face, order: Sequence[int]) -> tuple[Ints, Ints, Any, int] | None:
+    """The equations of a face reduced in this order of beliefs; nothing if none solve them."""
+    width = len(order)
+    table = face.equations[:, [*order, -1]]
+    rows: list[list[int]] = []
+    if len(table):
+        matrix, _, rank = fmpz_mat(table.tolist()).rref()
+        rows = [[int(value) for value in row] for row in matrix.tolist()[:rank]]
+    pivots = [next(j for j, value in enumerate(row) if value) for row in rows]
+    if width in pivots:
+        return None
+    follows = set(pivots)
+    columns = [j for j in range(width) if j not in follows]
+    places = np.array(order, dtype=np.int64)
+    divisor = rows[0][pivots[0]] if rows else 1
+    reduced = whole_numbers(rows, width + 1)
+    of_bound = reduced[:, [*columns, width]]
+    of_bound[:, :-1] *= -1
+    free, bound = places[columns], places[pivots]
+    of_inner = face.to_inner[:, bound] @ of_bound
+    of_inner[:, :-1] += face.to_inner[:, free] * divisor
+    return free, bound, np.concatenate([of_bound, of_inner]), divisor
+
+
+def whole_numbers(rows: Sequence[Sequence[int]], width: int) -> Any:
+    """An array of whole numbers of any size."""
+    largest = max((max(map(abs, row), default=0) for row in rows), default=0)
+    kind = np.int64 if largest < 2**31 else object
+    return np.array(rows, dtype=kind).reshape(len(rows), width)
 
 
 class Face:
@@ -158,8 +326,8 @@ class Face:
 
     outer      which outer beliefs of the polytope are not zero
     inner      which inner ones are not, then
-    equations  coefficients by the beliefs of `outer`, and right sides
-    marginals  for each inner belief, the places of outer ones in it, and how often
+    equations  coefficients by the beliefs of `outer`, and right sides as the last column
+    to_inner   how often each of `outer` is in each of `inner`
     """
 
     def __init__(self, consistent: Polytope, outer: tuple[int, ...]) -> None:
@@ -167,26 +335,33 @@ class Face:
         chosen = list(outer)
         to_inner = consistent.to_inner[:, chosen]
         self.inner = np.flatnonzero(to_inner.any(axis=1)).tolist()
-        self.marginals = [
-            [(int(j), int(to_inner[i, j])) for j in np.flatnonzero(to_inner[i])] for i in self.inner
-        ]
-        rows = consistent.matrix[:, chosen].astype(np.int64).tolist()
-        rights = consistent.right_side.astype(np.int64).tolist()
-        self.equations = [
-            (row, right) for row, right in zip(rows, rights, strict=True) if any(row) or right
-        ]
-        self._frames: dict[tuple[int, ...], Frame] = {}
+        self.to_inner = to_inner[self.inner].astype(np.int64)
+        table = np.column_stack([consistent.matrix[:, chosen], consistent.right_side])
+        self.equations = table[table.any(axis=1)].astype(np.int64)
+        self._frames: dict[bytes, Frame] = {}
 
-    def frame(self, sizes: Floats) -> Frame | None:
-        """A frame that suits outer beliefs of these sizes, in bits; none on an empty face."""
-        steps = np.floor(sizes / SLACK_BITS)
-        order = tuple(np.argsort(-steps, kind="stable").tolist())
-        found = self._frames.get(order)
+    @cached_property
+    def _first(self) -> Frame | None:
+        """The frame whose free beliefs come last."""
+        parts = _eliminated(self, range(len(self.outer)))
+        return None if parts is None else Frame(*parts)
+
+    def frame(self, sizes: Floats, start: Frame | None = None) -> Frame | None:
+        """A frame that suits outer beliefs of these sizes, in bits; none on an empty face.
+
+        It is found from `start`.
+        """
+        start = start or self._first
+        if start is None:
+            return None
+        parts = start.exchanged(sizes, 1)
+        key = parts[0].tobytes()
+        found = self._frames.get(key)
         if found is None:
             if len(self._frames) >= MOST_FRAMES:
                 self._frames.clear()
-            found = self._frames[order] = Frame(self, order)
-        return found if found.is_consistent else None
+            found = self._frames[key] = Frame(*parts)
+        return found
 
 
 class Faces:

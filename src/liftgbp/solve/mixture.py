@@ -22,7 +22,6 @@ from liftgbp.solve.certified import (
 )
 from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_digits
 from liftgbp.solve.images import DIGITS, Places, best_first, completed
-from liftgbp.solve.newton import Step
 from liftgbp.solve.problem import Energy, rounding_hides_entropy, scale_of
 from liftgbp.solve.solution import Point, Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
@@ -34,19 +33,30 @@ REMEDIES = (Remedy.EFFORT, Remedy.BLOCKS, Remedy.REGIONS, Remedy.BETHE, Remedy.S
 
 UNSETTLED = "descent stopped before it reached a minimum of the free energy"
 UNPROVEN = "no minimum of the free energy was proven to be near the beliefs"
-RISES = "rounding made beliefs zero that should not be"
 """Why a point is not stationary, or not known to be."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class End:
-    """Where one start has ended: its row in a batch of free energies, and the last Newton step."""
+    """Where one start has ended, and what the last Newton step says about it.
+
+    row       its row in a batch of free energies
+    logs      the logs of outer beliefs
+    value     the scaled free energy
+    residual  the largest relative change of a belief
+    slope     by how much the scaled free energy would fall, to first order
+    lowest    the smallest curvature
+    flattest  the curvature nearest to zero
+    """
 
     energy: Energy
     row: int
-    outer: Floats
+    logs: Floats
     value: float
-    step: Step
+    residual: float
+    slope: float
+    lowest: float
+    flattest: float
     settled: bool
     iterations: int
     trace: tuple[float, ...]
@@ -60,6 +70,11 @@ class End:
     def scale(self) -> int:
         """What the value was divided by."""
         return self.energy.scale[self.row]
+
+    @property
+    def outer(self) -> Floats:
+        """The beliefs of outer regions."""
+        return np.exp(self.logs)
 
     @property
     def beliefs(self) -> Floats:
@@ -96,8 +111,8 @@ def solutions_of(
     convex = not plans[0].layout.message_entries
     distinct = [_distinct(own, tolerances)[: 1 if convex else None] for own in ends]
     located = [
-        [_located(end, own, first, bound, tolerances) for end in own]
-        for own, first, bound in zip(distinct, starts, lower_bounds, strict=True)
+        [_located(end, own, bound, tolerances) for end in own]
+        for own, bound in zip(distinct, lower_bounds, strict=True)
     ]
     solutions = []
     for k, judged in enumerate(_judged(located, tolerances)):
@@ -147,13 +162,13 @@ def _distinct(ends: list[End], tolerances: Tolerances) -> list[End]:
     def best_first(end: End) -> tuple[bool, float, int, float]:
         zeros = int((end.outer <= tolerances.zero_belief).sum())
         value = round(end.value / tolerances.bound_slack)
-        return not end.settled, value, zeros, -float(end.step.lowest)
+        return not end.settled, value, zeros, -end.lowest
 
     kept: list[End] = []
     for end in sorted(ends, key=best_first):
         same = tolerances.same
-        if not end.settled and not is_affordable(end.plan, end.outer, tolerances):
-            same = max(same, tolerances.unsettled_same * float(end.step.residual))
+        if not end.settled and not is_affordable(end.plan, end.logs, tolerances):
+            same = max(same, tolerances.unsettled_same * end.residual)
         if not any(np.abs(end.outer - other.outer).max(initial=0.0) < same for other in kept):
             kept.append(end)
     return kept
@@ -186,27 +201,22 @@ class _Judged:
     proven: CertifiedPoint | None
 
 
-def _located(
-    end: End, ends: list[End], starts: Sequence[Floats], bound: float, tolerances: Tolerances
-) -> _Located:
+def _located(end: End, ends: list[End], bound: float, tolerances: Tolerances) -> _Located:
     """An end with a proof of what it is, if that is affordable, and cheap or needed."""
     plan, why = end.plan, end.unsettled
-    rests = end.settled or end.step.residual < tolerances.far
-    if not is_affordable(plan, end.outer, tolerances):
-        if not why and _rises_from_zero(end, [*starts, *(own.outer for own in ends)], tolerances):
-            why = RISES
-    elif rests and _is_to_be_proven(plan, end, ends, tolerances):
-        found = certify(plan, end.outer, tolerances)
+    rests = end.settled or end.residual < tolerances.far
+    if rests and _is_to_be_proven(plan, end, ends, tolerances):
+        found = certify(plan, end.logs, tolerances)
         if found is None:
             why = UNPROVEN
         elif found.proof is not Proof.DEGENERATE:
-            return _proven(plan, found, bound, tolerances, end.step)
+            return _proven(plan, found, bound, tolerances, end)
     candidate = Candidate(
         plan,
         end.beliefs,
         log_z_bound=bound,
-        residual=float(end.step.residual),
-        step=end.step,
+        residual=end.residual,
+        lowest=end.lowest,
         unsettled=why,
     )
     return _Located(candidate, LogZ(Decimal(end.log_z), is_comparable(plan, tolerances)))
@@ -217,14 +227,17 @@ def _proven(
     found: CertifiedPoint,
     bound: float,
     tolerances: Tolerances,
-    step: Step | None = None,
+    end: End | None = None,
 ) -> _Located:
+    # Doubles have seen the curvature of most points, and finding it in balls takes longer.
+    least = tolerances.plain_curvature
+    seen = end is not None and not found.on_boundary and end.residual < least**2
     candidate = Candidate(
         plan,
         np.exp(found.log_beliefs),
         log_z_bound=bound,
         residual=found.radius,
-        step=step,
+        lowest=end.lowest if end is not None and seen and abs(end.lowest) > least else None,
         entropy=float(found.entropy),
         proven=found,
     )
@@ -233,46 +246,19 @@ def _proven(
 
 def _is_to_be_proven(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> bool:
     """Whether a proof is cheap, or needed."""
-    if not plan.layout.message_entries:
+    if not plan.layout.message_entries or not is_affordable(plan, end.logs, tolerances):
         return False
-    return len(end.outer) <= tolerances.surely_proven or _is_open(plan, end, ends, tolerances)
+    return len(end.logs) <= tolerances.surely_proven or _is_open(plan, end, ends, tolerances)
 
 
 def _is_open(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> bool:
     """Whether rounding may decide what an end is, or show in marginals, log Z or shares."""
-    if not end.settled or (end.outer <= tolerances.zero_belief).any():
+    if not end.settled or (end.logs <= math.log(tolerances.zero_belief)).any():
         return True
-    if tolerances.last_places > tolerances.belief_accuracy * end.step.flattest:
+    if tolerances.last_places > tolerances.belief_accuracy * end.flattest:
         return True
     log_z = plan.log_offset + end.log_z
     return needs_digits(plan, log_z, tolerances, alone=len(ends) == 1)
-
-
-def _rises_from_zero(end: End, others: Sequence[Floats], tolerances: Tolerances) -> bool:
-    """Whether beliefs that are zero would show at the minimum, on the way to other points.
-
-    For points that cannot be proven. A part t of the way, the free energy has changed by t (a + k
-    log t), where k is what the entropy of all beliefs that are zero counts for. If k is positive,
-    that is least at log t = -1 - a/k, where it is -k t.
-    """
-    if (end.outer > tolerances.zero_belief).all():
-        return False
-    energy, ways = end.energy[np.array([end.row])], np.array(others)
-    slope, entropy, size = energy.from_zero(end.outer, ways)
-    # A point that has not quite settled has a slope of its own.
-    slack = max(tolerances.rounding, float(end.step.residual))
-    counts = entropy > tolerances.rounding * size
-    share = np.where(counts, entropy, 1.0)
-    log_part = np.where(counts, -1 - (slope + slack * size) / share, -math.inf)
-    log_gain = np.log(share) + math.log(end.scale) + log_part
-    rises = log_part > math.log(tolerances.belief_accuracy)
-    if (rises | (log_gain > math.log(tolerances.share_accuracy))).any():
-        return True
-    inwards = ways - end.outer
-    gradient = energy.gradient(end.outer + tolerances.inwards * inwards)
-    along = np.einsum("sd,sd->s", gradient, inwards)
-    most = np.einsum("sd,sd->s", np.abs(gradient), np.abs(inwards))
-    return bool((along < -slack * most).any())
 
 
 def _judged(located: Sequence[list[_Located]], tolerances: Tolerances) -> list[list[_Judged]]:
@@ -300,15 +286,15 @@ class _Further:
         self._ends = ends
         self._bound = bound
         self._tolerances = tolerances
-        least = tolerances.zero_belief
-        self._followable = len(ends[0].outer) <= tolerances.followed_up_to
+        least = math.log(tolerances.zero_belief)
+        self._followable = len(ends[0].logs) <= tolerances.followed_up_to
         self._inside = next((own for own in starts if (own > least).all()), None)
 
     def completed(self, judged: list[_Judged]) -> list[_Judged]:
         """The points with those that lie below some of them."""
-        if len(self._ends[0].outer) > self._tolerances.most_proven:
+        if len(self._ends[0].logs) > self._tolerances.most_proven:
             return judged
-        found = self._below_ends(judged)
+        judged, found = self._below_ends(judged)
         fresh = judged
         for _ in range(self._tolerances.most_followed):
             new = self._new(judged, found)
@@ -339,29 +325,37 @@ class _Further:
         sound = (float(own.point.exact_log_z) for own in judged if own.point.verdict.sound)
         return max(sound, default=-math.inf)
 
-    def _below_ends(self, judged: Sequence[_Judged]) -> list[CertifiedPoint]:
-        """What ends lead to that were not proven, but lie below all minima or rest beside them."""
-        pairs = zip(self._ends, judged, strict=True)
-        left = [end for end, own in pairs if own.point.verdict.kind is Kind.UNKNOWN]
+    def _below_ends(self, judged: list[_Judged]) -> tuple[list[_Judged], list[CertifiedPoint]]:
+        """What ends lead to that were not proven, but lie below all minima or rest beside them.
+
+        An end from which descent leads to a minimum is no point of its own, and is left out.
+        """
         best = self._best(judged)
-        left = [end for end in left if self._may_count(end, best)]
-        left.sort(key=lambda end: -end.log_z)
-        found = (self._followed(end) for end in left[: self._tolerances.most_followed])
-        return [own for own in found if own is not None]
+        left = [
+            k
+            for k, (end, own) in enumerate(zip(self._ends, judged, strict=True))
+            if own.point.verdict.kind is Kind.UNKNOWN and self._may_count(end, best)
+        ]
+        left.sort(key=lambda k: -self._ends[k].log_z)
+        found = {k: self._followed(self._ends[k]) for k in left[: self._tolerances.most_followed]}
+        points = {k: own for k, own in found.items() if own is not None}
+        ended = {k for k, own in points.items() if own.proof is Proof.MINIMUM}
+        kept = [own for k, own in enumerate(judged) if k not in ended]
+        return kept, list(points.values())
 
     def _followed(self, end: End) -> CertifiedPoint | None:
-        if not is_affordable(self._plan, end.outer, self._tolerances):
+        if not is_affordable(self._plan, end.logs, self._tolerances):
             return None
-        near = certify(self._plan, end.outer, self._tolerances)
+        near = certify(self._plan, end.logs, self._tolerances)
         if near is not None and near.proof is Proof.MINIMUM:
             return near
         if self._inside is None or not self._followable:
             return near
-        return followed(self._plan, end.outer, self._inside, self._tolerances) or near
+        return followed(self._plan, end.logs, self._inside, self._tolerances) or near
 
     def _may_count(self, end: End, best: float) -> bool:
         own = self._tolerances
-        at_rest = -float(end.step.slope) * float(end.scale) < own.rival_at_rest
+        at_rest = -end.slope * float(end.scale) < own.rival_at_rest
         near = at_rest and abs(end.log_z - best) < own.rival_log_z
         below = end.log_z > best - own.rounding * float(end.scale)
         return (near or below) and is_possible(self._plan, end.beliefs, own)
@@ -534,7 +528,7 @@ def _has_unsettled_rival(
     for end in ends:
         scale = float(end.scale)
         log_z = plan.log_offset - end.value * scale
-        at_rest = -float(end.step.slope) * scale < tolerances.rival_at_rest
+        at_rest = -end.slope * scale < tolerances.rival_at_rest
         if end.settled or not at_rest or abs(log_z - best) > tolerances.rival_log_z:
             continue
         beliefs = end.beliefs

@@ -11,27 +11,29 @@ Shapes: S points of a batch, D entries of outer regions, I entries of inner regi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence, Set
-from functools import cached_property
-from typing import TypeVar
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints, distinct, exact_sum
 from liftgbp.plan import Layout, Plan, Structure
-from liftgbp.solve.free_beliefs import Choices, FreeBeliefs
-from liftgbp.solve.gram import Gram, LinearMap
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 MOST_KEPT = 2**28
 """Bytes of polytopes that are kept for the next run on the same layout: sweeps and sums over counts
 use a handful of small ones, while a single large one takes hundreds of megabytes."""
 
-FACTORED_FROM = 150
-"""From this many equations or inner beliefs on SciPy, whose import takes as long as a hundred
-decompositions of them, is worth that: thirty formulas have 339."""
+LEAST_LOG = -1e15
+"""Logs of beliefs end here; where a belief vanishes, each step takes it down by as much again."""
 
 IN_ONE_THREAD = 2**15
 """OpenBLAS handles matrices in one thread while their products have fewer terms: those of 32 rows
@@ -39,8 +41,6 @@ and columns are divided among threads. Looking for its threads takes millisecond
 
 MANY_REGIONS = 10**4
 """From this many regions on, sums by region are taken in one go; each has a few terms then."""
-
-Row = TypeVar("Row")
 
 
 # --- the free energy of a plan
@@ -133,47 +133,19 @@ class Polytope:
     """Consistent beliefs: `matrix @ b == right_side` for the beliefs b of the outer regions.
 
     entries     the number of all belief entries
-    states      (I) how many states each inner entry stands for
     outer       (D) the belief entries of outer regions, which receive no messages
     inner       (I) all other belief entries
     to_inner    (I, D) the beliefs of inner regions are `to_inner @ b`
     matrix      (E, D)
     right_side  (E) one for the first equations, one for each outer region, and zero for the others
-    messages    for each message between regions whose beliefs are known without it, its equations,
-                padded with the first one. Their sum says that both regions are normalised, so any
-                one of them follows from the others
-    children    (E) the inner entry that an equation of a message is about
     """
 
     entries: int
-    states: Ints
     outer: Ints
     inner: Ints
     to_inner: Floats
     matrix: Floats
     right_side: Floats
-    messages: Ints
-    children: Ints
-
-    @cached_property
-    def gram(self) -> Gram:
-        """The products of equations, weighted by beliefs."""
-        return Gram(self.matrix)
-
-    @cached_property
-    def products(self) -> Gram:
-        """The products of equations and, after them, of the beliefs of inner regions."""
-        return Gram(np.concatenate([self.matrix, self.to_inner]))
-
-    @cached_property
-    def equations(self) -> LinearMap:
-        """What beliefs of outer regions make of the left sides of all equations."""
-        return LinearMap(self.matrix)
-
-    @cached_property
-    def marginals(self) -> LinearMap:
-        """What beliefs of outer regions make of those of inner regions."""
-        return LinearMap(self.to_inner)
 
     @cached_property
     def outer_regions(self) -> int:
@@ -183,73 +155,53 @@ class Polytope:
     @cached_property
     def outer_region_of(self) -> Ints:
         """The outer region of each entry: the equation that says that its beliefs sum to one."""
-        return np.asarray((self.matrix[: self.outer_regions] != 0).argmax(axis=0))
+        return np.nonzero(self.matrix[: self.outer_regions].T)[1]
 
     @cached_property
-    def is_large(self) -> bool:
-        """Whether Newton steps are taken point by point."""
-        return self._rows >= FACTORED_FROM
-
-    @cached_property
-    def is_tiny(self) -> bool:
-        """Whether no library divides the matrices of a point among threads."""
-        return self._rows**2 * max(self._rows, len(self.outer)) < IN_ONE_THREAD
+    def outer_states(self) -> Floats:
+        """How many states each outer entry stands for."""
+        return np.asarray(self.matrix[: self.outer_regions].sum(axis=0))
 
     @property
-    def _rows(self) -> int:
-        return max(len(self.matrix), len(self.inner))
+    def is_tiny(self) -> bool:
+        """Whether no library divides the matrices of a point among threads."""
+        rows = max(len(self.matrix), len(self.inner))
+        return rows**2 * max(rows, len(self.outer)) < IN_ONE_THREAD
 
-    @cached_property
-    def has_few_free(self) -> bool:
-        """Whether points are handled one by one, and few beliefs decide all others."""
-        return self.is_large and len(self.outer) <= len(self.matrix) + len(self.inner)
-
-    @cached_property
-    def _free_beliefs(self) -> FreeBeliefs:
-        return FreeBeliefs(self.matrix, self.right_side, self.to_inner, Tolerances())
-
-    def choices(self, points: int) -> list[Choices]:
-        """Choices of free beliefs for each point, to be suited to it; none if it has many."""
-        if not self.has_few_free:
-            return []
-        own = self._free_beliefs
-        return [Choices(step=own.copy(), back=own.copy()) for _ in range(points)]
-
-    @cached_property
+    @property
     def nbytes(self) -> int:
-        """The memory that it takes, with its products."""
-        products = self.products.nbytes if self.is_large else 0
-        return self.to_inner.nbytes + self.matrix.nbytes + self.gram.nbytes + products
-
-    def enough(self, outer_beliefs: Floats) -> Ints:
-        """For each point, the numbers of equations from which the others follow.
-
-        Of each message the equation between the largest beliefs is left out: its rounding exceeds
-        everything that tiny beliefs have to say.
-        """
-        size = self.states * self.marginals(outer_beliefs)
-        largest = size[:, self.children[self.messages]].argmax(axis=2)
-        kept = np.ones((len(outer_beliefs), len(self.matrix)), dtype=bool)
-        left_out = np.take_along_axis(self.messages[None], largest[:, :, None], axis=2)[:, :, 0]
-        np.put_along_axis(kept, left_out, values=False, axis=1)
-        return np.nonzero(kept)[1].reshape(len(outer_beliefs), -1)
+        """The memory that it takes."""
+        return self.to_inner.nbytes + self.matrix.nbytes
 
     def all_entries(self, outer_beliefs: Floats) -> Floats:
         """The beliefs of all regions from those of the outer ones; the last axis is the entry."""
         shape = (*outer_beliefs.shape[:-1], self.entries)
         beliefs = np.empty(shape)
         beliefs[..., self.outer] = outer_beliefs
-        beliefs[..., self.inner] = self.marginals(outer_beliefs)
+        beliefs[..., self.inner] = outer_beliefs @ self.to_inner.T
         return beliefs
 
-    def batches(self, rows: Sequence[Row], most_numbers: int) -> Iterator[Sequence[Row]]:
-        """Rows in batches whose arrays have at most this many numbers, or that are one row."""
-        equations = len(self.matrix) + len(self.inner)
-        # Where points are handled one by one, only their beliefs are in memory together.
-        numbers = equations + len(self.outer) if self.is_large else equations * len(self.outer)
-        together = max(1, most_numbers // max(1, numbers))
-        for first in range(0, len(rows), together):
-            yield rows[first : first + together]
+
+@contextmanager
+def one_thread(consistent: Polytope | None = None) -> Iterator[None]:
+    """Handle matrices in one thread, those of a polytope if they are known.
+
+    Matrices are decomposed one after the other. A library that starts all its threads for each of
+    them spends most of its time waiting: ten times the processor time for matrices of 400 rows.
+    """
+    if consistent is not None and consistent.is_tiny:
+        yield
+        return
+    with _controller("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller(scipy: bool) -> ThreadpoolController:
+    """Finding the libraries takes milliseconds, so they are looked for once."""
+    from threadpoolctl import ThreadpoolController  # tiny models do without it
+
+    return ThreadpoolController()
 
 
 _kept: WeakKeyDictionary[Structure, Polytope] = WeakKeyDictionary()
@@ -280,10 +232,8 @@ def _polytope(layout: Layout) -> Polytope:
     place[outer], place[inner] = np.arange(len(outer)), np.arange(len(inner))
     to_inner = np.zeros((len(inner), len(outer)))
     known = np.zeros(len(inner), dtype=bool)
-    equations: list[_Equation] = []
-    defining: set[int] = set()  # messages from which to_inner is taken
+    equations: list[Floats] = []
     ends = np.append(layout.source_starts[1:], len(layout.sources))
-    message_of = np.searchsorted(layout.message_starts, np.arange(len(ends)), side="right")
     for entry in _by_child(layout):
         stretch = slice(layout.source_starts[entry], ends[entry])
         sources, counts = layout.sources[stretch], layout.source_counts[stretch]
@@ -294,36 +244,21 @@ def _polytope(layout: Layout) -> Polytope:
         if not known[child]:
             to_inner[child] = marginal
             known[child] = True
-            defining.add(int(message_of[entry]))
         elif (row := marginal - to_inner[child]).any():
-            equations.append(_Equation(int(message_of[entry]), child, row))
+            equations.append(row)
     sums = _sums(layout, outer)
-    rows = [*sums, *(equation.row for equation in equations)]
-    matrix = np.array(rows).reshape(len(rows), len(outer))
+    rows = [*sums, *equations]
+    matrix = np.array(rows, dtype=float).reshape(len(rows), len(outer))
     right_side = np.zeros(len(matrix))
     right_side[: len(sums)] = 1.0
-    children = np.array([0] * len(sums) + [equation.child for equation in equations], dtype=int)
-    messages = _by_message(equations, len(sums), defining)
     return Polytope(
         entries=layout.belief_entries,
-        states=layout.multiplicity[inner],
         outer=outer,
         inner=inner,
         to_inner=to_inner,
         matrix=matrix,
         right_side=right_side,
-        messages=messages,
-        children=children,
     )
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Equation:
-    """Two marginals of outer beliefs that are the same entry of a child."""
-
-    message: int
-    child: int
-    row: Floats
 
 
 def _by_child(layout: Layout) -> Ints:
@@ -340,20 +275,6 @@ def _sums(layout: Layout, outer: Ints) -> list[Floats]:
     ]
 
 
-def _by_message(equations: Sequence[_Equation], first: int, defining: Set[int]) -> Ints:
-    """The numbers of the equations of each message, counted from `first`.
-
-    Messages that define beliefs of their child are left out.
-    """
-    groups: dict[int, list[int]] = {}
-    for number, equation in enumerate(equations, first):
-        if equation.message not in defining:
-            groups.setdefault(equation.message, []).append(number)
-    longest = max(map(len, groups.values()), default=1)
-    rows = [own + own[:1] * (longest - len(own)) for own in groups.values()]
-    return np.array(rows, dtype=np.int64).reshape(-1, longest)
-
-
 # --- the free energy over outer beliefs
 
 
@@ -363,10 +284,9 @@ class Energy:
     Row k of a batch of points belongs to the plan `plans[k]`; all plans share one layout.
     """
 
-    def __init__(self, plans: Sequence[Plan], consistent: Polytope, tolerances: Tolerances) -> None:
+    def __init__(self, plans: Sequence[Plan], consistent: Polytope) -> None:
         self.plans = list(plans)
         self.consistent = consistent
-        self.tolerances = tolerances
         # Many points may belong to one plan; its numbers are made once.
         distinct = {id(plan): plan for plan in plans}
         place = {key: k for k, key in enumerate(distinct)}
@@ -377,70 +297,8 @@ class Energy:
         outer, inner = consistent.outer, consistent.inner
         self.outer_weight = numbers.weight[:, outer][rows]
         self.inner_weight = numbers.weight[:, inner][rows]
-        self._outer_theta = numbers.theta[:, outer][rows]
-        self._inner_theta = numbers.theta[:, inner][rows]
-        self.choices = consistent.choices(len(rows))
-
-    def __getitem__(self, rows: Ints) -> Energy:
-        """The energies of some rows, which are in order."""
-        if len(rows) == len(self.plans):
-            return self
-        part = object.__new__(Energy)
-        part.consistent, part.tolerances = self.consistent, self.tolerances
-        part.plans = [self.plans[k] for k in rows]
-        part.scale = [self.scale[k] for k in rows]
-        part.choices = [self.choices[k] for k in rows] if self.choices else []
-        part.largest_entropy = self.largest_entropy[rows]
-        part.outer_weight, part.inner_weight = self.outer_weight[rows], self.inner_weight[rows]
-        part._outer_theta, part._inner_theta = self._outer_theta[rows], self._inner_theta[rows]
-        return part
-
-    def value(self, b: Floats) -> Floats:
-        """The scaled free energy (S) of points (S, D)."""
-        return self.value_and_entropy(b)[0]
-
-    def value_and_entropy(self, b: Floats) -> tuple[Floats, Floats]:
-        """The scaled free energies and entropies (S) in the Kikuchi approximation."""
-        y = self.consistent.marginals(b)
-        outer, inner = self.outer_weight * b, self.inner_weight * y
-        log_b, log_y = self.log(b), self.log(y)
-        value = (outer * (log_b - self._outer_theta)).sum(axis=-1)
-        value += (inner * (log_y - self._inner_theta)).sum(axis=-1)
-        outer *= log_b
-        inner *= log_y
-        return value, np.asarray(-outer.sum(axis=-1) - inner.sum(axis=-1))
-
-    def gradient(self, b: Floats) -> Floats:
-        """The derivative (S, D) of the value by the beliefs of the outer regions."""
-        y = self.consistent.marginals(b)
-        inner = self.inner_weight * (self.log(y) - self._inner_theta + 1)
-        outer = self.outer_weight * (self.log(b) - self._outer_theta + 1)
-        return np.asarray(outer + self.consistent.marginals.transposed(inner))
-
-    def from_zero(self, b: Floats, others: Floats) -> tuple[Floats, Floats, Floats]:
-        """How the value of one point changes on the way to others (S, D).
-
-        A part t of the way, it has changed by t (a + k log t) to first order. The result is a, k,
-        and the sum of the sizes of all terms of k, counted for all beliefs.
-        """
-        slope, entropy, size = np.zeros(len(others)), np.zeros(len(others)), np.zeros(len(others))
-        marginals = self.consistent.marginals
-        for here, there, weight, theta in (
-            (b, others, self.outer_weight, self._outer_theta),
-            (marginals(b), marginals(others), self.inner_weight, self._inner_theta),
-        ):
-            way = there - here
-            # Beliefs of one atom may be a little larger than zero in small regions only.
-            is_zero = here <= self.tolerances.inwards * there
-            logs = np.where(is_zero, self.log(there), self.log(here) + 1)
-            slope += (weight * way * (logs - theta)).sum(axis=1)
-            entropy += (weight * way * is_zero).sum(axis=1)
-            size += np.abs(weight * way).sum(axis=1)
-        return slope, entropy, size
-
-    def log(self, values: Floats) -> Floats:
-        """The logarithm, without an infinity for beliefs that have vanished."""
-        return np.log(np.maximum(values, self.tolerances.zero_belief))
+        self.outer_theta = numbers.theta[:, outer][rows]
+        self.inner_theta = numbers.theta[:, inner][rows]
 
 
 class _Numbers:

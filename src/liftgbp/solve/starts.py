@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from random import Random
 from typing import TypeAlias
 
@@ -113,12 +112,3 @@ def _random_distribution(size: int, generator: Random) -> Floats:
 def group_sizes(layout: Layout) -> dict[int, int]:
     """The number of values of each group of atoms."""
     return dict(sorted(set(zip(layout.group_of_atom, layout.atom_ranges, strict=True))))
-
-
-def different(points: Iterable[Floats], by: float) -> list[Floats]:
-    """Points without those that differ by less than this from an earlier one."""
-    kept: list[Floats] = []
-    for own in points:
-        if not any(np.abs(own - other).max(initial=0.0) < by for other in kept):
-            kept.append(own)
-    return kept

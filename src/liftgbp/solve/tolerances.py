@@ -42,63 +42,16 @@ class Tolerances:
 
     # --- consistent beliefs
 
-    consistent: float = 1e-15
-    """Beliefs are consistent once no equation between them is off by more than this: a few units of
-    the last place. Ten times as much shows in the eighth digit of probabilities (celebrity over
-    objects:2 at 1e4)."""
-
-    nearly_consistent: float = 1e-9
-    """Beliefs with a larger error are of no use: hard formulas rule a start out, or a step went too
-    far, so that F is not comparable (FS at 200 people). Below it, they are consistent once the
-    error no longer halves, as rounding allows no more: it saves a tenth of the time."""
-
     most_rounds: int = 12
     """The most rounds of everything that needs a few: Newton rounds to consistent beliefs, halvings
     of a step, corrections in decimals, improvements of a product. Most need three. With six, FS
     with weight 0.5 over objects:3 at 200 people has no answer; with twenty, models take longer."""
-
-    last_rounds: float = 3.5
-    """Newton rounds that are needed once no belief is far too large. Before that, each round makes
-    such beliefs smaller by a factor of e only, so some points are known to take too long and are
-    given up. It saves a tenth of the time of TR."""
-
-    closing_rounds: int = 2
-    """More Newton rounds for beliefs that are nearly consistent. Without them, those of a model
-    whose atoms are all certain may sum to one up to 5e-13, and its entropy is negative
-    (`parfactor t(x,y,a) : [0, 3.5]` over four people)."""
-
-    kept_factor: float = 0.03
-    """Factors of equations serve another round while no belief has changed by more than this, in
-    proportion: each round then leaves that part of the error, for a fifth of the time."""
-
-    decomposed_equations: int = 64
-    """At most this many equations are decomposed, which finds exactly those that follow from
-    others (celebrity and married at 1e9 people). More are solved with `zero_curvature` added to
-    their diagonal, which takes a fraction of the time."""
-
-    # --- free beliefs
-
-    free_slack: float = 1e3
-    """How many times larger a free belief may be than one that follows from it: three digits out of
-    sixteen. With a tenth of it there are a third more exchanges (sixty rules)."""
-
-    whole: float = 1e-10
-    """What is nearer to a whole number than this is that number: coefficients between beliefs are
-    quotients of small ones, and rounding must not build up when one is exchanged for another."""
 
     # --- the loop of descent
 
     flooded_start: int = 60
     """Iterations of flooding that lead to one more start. It finds minima that no tilted start
     leads to (movies over objects:2 at 1e6)."""
-
-    longest_step: float = 100.0
-    """The largest change of the log of a belief in one step; longer ones lose the way (TR at 1e6
-    people)."""
-
-    lengthen: float = 4.0
-    """How much longer than the last accepted step one may be, far from the end: long steps that
-    have failed mostly fail again (CH at 20 people and at 1e4)."""
 
     far: float = 0.1
     """Beliefs that differ by more than this, in proportion, are far apart. A point that a step
@@ -111,7 +64,7 @@ class Tolerances:
     """All starts must settle within this many times the iterations of the first one that does:
     it halves the time of thirty rules over six unary predicates."""
 
-    least_patience: int = 25
+    least_patience: int = 40
     """And always have this many iterations (TR at 1e6 people). In large layouts, points that fall
     and come nearer in none of as many are given up: rounding alone would move those of movies over
     objects:3 at 1e9 for four minutes."""
@@ -154,11 +107,6 @@ class Tolerances:
     """A point with more images under the symmetries of its plan is left alone: with so many minima
     the shares of all others do not matter, and each of them is a row of beliefs. A Potts model has
     one image per order of its five values at most."""
-
-    inwards: float = 1e-9
-    """How far inside the boundary its slope is measured, as a part of the way to another point. If
-    F still falls there, beliefs are zero that should exceed this. Beliefs of CH at 1e6 people are
-    smaller than 1e-6, and its minimum is lost if the slope is measured there."""
 
     level: float = 1e-9
     """Points of a flat valley have the same log Z up to this, in proportion: `p(x) <=> p(y).`"""

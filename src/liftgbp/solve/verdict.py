@@ -19,14 +19,17 @@ from liftgbp.pictures.markup import Content
 from liftgbp.plan import Layout, Plan
 from liftgbp.solve.bounds import Bounds, Limits, in_balls, limits_of
 from liftgbp.solve.certified import CertifiedPoint, Proof
-from liftgbp.solve.newton import Step, newton_step, one_thread
-from liftgbp.solve.problem import Energy, polytope, rounding_hides_entropy, scale_of
-from liftgbp.solve.retraction import nearest_consistent
+from liftgbp.solve.frames import faces_of
+from liftgbp.solve.problem import Energy, one_thread, polytope, rounding_hides_entropy, scale_of
+from liftgbp.solve.search import Points, nearest_consistent
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.values import dataclass
 
 TOO_LARGE = "the Hessian of the free energy is too large"
 """Why a point is not checked, unless something else is said."""
+
+STILL_FALLS = "the free energy still falls: a step changes a belief by {:.1e}"
+"""Why a point that message passing has found is not stationary."""
 
 CROWDED = "atoms exclude each other more than their number allows"
 """Why beliefs of pairs are impossible."""
@@ -292,7 +295,7 @@ class Candidate:
     beliefs      one number per belief entry of the plan
     log_z_bound  what the true log Z is at least
     residual     how far it is from stationary, as the largest relative change of a belief
-    step         the Newton step at the point, missing where it cannot be afforded (see `steps_at`)
+    lowest       the smallest curvature as doubles see it, missing where it cannot be afforded
     unsettled    why the point is not stationary, in words; empty if it is
     entropy      the implied entropy, if it is known better than from rounded beliefs
     proven       the proof of what it is, if there is one
@@ -302,7 +305,7 @@ class Candidate:
     beliefs: Floats
     log_z_bound: float
     residual: float
-    step: Step | None
+    lowest: float | None = None
     unsettled: str = ""
     entropy: float | None = None
     proven: CertifiedPoint | None = None
@@ -337,7 +340,7 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
         implausible = FRUSTRATED
     return Verdict(
         residual=own.residual,
-        curvature=_curvature(own, tolerances),
+        curvature=_curvature(own),
         kind=kind,
         entropy=limits.entropy,
         entropy_bound=limits.entropy_bound,
@@ -365,38 +368,33 @@ def is_small(layout: Layout, tolerances: Tolerances) -> bool:
     return fits and len(distinct(layout.children)) <= most
 
 
-def steps_at(
-    plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances
-) -> list[tuple[Step | None, str]]:
-    """The Newton steps at beliefs that need not be quite consistent, and what is wrong with them.
+def curvatures_at(
+    plans: Sequence[Plan], logs: Floats, tolerances: Tolerances
+) -> list[tuple[float | None, str]]:
+    """The smallest curvatures at log beliefs that need not be consistent, and what is wrong there.
 
-    One row of beliefs for each plan; the plans share a layout. Where it is too large for a Hessian,
-    there are no steps, and nothing is known to be wrong.
+    One row of log beliefs for each plan; the plans share a layout. Where it is too large for a
+    Hessian, there are no curvatures, and nothing is known to be wrong.
     """
     layout = plans[0].layout
     if not layout.message_entries or not is_small(layout, tolerances):
         return [(None, "")] * len(plans)
-    consistent = polytope(layout)
-    found: list[tuple[Step | None, str]] = []
+    consistent, faces = polytope(layout), faces_of(layout)
+    found: list[tuple[float | None, str]] = [(None, "no consistent beliefs are near")] * len(plans)
     with one_thread(consistent):
-        for part in consistent.batches(np.arange(len(plans)).tolist(), tolerances.most_numbers):
-            rows = beliefs[part][:, consistent.outer]
-            outer, error = nearest_consistent(consistent, rows, tolerances)
-            near = np.asarray(error <= tolerances.nearly_consistent)
-            # Rows that are not consistent are stepped from a row of ones, and left out.
-            outer = np.where(near[:, None], outer, 1.0)
-            energy = Energy([plans[k] for k in part], consistent, tolerances)
-            steps = newton_step(energy, outer)
-            found += [_checked(steps.row(k), near[k], tolerances) for k in range(len(rows))]
+        outer, near = nearest_consistent(faces, logs[:, consistent.outer], tolerances)
+        rows = np.flatnonzero(near)
+        if len(rows):
+            energy = Energy([plans[k] for k in rows.tolist()], consistent)
+            points = Points(energy, faces, outer[rows], tolerances)
+            own = np.arange(len(rows))
+            points.take_steps(own)
+            lowest = points.curvatures(own)
+            for k in own.tolist():
+                residual = float(points.step.residual[k])
+                why = "" if residual <= tolerances.same else STILL_FALLS.format(residual)
+                found[rows[k]] = float(lowest[k].min()), why
     return found
-
-
-def _checked(step: Step, near: bool, tolerances: Tolerances) -> tuple[Step | None, str]:
-    if not near:
-        return None, "no consistent beliefs are near"
-    if not step.residual <= tolerances.same:
-        return step, f"the free energy still falls: a step changes a belief by {step.residual:.1e}"
-    return step, ""
 
 
 def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Kind, str]:
@@ -412,13 +410,13 @@ def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Ki
         return Kind.MINIMUM, ""
     if rounding_hides_entropy(own.plan, tolerances):
         return Kind.UNKNOWN, "the counts of this domain are so large that rounding hides entropies"
-    if own.step is None:
+    if own.lowest is None:
         return Kind.UNCHECKED, TOO_LARGE
-    hidden = abs(own.step.lowest) < tolerances.zero_curvature
+    hidden = abs(own.lowest) < tolerances.zero_curvature
     if hidden and tolerances.zero_curvature * scale_of(own.plan) > 1:
         # Curvatures fall to one in so many counts, and below this their signs are chance.
         return Kind.UNKNOWN, "rounding hides whether the beliefs are a minimum of the free energy"
-    if own.step.lowest < -tolerances.zero_curvature:
+    if own.lowest < -tolerances.zero_curvature:
         return Kind.SADDLE, ""
     return Kind.BOUNDARY if on_boundary else Kind.MINIMUM, ""
 
@@ -427,24 +425,16 @@ def _on_boundary(
     candidates: Sequence[Candidate], beliefs: Floats, tolerances: Tolerances
 ) -> list[bool]:
     """Whether some belief of an outer region is zero; not looked at where there are no steps."""
-    if all(own.step is None for own in candidates):
+    if all(own.lowest is None for own in candidates):
         return [False] * len(candidates)
     outer = beliefs[:, polytope(candidates[0].plan.layout).outer]
     zeros = np.asarray((outer <= tolerances.zero_belief).any(axis=1))
     return [bool(own) for own in zeros]
 
 
-def _is_plain(own: Candidate, tolerances: Tolerances) -> bool:
-    """Whether doubles see the curvature of a point that was proven where they had led."""
-    if own.step is None or own.proven is None or own.proven.on_boundary:
-        return False
-    least = tolerances.plain_curvature
-    return bool(own.step.residual < least**2 and abs(own.step.lowest) > least)
-
-
-def _curvature(own: Candidate, tolerances: Tolerances) -> float | None:
+def _curvature(own: Candidate) -> float | None:
     if not own.plan.layout.message_entries:
         return 1.0
-    if own.proven is not None and not _is_plain(own, tolerances):
+    if own.proven is not None and own.lowest is None:
         return own.proven.curvature
-    return None if own.step is None else float(own.step.lowest)
+    return own.lowest

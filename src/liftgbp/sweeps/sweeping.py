@@ -56,7 +56,7 @@ from liftgbp.query.answer import rows_table
 from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
-from liftgbp.solve.newton import one_thread
+from liftgbp.solve.problem import one_thread
 from liftgbp.sweeps.sweep_curves import BranchValue, Drawn, sweep_figure, swept_curves
 from liftgbp.values import dataclass
 from liftgbp.workers import checked_jobs, finished, in_order
