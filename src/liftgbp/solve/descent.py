@@ -34,8 +34,9 @@ HIDDEN = "rounding hides the minimum of the free energy; the answer is that of i
 """Why a solution of independent atoms is not checked."""
 
 
-START_ACCURACY = 2.0**20
-"""Logs of starts are rounded to one part in this many."""
+START_ACCURACY = 2.0**10
+"""Logs of starts are rounded to one part in this many, at least: flooding and products that have
+not settled differ in the sixth digit from one processor to the next (1000 people)."""
 
 MOST_SETTINGS = 4
 """For how many seeds or tolerances starts of a layout are kept: a user has one or two."""
@@ -184,7 +185,8 @@ def nearby(layout: Layout, logs: Floats, tolerances: Tolerances) -> list[Floats]
 
 def rounded(logs: Floats) -> Floats:
     """Logs without the digits in which processors differ: starts need few."""
-    return np.asarray(np.rint(np.maximum(logs, LEAST_LOG) * START_ACCURACY) / START_ACCURACY)
+    fraction, exponent = np.frexp(np.maximum(logs, LEAST_LOG))
+    return np.ldexp(np.rint(fraction * START_ACCURACY) / START_ACCURACY, exponent)
 
 
 def independent(

@@ -165,17 +165,10 @@ class Flooding(HasSettings):
 
     def _status(self, plan: Plan, trace: Floats, warmup: int, accepted: bool) -> Status:
         if accepted:
-            return Status.CONVERGED if self._digits_suffice(plan) else Status.IMPRECISE
+            precise = digits_suffice(plan, self.tolerances)
+            return Status.CONVERGED if precise else Status.IMPRECISE
         growing = not trace[-1] <= self.tolerances.diverged * trace[: warmup + 1].max()
         return Status.DIVERGED if growing else Status.NOT_CONVERGED
-
-    def _digits_suffice(self, plan: Plan) -> bool:
-        """Whether messages times their exponents still have the digits that matter."""
-        exponents = plan.exponents.values
-        if not len(exponents):
-            return True
-        largest = float(np.abs(exponents).max())
-        return bool(largest * np.finfo(float).eps <= self.tolerances.acceptable)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -280,10 +273,16 @@ def _curvatures(
     return found
 
 
+def digits_suffice(plan: Plan, tolerances: Tolerances) -> bool:
+    """Whether messages times their exponents still have the digits that matter."""
+    largest = float(np.abs(plan.exponents.values).max(initial=0.0))
+    return bool(largest * np.finfo(float).eps <= tolerances.acceptable)
+
+
 def flooded_logs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances) -> Floats:
     """The log beliefs after some iterations, one row per plan; diverging ones may not be finite.
 
-    It ends once all beliefs are good enough to start from.
+    Where messages have too few digits, they are undefined. It ends once all beliefs are good enough to start from.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         flood = _Flood(plans, 0.5, adaptive=True, tolerances=tolerances)
@@ -291,7 +290,8 @@ def flooded_logs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances)
             if (flood.residual <= tolerances.acceptable).all():
                 break
             flood.step()
-        return flood.log_beliefs
+        precise = np.array([digits_suffice(plan, tolerances) for plan in plans])
+        return np.where(precise[:, None], flood.log_beliefs, np.nan)
 
 
 class _Flood:
