@@ -24,12 +24,16 @@ numbers = st.integers(-3, 3)
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_the_simplex_method_finds_the_largest_value(data: st.DataObject) -> None:
-    width = data.draw(st.integers(1, 6))
-    rows = data.draw(st.lists(st.lists(numbers, min_size=width, max_size=width), max_size=4))
+    free, bound = data.draw(st.integers(1, 5)), data.draw(st.integers(0, 4))
+    row = st.lists(numbers, min_size=free, max_size=free)
+    rows = np.array(data.draw(st.lists(row, min_size=bound, max_size=bound)), dtype=np.int64)
+    rows = rows.reshape(bound, free)
+    divisor, width = data.draw(st.integers(1, 3)), free + bound
     objective = data.draw(st.lists(numbers, min_size=width, max_size=width))
-    cone = Cone(rows, width)
-    table = np.array([*rows, [1] * width], dtype=float)
-    other = linprog(-np.array(objective, dtype=float), A_eq=table, b_eq=[0.0] * len(rows) + [1.0])
+    cone = Cone(rows, divisor, np.arange(free), np.arange(free, width))
+    follows = np.concatenate([rows, -divisor * np.eye(bound, dtype=int)], axis=1)
+    table = np.concatenate([follows, np.ones((1, width))])
+    other = linprog(-np.array(objective, dtype=float), A_eq=table, b_eq=[0.0] * bound + [1.0])
     assert cone.is_empty == (other.status == 2)
     if not cone.is_empty:
         found = cone.largest(objective)
@@ -38,7 +42,9 @@ def test_the_simplex_method_finds_the_largest_value(data: st.DataObject) -> None
         assert float(value.p) / float(value.q) == pytest.approx(-other.fun, abs=1e-9)
         assert all(own >= 0 for own in vertex)
         assert sum(vertex) == 1
-        assert all(sum(a * b for a, b in zip(row, vertex, strict=True)) == 0 for row in rows)
+        assert all(
+            sum(a * b for a, b in zip(row, vertex, strict=True)) == 0 for row in follows.tolist()
+        )
 
 
 def plan_of(text: str, things: int) -> Plan:

@@ -19,8 +19,8 @@ from liftgbp.plan import Plan, compile_plan, symmetries
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Descent, Flooding, Kind, Tolerances, log_z
-from liftgbp.solve.images import Places, completed, images_of
 from liftgbp.solve.frames import faces_of
+from liftgbp.solve.images import Places, completed, images_of
 from liftgbp.solve.problem import polytope
 from liftgbp.solve.search import nearest_consistent
 from liftgbp.solve.starts import starting_beliefs

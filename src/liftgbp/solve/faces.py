@@ -15,13 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from flint import fmpq, fmpz_mat
+from flint import fmpq
 
+from liftgbp.arrays import Ints
+from liftgbp.errors import InternalError
 from liftgbp.plan import Plan
-from liftgbp.solve.frames import Face, Faces
+from liftgbp.solve.frames import LARGE, SLACK_BITS, Face, Faces, exchanged
 from liftgbp.values import dataclass
 
 MOST_PIVOTS = 2000
@@ -37,92 +40,70 @@ which takes milliseconds; for each of 170 (thirty formulas over 1e9 objects) it 
 
 
 class Cone:
-    """Vectors d of one sum, not negative, with rows @ d = 0: its vertices, in fractions."""
+    """Numbers of one sum, none of them negative, some of which follow from the others.
 
-    def __init__(self, rows: Sequence[Sequence[int]], width: int) -> None:
-        self._width = width
-        table = [[*map(fmpq, row), fmpq(0)] for row in rows if any(row)]
-        table.append([fmpq(1)] * (width + 1))
-        self._rows = table
-        self._basis: list[int] = []
-        self.is_empty = not self._find_vertex()
+    The simplex method finds its vertices in whole numbers: it exchanges numbers in a table like
+    that of a `Frame`, in which free ones are zero. The last row is the objective.
+
+    table        by what times `divisor` those in `bound` follow from those in `free`
+    free, bound  numbers from zero on, one for each number
+    """
+
+    def __init__(self, table: Any, divisor: int, free: Ints, bound: Ints) -> None:
+        self._width = len(free) + len(bound)
+        # What is missing from the sum is one more number, at first.
+        missing = np.append(-divisor - table.sum(axis=0), divisor)
+        numbers = np.pad(table, ((0, 0), (0, 1)))
+        self._table, self._divisor = np.concatenate([numbers, [missing], [-missing]]), divisor
+        self._free, self._bound = free.copy(), np.append(bound, self._width)
+        self.is_empty = not self._climb() or bool(self._table[-1, -1])
+        self._table = self._table[:-1]
+        if self.is_empty:
+            return
+        for row in np.flatnonzero(self._bound == self._width).tolist():
+            self._exchange(row, int((self._table[row, :-1] != 0).argmax()))
+        known = self._free < self._width
+        self._table = self._table[:, np.append(known, True)]
+        self._free = self._free[known]
 
     def largest(self, objective: Sequence[int]) -> tuple[fmpq, list[fmpq]] | None:
         """The vertex at which an objective is largest; nothing if that takes too long."""
-        if not self._climb([fmpq(value) for value in objective]):
+        gains = np.array(objective, dtype=object)
+        row = gains[self._bound] @ self._table.astype(object)
+        row[:-1] += gains[self._free] * self._divisor
+        before = self._table
+        kind = object if max(map(abs, row.tolist())) >= LARGE else before.dtype
+        self._table = np.concatenate([before.astype(kind), row[None].astype(kind)])
+        found = self._climb()
+        last, self._table = self._table[-1], self._table[:-1]
+        if not found:
             return None
         vertex = [fmpq(0)] * self._width
-        for row, place in zip(self._rows, self._basis, strict=True):
-            vertex[place] = row[-1]
-        total = sum((fmpq(v) * d for v, d in zip(objective, vertex, strict=True)), fmpq(0))
-        return total, vertex
+        for place, value in zip(self._bound.tolist(), self._table[:, -1].tolist(), strict=True):
+            vertex[place] = fmpq(value, self._divisor)
+        return fmpq(int(last[-1]), self._divisor), vertex
 
-    def _find_vertex(self) -> bool:
-        """Go to some vertex: artificial variables, one for each row, are driven out."""
-        width = self._width
-        count = len(self._rows)
-        self._rows = [
-            [*row[:-1], *(fmpq(int(k == j)) for j in range(count)), row[-1]]
-            for k, row in enumerate(self._rows)
-        ]
-        self._basis = [width + k for k in range(count)]
-        cost = [fmpq(0)] * width + [fmpq(-1)] * count
-        if not self._climb(cost):
-            return False
-        if any(p >= width and row[-1] for row, p in zip(self._rows, self._basis, strict=True)):
-            return False
-        for k in range(count):
-            if self._basis[k] >= width:
-                j = next((j for j in range(width) if self._rows[k][j]), None)
-                if j is not None:
-                    self._pivot(k, j)
-        kept = [k for k in range(count) if self._basis[k] < width]
-        self._rows = [[*self._rows[k][:width], self._rows[k][-1]] for k in kept]
-        self._basis = [self._basis[k] for k in kept]
-        return True
-
-    def _climb(self, cost: list[fmpq]) -> bool:
+    def _climb(self) -> bool:
         """Pivot until an objective is largest, by what gains most, and in the end by Bland's rule.
 
         Bland's rule ends in every case, but takes many more pivots.
         """
-        gains = self._gains(cost)
         for pivots in range(MOST_PIVOTS):
-            rising = [j for j in range(self._width) if gains[j] > 0]
-            if not rising:
+            gains = self._table[-1, :-1]
+            rising = np.flatnonzero((gains > 0) & (self._free < self._width))
+            if not len(rising):
                 return True
-            steep = pivots < MOST_STEEP
-            enters = max(rising, key=gains.__getitem__) if steep else rising[0]
-            ratios = [
-                (row[-1] / row[enters], self._basis[k], k)
-                for k, row in enumerate(self._rows)
-                if row[enters] > 0
-            ]
-            leaves = min(ratios)[2]
-            self._pivot(leaves, enters)
-            gain, own = gains[enters], self._rows[leaves]
-            gains = [a - gain * b if b else a for a, b in zip(gains, own, strict=False)]
+            order = gains[rising] if pivots < MOST_STEEP else -self._free[rising]
+            column = int(rising[order.argmax()])
+            falls, left = self._table[:-1, column], self._table[:-1, -1]
+            rows = np.flatnonzero(falls < 0).tolist()
+            ratios = [(fmpq(int(left[k]), -int(falls[k])), int(self._bound[k]), k) for k in rows]
+            self._exchange(min(ratios)[2], column)
         return False
 
-    def _gains(self, cost: list[fmpq]) -> list[fmpq]:
-        """By how much the objective grows with each variable that is not in the basis."""
-        gains = cost[: len(self._rows[0]) - 1] if self._rows else cost
-        for place, row in zip(self._basis, self._rows, strict=True):
-            price = cost[place]
-            if price:
-                gains = [a - price * b if b else a for a, b in zip(gains, row, strict=False)]
-        return gains
-
-    def _pivot(self, k: int, j: int) -> None:
-        pivot = self._rows[k][j]
-        own = self._rows[k] = [value / pivot if value else value for value in self._rows[k]]
-        for other, row in enumerate(self._rows):
-            factor = row[j]
-            if other != k and factor:
-                self._rows[other] = [
-                    a - factor * b if b else a for a, b in zip(row, own, strict=True)
-                ]
-        self._basis[k] = j
+    def _exchange(self, row: int, column: int) -> None:
+        self._table, self._divisor = exchanged(self._table, self._divisor, row, column)
+        self._free[column], self._bound[row] = self._bound[row], self._free[column]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -159,28 +140,32 @@ class Way:
 
 
 class Inwards:
-    """The ways inside from a face."""
+    """The ways inside from a face.
+
+    outer  the outer beliefs that are zero on it
+    inner  the inner ones that are
+    """
 
     def __init__(self, face: Face, faces: Faces) -> None:
-        own, alive = faces.consistent, set(face.outer)
-        self._outer, self._inner = list(face.outer), list(face.inner)
-        self.outer = [e for e in range(len(own.outer)) if e not in alive]
-        kept = set(face.inner)
-        self.inner = [i for i in range(len(own.inner)) if i not in kept and own.to_inner[i].any()]
-        self._equations = own.matrix.astype(np.int64)
+        own = faces.consistent
+        zero = np.ones(len(own.outer), dtype=bool)
+        zero[list(face.outer)] = False
+        self._alive = np.flatnonzero(~zero)
+        self.outer = np.flatnonzero(zero).tolist()
+        kept = np.zeros(len(own.inner), dtype=bool)
+        kept[face.inner] = True
+        self._kept = np.flatnonzero(kept)
+        self.inner = np.flatnonzero(~kept & own.to_inner.any(axis=1)).tolist()
         self._to_inner = own.to_inner.astype(np.int64)
-        self._cone = Cone(self._constraints(), len(self.outer))
-
-    def _constraints(self) -> list[list[int]]:
-        """What beliefs that are zero must obey, so that those of the face can make up for them."""
-        raised = self._equations[:, self.outer].astype(object)
-        if not self._outer:
-            return [list(row) for row in raised.tolist()]
-        table = self._equations[:, self._outer].T.tolist()
-        basis, nullity = fmpz_mat(table).nullspace()
-        columns = [list(map(int, row[:nullity])) for row in basis.tolist()]
-        left = np.array(columns, dtype=object).reshape(len(self._equations), nullity)
-        return [list(row) for row in (left.T @ raised).tolist()]
+        # In this frame, what is zero on the face follows from what is, too.
+        frame = faces.whole.frame(np.where(zero, -2.0 * SLACK_BITS, 0.0))
+        if frame is None:
+            raise InternalError("a face of an empty polytope")
+        self._frame = frame
+        place = zero.cumsum() - 1
+        free, bound = zero[frame.free], zero[frame.bound]
+        table = frame.rows[: len(bound)][bound][:, free]
+        self._cone = Cone(table, frame.divisor, place[frame.free[free]], place[frame.bound[bound]])
 
     @cached_property
     def extreme(self) -> list[Way]:
@@ -233,31 +218,25 @@ class Inwards:
         return self._cone.is_empty
 
     def _completed(self, raised: list[fmpq]) -> Way:
-        """The way with what beliefs of the face do; all equations hold along it."""
+        """The way with what all other beliefs do, so that all equations hold along it."""
+        frame = self._frame
         times = math.lcm(*(int(value.q) for value in raised))
-        whole = [int(value * times) for value in raised]
-        right = -(self._equations[:, self.outer].astype(object) @ np.array(whole, dtype=object))
-        changes = [fmpq(0)] * len(self._outer)
-        rows = self._equations[:, self._outer].tolist()
-        table = [[*row, int(own)] for row, own in zip(rows, right.tolist(), strict=True)]
-        matrix, _, rank = fmpz_mat(table).rref()
-        for row in matrix.tolist()[:rank]:
-            place = next(k for k, value in enumerate(row) if value)
-            if place < len(self._outer):
-                changes[place] = fmpq(row[-1], row[place]) / times
-        full = dict(zip(self._outer, changes, strict=True)) | dict(
-            zip(self.outer, raised, strict=True)
-        )
-        return Way(
-            outer=changes,
-            inner=[self._marginal(i, full) for i in self._inner],
-            raised=raised,
-            others=[self._marginal(i, full) for i in self.inner],
-        )
+        outer = np.zeros(len(frame.free) + len(frame.bound), dtype=object)
+        outer[self.outer] = [int(value * times) for value in raised]
+        others = frame.rows.astype(object) @ outer[frame.free]
+        outer *= frame.divisor
+        outer[frame.bound] = others[: len(frame.bound)]
+        inner = others[len(frame.bound) :]
 
-    def _marginal(self, inner: int, changes: dict[int, fmpq]) -> fmpq:
-        row = self._to_inner[inner]
-        return sum((int(row[j]) * changes[j] for j in np.flatnonzero(row).tolist()), fmpq(0))
+        def fractions(values: Any) -> list[fmpq]:
+            return [fmpq(int(value), frame.divisor * times) for value in values]
+
+        return Way(
+            outer=fractions(outer[self._alive]),
+            inner=fractions(inner[self._kept]),
+            raised=raised,
+            others=fractions(inner[self.inner]),
+        )
 
 
 _kept: WeakKeyDictionary[Face, Inwards] = WeakKeyDictionary()

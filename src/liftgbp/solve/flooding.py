@@ -282,7 +282,8 @@ def digits_suffice(plan: Plan, tolerances: Tolerances) -> bool:
 def flooded_logs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances) -> Floats:
     """The log beliefs after some iterations, one row per plan; diverging ones may not be finite.
 
-    Where messages have too few digits, they are undefined. It ends once all beliefs are good enough to start from.
+    Where messages have too few digits, they are undefined. It ends once all beliefs are good enough
+    to start from.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         flood = _Flood(plans, 0.5, adaptive=True, tolerances=tolerances)

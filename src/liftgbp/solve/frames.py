@@ -33,6 +33,9 @@ belief exceeds one that follows from it by more steps than two: balls have bits 
 MOST_FRAMES = 64
 """How many frames of a face, and faces of a layout, are kept: a descent passes a handful."""
 
+LARGE = 2**31
+"""Larger whole numbers are Python's."""
+
 _lock = RLock()
 
 
@@ -80,8 +83,11 @@ class Frame:
             row, column = divmod(int(excess.argmax()), len(free))
             if excess[row, column] <= 0:
                 break
-            table, divisor = _exchanged(table, divisor, row, column)
+            table, divisor = exchanged(table, divisor, row, column)
             free[column], bound[row] = bound[row], free[column]
+        if divisor != 1:
+            common = math.gcd(int(np.gcd.reduce(table, axis=None)), divisor)
+            table, divisor = table // common, divisor // common
         by_free, by_bound = free.argsort(), bound.argsort()
         inner = np.arange(len(bound), len(table))
         table = table[np.concatenate([by_bound, inner])][:, [*by_free, len(free)]]
@@ -266,7 +272,7 @@ def _added(place: Ints, values: Floats, width: int) -> Floats:
     return np.array(found, dtype=float).reshape(len(values), width, width)
 
 
-def _exchanged(table: Any, divisor: int, row: int, column: int) -> tuple[Any, int]:
+def exchanged(table: Any, divisor: int, row: int, column: int) -> tuple[Any, int]:
     """Rows of a frame once a free belief and one that follows from it have changed places."""
     pivot = int(table[row, column])
     own, by = table[row].copy(), table[:, column].copy()
@@ -277,16 +283,18 @@ def _exchanged(table: Any, divisor: int, row: int, column: int) -> tuple[Any, in
         table[row] = -pivot * own
         table[row, column] = pivot
         return table, divisor
-    if table.dtype != object and abs(table).max() >= 2**31:
+    if table.dtype != object and abs(table).max() >= LARGE:
         table = table.astype(object)
     found = pivot * table - by[:, None] * own
     found[:, column] = by * divisor
     found[row] = -divisor * own
     found[row, column] = divisor * divisor
-    divisor *= pivot
-    common = divisor if not (found % divisor).any() else int(np.gcd.reduce(found, axis=None))
+    # Where a table began as whole numbers alone, the divisor before divides all of it (Bareiss).
+    common = divisor
+    if (found % divisor).any():
+        common = math.gcd(int(np.gcd.reduce(found, axis=None)), pivot * divisor)
     found //= common
-    divisor //= common
+    divisor = pivot * divisor // common
     return (-found, -divisor) if divisor < 0 else (found, divisor)
 
 
@@ -317,7 +325,7 @@ def _eliminated(face: Face, order: Sequence[int]) -> tuple[Ints, Ints, Any, int]
 def whole_numbers(rows: Sequence[Sequence[int]], width: int) -> Any:
     """An array of whole numbers of any size."""
     largest = max((max(map(abs, row), default=0) for row in rows), default=0)
-    kind = np.int64 if largest < 2**31 else object
+    kind = np.int64 if largest < LARGE else object
     return np.array(rows, dtype=kind).reshape(len(rows), width)
 
 

@@ -91,8 +91,9 @@ def log(values: Floats) -> Floats:
 def solved(matrices: Floats, right: Floats) -> tuple[Floats, Bools]:
     """What square matrices (S, n, n) take to right sides (S, n), and whether pivots are positive.
 
-    Where a pivot is zero, nothing is known, and the result is zero. Rows are not exchanged. Pivots count as positive from `LEAST_PIVOT` on. Matrices of more than
-    `BLOCK` rows are handled in blocks, whose products come from OpenBLAS.
+    Where a pivot is zero, nothing is known, and the result is zero. Rows are not exchanged. Pivots
+    count as positive from `LEAST_PIVOT` on. Matrices of more than `BLOCK` rows are handled in
+    blocks, whose products come from OpenBLAS.
     """
     count = right.shape[1]
     left = np.concatenate([matrices, right[:, :, None]], axis=2)
