@@ -15,7 +15,7 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats
 
-BLOCK = 128
+BLOCK = 192
 """Systems of up to this many equations have the same solution everywhere. Three blocks of the
 transitive relation have 99; far beyond, OpenBLAS is many times as fast."""
 

@@ -30,17 +30,18 @@ MOST_NUMBERS = 10**6
 """Points are handled together while arrays have fewer numbers than this."""
 
 FIRST_DAMPING, LAST_DAMPING = 2.0**-10, 2.0**20
-"""What the metric is multiplied by in damped steps, at first and at last."""
+"""What the metric is multiplied by where the free energy is not convex, at first and at last."""
 
 STEEPER = 4.0
-"""By how much damping grows at least until the step is good, and at most; it falls by the square of
-the former from one step to the next."""
+"""By how much damping grows until the Hessian is positive, and falls from one step to the next."""
 
-LONGEST_RISE = 4.0
-HALF = 0.5
 LONGEST = 40.0
-"""How much the log of a belief may change in one step along flat directions, and grow in any. It
-may fall as far as it likes elsewhere: steps by logs are exact where beliefs are tiny."""
+"""How much the log of a belief may change in one step. With ten, descent takes half as many steps
+more; with a hundred, beliefs of the transitive relation over 1e6 objects fall far too low."""
+
+LONGEST_RISE, PART_OF_RISE = 4.0, 0.5
+"""And how much the log of a small belief may grow, or by which part of it: what Newton's method
+says about tiny beliefs is right only while they are tiny (the chain over 1e6 objects)."""
 
 NEAR_SADDLE = 1e-3
 """Newton steps of up to this size lead to saddles; longer ones must go downwards."""
@@ -69,7 +70,7 @@ def suited(face: Face, frames: list[Frame], logs: Floats, rows: Ints) -> None:
     """Choose another frame for points with outer logs (S, D) at which their own cancels."""
     sizes = logs * size_in_bits(1.0)
     for frame, own in list(by_frame(frames, rows)):
-        for row in own[~frame.suits(sizes[own], steps=1)].tolist():
+        for row in own[~frame.suits(sizes[own], steps=2)].tolist():
             frames[row] = face.frame(sizes[row], frame) or frame
 
 
@@ -151,10 +152,11 @@ class Newton:
     def _hessian(self) -> tuple[Floats, Floats]:
         """The metric, and the other part of the Hessian, by relative changes of free beliefs."""
         terms, outer = self._terms, self._outer
-        weights = self._weights[:, terms.row] * terms.factor
-        metric, others = terms.products(weights, self._shares, outer)
-        for own in (metric, others):
-            own /= self._free_weights[:, :, None]
+        factors = self._weights[:, terms.row] * terms.factor
+        metric, others = terms.products(factors, self._shares, outer)
+        weights = self._free_weights[:, :, None]
+        metric /= weights
+        others /= weights
         metric += np.eye(terms.width)
         return metric, others
 
@@ -369,7 +371,7 @@ def step_of(chart: Chart, damping: Floats, least: float) -> Step:
         size = sizes(chart.outer_change(free, sums)).max(axis=1, initial=0.0)
         convex, to_saddle = positive.copy(), ~positive & (size < NEAR_SADDLE)
         left = np.flatnonzero(~(to_saddle | convex))
-        trial = np.maximum(damping / STEEPER**2, FIRST_DAMPING)
+        trial = np.maximum(damping / STEEPER, FIRST_DAMPING)
         while len(left):
             used[left] = trial[left]
             found = newton.solved(slopes[left], used[left], left)
@@ -382,7 +384,7 @@ def step_of(chart: Chart, damping: Floats, least: float) -> Step:
     change = np.where(logs > smallest, change, np.minimum(change, smallest + LONGEST_RISE - logs))
     size = sizes(change)
     residual = size.max(axis=1, initial=0.0)
-    highest = np.maximum(LONGEST_RISE, -HALF * logs)
+    highest = np.maximum(LONGEST_RISE, -PART_OF_RISE * logs)
     size *= np.where((change > 0) & (logs < -2 * LONGEST_RISE), LONGEST / highest, 1.0)
     longest = LONGEST / np.maximum(size.max(axis=1, initial=0.0), LONGEST)
     return Step(change, slope, residual, longest, convex, to_saddle, used)
