@@ -497,7 +497,8 @@ class _Inwards:
         costs = []
         for way in ways:
             count = sum((w * own for w, own in zip(self._raised.weights, way.raised, strict=False)))
-            costs.append(float(self._slope(way) / arb(count)) if count > 0 else math.inf)
+            cost = float(self._slope(way) / arb(count)) if count > 0 else math.inf
+            costs.append(cost if math.isfinite(cost) else math.inf)
         least = min(costs)
         if math.isinf(least):
             return None
@@ -512,6 +513,8 @@ class _Inwards:
         if k < 0:
             return True
         a = self._slope(way)
+        if not a.is_finite():
+            return False
         if k == 0 and not a < 0:
             return bool(a > 0)
         self.falls |= k == 0
