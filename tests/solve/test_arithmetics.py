@@ -67,10 +67,14 @@ def table() -> dict[str, dict[str, list[float]]]:
 
 
 def table_under(name: str) -> dict[str, dict[str, list[float]]]:
-    done = run([sys.executable, "-c", TABLE], env=environment(name))
-    assert done.returncode == 0, done.stderr[-3000:]
-    found: dict[str, dict[str, list[float]]] = json.loads(done.stdout)
+    found: dict[str, dict[str, list[float]]] = json.loads(output_under(name, TABLE))
     return found
+
+
+def output_under(name: str, program: str) -> str:
+    done = run([sys.executable, "-c", program], env=environment(name))
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
 
 
 @pytest.mark.parametrize("name", ["Prescott", "SkylakeX"])
@@ -82,3 +86,33 @@ def test_answers_are_the_same(name: str, table: dict[str, dict[str, list[float]]
             assert known["shares"] == pytest.approx(other["shares"], abs=1e-9), case
             assert known["marginals"] == pytest.approx(other["marginals"], abs=1e-9), case
     assert sum(bool(own["trusted"]) for own in table.values()) > len(table) / 2
+
+
+SEARCH = """
+import hashlib, json
+import liftgbp
+from liftgbp.plan import compile_plan
+from liftgbp.regions import build_regions
+from liftgbp.shatter import shatter
+from liftgbp.solve import Descent
+table = {}
+for name in ("friends-smokers", "transitive", "chain", "town", "celebrity", "moods", "married"):
+    model = liftgbp.load(f"example:{name}")
+    for size in (5, 100, 10**6, 10**9):
+        plan = compile_plan(build_regions(shatter(model, dict.fromkeys(model.sorts, size))))
+        trace = Descent()(plan).trace
+        table[f"{name} {size:g}"] = [*trace.shape, hashlib.sha256(trace.tobytes()).hexdigest()]
+print(json.dumps(table))
+"""
+"""A fingerprint of the free energies that all starts pass on their way down."""
+
+
+@pytest.fixture(scope="module")
+def ways_down() -> dict[str, object]:
+    return dict(json.loads(output_under("default", SEARCH)))
+
+
+@pytest.mark.parametrize("name", ["Prescott", "SkylakeX"])
+def test_all_starts_take_the_same_way(name: str, ways_down: dict[str, object]) -> None:
+    """Every free energy on the way, to the last bit."""
+    assert json.loads(output_under(name, SEARCH)) == ways_down

@@ -184,9 +184,10 @@ def nearby(layout: Layout, logs: Floats, tolerances: Tolerances) -> list[Floats]
 
 
 def rounded(logs: Floats) -> Floats:
-    """Logs without the digits in which processors differ: starts need few."""
+    """Logs in order, without the digits in which processors differ: starts need few."""
     fraction, exponent = np.frexp(np.maximum(logs, LEAST_LOG))
-    return np.ldexp(np.rint(fraction * START_ACCURACY) / START_ACCURACY, exponent)
+    rows = np.ldexp(np.rint(fraction * START_ACCURACY) / START_ACCURACY, exponent)
+    return np.asarray(rows[np.lexsort(rows.T[::-1])])
 
 
 def independent(
