@@ -319,10 +319,6 @@ class Step(NamedTuple):
     to_saddle: Bools
     damping: Floats
 
-    def row(self, k: int) -> Step:
-        """The step of one point."""
-        return Step._make(column[k] for column in self)
-
     @staticmethod
     def empty(points: int, width: int) -> Step:
         """No step at all."""
@@ -345,49 +341,56 @@ class Step(NamedTuple):
 def step_of(chart: Chart, damping: Floats, least: float) -> Step:
     """The Newton steps at the points of a chart; `damping` is what the last ones took.
 
-    Along flat directions Newton's steps are far too long, and along tiny beliefs they are as long
-    as they should be. Damping by the metric makes the former shorter, and leaves the latter. What
-    beliefs below `least` do does not count, unless they rise above that.
+    What beliefs below `least` do does not count, unless they rise above that.
     """
     logs, smallest = chart.logs, math.log(least)
-
-    def sizes(change: Floats) -> Floats:
-        risen = logs + change
-        risen -= smallest
-        return np.where(logs > smallest, np.abs(change), risen)
-
-    every, used = np.arange(len(damping)), np.zeros(len(damping))
-    newton = chart.newton()
-    free, sums, positive = newton.solved(chart.slopes, used, every)
-    # Where tiny beliefs fall, they may bend the free energy downwards; it is that of a face then.
-    frozen = (chart.sums.free_logs < smallest) & (chart.slopes > 0) & ~positive[:, None]
-    slopes = np.where(frozen, 0.0, chart.slopes)
-    if frozen.any():
-        newton = chart.newton(frozen)
-        free, sums, positive = newton.solved(slopes, used, every)
-        free[frozen] = 0.0
-    convex, to_saddle = positive, np.zeros(len(damping), dtype=bool)
-    if not positive.all():
-        size = sizes(chart.outer_change(free, sums)).max(axis=1, initial=0.0)
-        convex, to_saddle = positive.copy(), ~positive & (size < NEAR_SADDLE)
-        left = np.flatnonzero(~(to_saddle | convex))
-        trial = np.maximum(damping / STEEPER, FIRST_DAMPING)
-        while len(left):
-            used[left] = trial[left]
-            found = newton.solved(slopes[left], used[left], left)
-            free[left], sums[left], positive[left] = found
-            free[frozen] = 0.0
-            left = left[~(positive | (used >= LAST_DAMPING))[left]]
-            trial *= STEEPER
+    free, sums, convex, to_saddle, used = _downwards(chart, damping, smallest)
     slope = (chart.slopes * chart.sums.free * free).sum(axis=1)
     change = chart.outer_change(free, sums)
     change = np.where(logs > smallest, change, np.minimum(change, smallest + LONGEST_RISE - logs))
-    size = sizes(change)
+    size = _sizes(logs, change, smallest)
     residual = size.max(axis=1, initial=0.0)
     highest = np.maximum(LONGEST_RISE, -PART_OF_RISE * logs)
     size *= np.where((change > 0) & (logs < -2 * LONGEST_RISE), LONGEST / highest, 1.0)
     longest = LONGEST / np.maximum(size.max(axis=1, initial=0.0), LONGEST)
     return Step(change, slope, residual, longest, convex, to_saddle, used)
+
+
+def _sizes(logs: Floats, change: Floats, smallest: float) -> Floats:
+    """How large changes are; those of tiny beliefs count as far as they rise above `smallest`."""
+    return np.where(logs > smallest, np.abs(change), logs + change - smallest)
+
+
+def _downwards(
+    chart: Chart, damping: Floats, smallest: float
+) -> tuple[Floats, Floats, Bools, Bools, Floats]:
+    """The changes of free beliefs and of sums, and the last three numbers of a `Step`.
+
+    Where the Hessian is not positive, tiny beliefs that fall are left as they are: they may bend
+    the free energy downwards, and what counts is the face on which they are zero. Then the metric
+    is added to it, unless a saddle is near.
+    """
+    every, used = np.arange(len(damping)), np.zeros(len(damping))
+    newton, slopes = chart.newton(), chart.slopes
+    free, sums, positive = newton.solved(slopes, used, every)
+    frozen = (chart.sums.free_logs < smallest) & (slopes > 0) & ~positive[:, None]
+    if frozen.any():
+        newton, slopes = chart.newton(frozen), np.where(frozen, 0.0, slopes)
+        free, sums, positive = newton.solved(slopes, used, every)
+        free[frozen] = 0.0
+    if positive.all():
+        return free, sums, positive, ~positive, used
+    size = _sizes(chart.logs, chart.outer_change(free, sums), smallest)
+    convex, to_saddle = positive.copy(), ~positive & (size.max(axis=1) < NEAR_SADDLE)
+    left = np.flatnonzero(~(to_saddle | convex))
+    trial = np.maximum(damping / STEEPER, FIRST_DAMPING)
+    while len(left):
+        used[left] = trial[left]
+        free[left], sums[left], positive[left] = newton.solved(slopes[left], used[left], left)
+        free[frozen] = 0.0
+        left = left[~(positive | (used >= LAST_DAMPING))[left]]
+        trial *= STEEPER
+    return free, sums, convex, to_saddle, used
 
 
 class Trial(NamedTuple):
