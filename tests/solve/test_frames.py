@@ -36,6 +36,7 @@ def plan_of(model: Model, domain: dict[str, int], regions: str = "intersections"
 def is_right(frame: Frame, faces: Faces) -> None:
     """Whatever the free beliefs are, all equations hold; all in whole numbers."""
     own = faces.consistent
+    assert frame.divisor > 0
     width, bound = len(own.outer), len(frame.bound)
     table = np.zeros((width, len(frame.free) + 1), dtype=object)
     table[frame.free, np.arange(len(frame.free))] = frame.divisor

@@ -278,9 +278,8 @@ def certify(plan: Plan, logs: Floats, tolerances: Tolerances) -> CertifiedPoint 
     bits = bits_of(plan)
     for _ in range(MOST_DOUBLINGS):
         with precision(bits):
-            found = _Search(plan, bits).certified(
-                logs, tolerances.zero_belief, tolerances.unsure_beliefs
-            )
+            limits = tolerances.zero_belief, *tolerances.unsure_beliefs
+            found = _Search(plan, bits).certified(logs, limits)
         if found is None or found.proof is not Proof.DEGENERATE:
             return found
         bits *= 2
@@ -348,17 +347,17 @@ class _Search:
         self._faces = faces_of(plan.layout)
         self.settled = 2.0 ** -(bits // 2 - 16)
 
-    def certified(
-        self, logs: Floats, least: float, unsure: Sequence[float]
-    ) -> CertifiedPoint | None:
-        """The stationary point near logs of outer beliefs, proven."""
+    def certified(self, logs: Floats, limits: Sequence[float]) -> CertifiedPoint | None:
+        """The stationary point near logs of outer beliefs, proven.
+
+        Beliefs up to the first limit that leaves some others are zero at first.
+        """
         alive: list[int] = []
-        for limit in (least, *unsure):
+        for limit in limits:
             before, alive = alive, np.flatnonzero(logs > math.log(limit)).tolist()
             if alive == before:
                 continue
-            face = self._faces.of(alive)
-            place = self._place(face, [arb(own) for own in logs[alive].tolist()])
+            place = self._place(self._faces.of(alive), [arb(own) for own in logs[alive].tolist()])
             if place is not None and place.is_inside:
                 return self.finished(place)
         return None

@@ -178,16 +178,16 @@ class Descent(HasSettings):
 
 def nearby(layout: Layout, logs: Floats, tolerances: Tolerances) -> list[Floats]:
     """The logs of consistent outer beliefs near given ones, as far as there are some."""
-    finite = logs[~np.isnan(logs).any(axis=1)]
-    found, near = nearest_consistent(faces_of(layout), finite, tolerances)
+    found, near = nearest_consistent(faces_of(layout), logs, tolerances)
     return list(found[near])
 
 
 def rounded(logs: Floats) -> Floats:
-    """Logs in order, without the digits in which processors differ: starts need few."""
+    """Known logs in order, without the digits in which processors differ: starts need few."""
     fraction, exponent = np.frexp(np.maximum(logs, LEAST_LOG))
     rows = np.ldexp(np.rint(fraction * START_ACCURACY) / START_ACCURACY, exponent)
-    return np.asarray(rows[np.lexsort(rows.T[::-1])])
+    known = rows[~np.isnan(rows).any(axis=1)].tolist()
+    return np.array(sorted(known)).reshape(len(known), rows.shape[1])
 
 
 def independent(

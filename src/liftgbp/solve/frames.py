@@ -59,7 +59,7 @@ class Frame:
     bound      (R) those of the outer beliefs that follow from them
     rows       (R + I, F) coefficients, whole numbers, for those that follow and then for inner ones
     constants  (R + I) what is added to that
-    divisor    what both are divided by
+    divisor    what both are divided by, a positive number
     """
 
     def __init__(self, free: Ints, bound: Ints, table: Any, divisor: int) -> None:
@@ -319,7 +319,8 @@ def _eliminated(face: Face, order: Sequence[int]) -> tuple[Ints, Ints, Any, int]
     free, bound = places[columns], places[pivots]
     of_inner = face.to_inner[:, bound] @ of_bound
     of_inner[:, :-1] += face.to_inner[:, free] * divisor
-    return free, bound, np.concatenate([of_bound, of_inner]), divisor
+    found = np.concatenate([of_bound, of_inner])
+    return (free, bound, -found, -divisor) if divisor < 0 else (free, bound, found, divisor)
 
 
 def whole_numbers(rows: Sequence[Sequence[int]], width: int) -> Any:

@@ -121,7 +121,7 @@ def solutions_of(
         points = [own.point for own in further.completed(judged)]
         if images:
             points = completed(plan, points, tolerances)
-        solutions.append(_solution(ends[k], *_weighted(plan, ends[k], points, tolerances)))
+        solutions.append(_solution(ends[k], *_weighted(plan, points, tolerances)))
     return solutions
 
 
@@ -166,10 +166,8 @@ def _distinct(ends: list[End], tolerances: Tolerances) -> list[End]:
 
     kept: list[End] = []
     for end in sorted(ends, key=best_first):
-        same = tolerances.same
-        if not end.settled and not is_affordable(end.plan, end.logs, tolerances):
-            same = max(same, tolerances.unsettled_same * end.residual)
-        if not any(np.abs(end.outer - other.outer).max(initial=0.0) < same for other in kept):
+        away = (np.abs(end.outer - other.outer).max(initial=0.0) for other in kept)
+        if not any(own < tolerances.same for own in away):
             kept.append(end)
     return kept
 
@@ -389,7 +387,7 @@ class _Further:
 def mixed(solution: Solution, plan: Plan, points: list[Point], tolerances: Tolerances) -> Solution:
     """The end of a run with several points and their images instead of the one that it reached."""
     points = completed(plan, points, tolerances)
-    points, doubt = _weighted(plan, [], points, tolerances)
+    points, doubt = _weighted(plan, points, tolerances)
     good = [point for point in points if point.weight > 0]
     shown = good or points[:1]
     return replace(
@@ -404,9 +402,7 @@ def mixed(solution: Solution, plan: Plan, points: list[Point], tolerances: Toler
     )
 
 
-def _weighted(
-    plan: Plan, ends: list[End], points: list[Point], tolerances: Tolerances
-) -> tuple[list[Point], str]:
+def _weighted(plan: Plan, points: list[Point], tolerances: Tolerances) -> tuple[list[Point], str]:
     """The points with their shares, best first, and what is missing from them, in words.
 
     What is no plausible minimum has no share.
@@ -440,10 +436,8 @@ def _weighted(
         return points, "log Z has too few digits to compare the minima of the free energy"
     if _misses_a_minimum(plan, points, total, tolerances):
         return points, "a saddle has a larger log Z than all minima, so one was missed"
-    if _has_hidden_rival(plan, points, weighted, tolerances):
-        return points, "rounding hides a point that may weigh as much as the best one"
-    if _has_unsettled_rival(plan, ends, good[0].log_z, points, tolerances):
-        return points, "a point that weighs as much as the best one has not settled"
+    if _has_open_rival(plan, points, weighted, tolerances):
+        return points, "a point that may weigh as much as the best one is not known to be a minimum"
     return weighted + points[len(good) :], ""
 
 
@@ -491,16 +485,14 @@ def _misses_a_minimum(
     return any(point.log_z > most for point in saddles)
 
 
-def _has_hidden_rival(
+def _has_open_rival(
     plan: Plan, points: list[Point], minima: list[Point], tolerances: Tolerances
 ) -> bool:
-    """Whether rounding keeps a point from being judged that may be a part of the answer.
+    """Whether it is not known what some point is that may be a part of the answer.
 
     Its log Z is known up to rounding of the largest counts, unless it has more digits.
     """
     noise = tolerances.rounding * float(scale_of(plan))
-    if noise < tolerances.rival_log_z:
-        return False
     for point in points:
         short = _difference(minima[0], point) - (0.0 if point.precise else noise)
         unknown = point.verdict.kind is Kind.UNKNOWN and point.verdict.plausible
@@ -514,29 +506,6 @@ def _is_near(point: Point, minima: list[Point], tolerances: Tolerances) -> bool:
     beliefs = np.exp(point.log_beliefs)
     same = tolerances.far * beliefs.max(initial=0.0)
     return any(np.abs(np.exp(p.log_beliefs) - beliefs).max(initial=0.0) < same for p in minima)
-
-
-def _has_unsettled_rival(
-    plan: Plan, ends: list[End], best: float, points: list[Point], tolerances: Tolerances
-) -> bool:
-    """Whether a part of the answer is missing.
-
-    Where many beliefs are tiny, a point may have come to rest except for these, so that it is not
-    known what it is. If it weighs as much as the best minimum, the minima alone are not the answer.
-    What is near a point that was judged, a saddle perhaps, is known.
-    """
-    for end in ends:
-        scale = float(end.scale)
-        log_z = plan.log_offset - end.value * scale
-        at_rest = -end.slope * scale < tolerances.rival_at_rest
-        if end.settled or not at_rest or abs(log_z - best) > tolerances.rival_log_z:
-            continue
-        beliefs = end.beliefs
-        same = tolerances.far * beliefs.max(initial=0.0)
-        near = (np.abs(np.exp(p.log_beliefs) - beliefs).max(initial=0.0) < same for p in points)
-        if not any(near) and is_possible(plan, beliefs, tolerances):
-            return True
-    return False
 
 
 def _mixture(points: Sequence[Point]) -> Floats:

@@ -284,8 +284,11 @@ def _eigenvalues(rows: Floats, weights: Floats, bound: int) -> Floats:
     if not width or not len(inner):
         return np.ones(1)
     try:
-        if width <= len(inner):
-            lower = np.linalg.cholesky(np.eye(width) + own.T @ own)
+        if width <= max(len(inner), portable.BLOCK):
+            # With ones in the diagonal of the metric, no direction is lost beside heavier ones.
+            scale = 1 / np.sqrt(1 + (own**2).sum(axis=0))
+            own, inner = own * scale, inner * scale
+            lower = np.linalg.cholesky(np.diag(scale**2) + own.T @ own)
             half = np.linalg.solve(lower, inner.T * weights @ inner)
             return np.asarray(1 + np.linalg.eigvalsh(np.linalg.solve(lower, half.T)))
         gram = inner @ inner.T

@@ -99,10 +99,6 @@ class Tolerances:
     both would count one world twice. Flooding has led to a stationary point if a Newton step
     changes beliefs by less: rounding makes it 1e-5 at 1e9 people (TR with weight 1.4/N)."""
 
-    unsettled_same: float = 10.0
-    """A point that has not settled is known no better than this many of its last steps (married
-    at 1e6 people)."""
-
     most_images: int = 128
     """A point with more images under the symmetries of its plan is left alone: with so many minima
     the shares of all others do not matter, and each of them is a row of beliefs. A Potts model has
@@ -152,9 +148,8 @@ class Tolerances:
     ones are taken from the proof."""
 
     unsure_beliefs: tuple[float, ...] = (1e-30, 1e-15, 1e-12, 1e-9)
-    """Beliefs of doubles are consistent up to 1e-15 of one, so tiny ones may contradict each other.
-    Then those below one of these are taken for zero at first, and exact numbers decide (moods over
-    100 people, 27 of whom smoke)."""
+    """Beliefs just above `zero_belief` may need others that are just below. Then those below one of
+    these are taken for zero at first, and exact numbers decide (celebrity over bethe at 1e10)."""
 
     # --- digits of log Z
 
