@@ -74,10 +74,10 @@ other one."""
 WORK_OF_PARFACTOR = 3e5
 """What it takes to prepare a parfactor at some counts, and to solve it, in units of `work_of`."""
 
-WORK_OF_BATCH, WORK_OF_ITERATION = 1e7, 2e6
-"""What it takes to start a batch of points, and for an iteration of its descent, in the same units.
-In large domains counts are climbed in many small batches, and each takes many iterations: 2400 of
-them for `example:moods` over 1e9 objects."""
+WORK_OF_BATCH, WORK_OF_ITERATION = 2e7, 1.2e7
+"""What it takes to start a batch of points, and for an iteration of its descent with its share of
+the proofs that follow, in the same units. In large domains counts are climbed in many small
+batches."""
 
 WORK_OF_FLOODING = 2e4
 """What it takes to flood a point, for each belief entry: a thousand iterations from all starts."""
