@@ -238,7 +238,7 @@ def test_quick_answers_beside_exact_ones_take_little_work(
 def test_growing_regions_in_a_sum_share_their_work() -> None:
     """Each size of regions is affordable, and there are a dozen of them."""
     found = liftgbp.infer(P_AND_Q, {"t": 14}, sum_over="auto", regions="auto")
-    assert len(found.growth) < 6
+    assert len(found.growth) < 8
     assert "more effort" in found.growth_end
     assert found.log_z == pytest.approx(log_z_of_p_and_q(14), rel=1e-9)
 
