@@ -1,7 +1,8 @@
 """Do answers depend on the processor? The same runs under six arithmetics, each in a process.
 
-`python -m benchmarks.portable` takes about an hour; `--quick` leaves out what takes longest. It
-ends with code 1 if trust, shares of minima or probabilities of trusted answers differ.
+`python -m benchmarks.portable` takes about an hour. With `quick` after it, the default effort is
+left out, which takes a quarter of an hour. It ends with code 1 if trust, shares of minima or
+probabilities of trusted answers differ.
 
 OpenBLAS and NumPy choose their instructions by the processor, and can be told to take others. Sums
 are added up in another order then, and logarithms differ in the last bit.
@@ -54,7 +55,7 @@ def main() -> int:
         case ["worker", path, *efforts]:
             write(Path(path), efforts)
             return 0
-        case ["--quick"]:
+        case ["quick"]:
             return compared(EFFORTS[:1])
         case []:
             return compared(EFFORTS)
