@@ -20,7 +20,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from flint import arb, arb_mat, ctx, fmpz_mat
+from flint import arb, arb_mat, ctx
 
 from liftgbp.arrays import Bools, Floats, Ints, expand
 from liftgbp.plan import Layout, Structure
@@ -275,6 +275,8 @@ def _added(place: Ints, values: Floats, width: int) -> Floats:
 def exchanged(table: Any, divisor: int, row: int, column: int) -> tuple[Any, int]:
     """Rows of a frame once a free belief and one that follows from it have changed places."""
     pivot = int(table[row, column])
+    if table.dtype != object and abs(table).max() >= LARGE:
+        table = table.astype(object)
     own, by = table[row].copy(), table[:, column].copy()
     if abs(pivot) == divisor == 1:
         places = np.flatnonzero(by), np.flatnonzero(own)
@@ -283,8 +285,6 @@ def exchanged(table: Any, divisor: int, row: int, column: int) -> tuple[Any, int
         table[row] = -pivot * own
         table[row, column] = pivot
         return table, divisor
-    if table.dtype != object and abs(table).max() >= LARGE:
-        table = table.astype(object)
     found = pivot * table - by[:, None] * own
     found[:, column] = by * divisor
     found[row] = -divisor * own
@@ -298,36 +298,59 @@ def exchanged(table: Any, divisor: int, row: int, column: int) -> tuple[Any, int
     return (-found, -divisor) if divisor < 0 else (found, divisor)
 
 
-def _eliminated(face: Face, order: Sequence[int]) -> tuple[Ints, Ints, Any, int] | None:
-    """The equations of a face reduced in this order of beliefs; nothing if none solve them."""
-    width = len(order)
-    table = face.equations[:, [*order, -1]]
-    rows: list[list[int]] = []
-    if len(table):
-        matrix, _, rank = fmpz_mat(table.tolist()).rref()
-        rows = [[int(value) for value in row] for row in matrix.tolist()[:rank]]
-    pivots = [next(j for j, value in enumerate(row) if value) for row in rows]
+def _eliminated(face: Face) -> tuple[Ints, Ints, Any, int] | None:
+    """The equations of a face reduced in the order of beliefs; nothing if none solve them."""
+    width = len(face.outer)
+    reduced, pivots, divisor = _reduced(face.equations)
     if width in pivots:
         return None
-    follows = set(pivots)
-    columns = [j for j in range(width) if j not in follows]
-    places = np.array(order, dtype=np.int64)
-    divisor = rows[0][pivots[0]] if rows else 1
-    reduced = whole_numbers(rows, width + 1)
-    of_bound = reduced[:, [*columns, width]]
+    bound = np.array(pivots, dtype=np.int64)
+    is_free = np.ones(width, dtype=bool)
+    is_free[bound] = False
+    free = np.flatnonzero(is_free)
+    of_bound = reduced[:, [*free, width]]
     of_bound[:, :-1] *= -1
-    free, bound = places[columns], places[pivots]
     of_inner = face.to_inner[:, bound] @ of_bound
     of_inner[:, :-1] += face.to_inner[:, free] * divisor
-    found = np.concatenate([of_bound, of_inner])
-    return (free, bound, -found, -divisor) if divisor < 0 else (free, bound, found, divisor)
+    return free, bound, np.concatenate([of_bound, of_inner]), divisor
 
 
-def whole_numbers(rows: Sequence[Sequence[int]], width: int) -> Any:
-    """An array of whole numbers of any size."""
-    largest = max((max(map(abs, row), default=0) for row in rows), default=0)
-    kind = np.int64 if largest < LARGE else object
-    return np.array(rows, dtype=kind).reshape(len(rows), width)
+def _reduced(equations: Ints) -> tuple[Any, list[int], int]:
+    """Equations in reduced echelon form, their pivots, and what all pivots are: a positive number.
+
+    Most entries are zero and most pivots one, so that few entries change in each step.
+    """
+    rows: Any = equations.copy()
+    pivots: list[int] = []
+    for column in range(rows.shape[1]):
+        rank = len(pivots)
+        left = rank + np.flatnonzero(rows[rank:, column])
+        if not len(left):
+            continue
+        best = int(left[np.abs(rows[left, column]).argmin()])
+        rows[[rank, best]] = rows[[best, rank]]
+        if rows[rank, column] < 0:
+            rows[rank] *= -1
+        own, pivot = rows[rank], rows[rank, column]
+        others = np.flatnonzero(rows[:, column])
+        others = others[others != rank]
+        times = rows[others, column][:, None]
+        if rows.dtype != object and max(np.abs(own).max(), np.abs(times).max(initial=0)) >= LARGE:
+            rows = rows.astype(object)
+            own, times = own.astype(object), times.astype(object)
+        if pivot == 1:
+            places = np.flatnonzero(own)
+            rows[np.ix_(others, places)] -= times * own[places]
+        else:
+            changed = pivot * rows[others] - times * own
+            common = np.gcd.reduce(changed, axis=1)
+            rows[others] = changed // np.where(common == 0, 1, common)[:, None]
+        pivots.append(column)
+    rows = rows[: len(pivots)]
+    values = [int(rows[k, column]) for k, column in enumerate(pivots)]
+    divisor = math.lcm(*values)
+    scale = np.array([divisor // value for value in values], dtype=rows.dtype)
+    return rows * scale[:, None], pivots, divisor
 
 
 class Face:
@@ -352,7 +375,7 @@ class Face:
     @cached_property
     def _first(self) -> Frame | None:
         """The frame whose free beliefs come last."""
-        parts = _eliminated(self, range(len(self.outer)))
+        parts = _eliminated(self)
         return None if parts is None else Frame(*parts)
 
     def frame(self, sizes: Floats, start: Frame | None = None) -> Frame | None:
