@@ -1,7 +1,7 @@
 """Do answers depend on the processor? The same runs under six arithmetics, each in a process.
 
 `python -m benchmarks.portable` takes about an hour. With `quick` after it, the default effort is
-left out, which takes a quarter of an hour. It ends with code 1 if trust, shares of minima or
+left out, which takes some five minutes. It ends with code 1 if trust, shares of minima or
 probabilities of trusted answers differ.
 
 OpenBLAS and NumPy choose their instructions by the processor, and can be told to take others. Sums
