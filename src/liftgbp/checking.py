@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -44,7 +45,6 @@ from liftgbp.sampling import Sample, sample
 from liftgbp.shatter import shatter
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.solve import Kind
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

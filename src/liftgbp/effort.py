@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Literal, Protocol, TypeAlias, cast
 
@@ -28,7 +28,6 @@ from liftgbp.limits import spare_memory
 from liftgbp.query import Answers
 from liftgbp.shatter import ObjectClass
 from liftgbp.solve import Auto, Descent, Flooding, Remedy, Solver
-from liftgbp.values import dataclass
 
 EffortChoice: TypeAlias = Literal["quick", "normal", "thorough"]
 BlocksChoice: TypeAlias = Literal["auto"] | int | Mapping[str, int]

@@ -6,11 +6,10 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
-
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from liftgbp.errors import CapacityError, check_function, checked_number, wrong_type
 from liftgbp.evidence import AnyEvidence, Evidence
@@ -16,7 +17,6 @@ from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering
-from liftgbp.values import dataclass
 from liftgbp.via import ViaChoice, choose_via, parfactors_of
 
 BYTES_PER_FACTOR = 1500

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from liftgbp.grounding import FactorBlock, GroundNetwork
 from liftgbp.parts import product_of
 from liftgbp.query import Answers
 from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
-from liftgbp.values import dataclass
 
 MOST_PARTS = 32
 """Networks of more parts are solved as a whole: each part takes about as long as a small network,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,6 @@ from liftgbp.query.answers import MORE_EFFORT
 from liftgbp.regions import build_regions
 from liftgbp.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
 from liftgbp.solve import Auto, Descent, Flooding, Solver, work_of
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from liftgbp.blocks import Bound

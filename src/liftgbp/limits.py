@@ -16,13 +16,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from liftgbp.errors import CapacityError, LimitExceeded, checked_number, wrong_type
 from liftgbp.pictures.cards import HasSettings
-from liftgbp.values import dataclass
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

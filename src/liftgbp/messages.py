@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -29,7 +30,6 @@ from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
-from liftgbp.values import dataclass
 from liftgbp.via import ViaChoice
 
 Match: TypeAlias = tuple[reference.Region, int, list[int]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from liftgbp.errors import checked_path
@@ -25,7 +25,6 @@ from liftgbp.pictures.cards import (
     table,
 )
 from liftgbp.pictures.markup import Content
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import numpy as np
@@ -22,7 +22,6 @@ from liftgbp.shatter import NormalModel, ObjectClasses
 from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.signature import canonise
 from liftgbp.solve import Kind, Status, Verdict
-from liftgbp.values import dataclass
 
 WORST_FIRST = (
     Kind.UNKNOWN,

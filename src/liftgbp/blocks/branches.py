@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from itertools import permutations, product
@@ -39,7 +39,6 @@ from liftgbp.solve import Descent, Kind, Point, Solution, exact_logs_z, with_tol
 from liftgbp.solve.descent import HIDDEN, independent, stepped
 from liftgbp.solve.images import images_of
 from liftgbp.solve.problem import scale_of
-from liftgbp.values import dataclass
 
 RAISED = 1e-2
 """Products start descent twice. As they are, they lead to minima on the boundary (the chain over

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -33,7 +33,6 @@ from liftgbp.shatter.splitting import Cell, SplitNormal, Values
 from liftgbp.signature import objects_of
 from liftgbp.solve import Solution, Tolerances
 from liftgbp.solve.verdict import curvatures_at
-from liftgbp.values import dataclass
 
 HALVES = 0.1
 """The part of the work of a level that curvatures between halves of classes may take."""

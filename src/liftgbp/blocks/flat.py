@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.blocks.ties import Symmetry, Ties
 from liftgbp.shatter.normal import NormalParfactor
-from liftgbp.values import dataclass
 
 RAREST_LOG = -200.0
 """The log of the smallest probability on the way: no value is out of reach."""

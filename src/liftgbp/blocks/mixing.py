@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from functools import cached_property
 from typing import Any
@@ -39,7 +39,6 @@ from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
 from liftgbp.solve import Descent, Remedy, Solution, exact_logs_z
 from liftgbp.solve.problem import rounding_hides_entropy
-from liftgbp.values import dataclass
 
 NEGLIGIBLE = 25.0
 """Products whose worth falls short of the best by more than this, in nats, are not followed. Where

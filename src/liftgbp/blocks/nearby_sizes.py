@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from itertools import combinations
@@ -12,7 +13,6 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.counting.space import Counts, Space, SplitClass
 from liftgbp.shatter import SplitShattering
-from liftgbp.values import dataclass
 
 
 def stencil_over(axes: int) -> Iterator[tuple[int, ...]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -22,7 +23,6 @@ from liftgbp.blocks.flat import RAREST_LOG, Flat, Term, term_of, ways
 from liftgbp.blocks.ties import Ties
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel
-from liftgbp.values import dataclass
 
 HARD = 1e6
 """What a violated hard formula costs while products are improved; in the end none may be."""

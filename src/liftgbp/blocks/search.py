@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import permutations, product
 
 import numpy as np
@@ -17,7 +18,6 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.blocks.information import distances, information
 from liftgbp.blocks.products import ROUNDING, BlockProducts, MeanField
-from liftgbp.values import dataclass
 
 ROUNDS = 25
 """The rounds from a start: each halves the distance to the end. After objects have moved to another

@@ -7,13 +7,13 @@ obey such a formula unless they are certain, so atoms that are tied share one pr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from liftgbp.arrays import Bools
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj, ObjAtom, pattern_of
-from liftgbp.values import dataclass
 
 Symmetry: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """An order of the objects of an atom, and the value that each value of the atom becomes."""

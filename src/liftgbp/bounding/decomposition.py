@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
@@ -34,7 +35,6 @@ from liftgbp.plan import Layout, Plan
 from liftgbp.plan.states import project_states
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.solve.problem import Polytope, polytope
-from liftgbp.values import dataclass
 
 UNIT = 2.0**-52
 """What rounding does to one operation, in proportion, at most twice as much as it really does."""

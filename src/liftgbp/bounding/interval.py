@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-
-from liftgbp.values import dataclass
 
 DIGITS = 80
 """Digits of the logs of small numbers: far more than any count of atoms has."""

@@ -16,12 +16,12 @@ Shapes: D entries, S steps, M choices, E equations.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats
 from liftgbp.bounding.decomposition import Program
-from liftgbp.values import dataclass
 
 MOST_STEPS = 60
 """The most steps; ten to twenty are usual."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -26,7 +26,6 @@ from liftgbp.shatter import NormalModel, Shattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
 from liftgbp.solve.problem import one_thread
-from liftgbp.values import dataclass
 
 FAMILIES = {
     "quick": (FACTOR_SCOPES,),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
 import click
 
 import liftgbp
-from liftgbp.values import dataclass
 
 EXIT_CODES = """\
 0    the answer is trusted, or the work is done

@@ -6,13 +6,12 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from textwrap import wrap
 from typing import TYPE_CHECKING, Protocol
 
 from liftgbp.texts import visible
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from rich.table import Table

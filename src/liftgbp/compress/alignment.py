@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from liftgbp.arrays import Ints, group_rows, ranks, row_order, stable_order, starts_of
 from liftgbp.compress.ground_regions import GroundRegions
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +16,6 @@ from liftgbp.grounding import FactorBlock, GroundNetwork
 from liftgbp.progress import Progress, silent
 from liftgbp.regions.families import Family, parse_family
 from liftgbp.regions.lattice import cover_parents
-from liftgbp.values import dataclass
 
 FAMILIES = ("intersections", "subsets", "bethe", "loops")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias, cast
 
@@ -32,7 +33,6 @@ from liftgbp.compress.ground_regions import GroundRegions
 from liftgbp.compress.permutation_groups import Groups
 from liftgbp.compress.potentials import Frames
 from liftgbp.regions.graph_arrays import Interner, numbers_of_rows
-from liftgbp.values import dataclass
 
 _FEW = 4
 """Up to this many ways to write an embedding, finding equal embeddings first is not worth it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from liftgbp.arrays import (
 from liftgbp.compress.ground_regions import GroundRegions
 from liftgbp.compress.permutation_groups import Groups, block_permutations
 from liftgbp.grounding import GroundNetwork
-from liftgbp.values import dataclass
 
 _WEIGHTS_SEED = 1848
 

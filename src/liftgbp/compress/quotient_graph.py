@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar, overload
@@ -20,7 +21,6 @@ from liftgbp.regions.counts import Count
 from liftgbp.regions.graph_arrays import GraphArrays
 from liftgbp.regions.ground_pairs import GroundPairs
 from liftgbp.regions.region_graph import Edge, HeldFactor, Member, Message, Region, RegionGraph
-from liftgbp.values import dataclass
 
 Item = TypeVar("Item")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from liftgbp.arrays import (
     starts_of,
 )
 from liftgbp.errors import CapacityError
-from liftgbp.values import dataclass
 
 MOST_OCCURRENCES = 2 * 10**8
 """The most pairs of a set and a subset that are compared."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from liftgbp.counting.space import Counts
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

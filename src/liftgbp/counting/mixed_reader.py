@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -27,7 +27,6 @@ from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.shatter.splitting import Cell, SplitShattering
 from liftgbp.signature import objects_of
-from liftgbp.values import dataclass
 
 MOST_OPERATIONS = 2e9
 """The most operations for the distribution of a count: some ten seconds."""

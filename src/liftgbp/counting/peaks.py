@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from itertools import chain, combinations, permutations, product
 
@@ -19,7 +19,6 @@ import numpy as np
 from liftgbp.counting.count_lattice import Filled, Lattice
 from liftgbp.counting.space import DIGITS, Counts, Space
 from liftgbp.errors import CapacityError
-from liftgbp.values import dataclass
 
 # --- limits: how much is visited
 

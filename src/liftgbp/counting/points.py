@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from functools import cache
 from itertools import compress, repeat
@@ -27,7 +28,6 @@ from liftgbp.solve import (
     exact_logs_z,
     with_tolerances,
 )
-from liftgbp.values import dataclass
 
 ACCURACY = 1e-13
 """How far off the log Z at some counts may be, in proportion: weights depend on the differences

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from functools import lru_cache
 from itertools import chain, combinations, pairwise, product
 from typing import TypeAlias
-
-from liftgbp.values import dataclass
 
 Counts: TypeAlias = tuple[int, ...]
 """How many objects are in each cell, the cells of all classes in a row."""

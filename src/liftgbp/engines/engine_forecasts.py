@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
@@ -23,7 +24,6 @@ from liftgbp.model.model import Model
 from liftgbp.pictures.cards import Shown, count_text, sizes_text, table
 from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
-from liftgbp.values import dataclass
 
 ITERATIONS = 20
 """How many iterations the forecast is about. The networks that were tried took 10 to 28."""

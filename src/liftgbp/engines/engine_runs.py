@@ -8,7 +8,7 @@ import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ from liftgbp.model.model import Model
 from liftgbp.pictures.cards import Shown, count_text, table
 from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
-from liftgbp.values import dataclass
 
 SLOW_DOWN, SPEED_UP, FASTEST, SLOWEST = 0.7, 1.1, 0.9, 0.01
 """How the rate of updates follows the residual: it falls when messages begin to swing."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from liftgbp.grounding.atom_states import Facts
 from liftgbp.input_files import is_directory
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
-from liftgbp.values import dataclass
 
 FACTS = "f"
 """Tables of facts are called f0, f1, ... by the number of the predicate, as grounding expects."""

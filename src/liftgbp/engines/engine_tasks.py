@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from numbers import Real
 
 from liftgbp.engines.engine_files import state_of
@@ -18,7 +19,6 @@ from liftgbp.errors import (
 )
 from liftgbp.model.model import Model, check_model
 from liftgbp.progress import Progress
-from liftgbp.values import dataclass
 
 FAMILIES = ("bethe", "intersections")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby, pairwise, permutations, product
 
 import numpy as np
@@ -32,7 +33,6 @@ from liftgbp.model.model import Model
 from liftgbp.progress import Progress
 from liftgbp.shatter import TABLE_CAP
 from liftgbp.shatter.rule_tables import RuleTables
-from liftgbp.values import dataclass
 
 WIDEST = 3
 """Atoms of one factor. Regions over more need tables of columns that nobody has tried."""

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import combinations
 from operator import add
 
 from liftgbp.engines.engine import Column, Engine, Table
 from liftgbp.engines.factor_tables import Kind, atoms_of, column
-from liftgbp.values import dataclass
 
 RATE = "rate"
 """The table with the rate of updates, the only number that differs between iterations."""

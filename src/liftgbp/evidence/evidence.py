@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
@@ -26,7 +26,6 @@ from liftgbp.model.model import Model, check_model
 from liftgbp.model.writer import ground_atom_text, object_text
 from liftgbp.pictures.cards import Shown, count_text, note, table
 from liftgbp.pictures.markup import Content
-from liftgbp.values import dataclass
 
 WRITE_OUT_CAP = 10**8
 

@@ -7,7 +7,7 @@ what is wrong with it.
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
@@ -24,7 +24,6 @@ from liftgbp.limits import checkpoint
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.syntax import without_comments
-from liftgbp.values import dataclass
 
 # --- the syntax of a line
 

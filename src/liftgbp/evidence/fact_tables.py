@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import dataclass
 from glob import glob
 from typing import Any
 
@@ -22,7 +23,6 @@ from liftgbp.evidence.table_reading import CSV, PARQUET, TextTable, has_table, r
 from liftgbp.input_files import is_file
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
-from liftgbp.values import dataclass
 
 # --- which table, and which of its columns
 

@@ -6,7 +6,7 @@ The objects of the model come first, then new ones in order of appearance.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from liftgbp.errors import EvidenceError
 from liftgbp.evidence.sources import ListedObjects, Numbers, Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
-from liftgbp.values import dataclass
 
 # --- numbering
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, overload
 
@@ -13,7 +14,6 @@ from liftgbp.errors import EvidenceError, Source, Span, comma_list, counted
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 from liftgbp.model.writer import constant_text
-from liftgbp.values import dataclass
 
 
 class Origin(Protocol):

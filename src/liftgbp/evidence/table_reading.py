@@ -9,7 +9,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from liftgbp.errors import EvidenceError, counted
 from liftgbp.evidence.sources import MOST_PROBLEMS, Numbers, TableFile, Texts
 from liftgbp.input_files import LARGEST_UNTRUSTED, PIECE, is_file, pieces
 from liftgbp.limits import interruptible
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     import duckdb

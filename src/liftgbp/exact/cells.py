@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -24,7 +25,6 @@ from liftgbp.exact.pair_tables import PairTables, about_objects
 from liftgbp.query.count_cases import CountedCase, binomials
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
-from liftgbp.values import dataclass
 
 MOST_OBJECTS = 2**53
 """Doubles count no further, even where the cells of all objects are independent."""

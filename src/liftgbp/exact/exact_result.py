@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from liftgbp.solve import Kind, Point, Remedy, Status, Verdict
-from liftgbp.values import dataclass
 
 TERM, FACTOR, VARIABLE = 32, 400, 2000
 """A count of cells, a ground factor and a variable take about as long as this many states, each of

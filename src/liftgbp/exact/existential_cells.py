@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
@@ -24,7 +25,6 @@ from liftgbp.model.existentials import Definition
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.shatter.rule_tables import Labels, RuleTables
 from liftgbp.signature import objects_of
-from liftgbp.values import dataclass
 
 NEVER, NONE, SOME, SURELY = range(4)
 """What the cell of an object means for a definition: it is impossible; no other object may satisfy

@@ -12,6 +12,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, count, groupby
 from typing import TYPE_CHECKING, TypeAlias
@@ -22,7 +23,6 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.heap import kept_memory
 from liftgbp.limits import checkpoint
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from liftgbp.grounding import GroundNetwork

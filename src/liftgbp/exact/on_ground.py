@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,7 +20,6 @@ from liftgbp.query import Answers, PreparedLifted
 from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
-from liftgbp.values import dataclass
 
 SAME_DIGITS = 12
 """Variables of one kind whose marginals agree to this many digits share a row."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -21,7 +22,6 @@ from liftgbp.query import Answers, ClassReader, PreparedLifted
 from liftgbp.query.count_cases import Counted, CountedCase, by_listing
 from liftgbp.query.lookup import alone, with_others
 from liftgbp.shatter.normal import NormalModel, ObjAtom
-from liftgbp.values import dataclass
 
 
 class Source(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -34,7 +35,6 @@ from liftgbp.formats.writing import (
     table_of_names,
 )
 from liftgbp.grounding import GroundNetwork
-from liftgbp.values import dataclass
 
 COMMENTS = re.compile(r"#.*")
 MAX_LABEL = 10**7

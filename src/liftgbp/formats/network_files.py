@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,6 @@ from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 from liftgbp.pictures.cards import Shown, fields
 from liftgbp.pictures.markup import Content
-from liftgbp.values import dataclass
 
 READERS = {".uai": read_uai, ".fg": read_fg}
 WRITERS = {".uai": write_uai, ".fg": write_fg}

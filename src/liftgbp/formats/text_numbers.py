@@ -11,6 +11,7 @@ import math
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +25,6 @@ from liftgbp.errors import InputError, ModelError, Source, Span
 from liftgbp.grounding.network import distinct_rows
 from liftgbp.input_files import is_gzipped, read_text
 from liftgbp.model.syntax import clean_source
-from liftgbp.values import dataclass
 
 # --- words
 

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TypeAlias
@@ -18,7 +19,6 @@ from liftgbp.errors import SizeError
 from liftgbp.files import whole_files
 from liftgbp.formats.text_numbers import DECIMALS, in_bytes, without_gz
 from liftgbp.grounding import GroundNetwork
-from liftgbp.values import dataclass
 
 # Doubles reach from exp(-708) to exp(709) without loss of digits.
 LARGEST_LOG = 700.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,6 @@ from liftgbp.arrays import Ints
 from liftgbp.evidence import Evidence, Relation
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from liftgbp.grounding.quantifiers import Chains

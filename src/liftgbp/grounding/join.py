@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,6 @@ from liftgbp.errors import InputError
 from liftgbp.grounding.atom_states import Facts
 from liftgbp.grounding.patterns import Column, Fixed, Pattern, Place
 from liftgbp.limits import interruptible
-from liftgbp.values import dataclass
 
 COUNTED_FROM = 100_000
 """Joins that may have more rows are counted, in milliseconds: a rule has one for each way in which

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Floats, Ints, distinct, group_rows, ranks, row_order
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text
-from liftgbp.values import dataclass
 
 STAND_IN = "?"
 """How variables are called that stand for parts of large formulas."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, islice
 
 import numpy as np
@@ -18,7 +19,6 @@ from liftgbp.shatter.assignments import assignments, falling, rule_admits
 from liftgbp.shatter.normal import Obj, ObjectClass
 from liftgbp.shatter.rule_tables import Labels
 from liftgbp.shatter.shattering import MOST_WAYS
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TypeAlias
 
@@ -37,7 +37,6 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.shatter.rule_tables import drop_indifferent
-from liftgbp.values import dataclass
 
 GroundAtom: TypeAlias = tuple[int, tuple[int, ...]]
 """A predicate number and objects."""

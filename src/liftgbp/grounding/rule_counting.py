@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass
 
 from liftgbp.evidence import Evidence
 from liftgbp.grounding.atom_states import Setting, all_facts
@@ -13,7 +14,6 @@ from liftgbp.grounding.rules import RuleGrounder
 from liftgbp.model.ast import Rule
 from liftgbp.progress import Progress, silent
 from liftgbp.shatter import TABLE_CAP
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -20,7 +20,6 @@ from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
 from liftgbp.limits import checkpoint
 from liftgbp.model.ast import Rule
 from liftgbp.shatter.rule_tables import RuleTables, drop_indifferent
-from liftgbp.values import dataclass
 
 MOST_ROWS = 10_000_000
 """The most substitutions of one rule that are listed one by one, which bounds the memory."""

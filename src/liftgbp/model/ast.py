@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from liftgbp.errors import Span
 from liftgbp.limits import checkpoint
-from liftgbp.values import dataclass
 
 BOOLEAN = ("false", "true")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar, cast
 
@@ -33,7 +33,6 @@ from liftgbp.model.syntax import Node, ParseTree, clean_source, parse_tree
 from liftgbp.model.tree_reader import Reader, subtrees
 from liftgbp.pictures.cards import Shown, code, table
 from liftgbp.pictures.markup import Content
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ variables of a body that are not in the head are quantified there.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from liftgbp.errors import Span
@@ -32,7 +32,6 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.function_terms import Definition, is_new
 from liftgbp.model.scopes import free_variables
-from liftgbp.values import dataclass
 
 MOST_IN_FRONT = 4
 """So many terms of bodies are variables of the whole formula. All ways in which these coincide are

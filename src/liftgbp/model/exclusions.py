@@ -8,7 +8,7 @@ of them says the same, and puts them into one region.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from liftgbp.errors import InternalError
@@ -32,7 +32,6 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
-from liftgbp.values import dataclass
 
 MOST_TOGETHER = 12
 """The most atoms that are put together. A table of twelve has 4096 entries, and one such table for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from liftgbp.model.ast import (
     And,
@@ -25,7 +25,6 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
-from liftgbp.values import dataclass
 
 MARK = "?"
 """Names of stand-ins begin with it; no predicate of a text does."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TypeAlias
 
@@ -35,7 +35,6 @@ from liftgbp.model.ast import (
     rule_equalities,
 )
 from liftgbp.model.scopes import spread
-from liftgbp.values import dataclass
 
 LESS = "<"
 _NEW = re.compile(r"_\d+")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
@@ -44,7 +44,6 @@ from liftgbp.model.model_checks import (
 from liftgbp.model.scopes import RuleScope, expanded_variables, shared_weight
 from liftgbp.pictures.cards import Shown
 from liftgbp.pictures.markup import Content
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, repr=False)

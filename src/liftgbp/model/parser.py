@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import cast
@@ -27,7 +27,6 @@ from liftgbp.model.model import Model
 from liftgbp.model.statements import Include, Statement, read_statements
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
 from liftgbp.model.tree_reader import Reader, compares_atom, subtrees
-from liftgbp.values import dataclass
 
 
 @limited("reading the model")

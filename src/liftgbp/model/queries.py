@@ -6,7 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from liftgbp.errors import CapacityError, ModelError, QueryError, Span
 from liftgbp.model.assemble import resolved_formula
@@ -39,7 +39,6 @@ from liftgbp.model.scopes import (
 )
 from liftgbp.model.syntax import clean_source
 from liftgbp.model.writer import atom_text, formula_text
-from liftgbp.values import dataclass
 
 MOST_NAMED = 5
 """At most this many objects are named in a message."""

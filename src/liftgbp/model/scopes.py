@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from liftgbp.errors import ModelError, Span
@@ -28,7 +28,6 @@ from liftgbp.model.ast import (
     rule_equalities,
     subformulas,
 )
-from liftgbp.values import dataclass
 
 Known = TypeVar("Known", bound=Hashable)
 

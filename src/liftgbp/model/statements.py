@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import product
 from typing import TypeAlias, cast
@@ -47,7 +47,6 @@ from liftgbp.model.tree_reader import (
     tokens,
     weight_name,
 )
-from liftgbp.values import dataclass
 
 MAX_NAMED = 1_000_000
 MAX_SIZE = 1e100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import TypeGuard, cast
 
 from lark import Token, Tree
@@ -36,7 +37,6 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.function_terms import LESS, Definitions, is_step, step
 from liftgbp.model.syntax import Node, ParseTree
-from liftgbp.values import dataclass
 
 # Later stages walk formulas recursively; this keeps them well below Python's recursion limit.
 MAX_NESTING = 100

@@ -10,11 +10,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from liftgbp.pictures.scene import Spot
-from liftgbp.values import dataclass
 
 ACROSS, DOWN = 22.0, 26.0
 """The least distance between nodes of a layer, and between layers."""

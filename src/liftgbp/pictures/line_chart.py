@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from liftgbp.pictures.cards import shortened
 from liftgbp.pictures.scene import MUTED, Line, Scene, Shape, Spot, Words, text_width
-from liftgbp.values import dataclass
 
 PALETTE = ("#4c8fd1", "#e08a3c", "#4aa564", "#c65b6e", "#8e7cc3", "#a07a5a", "#5aa9a9")
 """Colours of curves, which are told apart on light and on dark paper."""

@@ -7,10 +7,10 @@ cannot become elements or scripts. The result is also well-formed XML.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from liftgbp.texts import visible
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

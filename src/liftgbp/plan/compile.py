@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -31,7 +32,6 @@ from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
 from liftgbp.plan.supports import alive_states
 from liftgbp.regions import RegionGraph
 from liftgbp.regions.graph_arrays import ARRAYS, Axes, GraphArrays
-from liftgbp.values import dataclass
 
 FACTORED_FROM = 10**6
 """From this many exponents on, messages into a region are summed before others read them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,6 @@ from liftgbp.arrays import (
     starts_of,
 )
 from liftgbp.regions.ground_pairs import GroundPairs
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

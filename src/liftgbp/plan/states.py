@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from liftgbp.arrays import Bools, Ints
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
 
@@ -30,7 +31,6 @@ from liftgbp.query.rows import Row, groups_with_same_rows
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import objects_of
 from liftgbp.texts import quoted
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

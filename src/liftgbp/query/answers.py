@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from numbers import Real
@@ -65,7 +65,6 @@ from liftgbp.query.rows import Row
 from liftgbp.regions import RegionGraph
 from liftgbp.solve import Kind, Point, Points, Remedy, Solution, Status, Verdict, reason
 from liftgbp.solve.verdict import TOO_LARGE
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

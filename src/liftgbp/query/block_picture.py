@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from liftgbp.arrays import Floats
 from liftgbp.charts import drawn, write_figure
 from liftgbp.query.block_table import MOST_BLOCKS, BlockStructure, cell_text, size_text
 from liftgbp.texts import visible
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

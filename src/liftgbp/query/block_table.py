@@ -10,6 +10,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,6 @@ from liftgbp.model.writer import object_text
 from liftgbp.pictures.cards import Shown, heat_map, side_by_side, table as html_table
 from liftgbp.pictures.markup import Content, Markup
 from liftgbp.shatter.normal import NormalModel, ObjectClass
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from liftgbp.query.rows import Row
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import Obj, ObjAtom
 from liftgbp.shatter.rule_tables import drop_indifferent
-from liftgbp.values import dataclass
 
 MOST_LISTED = 2**16
 """The most states of all atoms that a count is about, where these are listed."""

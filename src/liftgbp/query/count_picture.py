@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,6 @@ from liftgbp.charts import write_figure
 from liftgbp.model.queries import COMPARISONS, CountQuery
 from liftgbp.query.count_queries import QUANTILES, CountDistribution
 from liftgbp.texts import visible
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,7 +31,6 @@ from liftgbp.query.count_cases import CountedCase, by_listing, counted_cases
 from liftgbp.query.readers import ClassReader, Reader
 from liftgbp.query.rows import Row, renamed
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.values import dataclass
 
 LISTED = 1e-9
 """Counts that are less likely are not listed."""

@@ -7,13 +7,13 @@ about formulas.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.values import dataclass
 
 Truth: TypeAlias = tuple[tuple[ObjAtom, ...], Bools]
 """Atoms, and in which of their states a formula holds."""

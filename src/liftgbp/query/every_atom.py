@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -22,7 +23,6 @@ from liftgbp.model.queries import checked_atom_query
 from liftgbp.model.writer import object_text
 from liftgbp.query.answer import Answer
 from liftgbp.query.readers import Reader
-from liftgbp.values import dataclass
 
 EXTENSIONS = (".csv", ".parquet")
 SCHEMA: Schema = {

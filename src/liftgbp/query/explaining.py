@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -31,7 +31,6 @@ from liftgbp.query.rows import Row
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.signature import embeddings
 from liftgbp.solve import Solution
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from liftgbp.query.answers import Answers

@@ -7,7 +7,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -28,7 +28,6 @@ from liftgbp.query.rows import Row, query_rows, query_text
 from liftgbp.shatter import NormalModel, Obj, shatter
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.values import dataclass
 
 NOBODY = -1
 """Stands for an object that no fact and no factor is about."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
@@ -20,7 +21,6 @@ from liftgbp.pictures.cards import (
     table,
 )
 from liftgbp.pictures.markup import Content, Markup
-from liftgbp.values import dataclass
 
 PRINTED = 5e-7
 """Probabilities are printed with six digits; what differs by less looks the same."""

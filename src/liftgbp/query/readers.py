@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -28,7 +29,6 @@ from liftgbp.query.preview import preview
 from liftgbp.query.rows import Row, query_rows
 from liftgbp.regions import LiftedRegionGraph, RegionGraph
 from liftgbp.shatter.normal import NormalModel, ObjAtom
-from liftgbp.values import dataclass
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from liftgbp.solve import Point, Remedy, Status, Verdict
-from liftgbp.values import dataclass
 
 
 class Result(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from liftgbp.arrays import Bools
@@ -35,7 +36,6 @@ from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.assignments import admits, assignments
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.rule_tables import Labels, RuleTables, drop_indifferent
-from liftgbp.values import dataclass
 
 ONCE = Count((), divisor=1)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, islice, permutations, product
 from typing import TypeAlias
@@ -22,7 +23,6 @@ import numpy as np
 from liftgbp.arrays import Integers
 from liftgbp.regions.counts import Count, choose
 from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
-from liftgbp.values import dataclass
 
 MOST_ANCHORS = 5
 """The most anchors of a class; regions with more objects are not used."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
 from liftgbp.errors import wrong_type
 from liftgbp.limits import searching
@@ -25,7 +26,6 @@ from liftgbp.signature import (
     twin_groups,
 )
 from liftgbp.signature.canonical import rename
-from liftgbp.values import dataclass
 
 _OUTSIDE = 1 << 20
 """Added to the index of objects outside a child, to keep them apart from the child's own."""

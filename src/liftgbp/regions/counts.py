@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from liftgbp.arrays import Integers
 from liftgbp.errors import InternalError
 from liftgbp.shatter.assignments import falling, falling_all
 from liftgbp.signature import Obj
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

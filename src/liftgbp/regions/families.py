@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice, product
 
 from liftgbp.errors import CapacityError, InputError, states_text, wrong_type
@@ -27,7 +28,6 @@ from liftgbp.signature import (
     objects_of,
     twin_groups,
 )
-from liftgbp.values import dataclass
 
 FAMILIES = (
     "intersections",

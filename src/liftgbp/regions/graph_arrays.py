@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from liftgbp.arrays import Ints, group_rows, stable_order, starts_of
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from liftgbp.regions.region_graph import Edge, Message, Region

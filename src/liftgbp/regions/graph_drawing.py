@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,6 @@ from liftgbp.pictures.scene import (
     text_width,
     wrapped,
 )
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from liftgbp.regions.region_graph import Member, RegionGraph

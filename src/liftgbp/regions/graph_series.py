@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +13,6 @@ from liftgbp.arrays import Integers
 from liftgbp.errors import InternalError
 from liftgbp.regions.lifted_graph import LiftedRegionGraph
 from liftgbp.signature import Atom
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from liftgbp.arrays import Ints, expand, row_order, starts_of
-from liftgbp.values import dataclass
 
 MOST_PAIRS, MOST_PLACES = 10**6, 200_000
 """The most pairs of variables that are listed, and the most kinds of them: 6 000 papers with one

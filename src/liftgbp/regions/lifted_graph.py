@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from operator import and_
 from typing import TYPE_CHECKING
@@ -30,7 +31,6 @@ from liftgbp.regions.region_graph import RegionGraph
 from liftgbp.shatter import NormalModel
 from liftgbp.shatter.normal import SOFT
 from liftgbp.signature import Atom, Obj, canonise, objects_of
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from liftgbp.regions.graph_drawing import Sketch

@@ -11,6 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,6 @@ from liftgbp.regions.families import Family
 from liftgbp.regions.graph_arrays import GraphArrays, arrays_of
 from liftgbp.regions.ground_pairs import GroundPairs
 from liftgbp.signature import Cluster
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

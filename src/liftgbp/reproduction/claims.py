@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from liftgbp.regions import LiftedRegionGraph
@@ -16,7 +17,6 @@ from liftgbp.reproduction.measure import (
     LIFTED_GBP,
     Run,
 )
-from liftgbp.values import dataclass
 
 SAME_TIME = 2.0
 """Times that differ by less than this factor count as independent of the domain size."""

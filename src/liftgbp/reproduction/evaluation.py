@@ -6,6 +6,7 @@ import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from liftgbp.errors import InputError, check_function, checked_number, checked_path, wrong_type
@@ -21,7 +22,6 @@ from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, PERSON
 from liftgbp.reproduction.measure import Run, Settings, measure
 from liftgbp.reproduction.report import probabilities, report, running_times, table
 from liftgbp.shatter import shatter
-from liftgbp.values import dataclass
 
 WEIGHTS = (1.4, 0.5)
 SIZES = (4, 5, 6, 8, 10, 20, 50, 100, 10**3, 10**6, 10**9)

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
-from liftgbp.values import dataclass
 
 PERSON = "person"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
@@ -21,7 +22,6 @@ from liftgbp.reproduction.experiments import PERSON, Experiment
 from liftgbp.shatter import shatter
 from liftgbp.signature import canonise
 from liftgbp.solve import Descent, Flooding
-from liftgbp.values import dataclass
 
 LIFTED_GBP = "lifted GBP"
 LIFTED_BP = "lifted BP"

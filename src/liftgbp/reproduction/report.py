@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from liftgbp.regions import LiftedRegionGraph
@@ -22,7 +22,6 @@ from liftgbp.reproduction.measure import (
     Run,
     Settings,
 )
-from liftgbp.values import dataclass
 
 METHODS = (LIFTED_GBP, LIFTED_BP, GROUND_GBP, DESCENT, DEFAULT, EXACT)
 

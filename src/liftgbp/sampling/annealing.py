@@ -14,6 +14,7 @@ transitive relation over 20 objects that is 2 too low after 400 steps, with an e
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from liftgbp.grounding import GroundNetwork
 from liftgbp.progress import Progress
 from liftgbp.sampling.chains import Sweeper, UnitClass, Worlds
 from liftgbp.sampling.terms import Bytes, Heat, WorldWeights
-from liftgbp.values import dataclass
 
 PENALTY = 12.0
 """What a violated hard factor costs just before it costs everything."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -17,7 +18,6 @@ from liftgbp.query import Answers, BlockedAtom, BlockStructure
 from liftgbp.query.block_table import class_names
 from liftgbp.query.readers import ClassReader, Reader
 from liftgbp.sampling.terms import Bytes
-from liftgbp.values import dataclass
 
 AT_RANDOM = 0.25
 """The part of the chains that start at random worlds if there are answers to start from."""

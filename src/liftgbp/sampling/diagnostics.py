@@ -7,11 +7,12 @@ MCMC*, Bayesian Analysis 16, 2021. All functions take draws as (draws, chains, q
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.special import ndtri
 
 from liftgbp.arrays import Floats
-from liftgbp.values import dataclass
 
 FEWEST_DRAWS = 4
 """With fewer draws of a chain nothing can be said."""

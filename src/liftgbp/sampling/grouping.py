@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.sampling.diagnostics import Diagnosis, diagnose
-from liftgbp.values import dataclass
 
 MOST_R_HAT = 1.05
 """Chains have mixed if R-hat is at most this. With 64 chains that says that each half of a chain

@@ -13,6 +13,7 @@ ever accepted is tried more and more rarely.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -23,7 +24,6 @@ from liftgbp.sampling.chains import Sweeper, UnitClass, Worlds, drawn, log_chanc
 from liftgbp.sampling.terms import FULL, WorldWeights
 from liftgbp.sampling.tied import Tied
 from liftgbp.sampling.units import coloured
-from liftgbp.values import dataclass
 
 MOST_OBJECTS = 24
 """The atoms of at most this many objects are moved as a whole; they are chosen at random."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 
@@ -22,7 +23,6 @@ from liftgbp.shatter import TABLE_CAP, NormalModel, Obj, object_classes
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.observe import observed
 from liftgbp.signature import objects_of
-from liftgbp.values import dataclass
 from liftgbp.via import choose_via
 
 MOST_GROUNDINGS = 4000

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -49,7 +50,6 @@ from liftgbp.sampling.terms import WORD, Words, WorldWeights
 from liftgbp.sampling.tied import Tied, tie
 from liftgbp.sampling.world_sample import Sample, kept_rows
 from liftgbp.shatter import shatter
-from liftgbp.values import dataclass
 
 SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""

@@ -12,6 +12,7 @@ Arrays: U units of a class, V joint values of a unit, C chains, W = C / 64 words
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Floats, Ints, expand, starts_of
 from liftgbp.grounding import FactorBlock, GroundNetwork
 from liftgbp.grounding.network import distinct_rows
-from liftgbp.values import dataclass
 
 WORD = 64
 """Chains in one word."""

@@ -6,7 +6,7 @@ variables become one before anything is drawn.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import ContradictionError
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.grounding.network import distinct_rows
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, product
 
@@ -40,7 +40,6 @@ from liftgbp.sampling.grouping import MOST_R_HAT, Grouping, grouped
 from liftgbp.sampling.reading import Grounder, GroundRow, Literals, batches, joined, traces
 from liftgbp.sampling.terms import WORD, Planes, Words
 from liftgbp.sampling.tied import Tied
-from liftgbp.values import dataclass
 
 FEWEST_EFFECTIVE = 400.0
 """Chains have mixed if they are worth at least this many independent draws, as Vehtari et al. 2021

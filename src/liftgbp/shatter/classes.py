@@ -7,7 +7,7 @@ exchanging a with b and then b with c exchanges a with c.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from typing import TypeAlias
@@ -20,7 +20,6 @@ from liftgbp.evidence import Evidence
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import object_text
 from liftgbp.shatter.normal import ClassIndex, ObjectClass
-from liftgbp.values import dataclass
 
 MOST_CLASSES = 200
 """If evidence distinguishes more classes of a sort than this, grounding is cheaper."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,7 +15,6 @@ from liftgbp.arrays import UNITS, Floats, Ints
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -38,7 +38,6 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.shatter.normal import Obj, ObjAtom
-from liftgbp.values import dataclass
 
 LabelAtom: TypeAlias = tuple[int, tuple[int, ...]]
 LabelTable: TypeAlias = tuple[tuple[LabelAtom, ...], Floats]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, product
 from typing import TypeAlias
@@ -26,7 +26,6 @@ from liftgbp.shatter.normal import (
 from liftgbp.shatter.observe import sliced, soft_way
 from liftgbp.shatter.shattering import Shattering
 from liftgbp.shatter.ways import ManySizes, Way
-from liftgbp.values import dataclass
 
 Cell: TypeAlias = tuple[int, int]
 """A part of a class: (class before splitting, number of the part)."""

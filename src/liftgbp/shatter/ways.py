@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Integers, in_units
 from liftgbp.shatter.assignments import falling, falling_all
 from liftgbp.shatter.normal import NormalParfactor, Obj, ObjAtom
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

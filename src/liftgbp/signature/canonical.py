@@ -11,11 +11,11 @@ Mladenov (AAAI 2014) written with vertex colours only.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 from liftgbp.signature.labelling import ColouredGraph
-from liftgbp.values import dataclass
 
 Obj: TypeAlias = tuple[int, int]
 Atom: TypeAlias = tuple[int, tuple[Obj, ...]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -18,7 +18,6 @@ from liftgbp.solve.restarts import flooded_again
 from liftgbp.solve.solution import Remedy, Solution
 from liftgbp.solve.starts import number_of_starts
 from liftgbp.solve.verdict import is_small
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

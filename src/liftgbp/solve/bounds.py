@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from weakref import WeakKeyDictionary
@@ -35,7 +35,6 @@ from liftgbp.solve.problem import (
     weighted_sum,
 )
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
@@ -38,7 +39,6 @@ from liftgbp.solve.places import (
 )
 from liftgbp.solve.problem import LEAST_LOG, polytope
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.values import dataclass
 
 EXTRA_BITS = 128
 """Bits beyond twice those of the largest count: log Z has thirty digits more than it needs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,6 @@ from liftgbp.solve.solution import Point, Solution, Status
 from liftgbp.solve.starts import starting_beliefs
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, classify
-from liftgbp.values import dataclass
 
 HIDDEN = "rounding hides the minimum of the free energy; the answer is that of independent atoms"
 """Why a solution of independent atoms is not checked."""

@@ -7,6 +7,7 @@ log Z may differ from one solution to the next by as little as one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 
 import numpy as np
@@ -19,7 +20,6 @@ from liftgbp.solve.certified import Proof, certify, is_affordable
 from liftgbp.solve.problem import polytope, scale_of
 from liftgbp.solve.solution import Solution
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.values import dataclass
 
 GUARD_DIGITS = 50
 """Digits beyond those of the counts: sixteen for doubles, the others for sums of exponentials."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -25,7 +26,6 @@ from liftgbp.arrays import Ints
 from liftgbp.errors import InternalError
 from liftgbp.plan import Plan
 from liftgbp.solve.frames import LARGE, SLACK_BITS, Face, Faces, exchanged
-from liftgbp.values import dataclass
 
 MOST_PIVOTS = 2000
 """Steps of the simplex method for one way inside; the rule of Bland ends it, but may take long."""

@@ -8,6 +8,7 @@ for memory, and making room for its result takes longer than the operation.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -19,7 +20,6 @@ from liftgbp.arrays import Floats, Ints, Segments, expand, in_parts, starts_of
 from liftgbp.plan import Layout, Plan
 from liftgbp.plan.plan import Exponents, Factored
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

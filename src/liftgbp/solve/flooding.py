@@ -9,7 +9,7 @@ All messages start at zero and are updated at once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from numbers import Real
 
 import numpy as np
@@ -34,7 +34,6 @@ from liftgbp.solve.problem import logs_z
 from liftgbp.solve.solution import Remedy, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Verdict, classify, curvatures_at, is_small
-from liftgbp.values import dataclass
 
 JUDGED_TOGETHER = 64
 """How many runs of a batch are judged at once. Fewer would not be faster; of a sum over 400 counts,

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -24,7 +25,6 @@ from liftgbp.arrays import Bools, Floats, Ints, distinct, equal_rows, in_parts
 from liftgbp.plan.plan import Layout, Plan, Structure
 from liftgbp.solve.starts import Distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -32,7 +33,6 @@ from liftgbp.arrays import (
 )
 from liftgbp.plan import GroundPairs, Layout
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.values import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

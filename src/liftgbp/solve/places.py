@@ -8,6 +8,7 @@ exp(-1e9) is an ordinary number. A `Place` is known by the logs of the free beli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
@@ -18,7 +19,6 @@ from liftgbp.arrays import Floats
 from liftgbp.plan import Plan
 from liftgbp.solve.frames import Face, Frame, size_in_bits
 from liftgbp.solve.problem import Polytope
-from liftgbp.values import dataclass
 
 NEWTON_ROUNDS = 16
 DESCENT_ROUNDS = 60

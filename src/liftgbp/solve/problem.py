@@ -14,6 +14,7 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -23,7 +24,6 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints, distinct, exact_sum
 from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.values import dataclass
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController

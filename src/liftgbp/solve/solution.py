@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from functools import cached_property
@@ -23,7 +23,6 @@ from liftgbp.pictures.cards import (
 )
 from liftgbp.pictures.markup import Content
 from liftgbp.solve.verdict import Verdict
-from liftgbp.values import dataclass
 
 
 class Status(HasCard, Enum):

@@ -8,7 +8,7 @@ transitive relation of Apsel's paper, all with weight 1.4 unless stated.
 
 from __future__ import annotations
 
-from liftgbp.values import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -23,7 +23,6 @@ from liftgbp.solve.frames import faces_of
 from liftgbp.solve.problem import Energy, one_thread, polytope, rounding_hides_entropy, scale_of
 from liftgbp.solve.search import Points, nearest_consistent
 from liftgbp.solve.tolerances import Tolerances
-from liftgbp.values import dataclass
 
 TOO_LARGE = "the Hessian of the free energy is too large"
 """Why a point is not checked, unless something else is said."""

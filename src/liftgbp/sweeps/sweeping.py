@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from numbers import Real
@@ -58,7 +58,6 @@ from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shat
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
 from liftgbp.solve.problem import one_thread
 from liftgbp.sweeps.sweep_curves import BranchValue, Drawn, sweep_figure, swept_curves
-from liftgbp.values import dataclass
 from liftgbp.workers import checked_jobs, finished, in_order
 
 if TYPE_CHECKING:
