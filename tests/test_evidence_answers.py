@@ -181,8 +181,8 @@ def test_descent_on_the_ground_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> 
         return liftgbp.infer(model, {"person": 4}, effort="quick", **options)
 
     whole = solved()
-    monkeypatch.setattr("liftgbp.ground_runs.MOST_WORK", 0.0)
-    monkeypatch.setattr("liftgbp.ground_runs.FEWEST_ITERATIONS", 3)
+    monkeypatch.setattr("liftgbp.strategy.ground_case.MOST_WORK", 0.0)
+    monkeypatch.setattr("liftgbp.strategy.ground_case.FEWEST_ITERATIONS", 3)
     assert solved().result.iterations == 3 < whole.result.iterations
 
 

@@ -9,7 +9,7 @@ import pytest
 from liftgbp import Answers, Flooding, infer, parse, reference
 from liftgbp.errors import CapacityError
 from liftgbp.evidence.read import parse_evidence
-from liftgbp.growth import grow
+from liftgbp.strategy.growth import grow
 
 TRANSITIVE = "r(person, person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct"
 FRIENDS_SMOKERS = """

@@ -11,8 +11,8 @@ import pytest
 
 import liftgbp
 from liftgbp import reference
-from liftgbp.parts import independent_parts
 from liftgbp.shatter import shatter
+from liftgbp.strategy.parts import independent_parts
 
 TWO = liftgbp.parse("""
 p(t)

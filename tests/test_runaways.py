@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 import liftgbp
 from liftgbp import Limits
 from liftgbp.counting.points import CountedModel
-from liftgbp.effort import LEVELS
+from liftgbp.effort import EFFORTS
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import MOST_WORK, searching
 from liftgbp.plan import Plan
@@ -201,7 +201,7 @@ def inexact_sums(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("inexact_sums")
 def test_growing_regions_in_a_sum_take_limited_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(LEVELS, "thorough", replace(LEVELS["thorough"], work=1e7))
+    monkeypatch.setitem(EFFORTS, "thorough", replace(EFFORTS["thorough"], work=1e7))
     found = liftgbp.infer(P_AND_Q, {"t": 14}, sum_over="p", regions="auto")
     assert "takes more effort" in found.growth_end
 

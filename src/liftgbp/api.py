@@ -14,17 +14,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
 
 from liftgbp.effort import (
+    EFFORTS,
     FACTOR_SCOPES,
-    LEVELS,
-    Asked,
     BlocksChoice,
+    Effort,
     EffortChoice,
-    asked_for,
-    best_answers,
     checked_effort,
 )
 from liftgbp.errors import (
-    CapacityError,
     InputError,
     InternalError,
     check_function,
@@ -36,18 +33,19 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.evidence import AnyEvidence, Evidence
-from liftgbp.growth import AUTO
-from liftgbp.lifted_runs import LiftedRuns, Run, prepare_lifted, with_quantifiers
 from liftgbp.limits import Limits, check_work, limited
-from liftgbp.model.existentials import large_quantifiers
 from liftgbp.model.model import Model, check_model
-from liftgbp.model.queries import held, holding
+from liftgbp.model.queries import holding
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Prepared, UntrustedAnswerError
-from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering
-from liftgbp.solve import SolverChoice, as_solver
-from liftgbp.via import VIAS, ViaChoice, choose_via, few_groundings
+from liftgbp.shatter import TABLE_CAP, Shattering
+from liftgbp.solve import Auto, SolverChoice, as_solver
+from liftgbp.strategy.answering import answers_about, answers_about_network, prepare_ground
+from liftgbp.strategy.lifted_case import prepare_lifted
+from liftgbp.strategy.request import Request
+from liftgbp.strategy.run import Run
+from liftgbp.via import VIAS, ViaChoice, choose_via
 
 if TYPE_CHECKING:
     from liftgbp.formats import Network
@@ -174,29 +172,28 @@ def infer(
     strict, bounds = checked_flag("strict", strict), checked_flag("bounds", bounds)
     table_cap = checked_number("table_cap", table_cap, least=1)
     run = Run(as_solver(solver), table_cap, progress)
-    asked = asked_for(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
-    level = checked_effort(effort, run.solver, blocks)
+    request = Request.of(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
+    level = EFFORTS[checked_effort(effort, run.solver, blocks)]
+    started = time.perf_counter()
+    again = None
     if _is_network(model):
-        _refuse_for_networks(asked, bounds)
+        _refuse_for_networks(request, bounds)
         if checked_texts("queries", queries):
             raise InputError("regions that hold a query are added over classes of objects only")
-        from liftgbp.ground_runs import ground_answers
-
-        answers = ground_answers(
+        answers = answers_about_network(
             lambda family: _network(model, sizes, evidence, via, family, progress),
             level,
-            asked,
+            request,
             run,
         )
     else:
         known = _checked(model, evidence, regions or FACTOR_SCOPES, table_cap, progress)
         known = _fitted(known, sizes, table_cap, progress)
         known = _holding(known, checked_texts("queries", queries), table_cap)
-        answers = _answers(known, sizes, via, level, asked, bounds, run)
-        answers = replace(
-            answers, again=partial(_again, known, answers.sizes, via, level, asked, run)
-        )
-    answers = replace(answers, tried=asked.tried)
+        answers = answers_about(known, sizes, via, level, request, run, bounds=bounds)
+        again = partial(_again, known, answers.sizes, via, level, request, run)
+    seconds = time.perf_counter() - started
+    answers = replace(answers, again=again, tried=request.tried, seconds=seconds)
     if strict and not answers.trusted:
         raise UntrustedAnswerError(answers)
     return answers
@@ -206,8 +203,8 @@ def _again(
     known: Evidence,
     sizes: Mapping[str, int],
     via: ViaChoice,
-    level: EffortChoice,
-    asked: Asked,
+    effort: Effort,
+    request: Request,
     run: Run,
     model: Model,
     quick: bool,
@@ -215,66 +212,19 @@ def _again(
     """Answers about another model with the same predicates, for explanations of the first."""
     other = replace(known, model=model, read_for=None)
     if quick:
-        return _answers(
-            other, sizes, "lifted", "quick", asked_for(run.solver, exact=False), False, run
-        )
-    return _answers(other, sizes, via, level, asked, False, run)
+        request = Request.of(run.solver, exact=False)
+        return answers_about(other, sizes, "lifted", EFFORTS["quick"], request, run)
+    return answers_about(other, sizes, via, effort, request, run)
 
 
-def _refuse_for_networks(asked: Asked, bounds: bool) -> None:
+def _refuse_for_networks(request: Request, bounds: bool) -> None:
     if bounds:
         raise InputError("proven bounds are about models over classes of objects, not networks")
-    if asked.sum_over or asked.blocks is not None:
+    if request.sum_over or request.blocks is not None:
         raise InputError(
             "a network has neither predicates nor classes of objects: sum_over and blocks do not "
             "apply"
         )
-
-
-def _answers(
-    known: Evidence,
-    sizes: Mapping[str, int] | None,
-    via: ViaChoice,
-    effort: EffortChoice,
-    asked: Asked,
-    bounds: bool,
-    run: Run,
-) -> Answers:
-    """The answers about a model, over classes of objects or on the ground."""
-    by_classes = bool(asked.sum_over) or _wants_blocks(asked)
-    if (by_classes or bounds) and via == "ground":
-        raise InputError(
-            "sums over counts, blocks and bounds are about classes of objects; use via='lifted'"
-        )
-    regions = asked.regions or FACTOR_SCOPES
-    if by_classes or (regions == AUTO and via == "auto"):
-        via = "lifted"
-    elif regions.startswith("loops") and via == "auto":
-        via = "ground"
-    objects = choose_via(via, known, sizes, regions)
-    if objects is None and held(known.model):
-        raise InputError("regions that hold a query are added over classes of objects only")
-    if objects is None and bounds:
-        from liftgbp.bounding import TOO_MANY_CLASSES
-
-        raise CapacityError(TOO_MANY_CLASSES)
-    if objects is None:
-        return _on_ground(known, sizes, effort, asked, run)
-    started = time.perf_counter()
-    if not asked.method:
-        grounds = via == "auto" and not bounds and not held(known.model)
-        found = _quantified(objects, effort, asked, run, grounds=grounds)
-        if found is not None:
-            return replace(found, effort=effort, seconds=time.perf_counter() - started)
-    answers = best_answers(LiftedRuns(objects, run), effort, asked)
-    if bounds:
-        from liftgbp.bounding import bounds_over, judged_by
-
-        # Quick bounds would save little, and say less.
-        level: EffortChoice = "thorough" if effort == "thorough" else "normal"
-        proven = bounds_over(objects, level, None, run.table_cap, run.progress)
-        answers = judged_by(answers, proven)
-    return replace(answers, seconds=time.perf_counter() - started)
 
 
 def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options: Any) -> Model:
@@ -309,91 +259,11 @@ def _fitted(
     return replace(known, model=found)
 
 
-TAKEN_APART = (
-    "there is no exact answer by classes of objects for a quantifier over {}, so the model was "
-    "grounded, and the quantifier was taken apart into a tree of factors"
-)
-
-
-MOST_EXPANDED = 10
-"""Quantifiers over more objects are not expanded where an exact answer follows without: the tables
-of `EXIST y r(x,y)` over 20 objects have a million entries, and take 15 s instead of 0.1."""
-
-
-def _quantified(
-    objects: ObjectClasses, effort: EffortChoice, asked: Asked, run: Run, *, grounds: bool
-) -> Answers | None:
-    """The answers about quantifiers that are not expanded: exact over classes, or on the ground.
-
-    There are none where quantifiers are expanded.
-    """
-    known = objects.evidence
-    large = objects.sorts_above(run.table_cap.bit_length() - 1)
-    if not large_quantifiers(known.model, large):
-        return _quantified_exactly(objects, effort, asked, run)
-    refusal: CapacityError | None = None
-    if asked.exact is not False:
-        states = max(asked.exact_states(effort), LEVELS["normal"].exact)
-        try:
-            found = with_quantifiers(objects, large, states, run)
-        except CapacityError as error:
-            found, refusal = None, error
-        if found is not None:
-            return found
-    if grounds and few_groundings(known, objects.sizes):
-        told = replace(known, notes=(*known.notes, TAKEN_APART.format(" and ".join(large))))
-        return _on_ground(told, objects.sizes, effort, asked, run)
-    if refusal is not None:
-        raise refusal
-    return None
-
-
-def _quantified_exactly(
-    objects: ObjectClasses, effort: EffortChoice, asked: Asked, run: Run
-) -> Answers | None:
-    """The exact answers about quantifiers that could be expanded, but cost less if they are not."""
-    states = asked.exact_states(effort)
-    several = objects.sorts_above(MOST_EXPANDED)
-    model = objects.evidence.model
-    if not states or held(model) or not large_quantifiers(model, several):
-        return None
-    try:
-        return with_quantifiers(objects, several, states, run)
-    except CapacityError:
-        return None
-
-
-def _on_ground(
-    known: Evidence,
-    sizes: Mapping[str, int] | None,
-    effort: EffortChoice,
-    asked: Asked,
-    run: Run,
-) -> Answers:
-    """The answers about a model that is written out under its evidence."""
-    from liftgbp.ground_runs import ground_answers
-    from liftgbp.model.exclusions import with_joint_exclusions
-
-    if asked.regions is None:
-        joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
-        known = replace(known, model=joint)
-    return ground_answers(
-        lambda family: _ground(known, sizes, family, run.table_cap, run.progress),
-        effort,
-        asked,
-        run,
-    )
-
-
 def _holding(known: Evidence, queries: Sequence[str], table_cap: int) -> Evidence:
     """The evidence about a model whose regions hold these queries."""
     if not queries:
         return known
     return replace(known, model=holding(known.model, queries, table_cap))
-
-
-def _wants_blocks(asked: Asked) -> bool:
-    return asked.blocks not in (None, 1)
 
 
 def _checked(
@@ -492,35 +362,9 @@ def _prepared(
     known = _checked(model, evidence, regions, table_cap, progress)
     objects = choose_via(via, known, sizes, regions)
     if objects is None:
-        return _ground(known, sizes, regions, table_cap, progress)
+        return prepare_ground(known, sizes, regions, Run(Auto(), table_cap, progress))
     progress("shattering", 0, 1)
     return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)
-
-
-def _ground(
-    evidence: Evidence,
-    sizes: Mapping[str, int] | None,
-    regions: str,
-    table_cap: int,
-    progress: Progress,
-) -> PreparedGround:
-    """The model written out under its evidence, and compressed."""
-    from liftgbp.ground_runs import quotient
-    from liftgbp.grounding import ground_network
-    from liftgbp.query.ground_reader import PreparedGround
-
-    network = ground_network(
-        evidence,
-        sizes,
-        table_cap=table_cap,
-        chained=True,
-        progress=progress,
-    )
-    if network.atoms is None:
-        raise InternalError("a ground model without a table of its atoms")
-    graph = quotient(network, regions, progress)
-    sizes = evidence.domain_sizes(sizes)
-    return PreparedGround(graph, compile_plan(graph), evidence, sizes, network.atoms)
 
 
 # --- networks of other tools
@@ -543,8 +387,8 @@ def _network(
     progress: Progress,
 ) -> PreparedGround:
     """A network given its evidence, compressed."""
-    from liftgbp.ground_runs import quotient
     from liftgbp.query.ground_reader import PreparedGround
+    from liftgbp.strategy.ground_case import quotient
 
     if not isinstance(via, str) or via not in VIAS:
         raise InputError(f"unknown via {shown(via)}; a network is ground")

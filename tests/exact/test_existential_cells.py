@@ -15,13 +15,13 @@ from liftgbp.cli.commands import cli
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.exact.exact_result import ExactLimits
 from liftgbp.exact.over_classes import exact_with_quantifiers
-from liftgbp.lifted_runs import prepare_lifted
 from liftgbp.messages import GroundObjects
 from liftgbp.model.existentials import outlined
 from liftgbp.model.model import Model
 from liftgbp.progress import silent
 from liftgbp.query import Answers, every_row
 from liftgbp.shatter import Shattering, object_classes
+from liftgbp.strategy.lifted_case import prepare_lifted
 
 DECLARED = """
 person = {Anna, Bob}

@@ -4,7 +4,7 @@ Knows classes, splits of classes, and the stages from a normal form to answers; 
 a plan is solved.
 """
 
-from liftgbp.blocks.curvature import judged_by_halves
+from liftgbp.blocks.curvature import HalvesJudge
 from liftgbp.blocks.mixing import Bound, with_blocks
 
-__all__ = ["Bound", "judged_by_halves", "with_blocks"]
+__all__ = ["Bound", "HalvesJudge", "with_blocks"]

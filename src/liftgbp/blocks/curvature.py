@@ -41,6 +41,19 @@ WORK_OF_REGION = 1e6
 """What it takes to build a region over halves with its edges, as `solve.work_of` counts work."""
 
 
+@dataclass(frozen=True, slots=True)
+class HalvesJudge:
+    """Judges answers by the curvature between halves of classes, within a part of some work."""
+
+    shattering: Shattering
+    tolerances: Tolerances
+    work: float
+
+    def judge(self, answers: Answers) -> Answers:
+        """Answers that are not trusted if the halves of classes would rather differ."""
+        return judged_by_halves(answers, self.shattering, self.tolerances, self.work)
+
+
 def judged_by_halves(
     answers: Answers, shattering: Shattering, tolerances: Tolerances, most_work: float
 ) -> Answers:

@@ -17,7 +17,7 @@ from liftgbp.bounding.cases import fixed
 from liftgbp.bounding.decomposition import Program, common_energy, operations, program_of
 from liftgbp.bounding.interval import Interval, known_first, log_worlds
 from liftgbp.bounding.maximise import maximise
-from liftgbp.effort import FACTOR_SCOPES, LEVELS, most_blocks
+from liftgbp.effort import EFFORTS, FACTOR_SCOPES, most_blocks
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.progress import Progress
@@ -250,7 +250,7 @@ class Proof:
     def _graph(self, family: str) -> LiftedRegionGraph:
         if family == FACTOR_SCOPES:
             return self._scopes
-        cap = LEVELS[self._prover.effort].table
+        cap = EFFORTS[self._prover.effort].table
         if not self._prover.by_hand and cap < self._normal.table_cap:
             return build_regions(replace(self._normal, table_cap=cap), family)
         return build_regions(self._normal, family)
@@ -265,7 +265,7 @@ def _best_product(
         return known, blocks_in_words([], mixed=False)
     most = most_blocks(blocks, normal.classes, by_hand=False)
     number = [most[cls] for cls in range(len(normal.classes))]
-    work = LEVELS[effort].work
+    work = EFFORTS[effort].work
     found = find_blocks(field, number, most_work=work, patient=True, hot=blocks > 1)
     if not found:
         found = find_blocks(field, [1] * len(number))

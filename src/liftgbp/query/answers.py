@@ -154,8 +154,8 @@ class Answers(Shown):
     effort: str = ""
     """The level of effort, where one was chosen: quick, normal or thorough."""
 
-    quick: Answers | None = None
-    """The answers with the least effort, where these differ."""
+    plain: Answers | None = None
+    """The answers without sums, blocks or larger regions, where they were found and differ."""
 
     bounds: Bounds | None = None
     """What log Z lies in for certain, if that was asked for."""
@@ -675,8 +675,18 @@ class Answers(Shown):
 
     @property
     def change(self) -> Change | None:
-        """What more effort than `quick` changed most; nothing if the answers are those of quick."""
-        return None if self.quick is None else largest_change(self._all, self.quick._all)
+        """What sums, blocks or larger regions changed most; nothing if there were none."""
+        return None if self.plain is None else largest_change(self._all, self.plain._all)
+
+    @cached_property
+    def quick(self) -> Answers | None:
+        """The answers with the least effort, where these may differ.
+
+        Beside exact answers they are found when they are read, which takes longer than these.
+        """
+        if self.plain is None and self.again is not None and not self.approximate:
+            return self.again(self.model, True)
+        return self.plain
 
 
 def _checked_rows(rows: object) -> list[Answer]:

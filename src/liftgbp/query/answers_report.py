@@ -107,7 +107,7 @@ def _effort(answers: Answers, queries: Sequence[str]) -> dict[str, object] | Non
     return {
         "level": answers.effort,
         "used": answers.used,
-        "quick": None if answers.quick is None else _beside(answers, answers.quick, queries),
+        "quick": None if answers.plain is None else _beside(answers, answers.plain, queries),
     }
 
 

@@ -115,7 +115,7 @@ def _fingerprint(settings: SweepSettings) -> str:
     mark = hashlib.sha256(model_text(settings.known.model).encode())
     for part in _evidence_parts(settings.known):
         mark.update(part)
-    others = (settings.queries, settings.effort, settings.asked, settings.solver)
+    others = (settings.queries, settings.effort, settings.request, settings.solver)
     mark.update(repr((others, settings.table_cap)).encode())
     return mark.hexdigest()
 

@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from liftgbp.charts import drawn
-from liftgbp.effort import (
-    FACTOR_SCOPES,
-    Asked,
-    BlocksChoice,
-    EffortChoice,
-    asked_for,
-    best_answers,
-    checked_effort,
-)
+from liftgbp.effort import EFFORTS, FACTOR_SCOPES, BlocksChoice, EffortChoice, checked_effort
 from liftgbp.errors import (
     InputError,
     check_function,
@@ -30,12 +22,9 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.evidence import AnyEvidence, Evidence
-from liftgbp.growth import AUTO
-from liftgbp.lifted_runs import LiftedRuns, Run
 from liftgbp.limits import Limits, each_limited, limits_about, reporting
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.model_checks import finite_value
-from liftgbp.parts import independent_parts, may_miss_minima
 from liftgbp.pictures.cards import (
     BAD,
     GOOD,
@@ -57,6 +46,12 @@ from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
 from liftgbp.solve.problem import one_thread
+from liftgbp.strategy.growth import AUTO
+from liftgbp.strategy.lifted_case import LiftedCase
+from liftgbp.strategy.parts import independent_parts, may_miss_minima
+from liftgbp.strategy.request import Request
+from liftgbp.strategy.run import Run
+from liftgbp.strategy.strategy import best_answers
 from liftgbp.sweeps.sweep_curves import BranchValue, Drawn, sweep_figure, swept_curves
 from liftgbp.workers import checked_jobs, finished, in_order
 
@@ -363,19 +358,18 @@ class SweepSettings:
     known: Evidence
     queries: tuple[str, ...]
     effort: EffortChoice
-    asked: Asked
+    request: Request
     solver: Solver
     table_cap: int
 
     @property
     def together(self) -> bool:
         """Whether points can be solved together: with one block each, and no sum over counts."""
-        asked = self.asked
+        request = self.request
         alone = (
-            asked.sum_over
-            or asked.blocks not in (None, 1)
-            or asked.regions == AUTO
-            or asked.exact_states(self.effort)
+            request.needs_classes
+            or request.regions == AUTO
+            or request.exact_states(EFFORTS[self.effort])
         )
         return self.effort == "quick" and not alone
 
@@ -423,7 +417,7 @@ def checked_settings(
         known,
         asked,
         checked_effort(effort, chosen, blocks),
-        asked_for(chosen, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact),
+        Request.of(chosen, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact),
         chosen,
         checked_number("table_cap", table_cap, least=1),
     )
@@ -506,7 +500,7 @@ def _rows_of_batch(
     points: Sequence[SweepPoint],
     normals: Sequence[NormalModel],
 ) -> dict[int, list[SweepRow]]:
-    plans = SharedPlans(settings.asked.regions or FACTOR_SCOPES)
+    plans = SharedPlans(settings.request.regions or FACTOR_SCOPES)
     prepared = [plans.prepare(normal) for normal in normals]
     found: dict[int, list[SweepRow]] = {}
     for members in by_layout([own.plan for own in prepared]):
@@ -544,8 +538,8 @@ def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Answers) 
 def _rows_alone(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
     """The rows of a point that is solved without regard to the others."""
     objects = object_classes(settings.known_at(point), dict(point.sizes))
-    runs = LiftedRuns(objects, Run(settings.solver, settings.table_cap, silent))
-    answers = best_answers(runs, settings.effort, settings.asked)
+    case = LiftedCase(objects, Run(settings.solver, settings.table_cap, silent))
+    answers = best_answers(case, settings.request, EFFORTS[settings.effort])
     rows = [row for query in settings.queries for row in query_all(query, [answers.reader])[0]]
     return _rows(settings, point, rows, answers)
 

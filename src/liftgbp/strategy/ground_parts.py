@@ -9,9 +9,9 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.grounding import FactorBlock, GroundNetwork
-from liftgbp.parts import product_of
 from liftgbp.query import Answers
 from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
+from liftgbp.strategy.parts import product_of
 
 MOST_PARTS = 32
 """Networks of more parts are solved as a whole: each part takes about as long as a small network,

@@ -14,14 +14,10 @@ AUTO = "auto"
 """The name of the choice of regions that grows them."""
 
 
-def _as_they_are(answers: Answers) -> Answers:
-    return answers
-
-
 def grow(
     run: Callable[[str], Answers],
     families: Iterable[str] | None = None,
-    judge: Callable[[Answers], Answers] = _as_they_are,
+    judge: Callable[[Answers], Answers] = lambda answers: answers,
     regions: Callable[[Answers], object] | None = None,
 ) -> Answers:
     """The answers of the largest regions that can be trusted, with those of all others.
@@ -33,7 +29,7 @@ def grow(
     best, and may find that they are not to be trusted. `regions` tells whether two answers have the
     same regions; by itself this compares the clusters of lifted graphs.
     """
-    regions = regions or _clusters
+    regions = regions or clusters_of
     chain: list[Answers] = []
     end = "" if families is None else MORE_EFFORT
     for family in _families(chain) if families is None else families:
@@ -83,13 +79,14 @@ def _families(chain: list[Answers]) -> Iterator[str]:
             return
 
 
-def _clusters(answers: Answers) -> list[object]:
+def clusters_of(answers: Answers) -> list[object]:
+    """The clusters of the regions of answers, which are equal for equal lifted graphs."""
     return [region.cluster for region in answers.graph.regions]
 
 
 def _is_saturated(answers: Answers, family: str, chain: list[Answers]) -> bool:
     """Whether a family is past the widest factor, and still adds nothing."""
-    if not family.startswith("objects") or _clusters(answers) != _clusters(chain[-1]):
+    if not family.startswith("objects") or clusters_of(answers) != clusters_of(chain[-1]):
         return False
     clusters = [region.cluster for region in answers.graph.regions]
     objects = [{obj for _, args in cluster for obj in args} for cluster in clusters]

@@ -1,0 +1,168 @@
+"""From a model with evidence, or a network, to answers: by classes of objects or on the ground."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
+from liftgbp.errors import CapacityError, InputError, InternalError
+from liftgbp.evidence import Evidence
+from liftgbp.model.existentials import large_quantifiers
+from liftgbp.model.queries import held
+from liftgbp.plan import compile_plan
+from liftgbp.query import Answers
+from liftgbp.query.ground_reader import PreparedGround
+from liftgbp.shatter import ObjectClasses
+from liftgbp.strategy.growth import AUTO
+from liftgbp.strategy.lifted_case import LiftedCase, with_quantifiers
+from liftgbp.strategy.request import Request
+from liftgbp.strategy.run import Run
+from liftgbp.strategy.strategy import best_answers
+from liftgbp.via import ViaChoice, choose_via, few_groundings
+
+TAKEN_APART = (
+    "there is no exact answer by classes of objects for a quantifier over {}, so the model was "
+    "grounded, and the quantifier was taken apart into a tree of factors"
+)
+
+MOST_EXPANDED = 10
+"""Quantifiers over more objects are not expanded where an exact answer follows without: the tables
+of `EXIST y r(x,y)` over 20 objects have a million entries, and take 15 s instead of 0.1."""
+
+
+def answers_about(
+    known: Evidence,
+    sizes: Mapping[str, int] | None,
+    via: ViaChoice,
+    effort: Effort,
+    request: Request,
+    run: Run,
+    *,
+    bounds: bool = False,
+) -> Answers:
+    """The answers about a model under evidence."""
+    if (request.needs_classes or bounds) and via == "ground":
+        raise InputError(
+            "sums over counts, blocks and bounds are about classes of objects; use via='lifted'"
+        )
+    regions = request.regions or FACTOR_SCOPES
+    if request.needs_classes or (regions == AUTO and via == "auto"):
+        via = "lifted"
+    elif regions.startswith("loops") and via == "auto":
+        via = "ground"
+    objects = choose_via(via, known, sizes, regions)
+    if objects is not None:
+        grounds = via == "auto" and not bounds
+        return _over_classes(objects, effort, request, run, grounds=grounds, bounds=bounds)
+    if held(known.model):
+        raise InputError("regions that hold a query are added over classes of objects only")
+    if bounds:
+        from liftgbp.bounding import TOO_MANY_CLASSES
+
+        raise CapacityError(TOO_MANY_CLASSES)
+    return _on_ground(known, sizes, effort, request, run)
+
+
+def answers_about_network(
+    prepare: Callable[[str], PreparedGround], effort: Effort, request: Request, run: Run
+) -> Answers:
+    """The answers about a ground network, prepared for a family of regions."""
+    from liftgbp.strategy.ground_case import GroundCase
+
+    return best_answers(GroundCase(prepare, request.regions, run), request, effort)
+
+
+def _over_classes(
+    objects: ObjectClasses,
+    effort: Effort,
+    request: Request,
+    run: Run,
+    *,
+    grounds: bool,
+    bounds: bool,
+) -> Answers:
+    if not request.names_a_method:
+        grounds = grounds and not held(objects.evidence.model)
+        answers = _with_quantifiers(objects, effort, request, run, grounds=grounds)
+        if answers is not None:
+            return replace(answers, effort=effort.name)
+    answers = best_answers(LiftedCase(objects, run), request, effort)
+    if bounds:
+        from liftgbp.bounding import bounds_over, judged_by
+
+        # Quick bounds would save little, and say less.
+        level = EFFORTS["normal"] if effort.name == "quick" else effort
+        proven = bounds_over(objects, level.name, None, run.table_cap, run.progress)
+        answers = judged_by(answers, proven)
+    return answers
+
+
+def _with_quantifiers(
+    objects: ObjectClasses, effort: Effort, request: Request, run: Run, *, grounds: bool
+) -> Answers | None:
+    """The answers about quantifiers that are not expanded: exact over classes, or on the ground.
+
+    There are none where quantifiers are expanded. Those that could be expanded, but cost less if
+    they are not, have exact answers only.
+    """
+    known, states = objects.evidence, request.exact_states(effort)
+    large = objects.sorts_above(run.table_cap.bit_length() - 1)
+    if not large_quantifiers(known.model, large):
+        several = objects.sorts_above(MOST_EXPANDED)
+        if not states or held(known.model) or not large_quantifiers(known.model, several):
+            return None
+        try:
+            return with_quantifiers(objects, several, states, run)
+        except CapacityError:
+            return None
+    refusal: CapacityError | None = None
+    if request.exact is not False:
+        states = max(states, EFFORTS["normal"].exact_states)
+        try:
+            answers = with_quantifiers(objects, large, states, run)
+        except CapacityError as error:
+            answers, refusal = None, error
+        if answers is not None:
+            return answers
+    if grounds and few_groundings(known, objects.sizes):
+        told = replace(known, notes=(*known.notes, TAKEN_APART.format(" and ".join(large))))
+        return _on_ground(told, objects.sizes, effort, request, run)
+    if refusal is not None:
+        raise refusal
+    return None
+
+
+def _on_ground(
+    known: Evidence,
+    sizes: Mapping[str, int] | None,
+    effort: Effort,
+    request: Request,
+    run: Run,
+) -> Answers:
+    """The answers about a model that is written out under its evidence."""
+    from liftgbp.model.exclusions import with_joint_exclusions
+
+    if request.regions is None:
+        joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
+        known = replace(known, model=joint)
+    return answers_about_network(
+        lambda family: prepare_ground(known, sizes, family, run), effort, request, run
+    )
+
+
+def prepare_ground(
+    known: Evidence, sizes: Mapping[str, int] | None, regions: str, run: Run
+) -> PreparedGround:
+    """The model written out under its evidence, and compressed."""
+    from liftgbp.grounding import ground_network
+    from liftgbp.strategy.ground_case import quotient
+
+    network = ground_network(
+        known, sizes, table_cap=run.table_cap, chained=True, progress=run.progress
+    )
+    if network.atoms is None:
+        raise InternalError("a ground model without a table of its atoms")
+    graph = quotient(network, regions, run.progress)
+    sizes = known.domain_sizes(sizes)
+    return PreparedGround(graph, compile_plan(graph), known, sizes, network.atoms)

@@ -1,0 +1,142 @@
+"""A model or network that is written out, as methods answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from liftgbp.compress import QuotientGraph, compress, ground_region_graph
+from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
+from liftgbp.errors import CapacityError
+from liftgbp.grounding import GroundNetwork
+from liftgbp.plan import compile_plan
+from liftgbp.progress import Progress
+from liftgbp.query import Answers
+from liftgbp.query.answers import MORE_EFFORT
+from liftgbp.query.ground_reader import PreparedGround
+from liftgbp.solve import work_of
+from liftgbp.strategy.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
+from liftgbp.strategy.growth import AUTO, grow
+from liftgbp.strategy.parts import may_miss_minima
+from liftgbp.strategy.request import Request
+from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
+from liftgbp.strategy.strategy import Judge
+
+GROWING = ("bethe", FACTOR_SCOPES, "loops:3", "loops:4")
+"""The families that `regions="auto"` tries on the ground."""
+
+MOST_ITERATIONS = 20
+"""Of descent over loops: on grids of spins it settles in three to seven, or not at all."""
+
+MOST_WORK = 5e11
+"""What descent over factor scopes may cost, in units of `solve.work_of`, beyond `FEWEST_ITERATIONS`
+that it has in any case. Starts that never settle would use up a thousand iterations, which take
+minutes on UW-CSE, where the answer is found in five. Thorough effort has no such limit."""
+
+
+class GroundCase:
+    """A ground network, prepared by `prepare` for a family of regions."""
+
+    over_classes = None
+
+    def __init__(
+        self,
+        prepare: Callable[[str], PreparedGround],
+        regions: str | None,
+        run: Run,
+        most_work: float = MOST_WORK,
+    ) -> None:
+        first = FACTOR_SCOPES if regions in (None, AUTO) else regions
+        self._first = prepare(first)
+        self._run = run
+        self._most_work = most_work
+
+    def prepare(self) -> None:
+        """The network was prepared when the case was made."""
+
+    def exact(self, states: int) -> Answers:
+        """The exact answers; a network that takes more states raises a `CapacityError`."""
+        from liftgbp.exact.exact_result import ExactLimits
+        from liftgbp.exact.on_ground import exact_on_ground
+
+        return exact_on_ground(self._first, ExactLimits.of(states), self._run.progress)
+
+    def over(self, regions: str, effort: Effort) -> Answers:
+        """The answers over the regions that the network was prepared for, or growing ones."""
+        run = self._run
+        if regions != AUTO:
+            if effort.name != "thorough":
+                # Descent ends in time, whatever its starts do.
+                run = run.within(
+                    max(FEWEST_ITERATIONS, run.iterations(self._first, self._most_work))
+                )
+            return _solved(self._first, run)
+
+        def answers(family: str) -> Answers:
+            if family.startswith("loops"):
+                return self.over_larger(family, EFFORTS["thorough"])
+            return _solved(self._over(family), run)
+
+        grown = grow(answers, GROWING, regions=self.regions_of)
+        if grown.growth_end == MORE_EFFORT:
+            return replace(grown, growth_end="longer loops are not tried")
+        return grown
+
+    def larger_families(self, effort: Effort) -> Sequence[str]:
+        """Loops."""
+        return effort.loops
+
+    def over_larger(self, family: str, effort: Effort) -> Answers:
+        """The answers over loops, unless they cost more than the effort allows.
+
+        Loops are looked for only where regions without them leave work for larger ones: in a large
+        network finding them takes longer than anything else.
+        """
+        self._check_work(self._first, effort)
+        prepared = self._over(family)
+        self._check_work(prepared, effort)
+        return _solved(prepared, self._run.within(MOST_ITERATIONS))
+
+    def regions_of(self, answers: Answers) -> object:
+        """What is equal for answers over the same regions."""
+        return answers.graph.ground_regions
+
+    def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
+        """Nothing judges answers on the ground."""
+        return ()
+
+    def _over(self, family: str) -> PreparedGround:
+        """The same network over another family of regions."""
+        first = self._first
+        if family == str(first.graph.family):
+            return first
+        graph = quotient(first.graph.network, family, self._run.progress)
+        return replace(first, graph=graph, plan=compile_plan(graph))
+
+    def _check_work(self, prepared: PreparedGround, effort: Effort) -> None:
+        if work_of(prepared.plan.layout, self._run.descent) > effort.work:
+            raise CapacityError(MORE_EFFORT)
+
+
+def _solved(prepared: PreparedGround, run: Run) -> Answers:
+    """The answers about a network, part by part if the whole may have more minima."""
+    answers = run.solved(prepared)
+    if not may_miss_minima(answers.result):
+        return answers
+    part_of, parts = ground_parts(prepared.graph.network)
+    if not 1 < len(parts) <= MOST_PARTS:
+        return answers
+
+    def solved(part: GroundNetwork) -> Answers:
+        graph = quotient(part, str(prepared.graph.family), run.progress)
+        return run.solved(replace(prepared, graph=graph, plan=compile_plan(graph)))
+
+    return multiplied_on_ground(prepared, part_of, [solved(part) for part in parts])
+
+
+def quotient(network: GroundNetwork, regions: str, progress: Progress) -> QuotientGraph:
+    """The region graph of a network, with regions that behave alike merged."""
+    ground_regions = ground_region_graph(network, regions, progress=progress)
+    graph = compress(ground_regions, network, progress=progress)
+    progress("compiling", 0, 1)
+    return graph

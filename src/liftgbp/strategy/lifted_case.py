@@ -1,0 +1,279 @@
+"""A model over classes of interchangeable objects, as methods answer it.
+
+What not every run needs is imported where it is used, as a small model is solved in less time: sums
+over counts, blocks, and bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
+from liftgbp.errors import CapacityError, InputError
+from liftgbp.model.existentials import outlined
+from liftgbp.plan import compile_plan
+from liftgbp.progress import Progress
+from liftgbp.query import Answers, PreparedLifted
+from liftgbp.query.answers import MORE_EFFORT
+from liftgbp.regions import build_regions
+from liftgbp.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
+from liftgbp.strategy.growth import AUTO, clusters_of, grow
+from liftgbp.strategy.parts import Part, independent_parts, may_miss_minima, multiplied
+from liftgbp.strategy.request import Request
+from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
+from liftgbp.strategy.strategy import Judge
+
+if TYPE_CHECKING:
+    from liftgbp.blocks import Bound
+    from liftgbp.counting import Summer
+
+
+class LiftedCase:
+    """A model over classes of objects. All families of regions share its normal form."""
+
+    def __init__(self, objects: ObjectClasses, run: Run) -> None:
+        self._run = run
+        self._objects = objects
+        run.progress("shattering", 0, 1)
+        self._shattering = Shattering(objects, table_cap=run.table_cap)
+
+    @property
+    def over_classes(self) -> LiftedCase:
+        """It is over classes of objects."""
+        return self
+
+    @property
+    def classes(self) -> Sequence[ObjectClass]:
+        """The classes of interchangeable objects."""
+        return self._shattering.classes
+
+    @cached_property
+    def _normal(self) -> NormalModel:
+        return self._shattering.normal()
+
+    @cached_property
+    def _factor_scopes(self) -> PreparedLifted:
+        return prepare_lifted(self._normal, FACTOR_SCOPES, self._run.progress)
+
+    # --- parts
+
+    @cached_property
+    def _parts(self) -> list[Part]:
+        return independent_parts(self._normal)
+
+    @cached_property
+    def parts(self) -> tuple[LiftedCase, ...]:
+        """The independent parts of the model; none if it is connected."""
+        if len(self._parts) < 2:
+            return ()
+        return tuple(LiftedCase(part.of(self._objects), self._run) for part in self._parts)
+
+    def joined(self, answers: Sequence[Answers]) -> Answers:
+        """The answers of the model from those of its parts."""
+        return multiplied(
+            self._factor_scopes,
+            self._parts,
+            answers,
+            [part._factor_scopes.plan.log_offset for part in self.parts],
+        )
+
+    # --- methods
+
+    def prepare(self) -> None:
+        """Build the region graph over factor scopes."""
+        _ = self._factor_scopes
+
+    def exact(self, states: int) -> Answers:
+        """The exact answers; a model that takes more states raises a `CapacityError`."""
+        from liftgbp.exact.exact_result import ExactLimits
+        from liftgbp.exact.over_classes import exact_over_classes
+
+        return exact_over_classes(self._factor_scopes, ExactLimits.of(states), self._run.progress)
+
+    def over(self, regions: str, effort: Effort) -> Answers:
+        """The answers with one block per class, over a family of regions or growing ones."""
+        if regions != AUTO:
+            return self._over(regions, None)
+        return grow(self._while_affordable(self._over))
+
+    def _over(self, regions: str, effort: Effort | None) -> Answers:
+        """The same within an effort, if there is one; regions that are too large raise."""
+        prepared = self._prepared(regions, None if effort is None else effort.table)
+        run = self._run
+        if effort is not None:
+            iterations = run.iterations(prepared, effort.work)
+            if iterations < FEWEST_ITERATIONS:
+                raise CapacityError(MORE_EFFORT)
+            run = run.within(iterations)
+        answers = run.solved(prepared)
+        if may_miss_minima(answers.result) and self.parts:
+            return self.joined([part._over(regions, effort) for part in self.parts])
+        return answers
+
+    def _prepared(self, regions: str, table_cap: int | None) -> PreparedLifted:
+        normal = self._normal
+        if table_cap is not None and table_cap < normal.table_cap:
+            normal = replace(normal, table_cap=table_cap)
+        elif regions == FACTOR_SCOPES:
+            return self._factor_scopes
+        return prepare_lifted(normal, regions, self._run.progress)
+
+    def larger_families(self, effort: Effort) -> Sequence[str]:
+        """The families beyond factor scopes; none where each object is alone in its class."""
+        several = any(own.size > 1 and own.constant is None for own in self.classes)
+        return effort.families if several else ()
+
+    def over_larger(self, family: str, effort: Effort) -> Answers:
+        """The answers over a larger family, unless they cost more than the effort allows."""
+        return self._over(family, effort)
+
+    def regions_of(self, answers: Answers) -> object:
+        """What is equal for answers over the same regions."""
+        return clusters_of(answers)
+
+    def summed(
+        self, known: Answers | None, regions: str, predicates: Sequence[str], work: float
+    ) -> Answers:
+        """The answers summed over the counts of some predicates.
+
+        None stands for the one that changes the known answers most, if that is cheap.
+        """
+        if known is not None:
+            if regions == AUTO:
+                return known
+            summed = self._summer(regions, work).auto(known)
+            return summed if summed.sum_over.predicates else known
+        names = tuple(dict.fromkeys(predicates))
+        if AUTO in names and len(names) > 1:
+            raise InputError("sum over auto alone, or over predicates that you name")
+        if AUTO not in names:
+            if regions == AUTO:
+                return grow(self._while_affordable(self._grown_sums(names)))
+            return self._summer(regions).on(names)
+        # What counts gain is found out once, over the scopes of factors.
+        first = FACTOR_SCOPES if regions == AUTO else regions
+        summed = self._summer(first, EFFORTS["thorough"].work, patient=True).auto()
+        if regions != AUTO:
+            return summed
+        from liftgbp.counting import with_choice
+
+        chosen = summed.sum_over.predicates
+        answers = grow(self._while_affordable(self._grown_sums(chosen) if chosen else self._over))
+        return with_choice(answers, summed.choice)
+
+    def _grown_sums(self, names: Sequence[str]) -> Callable[[str, Effort | None], Answers]:
+        """Sums over larger regions have some iterations at each count, as plain answers have.
+
+        All regions over several objects share that work: in small domains they grow many times.
+        """
+        spent = 0.0
+
+        def over(regions: str, effort: Effort | None) -> Answers:
+            nonlocal spent
+            work = math.inf if effort is None else effort.work / FEWEST_ITERATIONS
+            if spent > work:
+                raise CapacityError(MORE_EFFORT)
+            summer = self._summer(regions, work, patient=True)
+            answers = summer.on(names)
+            spent += 0.0 if effort is None else summer.spent
+            return answers
+
+        return over
+
+    def _while_affordable(
+        self, over: Callable[[str, Effort | None], Answers]
+    ) -> Callable[[str], Answers]:
+        """Answers whose regions over several objects take no more work than thorough ones."""
+        thorough = replace(EFFORTS["thorough"], table=self._run.table_cap)
+
+        def limited(family: str) -> Answers:
+            several = family.startswith("objects")
+            return over(family, thorough if several else None)
+
+        return limited
+
+    def _summer(
+        self, regions: str, most_work: float = math.inf, *, patient: bool = False
+    ) -> Summer:
+        from liftgbp.counting import Summer
+
+        run = self._run
+        return Summer(
+            self._shattering, regions, run.solver, run.progress, most_work, patient=patient
+        )
+
+    def blocked(
+        self, answers: Answers, most: Mapping[int, int], work: float, *, mix: bool
+    ) -> tuple[Answers, Bound]:
+        """Answers mixed with minima at which blocks differ, and a bound for other answers."""
+        from liftgbp.blocks import with_blocks
+
+        return with_blocks(
+            answers,
+            self._shattering,
+            most,
+            self._run.descent,
+            mix=mix,
+            most_work=work,
+            progress=self._run.progress,
+        )
+
+    def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
+        """Curvature between halves of classes, proven bounds, and a sample.
+
+        Whoever names a method wants its answer, and may ask for bounds or a sample beside it. But
+        what is recommended for an answer that a sample contradicts is judged by one, too.
+        """
+        if not effort.work:
+            return ()
+        from liftgbp.blocks import HalvesJudge
+        from liftgbp.bounding import ProvenJudge
+        from liftgbp.sampling.sampled_judge import SampledJudge
+
+        run, objects = self._run, self._objects
+        judges: list[Judge] = [HalvesJudge(self._shattering, run.descent.tolerances, effort.work)]
+        if not request.names_a_method:
+            judges.append(ProvenJudge(effort.name, self._shattering, run.progress))
+        if not request.names_a_method or request.tried:
+            judges.append(SampledJudge(effort.name, objects.evidence, objects.sizes, run.progress))
+        return judges
+
+
+def prepare_lifted(normal: NormalModel, regions: str, progress: Progress) -> PreparedLifted:
+    """The region graph of a normal form, with its plan."""
+    progress("building regions", 0, 1)
+    graph = build_regions(normal, regions)
+    progress("compiling", 0, 1)
+    return PreparedLifted(graph, compile_plan(graph))
+
+
+def with_quantifiers(
+    objects: ObjectClasses, large: Sequence[str], states: int, run: Run
+) -> Answers | None:
+    """Exact answers about a model with quantifiers over sorts that are too large to be expanded.
+
+    There are none if a quantified formula has no stand-in.
+    """
+    from liftgbp.exact.exact_result import ExactLimits
+    from liftgbp.exact.over_classes import exact_with_quantifiers
+
+    known = objects.evidence
+    outline = outlined(known.model, large)
+    if outline is None:
+        return None
+    own = replace(objects, evidence=replace(known, model=outline.model))
+    try:
+        normal = Shattering(own, table_cap=run.table_cap).normal()
+        prepared = prepare_lifted(normal, FACTOR_SCOPES, run.progress)
+        return exact_with_quantifiers(prepared, outline, known.model, ExactLimits.of(states))
+    except CapacityError as error:
+        raise CapacityError(
+            f"a quantifier over the objects of {' and '.join(large)} is not expanded, and there is "
+            f"no exact answer: {error.message}; use fewer objects, or write all atoms out "
+            "(via='ground', --via ground)",
+            error.span,
+        ) from None

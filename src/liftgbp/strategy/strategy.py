@@ -1,0 +1,349 @@
+"""How answers are found: one loop over methods, for classes of objects and for the ground.
+
+A request and an effort give a list of methods. Each adds what it finds to what is `Known`; judges
+look at the best of it; the loop ends when no method could improve on that. A new method is a frozen
+value with a name, `could_improve` and `answers`, and stands in the list of `methods_for`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Protocol
+
+from liftgbp.effort import EFFORTS, FACTOR_SCOPES, BlocksChoice, Effort, most_blocks
+from liftgbp.errors import CapacityError, InternalError
+from liftgbp.query import Answers
+from liftgbp.shatter import ObjectClass
+from liftgbp.strategy.growth import grow
+from liftgbp.strategy.request import Request
+
+
+def best_answers(case: Case, request: Request, effort: Effort) -> Answers:
+    """The best answers about a case that an effort allows.
+
+    Independent parts are answered apart, unless a method was asked for.
+    """
+    whole = case.over_classes
+    if whole is not None and whole.parts and effort.work and not request.names_a_method:
+        return _of_parts(whole, [best_answers(own, request, effort) for own in whole.parts], effort)
+    known = Known(case, request, effort)
+    for method in methods_for(request, effort):
+        if method.could_improve(known):
+            known.add(method.answers(known))
+        if known.is_final:
+            break
+    return known.conclusion
+
+
+def _of_parts(whole: OverClasses, answers: Sequence[Answers], effort: Effort) -> Answers:
+    """The answers from those of parts, with the plain ones of all parts beside them."""
+    plain = None
+    if any(own.plain is not None for own in answers):
+        plain = whole.joined([own.plain or own for own in answers])
+    return replace(whole.joined(answers), effort=effort.name, plain=plain)
+
+
+def methods_for(request: Request, effort: Effort) -> Iterator[Method]:
+    """The methods of an effort in their order, but for what was asked for by hand."""
+    if states := request.exact_states(effort):
+        yield Exact(states, is_required=bool(request.exact))
+    regions = request.regions or FACTOR_SCOPES
+    if request.sum_over:
+        yield SumOverCounts(regions, request.sum_over)
+    else:
+        yield Regions(regions)
+        if effort.work and request.sum_over is None:
+            yield SumOverCounts(regions)
+    if request.blocks not in (None, 1):
+        # Blocks that were asked for take as long as they take, and `auto` is thorough.
+        work = EFFORTS["thorough"].work if request.blocks == "auto" else math.inf
+        yield Blocks(request.blocks, work, is_required=True)
+    else:
+        yield Blocks(effort.blocks, effort.work, mix=request.blocks is None)
+    if effort.work and request.regions is None and not request.sum_over:
+        yield LargerRegions()
+
+
+class Judge(Protocol):
+    """What is known about log Z or probabilities, however answers were found."""
+
+    def judge(self, answers: Answers) -> Answers:
+        """Answers that are not trusted if they contradict what is known."""
+
+
+class Method(Protocol):
+    """A way to answers."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    def could_improve(self, known: Known) -> bool:
+        """Whether it applies, and could improve on what is known."""
+
+    def answers(self, known: Known) -> Answers | None:
+        """Its answers; none if they cost more than the effort allows."""
+
+
+class Case(Protocol):
+    """A model that methods answer: over classes of objects, or on the ground."""
+
+    @property
+    def over_classes(self) -> OverClasses | None:
+        """The same, if it is over classes of objects."""
+
+    def prepare(self) -> None:
+        """Do what every method needs; a model that is too large raises a `CapacityError`."""
+
+    def exact(self, states: int) -> Answers:
+        """The exact answers; a model that takes more states raises a `CapacityError`."""
+
+    def over(self, regions: str, effort: Effort) -> Answers:
+        """The answers over a family of regions, or over growing ones (`auto`)."""
+
+    def larger_families(self, effort: Effort) -> Sequence[str]:
+        """The families that an effort tries beyond factor scopes."""
+
+    def over_larger(self, family: str, effort: Effort) -> Answers:
+        """The answers over one of these, unless they cost more than the effort allows."""
+
+    def regions_of(self, answers: Answers) -> object:
+        """What is equal for answers over the same regions."""
+
+    def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
+        """What judges the best answers, cheap judges first."""
+
+
+class OverClasses(Case, Protocol):
+    """A model over classes of interchangeable objects."""
+
+    @property
+    def classes(self) -> Sequence[ObjectClass]:
+        """The classes of interchangeable objects."""
+
+    @property
+    def parts(self) -> Sequence[OverClasses]:
+        """Its independent parts; none if it is connected."""
+
+    def joined(self, answers: Sequence[Answers]) -> Answers:
+        """The answers about it from those about its parts."""
+
+    def summed(
+        self, known: Answers | None, regions: str, predicates: Sequence[str], work: float
+    ) -> Answers:
+        """The answers summed over the counts of predicates.
+
+        If some answers are known: over those of the predicate that changes them most, if that is
+        cheap.
+        """
+
+    def blocked(
+        self, answers: Answers, most: Mapping[int, int], work: float, *, mix: bool
+    ) -> tuple[Answers, Judge]:
+        """Answers mixed with minima at which blocks differ, and what judges other answers."""
+
+
+@dataclass
+class Known:
+    """What is known so far about a case.
+
+    best   the best answers so far
+    plain  those without sums, blocks or larger regions
+    bound  what independent atoms over blocks say about log Z
+    """
+
+    case: Case
+    request: Request
+    effort: Effort
+    best: Answers | None = None
+    plain: Answers | None = None
+    bound: Judge | None = None
+    _judged: dict[int, Answers] = field(default_factory=dict)
+
+    def add(self, answers: Answers | None) -> None:
+        """Take new answers for the best ones; no method gives worse ones."""
+        if answers is not None:
+            self.best = answers
+
+    @property
+    def found(self) -> Answers:
+        """The best answers, where there are some."""
+        if self.best is None:
+            raise InternalError("no method has answered")
+        return self.best
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing has improved on the plain answers."""
+        return self.plain is not None and self.found.reader is self.plain.reader
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing is approximated, so that no method could improve on it."""
+        return self.best is not None and not self.best.approximate and self.request.blocks is None
+
+    @cached_property
+    def _judges(self) -> Sequence[Judge]:
+        return self.case.judges(self.request, self.effort)
+
+    def judged(self, answers: Answers) -> Answers:
+        """Answers that would be the best after a look by all judges."""
+        if id(answers) not in self._judged:
+            looked_at = answers
+            for judge in self._judges:
+                looked_at = judge.judge(looked_at)
+            # What was judged is not judged again.
+            self._judged |= {id(answers): looked_at, id(looked_at): looked_at}
+        return self._judged[id(answers)]
+
+    def within_bound(self, answers: Answers) -> Answers:
+        """Answers that are not trusted if independent atoms over blocks reach a larger log Z."""
+        return answers if self.bound is None else self.bound.judge(answers)
+
+    @property
+    def conclusion(self) -> Answers:
+        """The best answers, judged, with the plain ones beside them if these are others."""
+        best = self.found if self.is_final else self.judged(self.found)
+        quick = None if self.plain is None or self.is_plain else self.plain
+        return replace(best, effort=self.effort.name, plain=quick)
+
+
+def lifted(known: Known) -> OverClasses:
+    """The case of methods that are about classes of objects."""
+    case = known.case.over_classes
+    if case is None:
+        raise InternalError("the method is about classes of objects")
+    return case
+
+
+# --- methods
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """Exact answers, with up to this many states."""
+
+    states: int
+    is_required: bool
+    name = "exact"
+
+    def could_improve(self, known: Known) -> bool:
+        """It comes first."""
+        return known.best is None
+
+    def answers(self, known: Known) -> Answers | None:
+        """Exact answers, if they are within reach."""
+        if not self.is_required:
+            known.case.prepare()
+        try:
+            return known.case.exact(self.states)
+        except CapacityError as error:
+            if self.is_required:
+                remedy = "leave --exact (exact=True in Python) out for an approximation"
+                raise CapacityError(f"no exact answer: {error.message}; {remedy}") from None
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """Minima of the free energy over a family of regions, with one block for each class."""
+
+    family: str
+    name = "regions"
+
+    def could_improve(self, known: Known) -> bool:
+        """It is the first approximation."""
+        return known.best is None
+
+    def answers(self, known: Known) -> Answers:
+        """The plain answers."""
+        known.plain = known.case.over(self.family, known.effort)
+        return known.plain
+
+
+@dataclass(frozen=True, slots=True)
+class SumOverCounts:
+    """Sums over the counts of predicates: of those that were named, or of what matters most."""
+
+    family: str
+    predicates: tuple[str, ...] = ()
+    name = "sums over counts"
+
+    def could_improve(self, known: Known) -> bool:
+        """Counts are those of classes of objects."""
+        return known.case.over_classes is not None
+
+    def answers(self, known: Known) -> Answers:
+        """The sum, or the plain answers if no sum changes these."""
+        case = lifted(known)
+        answers = case.summed(known.best, self.family, self.predicates, known.effort.work)
+        if known.plain is None:
+            known.plain = answers
+        return answers
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Minima at which objects of a class fall into blocks that behave differently.
+
+    Without `mix`, the answers stay as they are, and are judged by what independent atoms over
+    blocks reach.
+    """
+
+    most: BlocksChoice
+    work: float
+    mix: bool = True
+    is_required: bool = False
+    name = "blocks"
+
+    def could_improve(self, known: Known) -> bool:
+        """Only classes of several objects fall into blocks."""
+        classes = known.case.over_classes is not None
+        return classes and any(number > 1 for number in self._numbers(known).values())
+
+    def answers(self, known: Known) -> Answers:
+        """The answers, mixed with those over blocks."""
+        most = self._numbers(known)
+        answers, known.bound = lifted(known).blocked(known.found, most, self.work, mix=self.mix)
+        return answers
+
+    def _numbers(self, known: Known) -> dict[int, int]:
+        return most_blocks(self.most, lifted(known).classes, by_hand=self.is_required)
+
+
+@dataclass(frozen=True, slots=True)
+class LargerRegions:
+    """The largest regions that an effort allows and that can be trusted."""
+
+    name = "larger regions"
+
+    def could_improve(self, known: Known) -> bool:
+        """If neither sums nor blocks changed the answers, or if log Z is proven to be wrong."""
+        if known.plain is None or not known.case.larger_families(known.effort):
+            return False
+        return known.is_plain or (not known.request.names_a_method and self._is_outside(known))
+
+    def answers(self, known: Known) -> Answers | None:
+        """The answers over grown regions; none if they are no better than what is known."""
+        case, effort = known.case, known.effort
+        is_plain = known.is_plain
+        first = known.found
+        if known.plain is not None and not is_plain:
+            first = known.within_bound(known.plain)
+
+        def over(family: str) -> Answers:
+            if family == FACTOR_SCOPES:
+                return first
+            return known.within_bound(case.over_larger(family, effort))
+
+        families = (FACTOR_SCOPES, *case.larger_families(effort))
+        grown = grow(over, families, known.judged, case.regions_of)
+        return grown if is_plain or grown.trusted else None
+
+    @staticmethod
+    def _is_outside(known: Known) -> bool:
+        result = known.judged(known.found).result
+        return bool(result.verdict.outside_text(result.log_z))
