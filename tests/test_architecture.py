@@ -14,7 +14,7 @@ import liftgbp
 import processes
 
 SOURCE = Path(liftgbp.__file__).parent
-ROOMS = """
+ORDER = """
 errors texts pictures limits arrays heap progress workers files charts input_files example_models
 model evidence shatter signature grounding formats regions compress plan
 solve opinions query
@@ -22,8 +22,10 @@ reference via series counting blocks exact sampling effort bounding
 strategy fitting api
 forecasting engines sweeps messages checking reproduction
 cli __main__
-""".split()
+"""
 """All rooms; each may import those before it."""
+
+ROOMS = ORDER.split()
 
 MODEL = {"errors", "limits", "arrays", "model", "evidence"}
 DRAWING = {"texts", "pictures", "charts"}

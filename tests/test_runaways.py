@@ -23,7 +23,7 @@ from liftgbp.plan import Plan
 from liftgbp.shatter import shatter
 from liftgbp.signature import objects_of, overlaps
 from liftgbp.signature.canonical import Cluster
-from liftgbp.solve import Auto, Descent, Solution
+from liftgbp.solve import Descent, Solution
 
 EIGHT = "abcdefgh"
 
