@@ -41,7 +41,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers, Prepared, UntrustedAnswerError
 from liftgbp.shatter import TABLE_CAP, Shattering
 from liftgbp.solve import Auto, SolverChoice, as_solver
-from liftgbp.strategy.answering import answers_about, answers_about_network, prepare_ground
+from liftgbp.strategy.answering import answers_about, answers_about_network
 from liftgbp.strategy.lifted_case import prepare_lifted
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
@@ -362,6 +362,8 @@ def _prepared(
     known = _checked(model, evidence, regions, table_cap, progress)
     objects = choose_via(via, known, sizes, regions)
     if objects is None:
+        from liftgbp.strategy.ground_case import prepare_ground
+
         return prepare_ground(known, sizes, regions, Run(Auto(), table_cap, progress))
     progress("shattering", 0, 1)
     return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
-from liftgbp.errors import CapacityError, InputError, InternalError
+from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Evidence
 from liftgbp.model.existentials import large_quantifiers
 from liftgbp.model.queries import held
-from liftgbp.plan import compile_plan
 from liftgbp.query import Answers
-from liftgbp.query.ground_reader import PreparedGround
 from liftgbp.shatter import ObjectClasses
 from liftgbp.strategy.growth import AUTO
 from liftgbp.strategy.lifted_case import LiftedCase, with_quantifiers
@@ -20,6 +19,9 @@ from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
 from liftgbp.strategy.strategy import best_answers
 from liftgbp.via import ViaChoice, choose_via, few_groundings
+
+if TYPE_CHECKING:
+    from liftgbp.query.ground_reader import PreparedGround
 
 TAKEN_APART = (
     "there is no exact answer by classes of objects for a quantifier over {}, so the model was "
@@ -142,6 +144,7 @@ def _on_ground(
 ) -> Answers:
     """The answers about a model that is written out under its evidence."""
     from liftgbp.model.exclusions import with_joint_exclusions
+    from liftgbp.strategy.ground_case import prepare_ground
 
     if request.regions is None:
         joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
@@ -149,20 +152,3 @@ def _on_ground(
     return answers_about_network(
         lambda family: prepare_ground(known, sizes, family, run), effort, request, run
     )
-
-
-def prepare_ground(
-    known: Evidence, sizes: Mapping[str, int] | None, regions: str, run: Run
-) -> PreparedGround:
-    """The model written out under its evidence, and compressed."""
-    from liftgbp.grounding import ground_network
-    from liftgbp.strategy.ground_case import quotient
-
-    network = ground_network(
-        known, sizes, table_cap=run.table_cap, chained=True, progress=run.progress
-    )
-    if network.atoms is None:
-        raise InternalError("a ground model without a table of its atoms")
-    graph = quotient(network, regions, run.progress)
-    sizes = known.domain_sizes(sizes)
-    return PreparedGround(graph, compile_plan(graph), known, sizes, network.atoms)
