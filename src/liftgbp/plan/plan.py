@@ -339,13 +339,6 @@ class Exponents:
         shape = rows.stop - rows.start, self.shape[1]
         return csr_array((self.values[own], self.columns[own], row_ends), shape=shape)
 
-    @property
-    def first_filled(self) -> int:
-        """The first row that has entries; the number of rows if none has."""
-        if not len(self.columns):
-            return self.shape[0]
-        return int(np.searchsorted(self.row_starts, 0, side="right")) - 1
-
     def kept(self, rows: Ints) -> Exponents:
         """Some matrices of a stack; one that serves a whole stack stays as it is."""
         return self if self.values.ndim == 1 else replace(self, values=self.values[rows])

@@ -24,7 +24,6 @@ from liftgbp.arrays import Floats
 from liftgbp.plan import Layout, Plan
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.exact_log_z import is_comparable
-from liftgbp.solve.flood_blocks import forget_blocks
 from liftgbp.solve.flooding import FloodedBatch, FloodEnd, Flooding, verdicts_on
 from liftgbp.solve.images import images_of
 from liftgbp.solve.mean_field import AtomValues, bound_by_marginals
@@ -44,7 +43,6 @@ def flooded_again(
     if not plan.layout.message_entries:
         return first
     if has_one_fixed_point(plan, tolerances):
-        forget_blocks(plan)
         return replace(first, judged=partial(_only_minimum, plan, first, tolerances))
     images = images_of(plan, first.log_beliefs, tolerances)
     known = [first.log_beliefs, *images]
