@@ -315,8 +315,8 @@ class Exponents:
         """
         if len(self.columns) > LARGE and self.values.ndim == 1:
             if messages.ndim == 1:
-                return np.asarray(self._scipy @ messages)
-            return np.array([self._scipy @ row for row in messages])
+                return np.asarray(self.matrix @ messages)
+            return np.array([self.matrix @ row for row in messages])
         shape = (*messages.shape[:-1], self.shape[0])
         if not len(self.columns):
             return np.zeros(shape)
@@ -339,13 +339,6 @@ class Exponents:
         shape = rows.stop - rows.start, self.shape[1]
         return csr_array((self.values[own], self.columns[own], row_ends), shape=shape)
 
-    @property
-    def first_filled(self) -> int:
-        """The first row that has entries; the number of rows if none has."""
-        if not len(self.columns):
-            return self.shape[0]
-        return int(np.searchsorted(self.row_starts, 0, side="right")) - 1
-
     def kept(self, rows: Ints) -> Exponents:
         """Some matrices of a stack; one that serves a whole stack stays as it is."""
         return self if self.values.ndim == 1 else replace(self, values=self.values[rows])
@@ -360,7 +353,8 @@ class Exponents:
         return self.row_starts[self._filled]
 
     @cached_property
-    def _scipy(self) -> csr_array:
+    def matrix(self) -> csr_array:
+        """The same as a matrix of SciPy."""
         # Imported late: for small models that import takes longer than everything else together.
         from scipy.sparse import csr_array
 
