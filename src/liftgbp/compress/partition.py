@@ -9,7 +9,6 @@ axes one lies, up to the group of that kind.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,16 +65,15 @@ class Relation:
 
     def pairs_of(self, regions: Ints, first: int, role: int) -> tuple[Ints, Ints]:
         """The pairs in which regions (numbered from `first`) are the large or the small one."""
-        starts = self.large_starts if role == INSIDE else self.small_starts
-        lengths = starts[regions - first + 1] - starts[regions - first]
-        pairs = expand(starts[regions - first], lengths)
+        starts, lengths = self.stretches_of(regions, first, role)
+        pairs = expand(starts, lengths)
         return (pairs if role == INSIDE else self.by_small[pairs]), lengths
 
-    def pairs_at(self, place: int, role: int) -> Ints | slice:
-        """The pairs of the region at one place."""
-        if role == INSIDE:
-            return slice(self.large_starts.item(place), self.large_starts.item(place + 1))
-        return self.by_small[self.small_starts.item(place) : self.small_starts.item(place + 1)]
+    def stretches_of(self, regions: Ints, first: int, role: int) -> tuple[Ints, Ints]:
+        """Where these pairs start for each region, in the order for its role, and how many."""
+        starts = self.large_starts if role == INSIDE else self.small_starts
+        own = starts[regions - first]
+        return own, starts[regions - first + 1] - own
 
 
 def in_bytes(places: Ints) -> Ints:
@@ -169,36 +167,6 @@ class Partition:
     def _trivial(self) -> Ints:
         of_size = [self.groups.trivial(own.shape[1]) for own in self.frame]
         return np.repeat(np.array(of_size, dtype=np.int64), np.diff(self.regions.starts))
-
-    @cached_property
-    def degrees(self) -> Ints:
-        """How many neighbours each region has."""
-        degrees = np.zeros(len(self.regions), dtype=np.int64)
-        for relation in self.relations:
-            for own in (relation.large, relation.small):
-                degrees += np.bincount(own, minlength=len(degrees))
-        return degrees
-
-    # --- single regions
-
-    def size_of(self, region: int) -> int:
-        """The number of variables of a region."""
-        return int(self.frame[self._block_of(region)].shape[1])
-
-    def frame_of(self, region: int) -> list[int]:
-        """Which variable each axis of a region is."""
-        block = self._block_of(region)
-        frame: list[int] = self.frame[block][region - self._starts[block]].tolist()
-        return frame
-
-    def axis_of(self, region: int) -> list[int]:
-        """Which axis each variable of a region is."""
-        block = self._block_of(region)
-        axis: list[int] = self.axis[block][region - self._starts[block]].tolist()
-        return axis
-
-    def _block_of(self, region: int) -> int:
-        return bisect_right(self._starts, region) - 1
 
     # --- symmetries
 
