@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import math
 from collections.abc import Mapping, Sequence
@@ -17,14 +18,17 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Floats
 from liftgbp.errors import SizeError
 from liftgbp.files import whole_files
-from liftgbp.formats.text_numbers import DECIMALS, in_bytes, without_gz
+from liftgbp.formats.words import DECIMALS
 from liftgbp.grounding import GroundNetwork
+from liftgbp.input_files import is_gzipped
 
 # Doubles reach from exp(-708) to exp(709) without loss of digits.
 LARGEST_LOG = 700.0
 
 LARGEST_EXPONENT = 1e18
 """Decimals reach from exp(-2e18) to exp(2e18)."""
+
+COMPRESSION_LEVEL = 6
 
 Decimals: TypeAlias = NDArray[np.object_]
 
@@ -125,9 +129,22 @@ def replace_files(texts: Mapping[Path, str]) -> None:
     """Write files; existing ones are replaced once all new ones are complete."""
     with whole_files(list(texts)) as unfinished:
         for own, (path, text) in zip(unfinished, texts.items(), strict=True):
-            own.write_bytes(in_bytes(path, text))
+            raw = text.encode("utf-8")
+            # The same text gives the same bytes.
+            own.write_bytes(
+                gzip.compress(raw, COMPRESSION_LEVEL, mtime=0) if is_gzipped(path) else raw
+            )
 
 
 def names_path(network: Path) -> Path:
     """The file beside a network that says which variable is which ground atom."""
     return without_gz(network).with_suffix(".atoms.csv")
+
+
+def without_gz(path: Path) -> Path:
+    """The path without the extension `.gz`.
+
+    >>> without_gz(Path("net.uai.gz")).name, without_gz(Path("net.uai")).name
+    ('net.uai', 'net.uai')
+    """
+    return path.with_suffix("") if is_gzipped(path) else path
