@@ -51,7 +51,7 @@ def read_fg(path: str | Path, most: int | None = None) -> GroundNetwork:
 
 def _read_scope(
     words: Words, ranges: dict[int, int], number: int
-) -> tuple[list[int], tuple[int, ...]]:
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     length = words.whole("the number of variables of factor {}", number)
     first = words.position
     scope = words.wholes(length, "a variable of factor {}", number)
@@ -75,7 +75,7 @@ def _read_scope(
             first - 1,
             CapacityError,
         )
-    return scope, tuple(shape)
+    return scope, shape
 
 
 def _read_table(

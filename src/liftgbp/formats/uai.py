@@ -49,7 +49,7 @@ def read_uai(path: str | Path, most: int | None = None) -> GroundNetwork:
     return factors.network(ranges)
 
 
-def _read_ranges(words: Words) -> list[int]:
+def _read_ranges(words: Words) -> tuple[int, ...]:
     count = words.whole("the number of variables")
     first = words.position
     ranges = words.wholes(count, "the number of values of a variable")
@@ -58,7 +58,7 @@ def _read_ranges(words: Words) -> list[int]:
     return ranges
 
 
-def _read_scope(words: Words, ranges: Sequence[int], number: int) -> list[int]:
+def _read_scope(words: Words, ranges: Sequence[int], number: int) -> tuple[int, ...]:
     length = words.whole("the number of variables of factor {}", number)
     first = words.position
     scope = words.wholes(length, "a variable of factor {}", number)

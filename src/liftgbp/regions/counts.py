@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
-import numpy as np
-
-from liftgbp.arrays import Integers
 from liftgbp.errors import InternalError
-from liftgbp.shatter.assignments import falling, falling_all
+from liftgbp.shatter.assignments import Size, falling
 from liftgbp.signature import Obj
 
 
@@ -29,26 +27,12 @@ class Count:
     divisor: int
     times: int = 1
 
-    def at(self, class_sizes: Sequence[int]) -> int:
-        """The count for these class sizes."""
-        ways = self.times
+    def at(self, class_sizes: Sequence[Size]) -> Size:
+        """The count for these class sizes; arrays of integers are many sizes of each class."""
+        ways: Any = self.times
         for cls, fixed, chosen in self.factors:
-            ways *= falling(class_sizes[cls] - fixed, chosen)
-        count, remainder = divmod(ways, self.divisor)
-        if remainder:
-            raise InternalError(f"{ways} substitutions are not a multiple of {self.divisor}")
-        return count
-
-    def at_all(self, class_sizes: Sequence[Integers]) -> Integers:
-        """The counts for many sizes of each class at once."""
-        ways = np.full(len(class_sizes[0]), self.times, dtype=object)
-        for cls, fixed, chosen in self.factors:
-            ways = ways * falling_all(class_sizes[cls] - fixed, chosen)
-        if self.divisor == 1:
-            return ways
-        if (ways % self.divisor).any():
-            raise InternalError(f"substitutions are not multiples of {self.divisor}")
-        return ways // self.divisor
+            ways = ways * falling(class_sizes[cls] - fixed, chosen)
+        return cast(Size, ways if self.divisor == 1 else divided(ways, self.divisor))
 
     def text(self, names: Sequence[str]) -> str:
         """The count as a formula in the sizes of the classes, which have these names."""
@@ -79,3 +63,11 @@ def choose(objects: Iterable[Obj], fixed: Iterable[Obj], divisor: int) -> Count:
         ),
         divisor,
     )
+
+
+def divided(ways: Any, divisor: Any) -> Any:
+    """The quotient of integers, or of arrays of them, that leaves no remainder."""
+    remainder = ways % divisor
+    if remainder if isinstance(remainder, int) else remainder.any():
+        raise InternalError(f"{ways} substitutions are not a multiple of {divisor}")
+    return ways // divisor

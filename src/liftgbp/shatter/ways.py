@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Integers, in_units
-from liftgbp.shatter.assignments import falling, falling_all
+from liftgbp.shatter.assignments import Size, falling
 from liftgbp.shatter.normal import NormalParfactor, Obj, ObjAtom
 
 
@@ -40,21 +41,19 @@ class Way:
 
     def parfactor(self, sizes: Sequence[int]) -> NormalParfactor:
         """The parfactor over classes of these sizes: variables that left the scope are free."""
-        copies = self.swaps
-        for cls, count in self.gone.items():
-            copies *= falling(sizes[cls] - self.present[cls], count)
+        copies = self.copies(sizes)
         elastic = self.sized or bool(self.gone)
         if not self.atoms:
             return NormalParfactor(self.atoms, self.table, self.groups, self.rule, elastic, copies)
         table = self.table if copies == 1 else self.table * float(copies)
         return NormalParfactor(self.atoms, table, self.groups, self.rule, elastic)
 
-    def copies(self, sizes: Sequence[Integers]) -> Integers | int:
-        """How often each factor occurs, for many sizes of each class at once."""
-        copies: Integers | int = self.swaps
+    def copies(self, sizes: Sequence[Size]) -> Size:
+        """How often each factor occurs; arrays are many sizes of each class at once."""
+        copies: Any = self.swaps
         for cls, count in self.gone.items():
-            copies = copies * falling_all(sizes[cls] - self.present[cls], count)
-        return copies
+            copies = copies * falling(sizes[cls] - self.present[cls], count)
+        return cast(Size, copies)
 
 
 class ManySizes:
