@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.arrays import Bools, Ints, distinct, group_rows, row_order, stable_order, starts_of
-from liftgbp.compress.loops import loops
-from liftgbp.compress.subsets import Inside, common_subsets, containments, maximal
+from liftgbp.compress.subsets import Inside, common_subsets, containments, loops, maximal
 from liftgbp.errors import InputError
 from liftgbp.grounding import FactorBlock, GroundNetwork
 from liftgbp.progress import Progress, silent

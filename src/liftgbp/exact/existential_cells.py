@@ -21,7 +21,7 @@ from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.exact.cells import ROUNDING, all_counts, log_factorials
 from liftgbp.exact.pair_tables import NoCellsError, PairTables, placeholders
-from liftgbp.model.existentials import Definition
+from liftgbp.model.rewriting import Definition
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.shatter.rule_tables import Labels, RuleTables
 from liftgbp.signature import objects_of

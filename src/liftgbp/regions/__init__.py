@@ -4,8 +4,7 @@ Exact integers only; knows nothing of floats and tables.
 """
 
 from liftgbp.regions.build import Coarser, build_regions
-from liftgbp.regions.counts import Count
-from liftgbp.regions.exact_counts import ExactCounts
+from liftgbp.regions.counts import Count, ExactCounts
 from liftgbp.regions.families import FAMILIES, Family, parse_family
 from liftgbp.regions.lifted_graph import LiftedRegionGraph
 from liftgbp.regions.region_graph import Edge, HeldFactor, Member, Message, Region, RegionGraph

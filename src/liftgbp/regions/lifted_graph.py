@@ -26,8 +26,7 @@ from liftgbp.regions.atom_bounds import (
     alike_atoms,
     order_steps,
 )
-from liftgbp.regions.counts import Count, choose
-from liftgbp.regions.exact_counts import ExactCounts
+from liftgbp.regions.counts import Count, ExactCounts, choose
 from liftgbp.regions.region_graph import RegionGraph
 from liftgbp.shatter import NormalModel
 from liftgbp.shatter.normal import SOFT

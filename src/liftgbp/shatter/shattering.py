@@ -30,9 +30,8 @@ from liftgbp.shatter.normal import (
     ObjectClass,
     Observations,
 )
-from liftgbp.shatter.observe import observed, sliced, soft_ways
 from liftgbp.shatter.rule_tables import Labels, LabelTable, RuleTables, symmetric_groups
-from liftgbp.shatter.ways import Way
+from liftgbp.shatter.ways import Way, observed, sliced, soft_ways
 
 TABLE_CAP = 2**20
 FEW_VARIABLES = 4

@@ -23,9 +23,8 @@ from liftgbp.shatter.normal import (
     Observations,
     pattern_of,
 )
-from liftgbp.shatter.observe import sliced, soft_way
 from liftgbp.shatter.shattering import Shattering
-from liftgbp.shatter.ways import ManySizes, Way
+from liftgbp.shatter.ways import ManySizes, Way, sliced, soft_way
 
 Cell: TypeAlias = tuple[int, int]
 """A part of a class: (class before splitting, number of the part)."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.errors import CapacityError, InputError, InternalError
 from liftgbp.evidence import Evidence
-from liftgbp.model.existentials import large_quantifiers
 from liftgbp.model.queries import held
+from liftgbp.model.rewriting import large_quantifiers
 from liftgbp.plan import compile_plan
 from liftgbp.query import Answers
 from liftgbp.query.ground_reader import PreparedGround
@@ -141,7 +141,7 @@ def _on_ground(
     run: Run,
 ) -> Answers:
     """The answers about a model that is written out under its evidence."""
-    from liftgbp.model.exclusions import with_joint_exclusions
+    from liftgbp.model.rewriting import with_joint_exclusions
 
     if request.regions is None:
         joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))

@@ -1,0 +1,299 @@
+"""Models with the same worlds whose rules suit exact answers over classes, or the ground."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+from liftgbp.errors import InternalError
+from liftgbp.model.ast import (
+    And,
+    Arithmetic,
+    Atom,
+    Equal,
+    Exists,
+    Forall,
+    Formula,
+    Iff,
+    Implies,
+    Is,
+    Not,
+    Number,
+    Or,
+    Predicate,
+    Rule,
+    TableParfactor,
+    Variable,
+    WeightedFormula,
+    map_formula,
+    rule_atoms,
+    rule_equalities,
+)
+from liftgbp.model.model import Model
+from liftgbp.model.scopes import free_variables, quantified_variables
+
+# --- quantifiers over large sorts become atoms
+
+MARK = "?"
+"""Names of stand-ins begin with it; no predicate of a text does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The stand-in holds if and only if some object satisfies the body.
+
+    `outer` is the free variable of the quantified formula, `inner` the quantified one; `sorts` are
+    those of all variables of the body.
+    """
+
+    stand_in: Predicate
+    outer: str
+    inner: str
+    body: Formula
+    sorts: dict[str, str]
+
+    @property
+    def rule(self) -> WeightedFormula:
+        """A rule with the atoms of the body and the stand-in, and so the sorts of all variables."""
+        stand_in = Is(Atom(self.stand_in.name, (Variable(self.outer),)))
+        return WeightedFormula(And((stand_in, self.body)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Outlined:
+    """A model in which atoms stand for quantified formulas."""
+
+    model: Model
+    definitions: tuple[Definition, ...]
+
+
+def large_quantifiers(model: Model, large: Collection[str]) -> bool:
+    """Whether a rule quantifies inside over one of these sorts."""
+    return any(
+        model.variable_sorts(rule)[variable.name] in large
+        for rule in model.rules
+        for variable in quantified_variables(rule)
+    )
+
+
+def outlined(model: Model, large: Collection[str]) -> Outlined | None:
+    """The model with a stand-in for each quantifier over a large sort; `None` if there is one that
+    has none: below another quantifier, or with other than one free variable.
+
+    >>> from liftgbp.model.parser import parse
+    >>> found = outlined(parse("s(t)\\nr(t,t)\\n1 s(x) => EXIST y r(x,y)"), {"t"})
+    >>> print(found.model.rules[0].formula.right.atom, found.definitions[0].body.atom)
+    ?0(x) r(x,y)
+    """
+    definitions: list[Definition] = []
+    rules: list[Rule] = []
+    for rule in model.rules:
+        sorts = model.variable_sorts(rule)
+
+        def outline(formula: Formula, sorts: dict[str, str] = sorts) -> Formula:
+            if not isinstance(formula, Exists | Forall):
+                return map_formula(lambda part: outline(part, sorts), formula)
+            if sorts[formula.variable.name] not in large:
+                return map_formula(lambda part: outline(part, sorts), formula)
+            body = formula.body if isinstance(formula, Exists) else Not(formula.body)
+            found = _definition(len(definitions), formula.variable.name, body, sorts)
+            definitions.append(found)
+            atom = Is(Atom(found.stand_in.name, (Variable(found.outer),)))
+            return atom if isinstance(formula, Exists) else Not(atom)
+
+        if isinstance(rule, WeightedFormula) and quantified_variables(rule):
+            try:
+                rules.append(replace(rule, formula=outline(rule.formula)))
+            except _Unsuitable:
+                return None
+        else:
+            rules.append(rule)
+    stand_ins = {own.stand_in.name: own.stand_in for own in definitions}
+    predicates = {**model.predicates, **stand_ins}
+    rules += _kept(definitions, predicates)
+    return Outlined(replace(model, predicates=predicates, rules=tuple(rules)), tuple(definitions))
+
+
+class _Unsuitable(Exception):  # noqa: N818
+    """A quantified formula has no stand-in."""
+
+
+def _definition(number: int, inner: str, body: Formula, sorts: dict[str, str]) -> Definition:
+    free = [name for name in free_variables(WeightedFormula(body, None)) if name != inner]
+    if len(free) != 1 or quantified_variables(WeightedFormula(body, None)):
+        raise _Unsuitable
+    stand_in = Predicate(f"{MARK}{number}", (sorts[free[0]],))
+    own = {name: sorts[name] for name in (free[0], inner)}
+    return Definition(stand_in, free[0], inner, body, own)
+
+
+def _kept(
+    definitions: list[Definition], predicates: dict[str, Predicate]
+) -> Iterator[TableParfactor]:
+    """Tables that change nothing, so that all atoms of a definition are in factors."""
+    for own in definitions:
+        atoms = tuple(dict.fromkeys(rule_atoms(own.rule)))
+        entries = math.prod(len(predicates[atom.predicate].values) for atom in atoms)
+        yield TableParfactor(atoms, (Number(1.0),) * entries, kept=True)
+
+
+# --- rules by which atoms exclude each other
+#
+# `category(x,c) ^ category(x,d) => c = d.` is about pairs of atoms. On the ground, regions of pairs
+# let the probabilities of all categories of an object add up to more than one. One formula about
+# all of them says the same, and puts them into one region.
+
+MOST_TOGETHER = 12
+"""The most atoms that are put together. A table of twelve has 4096 entries, and one such table for
+each of 2 000 objects takes 64 MB."""
+
+
+def with_joint_exclusions(model: Model, sizes: Mapping[str, int]) -> Model:
+    """The model in which rules about exclusive pairs are about all atoms of which one may hold.
+
+    >>> from liftgbp.model.parser import parse
+    >>> model = parse("has(thing, colour)\\nhas(t,c) ^ has(t,d) => c = d.")
+    >>> with_joint_exclusions(model, {"thing": 9, "colour": 3}).rules[0].formula.variable.name
+    'c'
+    """
+    rules = tuple(_joint(model, rule, sizes) for rule in model.rules)
+    return model if rules == model.rules else replace(model, rules=rules)
+
+
+def _joint(model: Model, rule: Rule, sizes: Mapping[str, int]) -> Rule:
+    pair = _exclusive_pair(model, rule)
+    if pair is None:
+        return rule
+    one, other = pair
+    (place,) = (k for k, (a, b) in enumerate(zip(one.args, other.args, strict=True)) if a != b)
+    if sizes[model.predicates[one.predicate].sorts[place]] > MOST_TOGETHER:
+        return rule
+    first, second = one.args[place], other.args[place]
+    formula: Formula = Implies(And((Is(one), Is(other))), Equal(first, second))
+    for variable in (second, first):
+        formula = Forall(Variable(variable.name), formula)
+    return WeightedFormula(formula, None, span=rule.span)
+
+
+def _exclusive_pair(model: Model, rule: Rule) -> tuple[Atom, Atom] | None:
+    """The two atoms that a hard rule keeps from holding together, if it says nothing else."""
+    if not isinstance(rule, WeightedFormula) or rule.weight is not None or rule.expanded:
+        return None
+    atoms = tuple(dict.fromkeys(rule_atoms(rule)))
+    if len(atoms) != 2 or quantified_variables(rule):
+        return None
+    one, other = atoms
+    predicate = model.predicates[one.predicate]
+    if other.predicate != one.predicate or predicate.kind != "relation" or predicate.closed:
+        return None
+    differing = [pair for pair in zip(one.args, other.args, strict=True) if pair[0] != pair[1]]
+    if len(differing) != 1 or not all(isinstance(term, Variable) for term in differing[0]):
+        return None
+    names = {term.name for term in differing[0]}
+    shared = {term.name for term in one.args} & {term.name for term in other.args}
+    compared = [{own.left.name, own.right.name} for own in rule_equalities(rule)]
+    if names & shared or any(own != names for own in compared):
+        return None
+    if rule.distinct and not _distinct_alone(model, rule, names):
+        return None
+    return atoms if _says_only(rule, one) else None
+
+
+def _distinct_alone(model: Model, rule: WeightedFormula, names: set[str]) -> bool:
+    """Whether `distinct` is about these variables only."""
+    sorts = model.variable_sorts(rule)
+    own = {sorts[name] for name in names}
+    others = [sorts[name] for name in free_variables(rule) if name not in names]
+    return own.isdisjoint(others) and len(set(others)) == len(others)
+
+
+def _says_only(rule: WeightedFormula, one: Atom) -> bool:
+    """Whether the rule fails if both atoms hold and are different, and never else."""
+    for first, second, same in product((False, True), repeat=3):
+        if same and first != second:
+            continue
+        case = _Case(one, first, second, same)
+        applies = all(map(case.holds, rule.restrictions)) and not (rule.distinct and same)
+        fails = applies and not case.holds(rule.formula)
+        if fails != (first and second and not same):
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """Whether two atoms hold, and whether the objects in which they differ are the same."""
+
+    one: Atom
+    first: bool
+    second: bool
+    same: bool
+
+    def holds(self, formula: Formula) -> bool:
+        match formula:
+            case Is(atom, value):
+                return (self.first if atom == self.one else self.second) == (value == "true")
+            case Equal():
+                return self.same
+            case Not(body):
+                return not self.holds(body)
+            case And(parts):
+                return all(map(self.holds, parts))
+            case Or(parts):
+                return any(map(self.holds, parts))
+            case Implies(left, right):
+                return not self.holds(left) or self.holds(right)
+            case Iff(left, right):
+                return self.holds(left) == self.holds(right)
+            case Exists() | Forall():
+                raise InternalError("a rule about two atoms has no quantifiers")
+
+
+# --- soft clauses about terms of functions
+#
+# Where its definitions fail, a rule `f(x,y) ^ (p(y) => q(x))` is false; where they hold and the
+# clause has a false premise, it is true. Only one of these constants can be left to counting. As
+# w [d ^ c] = w [d] - w [d ^ !c], the rule is the same as one about the definitions alone, which is
+# a number, and one that is false unless the definitions and all premises hold.
+
+
+def with_one_constant(model: Model, rule: Rule, sizes: Mapping[str, int]) -> tuple[Rule, ...]:
+    """The rule, or the two rules that stand for it."""
+    if (
+        not isinstance(rule, WeightedFormula)
+        or rule.weight is None
+        or rule.restrictions
+        or rule.distinct
+    ):
+        return (rule,)
+    match rule.formula:
+        case And((*definitions, Or() | Implies() as clause)) if all(
+            isinstance(part, Is) and model.predicates[part.atom.predicate].kind != "relation"
+            for part in definitions
+        ):
+            defined = {
+                term.name
+                for part in definitions
+                if isinstance(part, Is)
+                for term in part.atom.args
+                if isinstance(term, Variable)
+            }
+            sorts = model.variable_sorts(rule)
+            others = [v for v in free_variables(rule) if v not in defined]
+            times = Number(float(math.prod(sizes[sorts[v]] for v in others)))
+            return (
+                replace(
+                    rule,
+                    formula=And(tuple(definitions)),
+                    weight=Arithmetic("*", rule.weight, times),
+                    expanded=frozenset(),
+                ),
+                replace(
+                    rule,
+                    formula=And((*definitions, Not(clause))),
+                    weight=Arithmetic("-", Number(0.0), rule.weight),
+                ),
+            )
+    return (rule,)
