@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from liftgbp.errors import InputError, Source
 from liftgbp.formats import load_network, write_network
 from liftgbp.formats.uai import COMMENTS
-from liftgbp.formats.words import Words
+from liftgbp.formats.words import WordReader
 from liftgbp.grounding import GroundNetwork
 from liftgbp.grounding.network import distinct_rows
 from random_networks import networks
@@ -64,8 +64,8 @@ def test_spoilt_files_are_read_or_refused(
         assert str(path) in str(error)
 
 
-def words_of(text: str) -> Words:
-    return Words(Source("net.uai", text), COMMENTS)
+def words_of(text: str) -> WordReader:
+    return WordReader(Source("net.uai", text), COMMENTS)
 
 
 NUMBERS = st.one_of(

@@ -46,7 +46,7 @@ CodePart: TypeAlias = tuple[slice, Hashes]
 
 
 @dataclass(frozen=True, eq=False)
-class Relation:
+class Containment:
     """All pairs of a region of one size and a region of another size inside it.
 
     The variables of `small[p]` are those at `positions[p]` of `large[p]`, in ascending order. Pairs
@@ -86,7 +86,7 @@ _Inside: TypeAlias = tuple[Ints, Ints, tuple[int, ...], bool]
 it."""
 
 
-def relations(regions: GroundRegions) -> list[Relation]:
+def relations(regions: GroundRegions) -> list[Containment]:
     """The pairs of regions and regions inside, for each two sizes."""
     parts: dict[tuple[int, int], list[_Inside]] = {}
     for pattern in regions.patterns:
@@ -103,7 +103,7 @@ def _relation(
     large_size: int,
     small_size: int,
     parts: list[_Inside],
-) -> Relation:
+) -> Containment:
     larges, smalls, places, covers = zip(*parts, strict=True)
     large, small = np.concatenate(larges), np.concatenate(smalls)
     counts = list(map(len, larges))
@@ -118,7 +118,7 @@ def _relation(
         first, last = bounds[block], bounds[block + 1]
         return starts_of(np.bincount(numbers - first, minlength=last - first))
 
-    return Relation(
+    return Containment(
         large_size=large_size,
         small_size=small_size,
         large=large,
@@ -151,7 +151,7 @@ class Partition:
         """The number of the first region of a size."""
         return self._starts[self._block[size]]
 
-    def roles(self, size: int) -> Iterator[tuple[Relation, int]]:
+    def roles(self, size: int) -> Iterator[tuple[Containment, int]]:
         """The relations in which regions of a size take part, and whether as large or small."""
         for relation in self.relations:
             if relation.large_size == size:
@@ -202,7 +202,7 @@ class Partition:
 
     # --- frames
 
-    def embeddings(self, relation: Relation, pairs: Ints) -> Ints:
+    def embeddings(self, relation: Containment, pairs: Ints) -> Ints:
         """For each axis of the small region which axis of the large one it is."""
         return self.embed(relation.large[pairs], relation.small[pairs], relation.positions[pairs])
 
@@ -227,7 +227,7 @@ class Partition:
 
     # --- names
 
-    def names(self, relation: Relation, pairs: Ints, role: int, group: int) -> Hashes:
+    def names(self, relation: Containment, pairs: Ints, role: int, group: int) -> Hashes:
         """The codes of embeddings up to the neighbour's group, for each element of the own group.
 
         Column g has the codes after permuting the own frame by g.
@@ -348,7 +348,7 @@ def unlike(partition: Partition, representative: Ints) -> Bools:
 
 
 def _sorted_names(
-    partition: Partition, relation: Relation, role: int, regions: Ints
+    partition: Partition, relation: Containment, role: int, regions: Ints
 ) -> tuple[tuple[Ints, Bools, Hashes], Ints]:
     """The names of neighbours in one role, as columns, sorted for each of some regions of a size.
 

@@ -16,7 +16,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError
 from liftgbp.formats.simplify import Factors, Logs, check_possible, check_scope
-from liftgbp.formats.words import Words
+from liftgbp.formats.words import WordReader
 from liftgbp.formats.writing import (
     Decimals,
     WrittenFactors,
@@ -39,7 +39,7 @@ def read_fg(path: str | Path, most: int | None = None) -> GroundNetwork:
 
     A number that is not a label, but smaller than one, becomes a variable with a single value.
     """
-    words = Words.of_file(path, COMMENTS, most)
+    words = WordReader.of_file(path, COMMENTS, most)
     ranges: dict[int, int] = {}
     factors = Factors(first_axis_fastest=True)
     for number in range(words.whole("the number of factors")):
@@ -50,7 +50,7 @@ def read_fg(path: str | Path, most: int | None = None) -> GroundNetwork:
 
 
 def _read_scope(
-    words: Words, ranges: dict[int, int], number: int
+    words: WordReader, ranges: dict[int, int], number: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     length = words.whole("the number of variables of factor {}", number)
     first = words.position
@@ -79,7 +79,7 @@ def _read_scope(
 
 
 def _read_table(
-    words: Words, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
+    words: WordReader, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
 ) -> None:
     listed = words.whole("the number of entries of factor {}", number)
     first = words.position

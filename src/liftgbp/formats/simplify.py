@@ -14,7 +14,7 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints, equal_rows
 from liftgbp.errors import ContradictionError, QueryError, wrong_type
-from liftgbp.formats.words import Words
+from liftgbp.formats.words import WordReader
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.grounding.network import distinct_rows
 
@@ -76,14 +76,14 @@ class Factors:
         return np.array(self._entries[shape]).reshape(-1, *wide)
 
 
-def check_scope(words: Words, scope: Sequence[int], first: int) -> None:
+def check_scope(words: WordReader, scope: Sequence[int], first: int) -> None:
     """Refuse a variable that occurs twice in the scope that begins at this word."""
     if len(set(scope)) < len(scope):
         twice = next(k for k, variable in enumerate(scope) if variable in scope[:k])
         words.fail(f"variable {scope[twice]} occurs twice in this factor", first + twice)
 
 
-def check_possible(words: Words, table: Logs, position: int) -> None:
+def check_possible(words: WordReader, table: Logs, position: int) -> None:
     """Refuse a table that is 0 everywhere."""
     if max(table) == -np.inf:
         words.fail(

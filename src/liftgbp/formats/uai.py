@@ -14,7 +14,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.formats.simplify import Factors, Logs, check_possible, check_scope, described
-from liftgbp.formats.words import Words
+from liftgbp.formats.words import WordReader
 from liftgbp.formats.writing import (
     Decimals,
     WrittenFactors,
@@ -36,7 +36,7 @@ def read_uai(path: str | Path, most: int | None = None) -> GroundNetwork:
 
     `MARKOV` and `BAYES` mean the same, since both multiply their tables.
     """
-    words = Words.of_file(path, COMMENTS, most)
+    words = WordReader.of_file(path, COMMENTS, most)
     (kind,) = words.several(1, "the kind of the network, MARKOV or BAYES,")
     if kind.upper() not in KINDS:
         words.fail(f"a network starts with {' or '.join(KINDS)}, got {kind}", 0)
@@ -49,7 +49,7 @@ def read_uai(path: str | Path, most: int | None = None) -> GroundNetwork:
     return factors.network(ranges)
 
 
-def _read_ranges(words: Words) -> tuple[int, ...]:
+def _read_ranges(words: WordReader) -> tuple[int, ...]:
     count = words.whole("the number of variables")
     first = words.position
     ranges = words.wholes(count, "the number of values of a variable")
@@ -58,7 +58,7 @@ def _read_ranges(words: Words) -> tuple[int, ...]:
     return ranges
 
 
-def _read_scope(words: Words, ranges: Sequence[int], number: int) -> tuple[int, ...]:
+def _read_scope(words: WordReader, ranges: Sequence[int], number: int) -> tuple[int, ...]:
     length = words.whole("the number of variables of factor {}", number)
     first = words.position
     scope = words.wholes(length, "a variable of factor {}", number)
@@ -71,7 +71,7 @@ def _read_scope(words: Words, ranges: Sequence[int], number: int) -> tuple[int, 
 
 
 def _read_table(
-    words: Words, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
+    words: WordReader, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
 ) -> None:
     stated = words.whole("the number of entries of table {}", number)
     first = words.position
@@ -100,7 +100,7 @@ def read_uai_evidence(
     The file holds the number of observed variables and then each variable with its value. Older
     files put the number of such lists, 1, in front.
     """
-    words = Words.of_file(path, COMMENTS, most)
+    words = WordReader.of_file(path, COMMENTS, most)
     count = words.whole("the number of observed variables")
     if count == 1 and words.left % 2 == 1:
         count = words.whole("the number of observed variables")

@@ -20,12 +20,12 @@ DECIMALS = Context(prec=40, Emax=MAX_EMAX, Emin=MIN_EMIN)
 """Arithmetic for potentials beyond doubles: seventeen digits, and those that logarithms need."""
 
 
-class Words:
+class WordReader:
     """The words of a file, read from the first to the last.
 
     Places are found only when something is wrong, since files hold millions of words.
 
-    >>> words = Words(Source("net.uai", "MARKOV\\n2\\n2 x"), comments=re.compile("#.*"))
+    >>> words = WordReader(Source("net.uai", "MARKOV\\n2\\n2 x"), comments=re.compile("#.*"))
     >>> words.several(1, "a name"), words.whole("a number"), words.whole("a range")
     (['MARKOV'], 2, 2)
     >>> words.whole("the range of variable {}", 1)
@@ -44,7 +44,9 @@ class Words:
         self._next = 0
 
     @classmethod
-    def of_file(cls, path: str | Path, comments: re.Pattern[str], most: int | None = None) -> Words:
+    def of_file(
+        cls, path: str | Path, comments: re.Pattern[str], most: int | None = None
+    ) -> WordReader:
         """The words of a file of at most this many bytes."""
         return cls(clean_source(str(path), read_text(Path(path), most=most)), comments)
 

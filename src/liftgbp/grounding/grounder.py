@@ -12,7 +12,7 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints, distinct, group_rows, row_keys
 from liftgbp.errors import ContradictionError
 from liftgbp.evidence import Evidence
-from liftgbp.grounding.atom_states import Facts, Setting, all_facts, open_facts
+from liftgbp.grounding.atom_states import Facts, GroundingTask, all_facts, open_facts
 from liftgbp.grounding.join import Database
 from liftgbp.grounding.network import STAND_IN, AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.grounding.quantifiers import Chains
@@ -53,7 +53,7 @@ def ground_network(
     domain_sizes = evidence.domain_sizes(sizes)
     chains = Chains(len(model.predicates)) if chained else None
     facts = all_facts(evidence, domain_sizes)
-    setting = Setting(evidence, domain_sizes, facts, table_cap, chains)
+    setting = GroundingTask(evidence, domain_sizes, facts, table_cap, chains)
     grounded = Grounded()
     with closing(Database(setting.facts)) as database:
         for done, rule in enumerate(model.rules):
@@ -77,7 +77,7 @@ def ground_network(
 class _SoftFactors:
     """Uncertain observations of one predicate as factors over single atoms."""
 
-    def __init__(self, setting: Setting, predicate: int) -> None:
+    def __init__(self, setting: GroundingTask, predicate: int) -> None:
         self._setting = setting
         self._number = predicate
         self._predicate = list(setting.model.predicates.values())[predicate]
@@ -229,7 +229,7 @@ def rule_counts(
     (1000000, 2, 1)
     """
     domain_sizes = evidence.domain_sizes(sizes)
-    setting = Setting(evidence, domain_sizes, all_facts(evidence, domain_sizes), table_cap)
+    setting = GroundingTask(evidence, domain_sizes, all_facts(evidence, domain_sizes), table_cap)
     found = []
     with closing(Database(setting.facts)) as database:
         for done, rule in enumerate(evidence.model.rules):

@@ -22,7 +22,7 @@ from liftgbp.shatter.shattering import MOST_WAYS
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Varying:
     """An object that varies with the substitution; its position in a row."""
 
     number: int
@@ -35,7 +35,7 @@ class Fixed:
     number: int
 
 
-Place = Column | Fixed
+Place = Varying | Fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Patterns:
         objects = list(dict.fromkeys((*way.values(), *self._constants.values())))
         label = {obj: k for k, obj in enumerate(objects)}
         columns = [obj for obj in objects if self._classes[obj[0]].constant is None]
-        place: dict[Obj, Place] = {obj: Column(k) for k, obj in enumerate(columns)}
+        place: dict[Obj, Place] = {obj: Varying(k) for k, obj in enumerate(columns)}
         place |= {obj: Fixed(self._numbers[key]) for key, obj in self._constants.items()}
         sorts = [self._classes[cls].sort for cls, _ in columns]
         taken = Counter(cls for cls, _ in columns)

@@ -12,7 +12,7 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError, InternalError
-from liftgbp.grounding.atom_states import Setting
+from liftgbp.grounding.atom_states import GroundingTask
 from liftgbp.model.ast import (
     And,
     Atom,
@@ -165,7 +165,7 @@ class Chains:
 class Expansion:
     """The factor of a rule with quantifiers under one substitution and the evidence."""
 
-    def __init__(self, setting: Setting, rule: Rule) -> None:
+    def __init__(self, setting: GroundingTask, rule: Rule) -> None:
         self._rule = rule
         self._model = setting.model
         self._sizes = setting.sizes

@@ -30,7 +30,7 @@ from liftgbp.model.model import Model
 from liftgbp.model.model_checks import checked_names, finite_value
 from liftgbp.model.statements import MAX_SIZE, Statement, WeightDeclaration
 from liftgbp.model.syntax import Node, ParseTree, clean_source, parse_tree
-from liftgbp.model.tree_reader import Reader, subtrees
+from liftgbp.model.tree_reader import TreeReader, subtrees
 from liftgbp.pictures.cards import Shown, code, table
 from liftgbp.pictures.markup import Content
 
@@ -321,9 +321,9 @@ def _conditions(
     return restrictions, False
 
 
-def _parsed(text: str, what: str, start: str) -> tuple[Reader, Node]:
+def _parsed(text: str, what: str, start: str) -> tuple[TreeReader, Node]:
     source = clean_source(f"<{what}>", text)
-    reader = Reader(source)
+    reader = TreeReader(source)
     node = parse_tree(source, start)
     reader.check_nesting(node)
     return reader, node

@@ -30,7 +30,7 @@ from liftgbp.model.ast import (
     WeightedFormula,
     map_formula,
 )
-from liftgbp.model.function_terms import Definition, is_new
+from liftgbp.model.function_terms import TermDefinition, is_new
 from liftgbp.model.scopes import free_variables
 
 MOST_IN_FRONT = 4
@@ -43,9 +43,9 @@ class DefiniteClause:
     """The head and the body of a clause, with what defines the terms of both."""
 
     head: Atom
-    head_terms: tuple[Definition, ...]
+    head_terms: tuple[TermDefinition, ...]
     body: Formula
-    body_terms: tuple[Definition, ...]
+    body_terms: tuple[TermDefinition, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -93,7 +93,7 @@ def _reasons(clauses: Sequence[DefiniteClause]) -> WeightedFormula:
 class _Front:
     """The terms that depend on the variables of the head only, which stand in front."""
 
-    terms: list[Definition]
+    terms: list[TermDefinition]
     taken: set[str]
     takes_more: bool
 
@@ -110,13 +110,13 @@ class _Front:
         free = free_variables(WeightedFormula(clause.body, None))
         over = {name for term in clause.body_terms for name in term.over}
         bound = [new[name] for name in local if name not in terms and name in {*free, *over}]
-        inside: list[Definition] = []
+        inside: list[TermDefinition] = []
         for term in clause.body_terms:
             known = {one.key: one.variable.name for one in self.terms}
             key = replace(term, atom=_renamed_atom(term.atom, new)).key
             name = known.get(key) or self._fresh(term.variable.name, new.values())
             new[term.variable.name] = name
-            found = Definition(Variable(name), _renamed_atom(term.atom, new))
+            found = TermDefinition(Variable(name), _renamed_atom(term.atom, new))
             inner = {*bound, *(one.variable.name for one in inside)}
             if key not in known and (found.over & inner or not self.takes_more):
                 inside.append(found)
@@ -202,7 +202,7 @@ def _any_of(parts: Sequence[Formula]) -> Formula:
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
-def _shape(args: Sequence[Term], terms: Sequence[Definition], seen: dict[str, int]) -> object:
+def _shape(args: Sequence[Term], terms: Sequence[TermDefinition], seen: dict[str, int]) -> object:
     """The arguments with the names of variables left out."""
     atoms = {one.variable.name: one.atom for one in terms}
     shape: list[object] = []
@@ -218,7 +218,7 @@ def _shape(args: Sequence[Term], terms: Sequence[Definition], seen: dict[str, in
     return tuple(shape)
 
 
-def _variables(args: Sequence[Term], terms: Sequence[Definition]) -> dict[str, None]:
+def _variables(args: Sequence[Term], terms: Sequence[TermDefinition]) -> dict[str, None]:
     atoms = {one.variable.name: one.atom for one in terms}
     found: dict[str, None] = {}
     for arg in args:

@@ -48,7 +48,7 @@ _Key: TypeAlias = tuple[str, tuple[Term | None, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class TermDefinition:
     """A new variable and the atom that says which object it is."""
 
     variable: Variable
@@ -72,7 +72,7 @@ class Definitions:
     """The definitions that the terms of one formula need, innermost terms first."""
 
     taken: Collection[str]
-    found: list[Definition] = field(default_factory=list)
+    found: list[TermDefinition] = field(default_factory=list)
     _variables: dict[_Key, Variable] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=lambda: count(1))
 
@@ -90,10 +90,10 @@ class Definitions:
         new = next(f"_{k}" for k in self._numbers if f"_{k}" not in self.taken)  # as in _NEW
         variable = Variable(new, span)
         relation = (*args, variable) if place == -1 else (variable, *args)
-        self._add(Definition(variable, Atom(name, relation, span)))
+        self._add(TermDefinition(variable, Atom(name, relation, span)))
         return variable
 
-    def _add(self, definition: Definition) -> None:
+    def _add(self, definition: TermDefinition) -> None:
         self.found.append(definition)
         self._variables.setdefault(definition.key, definition.variable)
 
@@ -122,7 +122,7 @@ class Definitions:
         return _conditioned(self.found, formula, hard=hard)
 
 
-def _conditioned(definitions: Sequence[Definition], body: Formula, *, hard: bool) -> Formula:
+def _conditioned(definitions: Sequence[TermDefinition], body: Formula, *, hard: bool) -> Formula:
     if not definitions:
         return body
     conditions = tuple(Is(one.atom, span=one.atom.span) for one in definitions)

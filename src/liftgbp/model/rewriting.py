@@ -41,7 +41,7 @@ MARK = "?"
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class QuantifierDefinition:
     """The stand-in holds if and only if some object satisfies the body.
 
     `outer` is the free variable of the quantified formula, `inner` the quantified one; `sorts` are
@@ -66,7 +66,7 @@ class Outlined:
     """A model in which atoms stand for quantified formulas."""
 
     model: Model
-    definitions: tuple[Definition, ...]
+    definitions: tuple[QuantifierDefinition, ...]
 
 
 def large_quantifiers(model: Model, large: Collection[str]) -> bool:
@@ -87,7 +87,7 @@ def outlined(model: Model, large: Collection[str]) -> Outlined | None:
     >>> print(found.model.rules[0].formula.right.atom, found.definitions[0].body.atom)
     ?0(x) r(x,y)
     """
-    definitions: list[Definition] = []
+    definitions: list[QuantifierDefinition] = []
     rules: list[Rule] = []
     for rule in model.rules:
         sorts = model.variable_sorts(rule)
@@ -120,17 +120,19 @@ class _Unsuitable(Exception):  # noqa: N818
     """A quantified formula has no stand-in."""
 
 
-def _definition(number: int, inner: str, body: Formula, sorts: dict[str, str]) -> Definition:
+def _definition(
+    number: int, inner: str, body: Formula, sorts: dict[str, str]
+) -> QuantifierDefinition:
     free = [name for name in free_variables(WeightedFormula(body, None)) if name != inner]
     if len(free) != 1 or quantified_variables(WeightedFormula(body, None)):
         raise _Unsuitable
     stand_in = Predicate(f"{MARK}{number}", (sorts[free[0]],))
     own = {name: sorts[name] for name in (free[0], inner)}
-    return Definition(stand_in, free[0], inner, body, own)
+    return QuantifierDefinition(stand_in, free[0], inner, body, own)
 
 
 def _kept(
-    definitions: list[Definition], predicates: dict[str, Predicate]
+    definitions: list[QuantifierDefinition], predicates: dict[str, Predicate]
 ) -> Iterator[TableParfactor]:
     """Tables that change nothing, so that all atoms of a definition are in factors."""
     for own in definitions:

@@ -37,7 +37,7 @@ from liftgbp.model.definite_clauses import DefiniteClause
 from liftgbp.model.function_terms import Definitions
 from liftgbp.model.syntax import Node, ParseTree, parse_tree
 from liftgbp.model.tree_reader import (
-    Reader,
+    TreeReader,
     call_arguments,
     first_token,
     has_parentheses,
@@ -105,7 +105,7 @@ Statement: TypeAlias = (
 def read_statements(source: Source) -> Iterator[Statement | Include]:
     """The statements of one source, in its order."""
     model = cast(ParseTree, parse_tree(source, "model"))
-    reader = Reader(source, marked="?" in source.text and _has_marks(model))
+    reader = TreeReader(source, marked="?" in source.text and _has_marks(model))
     for tree in subtrees(model):
         checkpoint()
         reader.check_nesting(tree)
@@ -132,7 +132,7 @@ def _has_marks(model: ParseTree) -> bool:
     )
 
 
-def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
+def _statement(reader: TreeReader, tree: ParseTree) -> Statement | Include:
     match tree.data:
         case "include":
             return Include(plain_name(tokens(tree)[0]), reader.span(tree))
@@ -167,7 +167,7 @@ _DIRECTIVES = {
 }
 
 
-def _refusal(reader: Reader, tree: ParseTree) -> Exception:
+def _refusal(reader: TreeReader, tree: ParseTree) -> Exception:
     if tree.data == "utility":
         return reader.problem(
             "a weight with a utility (weight:utility) is not supported: decisions are not computed "
@@ -190,7 +190,7 @@ def _refusal(reader: Reader, tree: ParseTree) -> Exception:
 # --- named weights
 
 
-def _weight_declaration(reader: Reader, tree: ParseTree) -> WeightDeclaration:
+def _weight_declaration(reader: TreeReader, tree: ParseTree) -> WeightDeclaration:
     token, expression = tree.children
     name = own_weight(weight_name(cast(Token, token)))
     weight = reader.weight(expression)
@@ -206,7 +206,7 @@ def _weight_declaration(reader: Reader, tree: ParseTree) -> WeightDeclaration:
 # --- sorts
 
 
-def _sort_of_constants(reader: Reader, tree: ParseTree) -> Sort:
+def _sort_of_constants(reader: TreeReader, tree: ParseTree) -> Sort:
     operand, members = tree.children
     for token in tokens(cast(ParseTree, members)):
         if reader.is_variable(token):
@@ -218,7 +218,7 @@ def _sort_of_constants(reader: Reader, tree: ParseTree) -> Sort:
     return Sort(_sort_name(reader, operand), constants, span=reader.span(tree))
 
 
-def _sort_of_size(reader: Reader, tree: ParseTree, operand: Node, size: Node) -> Sort:
+def _sort_of_size(reader: TreeReader, tree: ParseTree, operand: Node, size: Node) -> Sort:
     name = _sort_name(reader, operand)
     number = _whole_number(size) if isinstance(size, Token) else None
     if not number:
@@ -229,14 +229,14 @@ def _sort_of_size(reader: Reader, tree: ParseTree, operand: Node, size: Node) ->
     return Sort(name, size=number, span=reader.span(tree))
 
 
-def _sort_name(reader: Reader, operand: Node) -> str:
+def _sort_name(reader: TreeReader, operand: Node) -> str:
     name = first_token(operand)
     if name.type != "NAME" or has_parentheses(operand):
         raise reader.problem("a sort has a plain name", operand)
     return str(name)
 
 
-def _members(reader: Reader, tree: ParseTree) -> dict[str, None]:
+def _members(reader: TreeReader, tree: ParseTree) -> dict[str, None]:
     """The listed names, with `1, ..., 4` written out; a dictionary keeps their order."""
     names: dict[str, None] = {}
     listed = [_signed(part) if isinstance(part, Tree) else part for part in tree.children]
@@ -261,7 +261,7 @@ def _signed(negative: ParseTree) -> Token:
     return Token.new_borrow_pos("NUMBER", minus + number, minus)
 
 
-def _check_step(reader: Reader, dots: Token, before: list[Token]) -> None:
+def _check_step(reader: TreeReader, dots: Token, before: list[Token]) -> None:
     """Refuses `1, 3, ...`; the number that ends an earlier range does not count."""
     if len(before) < 2 or [token.type for token in before[-3:-2]] == ["ELLIPSIS"]:
         return
@@ -273,7 +273,7 @@ def _check_step(reader: Reader, dots: Token, before: list[Token]) -> None:
         )
 
 
-def _left_out(reader: Reader, dots: Token, before: Token, after: list[Token]) -> list[str]:
+def _left_out(reader: TreeReader, dots: Token, before: Token, after: list[Token]) -> list[str]:
     first = _whole_number(before)
     last = _whole_number(after[0]) if after else None
     if first is None or last is None or first >= last:
@@ -302,7 +302,7 @@ def _whole_number(token: Token) -> int | None:
 # --- predicates
 
 
-def _declared_predicate(reader: Reader, tree: ParseTree) -> Predicate:
+def _declared_predicate(reader: TreeReader, tree: ParseTree) -> Predicate:
     if tree.data in ("call", "starred"):
         return _predicate(reader, tree, next(tree.find_data("call")), BOOLEAN)
     call, members = subtrees(tree)
@@ -310,7 +310,7 @@ def _declared_predicate(reader: Reader, tree: ParseTree) -> Predicate:
 
 
 def _predicate(
-    reader: Reader, tree: ParseTree, call: ParseTree, values: tuple[str, ...]
+    reader: TreeReader, tree: ParseTree, call: ParseTree, values: tuple[str, ...]
 ) -> Predicate:
     if not _could_be_declared(call):
         raise reader.problem("a predicate is declared with the names of sorts", call)
@@ -319,7 +319,7 @@ def _predicate(
 
 
 def _exactly_one(
-    reader: Reader, tree: ParseTree, predicate: Predicate, marks: list[ParseTree]
+    reader: TreeReader, tree: ParseTree, predicate: Predicate, marks: list[ParseTree]
 ) -> ExactlyOne:
     if predicate.values != BOOLEAN:
         raise reader.problem(
@@ -338,7 +338,7 @@ def _could_be_declared(call: ParseTree) -> bool:
     return all(isinstance(one, Token) and one.type == "NAME" for one in first)
 
 
-def _function(reader: Reader, tree: ParseTree) -> Predicate:
+def _function(reader: TreeReader, tree: ParseTree) -> Predicate:
     """A function, as a relation with its value as the last argument."""
     result, name, arguments = tree.children
     if not _could_be_declared(tree):
@@ -349,7 +349,7 @@ def _function(reader: Reader, tree: ParseTree) -> Predicate:
     )
 
 
-def _predicate_weights(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
+def _predicate_weights(reader: TreeReader, tree: ParseTree) -> Iterator[Statement]:
     """The declaration of a predicate with the potentials of true and of false behind it."""
     call, true, false = tree.children
     predicate = _predicate(reader, tree, cast(ParseTree, call), BOOLEAN)
@@ -372,7 +372,7 @@ def _predicate_weights(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
 # --- rules
 
 
-def _table(reader: Reader, tree: ParseTree) -> TableParfactor:
+def _table(reader: TreeReader, tree: ParseTree) -> TableParfactor:
     reader.refuse_expanded(tree)
     atoms, *conditions, potentials = subtrees(tree)
     restrictions, distinct = reader.restrictions(*conditions)
@@ -385,7 +385,7 @@ def _table(reader: Reader, tree: ParseTree) -> TableParfactor:
     )
 
 
-def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
+def _rule_or_declaration(reader: TreeReader, tree: ParseTree) -> Statement:
     weight, formula, *rest = cast("list[Node | None]", tree.children)
     period = next((node for node in rest if isinstance(node, Token)), None)
     restriction = next((node for node in rest if isinstance(node, Tree)), None)
@@ -413,7 +413,7 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
     )
 
 
-def _definite_clause(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
+def _definite_clause(reader: TreeReader, tree: ParseTree) -> Iterator[Statement]:
     """The formula `body => head`, and the clause, which says that nothing else makes it true."""
     weight, *rest = cast("list[Node | None]", tree.children)
     call, body_tree, *period = cast("list[Node]", rest)
@@ -436,7 +436,7 @@ def _definite_clause(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
     yield DefiniteClause(head, head_terms, body, body_terms, reader.span(tree))
 
 
-def _demand(reader: Reader, tree: ParseTree) -> Demand:
+def _demand(reader: TreeReader, tree: ParseTree) -> Demand:
     """The probability that a formula must have."""
     reader.refuse_expanded(tree)
     formula, *given = subtrees(tree)
@@ -453,7 +453,7 @@ def _demand(reader: Reader, tree: ParseTree) -> Demand:
     )
 
 
-def _weight_from_data(reader: Reader, tree: ParseTree) -> WeightedFormula:
+def _weight_from_data(reader: TreeReader, tree: ParseTree) -> WeightedFormula:
     """A formula whose groundings have the weight that a variable stands for."""
     weight, formula, *restriction = subtrees(tree)
     if has_parentheses(weight) or not reader.is_variable(first_token(weight)):
@@ -472,7 +472,7 @@ def _weight_from_data(reader: Reader, tree: ParseTree) -> WeightedFormula:
 
 
 def _declaration(
-    reader: Reader, tree: ParseTree, formula: ParseTree
+    reader: TreeReader, tree: ParseTree, formula: ParseTree
 ) -> Sort | Predicate | BareAtom | None:
     """What a formula without weight, period and restriction declares, or may declare."""
     match formula.data, formula.children:
@@ -498,7 +498,7 @@ def _definitions(tree: ParseTree) -> Definitions:
     )
 
 
-def _bare_atom(reader: Reader, tree: ParseTree, call: ParseTree) -> Predicate | BareAtom:
+def _bare_atom(reader: TreeReader, tree: ParseTree, call: ParseTree) -> Predicate | BareAtom:
     names = [first_token(argument.children[0]) for argument in call_arguments(call)]
     declared = None
     if _could_be_declared(call):
@@ -519,7 +519,7 @@ def _bare_atom(reader: Reader, tree: ParseTree, call: ParseTree) -> Predicate | 
     )
 
 
-def _signs_written_out(reader: Reader, tree: ParseTree) -> Iterator[ParseTree]:
+def _signs_written_out(reader: TreeReader, tree: ParseTree) -> Iterator[ParseTree]:
     """One tree for each choice of signs for the starred atoms of a formula without a weight."""
     formula = tree.children[1] if tree.data == "rule" else None
     starred = list(tree.find_data("starred"))

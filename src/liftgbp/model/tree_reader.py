@@ -43,7 +43,7 @@ MAX_NESTING = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class TreeReader:
     """Reads the parse trees of one source."""
 
     source: Source

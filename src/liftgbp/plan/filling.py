@@ -9,7 +9,7 @@ import numpy as np
 
 from liftgbp.arrays import UNITS, Floats, Integers, Ints, expand, group_rows, in_parts, narrow
 from liftgbp.errors import SizeError
-from liftgbp.plan.plan import Exponents, Factored, Layout, Plan, Terms
+from liftgbp.plan.plan import Exponents, Factored, Layout, MessageTerms, Plan
 from liftgbp.regions import ExactCounts, RegionGraph
 
 LARGEST = 1e306
@@ -151,7 +151,9 @@ def _exponents(kappa: Integers | Ints, layout: Layout) -> Exponents | Factored:
     )
 
 
-def _matrix(layout: Layout, terms: Terms, values: Floats, shape: tuple[int, int]) -> Exponents:
+def _matrix(
+    layout: Layout, terms: MessageTerms, values: Floats, shape: tuple[int, int]
+) -> Exponents:
     """A large matrix of these terms, in little memory."""
     # Nearly all values are one, and a byte is enough for most that are not.
     small = bool((np.abs(values) <= np.iinfo(np.int8).max).all())

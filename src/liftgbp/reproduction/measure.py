@@ -43,7 +43,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Measurement:
     """One method on one model, weight and size; a row of the table.
 
     `seconds` of processor time are for all stages, `graph_seconds` for the region graph alone. A
@@ -87,7 +87,7 @@ class Settings:
 
 def measure(
     experiment: Experiment, weight: float, people: int, settings: Settings
-) -> Iterator[Run]:
+) -> Iterator[Measurement]:
     """The runs of all methods that can take this size."""
     model = experiment.model(weight)
     for method, regions in ((LIFTED_GBP, "intersections"), (LIFTED_BP, "bethe")):
@@ -108,7 +108,7 @@ def _lifted(
     settings: Settings,
     method: str,
     regions: str,
-) -> Run:
+) -> Measurement:
     sizes = {PERSON: people}
     answers = infer(
         model,
@@ -128,7 +128,7 @@ def _lifted(
             for _ in islice(settings.flooding.iterates(plan), settings.iterations + 1):
                 pass
 
-    return Run(
+    return Measurement(
         experiment.name,
         weight,
         people,
@@ -144,14 +144,14 @@ def _lifted(
 
 def _descent(
     experiment: Experiment, model: Model, weight: float, people: int, method: str, regions: str
-) -> Run:
+) -> Measurement:
     def solve() -> Answers:
         return infer(model, {PERSON: people}, effort="quick", regions=regions, solver=Descent())
 
     return _answered(experiment, weight, people, method, *_timed(solve))
 
 
-def _default(experiment: Experiment, model: Model, weight: float, people: int) -> Run:
+def _default(experiment: Experiment, model: Model, weight: float, people: int) -> Measurement:
     """What users get who choose nothing: with sums over counts, blocks and larger regions."""
     timed = _timed(lambda: infer(model, {PERSON: people}))
     return _answered(experiment, weight, people, DEFAULT, *timed)
@@ -164,8 +164,8 @@ def _answered(
     method: str,
     answers: Answers,
     seconds: float,
-) -> Run:
-    return Run(
+) -> Measurement:
+    return Measurement(
         experiment.name,
         weight,
         people,
@@ -180,7 +180,7 @@ def _answered(
 
 def _ground(
     experiment: Experiment, model: Model, weight: float, people: int, settings: Settings
-) -> Run:
+) -> Measurement:
     sizes = {PERSON: people}
     report = check_messages(model, sizes, damping=settings.damping, iterations=settings.compared)
     graph, graph_seconds = _timed(lambda: reference.ground_regions(reference.ground(model, sizes)))
@@ -195,7 +195,7 @@ def _ground(
     chances = _chances(experiment, graph, beliefs)
     # Ground messages equal the lifted ones and converge with them, unless rounding intervenes.
     status = report.answers.status.value if np.ptp(chances) <= SPREAD else SYMMETRY_LOST
-    return Run(
+    return Measurement(
         experiment.name,
         weight,
         people,
@@ -223,7 +223,9 @@ def _chances(
     return [float(reference.marginal(graph, beliefs, atom)[1]) for atom in atoms]
 
 
-def _exact(experiment: Experiment, model: Model, weight: float, people: int) -> Iterator[Run]:
+def _exact(
+    experiment: Experiment, model: Model, weight: float, people: int
+) -> Iterator[Measurement]:
     def junction_tree() -> float:
         ground = reference.ground(model, {PERSON: people})
         return float(reference.exact(ground).marginals[_two_people(experiment)][1])
@@ -236,7 +238,7 @@ def _exact(experiment: Experiment, model: Model, weight: float, people: int) -> 
     else:
         return
     if math.isfinite(probability):
-        yield Run(experiment.name, weight, people, EXACT, probability, EXACT, seconds)
+        yield Measurement(experiment.name, weight, people, EXACT, probability, EXACT, seconds)
 
 
 def _two_people(experiment: Experiment) -> reference.GroundAtom:

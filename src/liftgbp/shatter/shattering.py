@@ -31,7 +31,7 @@ from liftgbp.shatter.normal import (
     Observations,
 )
 from liftgbp.shatter.rule_tables import Labels, LabelTable, RuleTables, symmetric_groups
-from liftgbp.shatter.ways import Way, observed, sliced, soft_ways
+from liftgbp.shatter.ways import Uncounted, observed, sliced, soft_ways
 
 TABLE_CAP = 2**20
 FEW_VARIABLES = 4
@@ -78,14 +78,14 @@ class Shattering:
         self.model = evidence.model
         self.sizes = objects.sizes
         self.classes, self.class_index = objects.classes, objects.index
-        self.observations, self.soft = Observations(), tuple[Way, ...]()
+        self.observations, self.soft = Observations(), tuple[Uncounted, ...]()
         if evidence:
             self.observations = observed(evidence, self.classes, self.class_index, self.sizes)
             self.soft = tuple(
                 soft_ways(evidence, self.classes, self.class_index, self.observations)
             )
         self._cap = table_cap
-        self._known_ways: dict[object, tuple[Observations, tuple[Way, ...]]] = {}
+        self._known_ways: dict[object, tuple[Observations, tuple[Uncounted, ...]]] = {}
         # A table depends on the pattern of equalities alone, not on the classes.
         self._tables = cache(
             lambda number: cache(
@@ -102,7 +102,7 @@ class Shattering:
         classes: tuple[ObjectClass, ...],
         class_index: Mapping[str, ClassIndex],
         observations: Observations,
-        soft: Iterable[Way],
+        soft: Iterable[Uncounted],
     ) -> NormalModel:
         """The normal form over these classes, with these atoms observed.
 
@@ -145,7 +145,9 @@ class Shattering:
         arguments = (len(p.sorts) for p in self.model.predicates.values())
         return max(_most_variables(self.model), *arguments, 1)
 
-    def ways(self, classes: tuple[ObjectClass, ...], observations: Observations) -> tuple[Way, ...]:
+    def ways(
+        self, classes: tuple[ObjectClass, ...], observations: Observations
+    ) -> tuple[Uncounted, ...]:
         """The parfactors of all rules before they are counted."""
         key = tuple((c.sort, c.constant, c.facts, min(c.size, self.enough)) for c in classes)
         known = self._known_ways.get(key)
@@ -254,7 +256,7 @@ class _RuleShatter:
                 self._rule.span,
             )
 
-    def ways(self, observations: Observations) -> Iterator[Way]:
+    def ways(self, observations: Observations) -> Iterator[Uncounted]:
         """One parfactor per way in which the variables can coincide."""
         self._observations = observations
         if len(self._variables) > FEW_VARIABLES:
@@ -299,7 +301,7 @@ class _RuleShatter:
     def _admits(self, way: Mapping[str, Obj]) -> bool:
         return rule_admits(self._rule, self._sorts, self._constants, way)
 
-    def _parfactor(self, way: dict[str, Obj]) -> Way:
+    def _parfactor(self, way: dict[str, Obj]) -> Uncounted:
         others = self._other_objects(way)
         objects = list(dict.fromkeys((*way.values(), *self._constants.values(), *others)))
         label = {obj: k for k, obj in enumerate(objects)}
@@ -327,7 +329,7 @@ class _RuleShatter:
             groups = (*groups, twins)
         gone = Counter(cls for cls, _ in set(way.values()) - present)
         here = Counter(cls for cls, _ in present)
-        return Way(atoms, table, groups, self._number, self._sized, swaps, gone, here, way)
+        return Uncounted(atoms, table, groups, self._number, self._sized, swaps, gone, here, way)
 
     def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:
         """The objects of quantified sorts that are not the value of a free variable."""

@@ -27,7 +27,7 @@ from liftgbp.shatter.rule_tables import drop_indifferent
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Way:
+class Uncounted:
     """A parfactor but for how often each of its factors occurs, which depends on class sizes.
 
     `gone` and `present` count the objects of each class that left the scope and those in it;
@@ -71,9 +71,9 @@ class Way:
 class ManySizes:
     """The tables of parfactors, and their constant, over many sizes of the same classes."""
 
-    def __init__(self, ways: Iterable[Way]) -> None:
-        self._constant: list[Way] = []
-        scopes: dict[object, list[Way]] = {}
+    def __init__(self, ways: Iterable[Uncounted]) -> None:
+        self._constant: list[Uncounted] = []
+        scopes: dict[object, list[Uncounted]] = {}
         for way in ways:
             if way.atoms:
                 scopes.setdefault(way.scope, []).append(way)
@@ -135,7 +135,7 @@ def soft_ways(
     classes: Sequence[ObjectClass],
     class_index: Mapping[str, ClassIndex],
     observations: Observations,
-) -> Iterator[Way]:
+) -> Iterator[Uncounted]:
     """One parfactor per pattern of atoms that are observed with uncertainty."""
     for number, (name, predicate) in enumerate(evidence.model.predicates.items()):
         if name not in evidence.soft:
@@ -149,10 +149,10 @@ def soft_ways(
             yield soft_way(pattern, atoms, left)
 
 
-def soft_way(pattern: ObjAtom, atoms: tuple[ObjAtom, ...], table: Floats) -> Way:
+def soft_way(pattern: ObjAtom, atoms: tuple[ObjAtom, ...], table: Floats) -> Uncounted:
     """What an uncertain observation of a pattern leaves: if no atom, then for each ground one."""
     gone = Counter() if atoms else Counter(cls for cls, _ in set(pattern[1]))
-    return Way(atoms, table, (), SOFT, sized=True, swaps=1, gone=gone, present=Counter())
+    return Uncounted(atoms, table, (), SOFT, sized=True, swaps=1, gone=gone, present=Counter())
 
 
 def _telling_rows(args: Ints, sorts: Sequence[str], classes: Sequence[ObjectClass]) -> Ints:
