@@ -105,28 +105,16 @@ class _QuotientBuilder:
         member, local = self._members()
         held = self._held()
         return GraphArrays(
-            axes=self._axes.values,
-            shapes=shapes.values,
-            symmetries=[groups.generators(group) for group in range(len(groups))],
-            region_shape=narrow(np.concatenate(region_shape)),
-            region_symmetries=narrow(self._partition.group[self._example]),
-            held_region=held[0],
-            held_table=held[1],
-            held_axes=held[2],
-            member_owner=member[0],
-            member_region=member[1],
-            member_axes=member[2],
-            local_member=local[0],
-            local_edge=local[1],
-            local_count=local[2],
-            edge_child=edges.edges[0],
-            edge_parent=edges.edges[1],
-            edge_message=edges.edges[2],
-            edge_axes=edges.edges[3],
-            message_parent=edges.messages[0],
-            message_child=edges.messages[1],
-            message_axes=edges.messages[2],
-            message_symmetries=edges.messages[3],
+            self._axes.values,
+            shapes.values,
+            [groups.generators(group) for group in range(len(groups))],
+            narrow(np.concatenate(region_shape)),
+            narrow(self._partition.group[self._example]),
+            *held,
+            *member,
+            *local,
+            *edges.edges,
+            *edges.messages,
         )
 
     # --- what is inside

@@ -56,7 +56,8 @@ class WrittenFactors:
             for scope, table in zip(block.scopes.tolist(), block.table_of.tolist(), strict=True):
                 scopes.extend([scope] * copies[table])
                 table_of.extend([table] * copies[table])
-        constant = _whole_constant(network)
+        free = sum(n * math.log(length) for length, n in network.free.items())
+        constant = network.log_constant + free
         share = _share(constant, logs, len(table_of))
         tables: list[Floats | Decimals] = [np.exp(own + share) for own in logs]
         if constant and not share:
@@ -91,27 +92,17 @@ def _share(constant: float, logs: Sequence[Floats], factors: int) -> float:
 def _exponential(log: float) -> float | Decimal:
     """The exponential of a number; in decimals, where doubles do not reach."""
     if abs(log) > LARGEST_EXPONENT and log != -math.inf:
-        raise _beyond_numbers()
+        raise SizeError(
+            f"log Z has more than {LARGEST_EXPONENT:g} besides the factors, as many objects are in "
+            "none of them; no number in a file is that large, so export fewer objects"
+        )
     return math.exp(log) if abs(log) <= LARGEST_LOG else DECIMALS.exp(Decimal(log))
-
-
-def _beyond_numbers() -> SizeError:
-    return SizeError(
-        f"log Z has more than {LARGEST_EXPONENT:g} besides the factors, as many objects are in "
-        "none of them; no number in a file is that large, so export fewer objects"
-    )
 
 
 def _parts(log_table: Floats) -> int:
     """How many equal factors must replace a factor so that its potentials are doubles."""
     finite = log_table[np.isfinite(log_table)]
     return max(1, math.ceil(float(np.abs(finite).max(initial=0.0)) / LARGEST_LOG))
-
-
-def _whole_constant(network: GroundNetwork) -> float:
-    """What log Z has besides the factors and variables of the network."""
-    free = sum(n * math.log(length) for length, n in network.free.items())
-    return network.log_constant + free
 
 
 def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:

@@ -8,29 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from liftgbp.errors import InternalError
-from liftgbp.model.ast import (
-    And,
-    Arithmetic,
-    Atom,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Iff,
-    Implies,
-    Is,
-    Not,
-    Number,
-    Or,
-    Predicate,
-    Rule,
-    TableParfactor,
-    Variable,
-    WeightedFormula,
-    map_formula,
-    rule_atoms,
-    rule_equalities,
-)
+from liftgbp.model import ast
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
 
@@ -48,17 +26,17 @@ class QuantifierDefinition:
     those of all variables of the body.
     """
 
-    stand_in: Predicate
+    stand_in: ast.Predicate
     outer: str
     inner: str
-    body: Formula
+    body: ast.Formula
     sorts: dict[str, str]
 
     @property
-    def rule(self) -> WeightedFormula:
+    def rule(self) -> ast.WeightedFormula:
         """A rule with the atoms of the body and the stand-in, and so the sorts of all variables."""
-        stand_in = Is(Atom(self.stand_in.name, (Variable(self.outer),)))
-        return WeightedFormula(And((stand_in, self.body)), None)
+        stand_in = ast.Is(ast.Atom(self.stand_in.name, (ast.Variable(self.outer),)))
+        return ast.WeightedFormula(ast.And((stand_in, self.body)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +66,22 @@ def outlined(model: Model, large: Collection[str]) -> Outlined | None:
     ?0(x) r(x,y)
     """
     definitions: list[QuantifierDefinition] = []
-    rules: list[Rule] = []
+    rules: list[ast.Rule] = []
     for rule in model.rules:
         sorts = model.variable_sorts(rule)
 
-        def outline(formula: Formula, sorts: dict[str, str] = sorts) -> Formula:
-            if not isinstance(formula, Exists | Forall):
-                return map_formula(lambda part: outline(part, sorts), formula)
+        def outline(formula: ast.Formula, sorts: dict[str, str] = sorts) -> ast.Formula:
+            if not isinstance(formula, ast.Exists | ast.Forall):
+                return ast.map_formula(lambda part: outline(part, sorts), formula)
             if sorts[formula.variable.name] not in large:
-                return map_formula(lambda part: outline(part, sorts), formula)
-            body = formula.body if isinstance(formula, Exists) else Not(formula.body)
+                return ast.map_formula(lambda part: outline(part, sorts), formula)
+            body = formula.body if isinstance(formula, ast.Exists) else ast.Not(formula.body)
             found = _definition(len(definitions), formula.variable.name, body, sorts)
             definitions.append(found)
-            atom = Is(Atom(found.stand_in.name, (Variable(found.outer),)))
-            return atom if isinstance(formula, Exists) else Not(atom)
+            atom = ast.Is(ast.Atom(found.stand_in.name, (ast.Variable(found.outer),)))
+            return atom if isinstance(formula, ast.Exists) else ast.Not(atom)
 
-        if isinstance(rule, WeightedFormula) and quantified_variables(rule):
+        if isinstance(rule, ast.WeightedFormula) and quantified_variables(rule):
             try:
                 rules.append(replace(rule, formula=outline(rule.formula)))
             except _Unsuitable:
@@ -121,24 +99,24 @@ class _Unsuitable(Exception):  # noqa: N818
 
 
 def _definition(
-    number: int, inner: str, body: Formula, sorts: dict[str, str]
+    number: int, inner: str, body: ast.Formula, sorts: dict[str, str]
 ) -> QuantifierDefinition:
-    free = [name for name in free_variables(WeightedFormula(body, None)) if name != inner]
-    if len(free) != 1 or quantified_variables(WeightedFormula(body, None)):
+    free = [name for name in free_variables(ast.WeightedFormula(body, None)) if name != inner]
+    if len(free) != 1 or quantified_variables(ast.WeightedFormula(body, None)):
         raise _Unsuitable
-    stand_in = Predicate(f"{MARK}{number}", (sorts[free[0]],))
+    stand_in = ast.Predicate(f"{MARK}{number}", (sorts[free[0]],))
     own = {name: sorts[name] for name in (free[0], inner)}
     return QuantifierDefinition(stand_in, free[0], inner, body, own)
 
 
 def _kept(
-    definitions: list[QuantifierDefinition], predicates: dict[str, Predicate]
-) -> Iterator[TableParfactor]:
+    definitions: list[QuantifierDefinition], predicates: dict[str, ast.Predicate]
+) -> Iterator[ast.TableParfactor]:
     """Tables that change nothing, so that all atoms of a definition are in factors."""
     for own in definitions:
-        atoms = tuple(dict.fromkeys(rule_atoms(own.rule)))
+        atoms = tuple(dict.fromkeys(ast.rule_atoms(own.rule)))
         entries = math.prod(len(predicates[atom.predicate].values) for atom in atoms)
-        yield TableParfactor(atoms, (Number(1.0),) * entries, kept=True)
+        yield ast.TableParfactor(atoms, (ast.Number(1.0),) * entries, kept=True)
 
 
 # --- rules by which atoms exclude each other
@@ -164,7 +142,7 @@ def with_joint_exclusions(model: Model, sizes: Mapping[str, int]) -> Model:
     return model if rules == model.rules else replace(model, rules=rules)
 
 
-def _joint(model: Model, rule: Rule, sizes: Mapping[str, int]) -> Rule:
+def _joint(model: Model, rule: ast.Rule, sizes: Mapping[str, int]) -> ast.Rule:
     pair = _exclusive_pair(model, rule)
     if pair is None:
         return rule
@@ -173,17 +151,19 @@ def _joint(model: Model, rule: Rule, sizes: Mapping[str, int]) -> Rule:
     if sizes[model.predicates[one.predicate].sorts[place]] > MOST_TOGETHER:
         return rule
     first, second = one.args[place], other.args[place]
-    formula: Formula = Implies(And((Is(one), Is(other))), Equal(first, second))
+    formula: ast.Formula = ast.Implies(
+        ast.And((ast.Is(one), ast.Is(other))), ast.Equal(first, second)
+    )
     for variable in (second, first):
-        formula = Forall(Variable(variable.name), formula)
-    return WeightedFormula(formula, None, span=rule.span)
+        formula = ast.Forall(ast.Variable(variable.name), formula)
+    return ast.WeightedFormula(formula, None, span=rule.span)
 
 
-def _exclusive_pair(model: Model, rule: Rule) -> tuple[Atom, Atom] | None:
+def _exclusive_pair(model: Model, rule: ast.Rule) -> tuple[ast.Atom, ast.Atom] | None:
     """The two atoms that a hard rule keeps from holding together, if it says nothing else."""
-    if not isinstance(rule, WeightedFormula) or rule.weight is not None or rule.expanded:
+    if not isinstance(rule, ast.WeightedFormula) or rule.weight is not None or rule.expanded:
         return None
-    atoms = tuple(dict.fromkeys(rule_atoms(rule)))
+    atoms = tuple(dict.fromkeys(ast.rule_atoms(rule)))
     if len(atoms) != 2 or quantified_variables(rule):
         return None
     one, other = atoms
@@ -191,11 +171,11 @@ def _exclusive_pair(model: Model, rule: Rule) -> tuple[Atom, Atom] | None:
     if other.predicate != one.predicate or predicate.kind != "relation" or predicate.closed:
         return None
     differing = [pair for pair in zip(one.args, other.args, strict=True) if pair[0] != pair[1]]
-    if len(differing) != 1 or not all(isinstance(term, Variable) for term in differing[0]):
+    if len(differing) != 1 or not all(isinstance(term, ast.Variable) for term in differing[0]):
         return None
     names = {term.name for term in differing[0]}
     shared = {term.name for term in one.args} & {term.name for term in other.args}
-    compared = [{own.left.name, own.right.name} for own in rule_equalities(rule)]
+    compared = [{own.left.name, own.right.name} for own in ast.rule_equalities(rule)]
     if names & shared or any(own != names for own in compared):
         return None
     if rule.distinct and not _distinct_alone(model, rule, names):
@@ -203,7 +183,7 @@ def _exclusive_pair(model: Model, rule: Rule) -> tuple[Atom, Atom] | None:
     return atoms if _says_only(rule, one) else None
 
 
-def _distinct_alone(model: Model, rule: WeightedFormula, names: set[str]) -> bool:
+def _distinct_alone(model: Model, rule: ast.WeightedFormula, names: set[str]) -> bool:
     """Whether `distinct` is about these variables only."""
     sorts = model.variable_sorts(rule)
     own = {sorts[name] for name in names}
@@ -211,7 +191,7 @@ def _distinct_alone(model: Model, rule: WeightedFormula, names: set[str]) -> boo
     return own.isdisjoint(others) and len(set(others)) == len(others)
 
 
-def _says_only(rule: WeightedFormula, one: Atom) -> bool:
+def _says_only(rule: ast.WeightedFormula, one: ast.Atom) -> bool:
     """Whether the rule fails if both atoms hold and are different, and never else."""
     for first, second, same in product((False, True), repeat=3):
         if same and first != second:
@@ -228,28 +208,28 @@ def _says_only(rule: WeightedFormula, one: Atom) -> bool:
 class _Case:
     """Whether two atoms hold, and whether the objects in which they differ are the same."""
 
-    one: Atom
+    one: ast.Atom
     first: bool
     second: bool
     same: bool
 
-    def holds(self, formula: Formula) -> bool:
+    def holds(self, formula: ast.Formula) -> bool:
         match formula:
-            case Is(atom, value):
+            case ast.Is(atom, value):
                 return (self.first if atom == self.one else self.second) == (value == "true")
-            case Equal():
+            case ast.Equal():
                 return self.same
-            case Not(body):
+            case ast.Not(body):
                 return not self.holds(body)
-            case And(parts):
+            case ast.And(parts):
                 return all(map(self.holds, parts))
-            case Or(parts):
+            case ast.Or(parts):
                 return any(map(self.holds, parts))
-            case Implies(left, right):
+            case ast.Implies(left, right):
                 return not self.holds(left) or self.holds(right)
-            case Iff(left, right):
+            case ast.Iff(left, right):
                 return self.holds(left) == self.holds(right)
-            case Exists() | Forall():
+            case ast.Exists() | ast.Forall():
                 raise InternalError("a rule about two atoms has no quantifiers")
 
 
@@ -261,41 +241,43 @@ class _Case:
 # a number, and one that is false unless the definitions and all premises hold.
 
 
-def with_one_constant(model: Model, rule: Rule, sizes: Mapping[str, int]) -> tuple[Rule, ...]:
+def with_one_constant(
+    model: Model, rule: ast.Rule, sizes: Mapping[str, int]
+) -> tuple[ast.Rule, ...]:
     """The rule, or the two rules that stand for it."""
     if (
-        not isinstance(rule, WeightedFormula)
+        not isinstance(rule, ast.WeightedFormula)
         or rule.weight is None
         or rule.restrictions
         or rule.distinct
     ):
         return (rule,)
     match rule.formula:
-        case And((*definitions, Or() | Implies() as clause)) if all(
-            isinstance(part, Is) and model.predicates[part.atom.predicate].kind != "relation"
+        case ast.And((*definitions, ast.Or() | ast.Implies() as clause)) if all(
+            isinstance(part, ast.Is) and model.predicates[part.atom.predicate].kind != "relation"
             for part in definitions
         ):
             defined = {
                 term.name
                 for part in definitions
-                if isinstance(part, Is)
+                if isinstance(part, ast.Is)
                 for term in part.atom.args
-                if isinstance(term, Variable)
+                if isinstance(term, ast.Variable)
             }
             sorts = model.variable_sorts(rule)
             others = [v for v in free_variables(rule) if v not in defined]
-            times = Number(float(math.prod(sizes[sorts[v]] for v in others)))
+            times = ast.Number(float(math.prod(sizes[sorts[v]] for v in others)))
             return (
                 replace(
                     rule,
-                    formula=And(tuple(definitions)),
-                    weight=Arithmetic("*", rule.weight, times),
+                    formula=ast.And(tuple(definitions)),
+                    weight=ast.Arithmetic("*", rule.weight, times),
                     expanded=frozenset(),
                 ),
                 replace(
                     rule,
-                    formula=And((*definitions, Not(clause))),
-                    weight=Arithmetic("-", Number(0.0), rule.weight),
+                    formula=ast.And((*definitions, ast.Not(clause))),
+                    weight=ast.Arithmetic("-", ast.Number(0.0), rule.weight),
                 ),
             )
     return (rule,)

@@ -26,6 +26,7 @@ def fill(layout: Layout, graph: RegionGraph, known: Plan | None = None) -> Plan:
         # Solvers turn weights into floats later, and multiply them by what factors add to log Z;
         # what is too large for that is refused here.
         _check_energy(max(map(abs, graph.weights), default=0), theta)
+        free = math.fsum(n * math.log(values) for values, n in graph.free_atoms.items())
         return Plan(
             layout=layout,
             theta=theta,
@@ -33,7 +34,7 @@ def fill(layout: Layout, graph: RegionGraph, known: Plan | None = None) -> Plan:
             exponents=_exponents(graph.kappa_array, layout),
             weights=graph.weights,
             atom_counts=graph.numbers_of_atoms,
-            log_offset=graph.log_constant + _log_worlds_of_free_atoms(graph),
+            log_offset=graph.log_constant + free,
             order_counts=graph.order_counts if layout.order_choices else (),
             alike_counts=graph.alike_counts if layout.alike_pairs else (),
         )
@@ -128,11 +129,6 @@ def _theta(
             if rest.any():
                 lost[..., places] += rest
     return theta, lost
-
-
-def _log_worlds_of_free_atoms(graph: RegionGraph) -> float:
-    """The log of the number of joint states of the ground atoms that lie in no region."""
-    return math.fsum(count * math.log(values) for values, count in graph.free_atoms.items())
 
 
 def _exponents(kappa: Integers | Ints, layout: Layout) -> Exponents | Factored:

@@ -288,11 +288,6 @@ def _frozen_pair(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     return first, second
 
 
-def _frozen(array: Floats) -> Floats:
-    array.setflags(write=False)
-    return array
-
-
 @dataclass(frozen=True, eq=False)
 class Exponents:
     """A sparse matrix, row after row: how often each message entry enters each belief entry."""
@@ -448,7 +443,9 @@ class Plan:
     @cached_property
     def weight_array(self) -> Floats:
         """The weights as floats."""
-        return _frozen(np.array(self.weights, dtype=float))
+        weights = np.array(self.weights, dtype=float)
+        weights.setflags(write=False)
+        return weights
 
     def __str__(self) -> str:
         layout, values = self.layout, self.exponents.values

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
+from itertools import islice, product
 from typing import Any, TypeVar, cast
 
 from liftgbp.arrays import Integers
-from liftgbp.errors import InternalError
+from liftgbp.errors import CapacityError, InternalError
 from liftgbp.model.ast import Constant, Equal, Formula, Not, Rule, Term
 from liftgbp.shatter.normal import Obj
 
@@ -61,6 +61,20 @@ def _fill(
         yield from _fill(variables, choice, sizes, distinct, done, used)
         del done[variable]
         used[cls] = seen
+
+
+MOST_WAYS = 20_000
+"""The most ways in which the variables of one rule may coincide."""
+
+
+def check_number_of_ways(rule: Rule, variables: int, ways: Iterator[object]) -> None:
+    """Refuse a rule whose variables can coincide in too many ways."""
+    if next(islice(ways, MOST_WAYS, None), None) is not None:
+        raise CapacityError(
+            f"the {variables} variables of this formula can coincide in more than {MOST_WAYS} "
+            "ways, above the cap; add '| distinct' or use fewer variables",
+            rule.span,
+        )
 
 
 def rule_admits(

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from liftgbp.evidence.evidence import contradiction
 from liftgbp.limits import searching, take_steps
 from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
 from liftgbp.model.model import Model, check_model
-from liftgbp.shatter.assignments import assignments, rule_admits
+from liftgbp.shatter.assignments import assignments, check_number_of_ways, rule_admits
 from liftgbp.shatter.classes import ObjectClasses, object_classes
 from liftgbp.shatter.normal import (
     SOFT,
@@ -41,9 +41,6 @@ STEPS_OF_PARFACTOR = 10
 """What a parfactor takes, in steps of a search."""
 
 REMEDY = "use --via ground, fewer named objects, or formulas with fewer variables"
-
-MOST_WAYS = 20_000
-"""The most ways in which the variables of one rule may coincide."""
 
 
 def shatter(
@@ -261,7 +258,7 @@ class _RuleShatter:
         self._observations = observations
         if len(self._variables) > FEW_VARIABLES:
             self._check_widest()
-            self._check_number_of_ways()
+            check_number_of_ways(self._rule, len(self._variables), self._ways())
         for way in self._ways():
             take_steps()
             if self._admits(way):
@@ -286,14 +283,6 @@ class _RuleShatter:
             used[cls] += 1
         if self._admits(widest):
             self._parfactor(widest)
-
-    def _check_number_of_ways(self) -> None:
-        if sum(1 for _ in islice(self._ways(), MOST_WAYS + 1)) > MOST_WAYS:
-            raise CapacityError(
-                f"the {len(self._variables)} variables of this formula can coincide in more than "
-                f"{MOST_WAYS} ways, above the cap; add '| distinct' or use fewer variables",
-                self._rule.span,
-            )
 
     def _classes_of(self, sort: str) -> list[int]:
         return [k for k, c in enumerate(self._classes) if c.sort == sort]
