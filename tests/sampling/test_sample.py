@@ -34,7 +34,9 @@ def exactly(model: Model, sizes: dict[str, int], evidence: Evidence | None = Non
     return reference.exact(reference.ground(model, sizes, evidence), cap=2**16)
 
 
-def distances(sample: Sample, truth: reference.Exact, *, one_of_each: bool = False) -> list[float]:
+def distances(
+    sample: Sample, truth: reference.ExactResult, *, one_of_each: bool = False
+) -> list[float]:
     """How many standard errors each marginal of each ground atom, or of one of each predicate, is
     off.
 

@@ -18,14 +18,7 @@ from liftgbp.engines.engine import Column, Engine, Table
 from liftgbp.engines.engine_sources import OBJECTS, KnownFacts, sql_literal
 from liftgbp.errors import CapacityError, ContradictionError, ModelError
 from liftgbp.grounding.join import Names, PlacedAtom, Selection, selection_query
-from liftgbp.grounding.patterns import (
-    Column as PatternColumn,
-    Fixed,
-    Pattern,
-    Patterns,
-    Place,
-    drivers_of,
-)
+from liftgbp.grounding.patterns import Fixed, Pattern, Patterns, Place, Varying, drivers_of
 from liftgbp.grounding.quantifiers import Skeleton
 from liftgbp.grounding.rules import sliced
 from liftgbp.model.ast import Rule
@@ -121,7 +114,7 @@ class Join:
         chosen = self.selection
         held = {place for k in chosen.drivers for place in chosen.atoms[k].places}
         return math.prod(
-            size for k, size in enumerate(chosen.pattern.domains) if PatternColumn(k) not in held
+            size for k, size in enumerate(chosen.pattern.domains) if Varying(k) not in held
         )
 
     def left(self, code: int) -> tuple[Sequence[PlacedAtom], Floats]:

@@ -15,8 +15,8 @@ from liftgbp.exact.cells import CellSum
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.exact.existential_cells import ExistentialCells
 from liftgbp.exact.pair_tables import NoCellsError
-from liftgbp.model.existentials import Outlined
 from liftgbp.model.model import Model
+from liftgbp.model.rewriting import Outlined
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, ClassReader, PreparedLifted
 from liftgbp.query.count_cases import Counted, CountedCase, by_listing

@@ -12,7 +12,7 @@ import numpy as np
 from liftgbp.arrays import Ints
 from liftgbp.errors import InputError
 from liftgbp.grounding.atom_states import Facts
-from liftgbp.grounding.patterns import Column, Fixed, Pattern, Place
+from liftgbp.grounding.patterns import Fixed, Pattern, Place, Varying
 from liftgbp.limits import interruptible
 
 COUNTED_FROM = 100_000
@@ -92,7 +92,7 @@ class Database:
         joined = math.prod(len(atom.facts.values) for atom in drivers)
         held = {place for atom in drivers for place in atom.places}
         others = math.prod(
-            size for k, size in enumerate(selection.pattern.domains) if Column(k) not in held
+            size for k, size in enumerate(selection.pattern.domains) if Varying(k) not in held
         )
         if len(drivers) > 1 and joined * others > min(cap, COUNTED_FROM):
             inner = _Inner(selection)
@@ -219,7 +219,7 @@ def selection_query(selection: Selection, names: Names = NUMBERED) -> str:
 def _matches(k: int, atom: PlacedAtom, names: Names) -> str:
     equal = [
         f"t{k}.a{position} = "
-        + (f"r.x{p.number}" if isinstance(p, Column) else names.named(p.number))
+        + (f"r.x{p.number}" if isinstance(p, Varying) else names.named(p.number))
         for position, p in enumerate(atom.places)
     ]
     return " AND ".join(equal) or "TRUE"

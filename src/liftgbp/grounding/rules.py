@@ -13,9 +13,9 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints, stable_order
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence.evidence import contradiction
-from liftgbp.grounding.atom_states import Setting, open_facts
+from liftgbp.grounding.atom_states import GroundingTask, open_facts
 from liftgbp.grounding.join import Database, PlacedAtom, Selection, states_of
-from liftgbp.grounding.patterns import Column, Drivers, Pattern, Patterns, Place, drivers_of
+from liftgbp.grounding.patterns import Drivers, Pattern, Patterns, Place, Varying, drivers_of
 from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
 from liftgbp.limits import checkpoint
 from liftgbp.model.ast import Rule
@@ -76,7 +76,7 @@ class Grounded:
 class RuleGrounder:
     """Grounds one rule, pattern by pattern."""
 
-    def __init__(self, setting: Setting, rule: Rule, database: Database) -> None:
+    def __init__(self, setting: GroundingTask, rule: Rule, database: Database) -> None:
         self._setting = setting
         self._rule = rule
         self._database = database
@@ -250,7 +250,7 @@ def _rows_of(pattern: Pattern, wanted: int) -> Iterator[tuple[int, ...]]:
 
 def _substitution(pattern: Pattern, row: Sequence[int]) -> dict[str, int]:
     return {
-        name: row[place.number] if isinstance(place, Column) else place.number
+        name: row[place.number] if isinstance(place, Varying) else place.number
         for name, place in pattern.variables.items()
     }
 
@@ -275,5 +275,5 @@ def _objects(places: Sequence[Place], rows: Ints) -> Ints:
     """The objects at some places, for each row."""
     objects = np.empty((len(rows), len(places)), np.int64)
     for k, place in enumerate(places):
-        objects[:, k] = rows[:, place.number] if isinstance(place, Column) else place.number
+        objects[:, k] = rows[:, place.number] if isinstance(place, Varying) else place.number
     return objects

@@ -65,7 +65,7 @@ class Potentials:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Terms:
+class MessageTerms:
     """What enters the beliefs of regions.
 
     starts   the first term of each region, and the number of terms at the end
@@ -131,9 +131,9 @@ class Layout:
     group_of_atom: tuple[int, ...]
     region_starts: Ints
     message_starts: Ints
-    terms: Terms
-    members: Terms | None
-    local: Terms | None
+    terms: MessageTerms
+    members: MessageTerms | None
+    local: MessageTerms | None
     potentials: tuple[Potentials, ...]
     sources: Ints
     source_counts: Ints
@@ -230,7 +230,7 @@ class Layout:
         """The term of each exponent, and the first exponent of each belief entry."""
         return self.spread(self.terms)
 
-    def spread(self, terms: Terms) -> tuple[Ints, Ints]:
+    def spread(self, terms: MessageTerms) -> tuple[Ints, Ints]:
         """For each belief entry the terms of its region, one after the other, and their starts."""
         lengths = np.diff(terms.starts)[self.region_of]
         which, starts = expand(terms.starts[self.region_of], lengths), starts_of(lengths)[:-1]
@@ -286,11 +286,6 @@ def _frozen_pair(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     first.setflags(write=False)
     second.setflags(write=False)
     return first, second
-
-
-def _frozen(array: Floats) -> Floats:
-    array.setflags(write=False)
-    return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,7 +437,9 @@ class Plan:
     @cached_property
     def weight_array(self) -> Floats:
         """The weights as floats."""
-        return _frozen(np.array(self.weights, dtype=float))
+        weights = np.array(self.weights, dtype=float)
+        weights.setflags(write=False)
+        return weights
 
     def __str__(self) -> str:
         layout, values = self.layout, self.exponents.values

@@ -21,7 +21,7 @@ from liftgbp.sampling.terms import SPREAD, WORD, Planes, Words, count_bits
 from liftgbp.sampling.tied import Tied
 from liftgbp.shatter import TABLE_CAP, NormalModel, Obj, object_classes
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shatter.observe import observed
+from liftgbp.shatter.ways import observed
 from liftgbp.signature import objects_of
 from liftgbp.via import choose_via
 

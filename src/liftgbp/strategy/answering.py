@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Evidence
-from liftgbp.model.existentials import large_quantifiers
 from liftgbp.model.queries import held
+from liftgbp.model.rewriting import large_quantifiers
 from liftgbp.query import Answers
 from liftgbp.shatter import ObjectClasses
 from liftgbp.strategy.growth import AUTO
@@ -143,8 +143,8 @@ def _on_ground(
     run: Run,
 ) -> Answers:
     """The answers about a model that is written out under its evidence."""
-    from liftgbp.model.exclusions import with_joint_exclusions
     from liftgbp.strategy.ground_case import prepare_ground
+    from liftgbp.model.rewriting import with_joint_exclusions
 
     if request.regions is None:
         joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
