@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,7 +44,7 @@ class Drawn(NamedTuple):
 def swept_curves(
     records: Sequence[Mapping[str, object]],
     branches: Sequence[Branches],
-    answer_columns: frozenset[str],
+    answer_columns: Container[str],
 ) -> Drawn:
     """Curves over the quantity that varies most, one for each row and value but `false`.
 
