@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -126,6 +126,54 @@ class Engine(ABC):
     def number(self, value: Any) -> Any:
         """One value that is computed from a table; None if there are no rows."""
         return self.rows(value.as_table())[0][0]
+
+    def union(self, parts: Sequence[Table]) -> Table:
+        """The rows of one or several tables."""
+        return parts[0] if len(parts) == 1 else self.ibis.union(*parts)
+
+    def summed(self, parts: Sequence[Table], keys: Sequence[str], names: Sequence[str]) -> Table:
+        """The sums of some columns over the rows of tables with the same keys."""
+        whole = self.union(parts)
+        return whole.group_by(keys).aggregate(**{name: whole[name].sum() for name in names})
+
+
+def joined(
+    table: Table,
+    right: Table,
+    keys: Sequence[str],
+    right_keys: Sequence[str],
+    names: Mapping[str, str],
+) -> Table:
+    """Rows with columns of another table under new names, if they are in that, too."""
+    chosen, matches = _matches(table, right, keys, right_keys, names)
+    return table.join(chosen, matches).select(*table.columns, *names.values())
+
+
+def left_joined(
+    table: Table,
+    right: Table,
+    keys: Sequence[str],
+    right_keys: Sequence[str],
+    names: Mapping[str, str],
+) -> Table:
+    """All rows with columns of another table under new names; 0 where that has no row."""
+    chosen, matches = _matches(table, right, keys, right_keys, names)
+    both = table.left_join(chosen, matches)
+    filled = {new: both[new].fill_null(0.0) for new in names.values()}
+    return both.select(*table.columns, **filled)
+
+
+def _matches(
+    table: Table,
+    right: Table,
+    keys: Sequence[str],
+    right_keys: Sequence[str],
+    names: Mapping[str, str],
+) -> tuple[Table, list[Column]]:
+    columns = {f"right_{key}": right[key] for key in right_keys}
+    chosen = right.select(**columns, **{new: right[old] for old, new in names.items()}).view()
+    pairs = zip(keys, right_keys, strict=True)
+    return chosen, [table[own] == chosen[f"right_{key}"] for own, key in pairs]
 
 
 def _two(one: Any, other: Any) -> None:

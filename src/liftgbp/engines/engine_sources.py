@@ -213,8 +213,7 @@ class _Reader:
             parts.append(named.select(x=self._typed(named.x, number)))
         if not parts:
             return 0
-        whole = parts[0] if len(parts) == 1 else self._engine.ibis.union(*parts)
-        table = self._engine.create(f"{OBJECTS}{sort}", whole.distinct())
+        table = self._engine.create(f"{OBJECTS}{sort}", self._engine.union(parts).distinct())
         return int(self._engine.number(table.count()))
 
     def _facts(
@@ -226,7 +225,7 @@ class _Reader:
         ]
         if not parts:
             return [], 0
-        whole = parts[0] if len(parts) == 1 else self._engine.ibis.union(*parts)
+        whole = self._engine.union(parts)
         keys = [f"a{k}" for k in range(len(predicate.sorts))]
         whole = whole.filter([whole[key].notnull() for key in keys])
         table = self._table(number, whole)

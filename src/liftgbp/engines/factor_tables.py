@@ -7,7 +7,7 @@ by objects, so that rows with equal scopes are one factor.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise, permutations, product
 
@@ -67,6 +67,10 @@ class Kind:
     def states(self) -> list[tuple[int, ...]]:
         """The states of the atoms of a scope."""
         return list(product(*map(range, self.shape)))
+
+    def columns(self, prefix: str) -> list[str]:
+        """The columns of a number for each state."""
+        return [column(prefix, state) for state in self.states]
 
     def part(self, axes: Sequence[int]) -> Kind:
         """The kind of the scopes over some of the atoms."""
@@ -254,13 +258,8 @@ class _Grounder:
         found: dict[Kind, Table] = {}
         for done, (kind, pieces) in enumerate(self._pieces.items()):
             progress("merging factors", done, len(self._pieces))
-            whole = pieces[0] if len(pieces) == 1 else self._engine.ibis.union(*pieces)
-            sums = {
-                name: whole[name].sum() for name in (column("t", state) for state in kind.states)
-            }
-            found[kind] = self._engine.create(
-                f"factors_{kind.name}", whole.group_by(kind.keys).aggregate(**sums)
-            )
+            whole = self._engine.summed(pieces, kind.keys, kind.columns("t"))
+            found[kind] = self._engine.create(f"factors_{kind.name}", whole)
         for name in self._made:
             self._engine.drop(name)
         return found
@@ -271,10 +270,3 @@ def _precedes(left: Sequence[Column], right: Sequence[Column]) -> Column:
     (first, *more), (other, *others) = left, right
     smaller = first < other
     return smaller | ((first == other) & _precedes(more, others)) if more else smaller
-
-
-def atoms_of(kinds: Mapping[Kind, Table]) -> Iterator[tuple[Kind, Kind, int, Table]]:
-    """Every axis of every kind: the kind of its atoms, the kind, the axis, and the table."""
-    for kind, table in kinds.items():
-        for axis in range(len(kind.predicates)):
-            yield kind.part([axis]), kind, axis, table
