@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from liftgbp.evidence.fact_tables import TablePlace
+from liftgbp.forecasting import Cost
 
 Table: TypeAlias = Any
 """An expression of Ibis that stands for a table."""
@@ -33,6 +34,15 @@ class Engine(ABC):
     dialect: str
     hash: str
     """The function of the engine that makes one number of 64 bits from others."""
+    module: str
+    """What has to be installed."""
+    extra: str
+    """The extra of liftgbp that installs it."""
+    cost: Cost
+    """What a number in a table takes, which is a row times a column, in any stage and each
+    iteration."""
+    seconds_to_start: float
+    """Until the engine has done a small run."""
 
     def __init__(self, folder: Path, connection: Any) -> None:
         self.folder = folder

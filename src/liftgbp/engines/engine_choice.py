@@ -20,12 +20,13 @@ def start(name: str, folder: Path, memory: float | None) -> Engine:
     """Start an engine that keeps its tables in a folder; it may take so many GB of memory."""
     if name not in KINDS:
         raise InputError(f"engine must be {' or '.join(KINDS)}, got {name!r}")
-    for module in ("ibis", "duckdb" if name == "duckdb" else "pyspark"):
+    kind = KINDS[name]
+    for module in ("ibis", kind.module):
         try:
             importlib.import_module(module)
         except ImportError:
-            extra = "engine" if name == "duckdb" else "spark"
             raise InputError(
-                f"the engine {name} needs {module}; install it with pip install 'liftgbp[{extra}]'"
+                f"the engine {name} needs {module}; install it with "
+                f"pip install 'liftgbp[{kind.extra}]'"
             ) from None
-    return KINDS[name](folder, memory)
+    return kind(folder, memory)

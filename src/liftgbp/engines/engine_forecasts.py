@@ -13,13 +13,13 @@ from itertools import combinations
 from pathlib import Path
 
 from liftgbp.engines.engine import Engine
-from liftgbp.engines.engine_choice import start
+from liftgbp.engines.engine_choice import KINDS, start
 from liftgbp.engines.engine_sources import KnownFacts, read_sources
 from liftgbp.engines.engine_tasks import checked_task
 from liftgbp.engines.factor_tables import Join, Joins, Kind
 from liftgbp.engines.message_tables import RegionKinds
 from liftgbp.errors import checked_number
-from liftgbp.forecasting import Cost, StageForecast, about, ground_gigabytes, stage_table
+from liftgbp.forecasting import StageForecast, about, ground_gigabytes, stage_table
 from liftgbp.limits import GIGABYTE, Limits, limited, physical_memory
 from liftgbp.model.model import Model
 from liftgbp.pictures.cards import Shown, count_text, sizes_text, table
@@ -31,18 +31,6 @@ ITERATIONS = 20
 
 MOST_COUNTED = 10**8
 """These are counted in seconds."""
-
-COSTS = {
-    "duckdb": Cost(memory=20, seconds=1e-7, disk=16, base=2e8),
-    "spark": Cost(memory=20, seconds=5e-7, disk=20, base=1.2e9),
-}
-"""What a number in a table takes, which is a row times a column, in any stage and each iteration.
-DuckDB: measured on networks of 10^5 and 10^6 friendships with rules about two people (`bethe`)
-and three (both families), where an iteration took 0.9 to 1.1 * 10^-7 s for a number. Spark: from
-one run of five iterations over 10^7 friendships, which docs/engines.md has; nothing confirms it."""
-
-SECONDS_TO_START = {"duckdb": 1.5, "spark": 40}
-"""Until the engine has done a small run."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -90,7 +78,9 @@ class EngineForecast(Shown):
     @property
     def seconds(self) -> float:
         """About how much processor time all stages take."""
-        return SECONDS_TO_START[self.engine] + sum(stage.seconds or 0.0 for stage in self.stages)
+        return KINDS[self.engine].seconds_to_start + sum(
+            stage.seconds or 0.0 for stage in self.stages
+        )
 
     @property
     def advice(self) -> str:
@@ -184,7 +174,7 @@ def forecast_on_engine(
         stages=stages,
         iterations=ITERATIONS,
         in_memory=in_memory,
-        takes=_place(in_memory, most * COSTS["duckdb"].disk),
+        takes=_place(in_memory, most * KINDS["duckdb"].cost.disk),
     )
 
 
@@ -282,7 +272,7 @@ def _stages(
     engine: str,
     memory: float | None,
 ) -> Iterator[StageForecast]:
-    cost = COSTS[engine]
+    cost = KINDS[engine].cost
     limit = math.inf if memory is None else memory * GIGABYTE
 
     def stage(name: str, what: str, number: int, entries: int, times: int = 1) -> StageForecast:

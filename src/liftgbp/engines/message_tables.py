@@ -221,7 +221,7 @@ class Messages:
             name: table[f"d{name}"] * table.rate + table[name] for name in changes
         }
         if shared:
-            columns |= {column("n", s): table[f"n_{column('', s)}"] for s in kind.states}
+            columns |= {column("n", s): table[column("n_", s)] for s in kind.states}
             columns |= {name: table[f"l{k}"] for k, name in enumerate(kind.columns("b"))}
         sizes = [table[f"d{name}"].abs() for name in changes]
         columns["moved"] = self._ibis.greatest(*sizes)
@@ -260,7 +260,7 @@ class Messages:
                 self.kinds.pairs_inside(triple),
             )
         ]
-        names = {column("n", state): f"i{column('', state)}" for state in kind.states}
+        names = {column("n", state): column("i", state) for state in kind.states}
         old = [name for name in table.columns if name in names or name.startswith("b")]
         table = table.drop(*old)
         incoming = self._engine.summed(parts, kind.keys, list(names))
@@ -274,7 +274,7 @@ class Messages:
             # Pairs come first: those of the next iteration know their n and log b in this one.
             right = self._engine.table(self.region_table(child.kind, iteration + 1))
         names = {
-            column(letter, state): f"{letter}{child.name}s{column('', state)}"
+            column(letter, state): column(f"{letter}{child.name}s", state)
             for letter in "nb"
             for state in child.kind.states
         }
@@ -288,14 +288,12 @@ class Messages:
         for state in kind.states:
             own = table[column("t", state)]
             if shared:
-                own = own + table[f"i{column('', state)}"]
+                own = own + table[column("i", state)]
             for child in children:
                 own = own - table[column(child.message, child.state(state))]
             if shared:
-                found[f"n_{column('', state)}"] = own
-            inside = [
-                table[f"n{child.name}s{column('', child.state(state))}"] for child in children
-            ]
+                found[column("n_", state)] = own
+            inside = [table[column(f"n{child.name}s", child.state(state))] for child in children]
             found[column("r", state)] = reduce(add, inside, own)
         return found
 
@@ -320,7 +318,7 @@ class Messages:
             for state in child.kind.states:
                 inside = [k for k, own in enumerate(kind.states) if child.state(own) == state]
                 marginal = self._log_sum(table, inside)
-                change = marginal - table[f"b{child.name}s{column('', state)}"]
+                change = marginal - table[column(f"b{child.name}s", state)]
                 if len(child.axes) == 2:
                     change = change * table[child.flag]
                 else:

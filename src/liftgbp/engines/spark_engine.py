@@ -21,6 +21,7 @@ from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
 from liftgbp.engines.engine_files import escaped_pattern, files_of, form_of, is_csv
 from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence.fact_tables import TablePlace
+from liftgbp.forecasting import Cost
 from liftgbp.input_files import is_file
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class SparkEngine(Engine):
     name = "spark"
     dialect = "spark"
     hash = "xxhash64"
+    module = "pyspark"
+    extra = "spark"
+    # From one run of five iterations over 10^7 friendships, which docs/engines.md has.
+    cost = Cost(memory=20, seconds=5e-7, disk=20, base=1.2e9)
+    seconds_to_start = 40.0
 
     def __init__(self, folder: Path, memory: float | None) -> None:
         _check_master()
