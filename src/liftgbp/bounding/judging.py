@@ -56,7 +56,7 @@ class ProvenJudge:
     @cached_property
     def _proof(self) -> Proof:
         self._prover.progress("bounding log Z", 0, 1)
-        return self._prover.proof(self._shattering)
+        return Proof(self._prover, self._shattering.normal(), self._shattering)
 
     @cached_property
     def _lower(self) -> tuple[Fraction | None, str]:

@@ -101,14 +101,6 @@ class Prover:
         """Over smaller regions, unless some were asked for by hand."""
         return self if self.by_hand else replace(self, most_operations=FEW_OPERATIONS)
 
-    def interval(self, normal: NormalModel) -> Interval:
-        """What log Z of a model lies in."""
-        return Proof(self, normal).interval
-
-    def proof(self, shattering: Shattering) -> Proof:
-        """The interval of a model, with what it was found with."""
-        return Proof(self, shattering.normal(), shattering)
-
 
 class Proof:
     """An interval of log Z, and what it was found with.

@@ -153,37 +153,22 @@ def joined(
     keys: Sequence[str],
     right_keys: Sequence[str],
     names: Mapping[str, str],
+    *,
+    outer: bool = False,
 ) -> Table:
-    """Rows with columns of another table under new names, if they are in that, too."""
-    chosen, matches = _matches(table, right, keys, right_keys, names)
-    return table.join(chosen, matches).select(*table.columns, *names.values())
+    """Rows with columns of another table under new names.
 
-
-def left_joined(
-    table: Table,
-    right: Table,
-    keys: Sequence[str],
-    right_keys: Sequence[str],
-    names: Mapping[str, str],
-) -> Table:
-    """All rows with columns of another table under new names; 0 where that has no row."""
-    chosen, matches = _matches(table, right, keys, right_keys, names)
-    both = table.left_join(chosen, matches)
-    filled = {new: both[new].fill_null(0.0) for new in names.values()}
-    return both.select(*table.columns, **filled)
-
-
-def _matches(
-    table: Table,
-    right: Table,
-    keys: Sequence[str],
-    right_keys: Sequence[str],
-    names: Mapping[str, str],
-) -> tuple[Table, list[Column]]:
+    Rows that are not in the other table are left out; in an `outer` join, they have zeros.
+    """
     columns = {f"right_{key}": right[key] for key in right_keys}
     chosen = right.select(**columns, **{new: right[old] for old, new in names.items()}).view()
     pairs = zip(keys, right_keys, strict=True)
-    return chosen, [table[own] == chosen[f"right_{key}"] for own, key in pairs]
+    matches = [table[own] == chosen[f"right_{key}"] for own, key in pairs]
+    if not outer:
+        return table.join(chosen, matches).select(*table.columns, *names.values())
+    both = table.left_join(chosen, matches)
+    filled = {new: both[new].fill_null(0.0) for new in names.values()}
+    return both.select(*table.columns, **filled)
 
 
 def _two(one: Any, other: Any) -> None:

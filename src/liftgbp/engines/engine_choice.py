@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 from liftgbp.engines.duckdb_engine import DuckDBEngine
 from liftgbp.engines.engine import Engine
 from liftgbp.engines.spark_engine import SparkEngine
 from liftgbp.errors import InputError
+from liftgbp.files import need_module
 
 KINDS: dict[str, type[DuckDBEngine] | type[SparkEngine]] = {
     "duckdb": DuckDBEngine,
@@ -22,11 +22,5 @@ def start(name: str, folder: Path, memory: float | None) -> Engine:
         raise InputError(f"engine must be {' or '.join(KINDS)}, got {name!r}")
     kind = KINDS[name]
     for module in ("ibis", kind.module):
-        try:
-            importlib.import_module(module)
-        except ImportError:
-            raise InputError(
-                f"the engine {name} needs {module}; install it with "
-                f"pip install 'liftgbp[{kind.extra}]'"
-            ) from None
+        need_module(module, kind.extra, f"the engine {name}")
     return kind(folder, memory)

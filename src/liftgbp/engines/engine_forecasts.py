@@ -228,14 +228,14 @@ class _Counted:
     def _codes(self, join: Join) -> dict[int, int]:
         """How many rows of a join have which states of their atoms."""
         atoms = join.selection.atoms
-        if join.free > self._most_counted:
+        if join.selection.free > self._most_counted:
             code, joined = 0, 1
             for k, atom in enumerate(atoms):
                 listed = k in join.selection.drivers
                 state = int(atom.facts.values[0]) if listed else atom.facts.default
                 code = code * (atom.facts.range + 1) + state
                 joined *= self._known.numbered[atom.predicate] if listed else 1
-            return {code: joined * join.free}
+            return {code: joined * join.selection.free}
         sql = f"SELECT code, COUNT(*) AS number FROM ({join.sql}) AS counted GROUP BY code"
         found = self._engine.rows_of(self._engine.translated(sql))
         return {int(code): int(number) for code, number in found}

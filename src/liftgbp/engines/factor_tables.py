@@ -6,7 +6,6 @@ by objects, so that rows with equal scopes are one factor.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise, permutations, product
@@ -18,16 +17,9 @@ from liftgbp.engines.engine import Column, Engine, Table
 from liftgbp.engines.engine_sources import OBJECTS, KnownFacts, sql_literal
 from liftgbp.errors import CapacityError, ContradictionError, ModelError
 from liftgbp.grounding.join import Names, PlacedAtom, Selection, selection_query
-from liftgbp.grounding.patterns import (
-    Column as PatternColumn,
-    Fixed,
-    Pattern,
-    Patterns,
-    Place,
-    drivers_of,
-)
+from liftgbp.grounding.patterns import Fixed, Pattern, Patterns, Place
 from liftgbp.grounding.quantifiers import Skeleton
-from liftgbp.grounding.rules import sliced
+from liftgbp.grounding.rules import selections_of, sliced
 from liftgbp.model.ast import Rule
 from liftgbp.model.model import Model
 from liftgbp.progress import Progress
@@ -119,15 +111,6 @@ class Join:
     table: Floats
     sql: str
 
-    @property
-    def free(self) -> int:
-        """How many substitutions there are of variables that no listed fact limits."""
-        chosen = self.selection
-        held = {place for k in chosen.drivers for place in chosen.atoms[k].places}
-        return math.prod(
-            size for k, size in enumerate(chosen.pattern.domains) if PatternColumn(k) not in held
-        )
-
     def left(self, code: int) -> tuple[Sequence[PlacedAtom], Floats]:
         """What is left of the rule where its atoms have these states: atoms, log potentials."""
         kept, left = sliced(self.selection.atoms, self.table, code)
@@ -157,29 +140,20 @@ class Joins:
         if Skeleton(self._model, rule).quantified:
             raise ModelError("quantifiers inside a formula are not supported on engines", rule.span)
         tables = RuleTables(self._model, rule, self._known.sizes, TABLE_CAP)
-        for pattern in Patterns(self._model, rule, self._known.sizes, self._number_of):
-            label_atoms, table = tables(pattern.labels)
-            atoms = tuple(
-                PlacedAtom(
-                    number, tuple(pattern.places[k] for k in labels), self._known.facts[number]
-                )
-                for number, labels in label_atoms
-            )
-            drivers = drivers_of(table, [atom.facts for atom in atoms])
+        patterns = Patterns(self._model, rule, self._known.sizes, self._number_of)
+        for _, table, drivers, selections in selections_of(patterns, tables, self._known.facts):
             if drivers.constant == -np.inf and drivers.sets:
                 raise _unsupported(rule)
-            for k, chosen in enumerate(drivers.sets):
-                selection = Selection(pattern, atoms, chosen, drivers.sets[:k])
-                sql = selection_query(selection, _TextNames(self.constants))
-                join = Join(rule, selection, table, sql)
-                if join.free > MOST_SUBSTITUTIONS:
+            for selection in selections:
+                if selection.free > MOST_SUBSTITUTIONS:
                     raise CapacityError(
-                        f"this formula has {join.free} substitutions that no table of facts "
+                        f"this formula has {selection.free} substitutions that no table of facts "
                         f"limits; the limit is {MOST_SUBSTITUTIONS}: close a predicate of it "
                         "(--closed)",
                         rule.span,
                     )
-                yield join
+                sql = selection_query(selection, _TextNames(self.constants))
+                yield Join(rule, selection, table, sql)
 
     def kind(self, predicates: Sequence[int]) -> Kind:
         """The kind of the scopes over atoms of these predicates."""

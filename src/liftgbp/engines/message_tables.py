@@ -22,7 +22,7 @@ from functools import partial, reduce
 from itertools import chain, combinations
 from operator import add
 
-from liftgbp.engines.engine import Column, Engine, Table, left_joined
+from liftgbp.engines.engine import Column, Engine, Table, joined
 from liftgbp.engines.factor_tables import Kind, column
 
 RATE = "rate"
@@ -264,7 +264,7 @@ class Messages:
         old = [name for name in table.columns if name in names or name.startswith("b")]
         table = table.drop(*old)
         incoming = self._engine.summed(parts, kind.keys, list(names))
-        return left_joined(table, incoming, kind.keys, kind.keys, names)
+        return joined(table, incoming, kind.keys, kind.keys, names, outer=True)
 
     def _joined(self, table: Table, child: Child, kind: Kind, iteration: int) -> Table:
         """Regions with n and log b of the regions inside."""
@@ -278,7 +278,7 @@ class Messages:
             for letter in "nb"
             for state in child.kind.states
         }
-        return left_joined(table, right, child.keys_in(kind), child.kind.keys, names)
+        return joined(table, right, child.keys_in(kind), child.kind.keys, names, outer=True)
 
     def _raw(
         self, table: Table, kind: Kind, children: Sequence[Child], shared: bool
@@ -420,7 +420,9 @@ def _flagged(engine: Engine, table: Table, kind: Kind, child: Child) -> Table:
     """Scopes of three with a column that is 1 where this pair of theirs is a region."""
     regions = engine.table(Messages.region_table(child.kind, 0))
     marked = regions.select(*child.kind.keys, one=engine.constant(1.0))
-    return left_joined(table, marked, child.keys_in(kind), child.kind.keys, {"one": child.flag})
+    return joined(
+        table, marked, child.keys_in(kind), child.kind.keys, {"one": child.flag}, outer=True
+    )
 
 
 def _with_merged(
@@ -434,7 +436,7 @@ def _with_merged(
         once = counts.filter(counts.around == 1).select(*child.kind.keys)
         merged = factors.semi_join(once, child.kind.keys)
         names = dict(zip(child.kind.columns("t"), child.kind.columns("p"), strict=True))
-        table = left_joined(table, merged, child.keys_in(kind), child.kind.keys, names)
+        table = joined(table, merged, child.keys_in(kind), child.kind.keys, names, outer=True)
         sums = {
             column("t", state): table[column("t", state)] + table[column("p", child.state(state))]
             for state in kind.states

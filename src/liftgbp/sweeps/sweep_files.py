@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from liftgbp.charts import check_figure, save_figure
-from liftgbp.errors import check_function, checked_path
+from liftgbp.errors import checked_path
 from liftgbp.files import check_apart, check_writable, held, whole_file, write_table
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model
@@ -20,8 +20,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.sweeps.sweep_curves import BranchValue, sweep_figure, swept_curves
 from liftgbp.sweeps.sweep_journal import Journal
 from liftgbp.sweeps.sweep_rows import ANSWER_TYPES, Record
-from liftgbp.sweeps.sweeping import SweepSettings, checked_settings, solved_batches, sweep_points
-from liftgbp.workers import checked_jobs
+from liftgbp.sweeps.sweeping import SweepSettings, solved_batches, sweep
 
 LARGEST_BIGINT = 2**63 - 1
 
@@ -60,21 +59,19 @@ def sweep_to_file(
     check_writable(path, (*TABLES, *PICTURES))
     if path.suffix in PICTURES:
         check_figure(path)
-    settings = checked_settings(model, **options)
+    settings = sweep(
+        model, sizes, weights=weights, jobs=jobs, progress=progress, **options
+    ).settings
     check_apart(path, settings.known.files)
-    points = sweep_points(sizes, weights)
-    settings.check_names(points[0])
-    check_function("progress", progress)
-    checked_jobs(jobs)
     with held(path), closing(Journal(path, _fingerprint(settings))) as journal:
         # Points are solved beside the same others as without an interrupt.
-        left = [own for own in settings.batches(points) if not journal.points.keys() >= {*own}]
+        left = [own for own in settings.batches() if not journal.points.keys() >= {*own}]
         for _, rows in solved_batches(settings, left, progress, jobs):
             journal.save(rows)
-        finished = [pair for point in points for pair in journal.points[point]]
+        finished = [pair for point in settings.points for pair in journal.points[point]]
         records = [record for record, _ in finished]
         _write(records, [branches for _, branches in finished], path)
-        journal.finish(points)
+        journal.finish(settings.points)
     return records
 
 

@@ -31,6 +31,8 @@ from liftgbp.sweeps.sweep_curves import BranchValue, Drawn, sweep_figure, swept_
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from liftgbp.sweeps.sweeping import SweepSettings
+
 Record = dict[str, object]
 
 
@@ -173,7 +175,8 @@ class Sweep(Shown):
     [({'person': 10}, 0.5), ({'person': 1000}, 0.5)]
     """
 
-    def __init__(self, batches: Iterator[Sequence[SweepRow]]) -> None:
+    def __init__(self, settings: SweepSettings, batches: Iterator[Sequence[SweepRow]]) -> None:
+        self.settings = settings
         self._batches = batches
         self._rows: list[SweepRow] = []
         self._error: BaseException | None = None

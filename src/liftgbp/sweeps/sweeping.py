@@ -85,33 +85,36 @@ def sweep(
     >>> [round(row.answer["true"], 3) for row in result]
     [0.5, 0.5, 0.5, 0.5]
     """
-    points = sweep_points(sizes, weights)
-    settings = checked_settings(
-        model,
-        queries=queries,
-        evidence=evidence,
-        effort=effort,
-        sum_over=sum_over,
-        blocks=blocks,
-        regions=regions,
-        exact=exact,
-        solver=solver,
-        table_cap=table_cap,
-        batch=batch,
+    check_model(model)
+    known = Evidence.of(model, evidence)
+    every = tuple(map(pattern_text, model.asked_by_default))
+    asked = checked_texts("queries", queries) or every
+    if not asked:
+        raise InputError("the model has no predicates, so there is nothing to ask")
+    if regions is not None and not isinstance(regions, str):
+        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
+    chosen = as_solver(solver)
+    settings = SweepSettings(
+        known,
+        sweep_points(sizes, weights),
+        asked,
+        checked_effort(effort, chosen, blocks),
+        Request.of(chosen, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact),
+        chosen,
+        checked_number("table_cap", table_cap, least=1),
+        checked_number("batch", batch, least=1),
     )
-    settings.check_names(points[0])
     check_function("progress", progress)
-    found = in_order(
-        solved_batches(settings, settings.batches(points), reporting(progress), checked_jobs(jobs))
-    )
-    return Sweep(each_limited(limits_about(model, limits), found))
+    batches = solved_batches(settings, settings.batches(), reporting(progress), checked_jobs(jobs))
+    return Sweep(settings, each_limited(limits_about(model, limits), in_order(batches)))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class SweepSettings:
-    """What is the same at all points of a sweep."""
+    """The points of a sweep, and what is the same at all of them."""
 
     known: Evidence
+    points: Sequence[SweepPoint]
     queries: tuple[str, ...]
     effort: EffortChoice
     request: Request
@@ -130,10 +133,15 @@ class SweepSettings:
         )
         return self.effort == "quick" and not alone
 
-    def batches(self, points: Sequence[SweepPoint]) -> list[Sequence[SweepPoint]]:
+    def __post_init__(self) -> None:
+        # Refuses sorts and weights that the model lacks; all points have the same ones.
+        self.known_at(self.points[0]).domain_sizes(dict(self.points[0].sizes))
+
+    def batches(self) -> list[Sequence[SweepPoint]]:
         """The points in batches that are solved apart from each other."""
         size = self.batch if self.together else 1
-        return [points[first : first + size] for first in range(0, len(points), size)]
+        starts = range(0, len(self.points), size)
+        return [self.points[first : first + size] for first in starts]
 
     def known_at(self, point: SweepPoint) -> Evidence:
         """The evidence, about the model with the weights of a point."""
@@ -141,45 +149,6 @@ class SweepSettings:
             return self.known
         weights = dict(point.weights)
         return replace(self.known, model=self.known.model.with_weights(weights), read_for=None)
-
-    def check_names(self, point: SweepPoint) -> None:
-        """Refuse sorts and weights that the model lacks; all points have the same ones."""
-        self.known_at(point).domain_sizes(dict(point.sizes))
-
-
-def checked_settings(
-    model: Model,
-    *,
-    queries: str | Iterable[str] = (),
-    evidence: AnyEvidence | None = None,
-    effort: EffortChoice = "normal",
-    sum_over: str | Iterable[str] | None = None,
-    blocks: BlocksChoice | None = None,
-    regions: str | None = None,
-    exact: bool | None = None,
-    solver: SolverChoice = "auto",
-    table_cap: int = TABLE_CAP,
-    batch: int = BATCH,
-) -> SweepSettings:
-    """The settings; refuses what could not be answered before anything is computed."""
-    check_model(model)
-    known = Evidence.of(model, evidence)
-    every = tuple(map(pattern_text, model.asked_by_default))
-    asked = checked_texts("queries", queries) or every
-    if not asked:
-        raise InputError("the model has no predicates, so there is nothing to ask")
-    if regions is not None and not isinstance(regions, str):
-        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
-    chosen = as_solver(solver)
-    return SweepSettings(
-        known,
-        asked,
-        checked_effort(effort, chosen, blocks),
-        Request.of(chosen, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact),
-        chosen,
-        checked_number("table_cap", table_cap, least=1),
-        checked_number("batch", batch, least=1),
-    )
 
 
 def sweep_points(
