@@ -47,7 +47,7 @@ class StageForecast:
 
     def as_dict(self) -> dict[str, object]:
         """The numbers for JSON."""
-        found: dict[str, object] = {
+        numbers: dict[str, object] = {
             "stage": self.stage,
             "what": self.what,
             "number": self.number,
@@ -55,8 +55,8 @@ class StageForecast:
             "seconds": self.seconds,
         }
         if self.entries is not None:
-            found |= {"entries": self.entries, "disk": self.disk}
-        return found
+            numbers |= {"entries": self.entries, "disk": self.disk}
+        return numbers
 
     @property
     def cells(self) -> dict[str, str]:
@@ -322,8 +322,8 @@ def _over_classes(
     entries = compile_plan(graph).layout.belief_entries
     # How long these take was never measured.
     factor, entry = Cost(FACTOR.memory), Cost(ENTRY.memory)
-    found = f"regions, for {graph.ground_regions:.6g} ground ones"
-    edges = factor.stage("building regions", found, len(graph.edges))
+    what = f"regions, for {graph.ground_regions:.6g} ground ones"
+    edges = factor.stage("building regions", what, len(graph.edges))
     return (
         factor.stage("shattering", "factors over classes", len(normal.parfactors)),
         replace(edges, number=len(graph.regions)),
@@ -332,10 +332,10 @@ def _over_classes(
 
 
 def _facts(known: Evidence) -> Counter[str]:
-    found = Counter({name: len(relation.values) for name, relation in known.hard.items()})
+    facts = Counter({name: len(relation.values) for name, relation in known.hard.items()})
     for counted in known.known:
-        found.update({name: counted.count for name, _ in counted.values})
-    return found
+        facts.update({name: counted.count for name, _ in counted.values})
+    return facts
 
 
 def _unknown(known: Evidence, sizes: Mapping[str, int]) -> dict[str, int]:

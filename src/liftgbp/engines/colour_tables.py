@@ -50,12 +50,12 @@ def compressed(engine: Engine, kinds: RegionKinds, progress: Progress) -> Region
     last = 0
     while True:
         progress("comparing atoms", 0, 1)
-        found = colours.count()
-        if found > WORTHWHILE * colours.atoms:
+        number = colours.count()
+        if number > WORTHWHILE * colours.atoms:
             return None
-        if found == last:
+        if number == last:
             return colours.quotient()
-        last = found
+        last = number
         colours.refine()
 
 
@@ -109,7 +109,7 @@ class _Colours:
 
     def _signals(self, kind: Kind) -> list[Table]:
         """What atoms of a kind hear from the pairs around them, in halves."""
-        found = []
+        signals = []
         for pair in self._kinds.pairs:
             for axis in (0, 1):
                 if pair.part([axis]) == kind:
@@ -119,10 +119,10 @@ class _Colours:
                     signal = self._engine.hashed(table[f"l{axis}"], table[f"c{1 - axis}"])
                     keys = dict(zip(kind.keys, (table[k] for k in pair.key(axis)), strict=True))
                     table = table.select(**keys, signal=signal)
-                    found.append(
+                    signals.append(
                         table.select(*kind.keys, low=table.signal % HALF, high=table.signal // HALF)
                     )
-        return found
+        return signals
 
     def _with_colour(self, table: Table, pair: Kind, axis: int) -> Table:
         """Pairs with the colour of one of their atoms."""
@@ -180,9 +180,9 @@ class _Colours:
         if kind.predicates[0] == kind.predicates[1]:
             columns = self._turned(table, kind, columns)
         table = table.select(**columns)
-        kept = [name for name in columns if name != "f"]
+        names = [name for name in columns if name != "f"]
         grouped = table.group_by("f").aggregate(
-            **{name: table[name].min() for name in kept}, pairs=table.count()
+            **{name: table[name].min() for name in names}, pairs=table.count()
         )
         return grouped.drop("f")
 
@@ -191,7 +191,7 @@ class _Colours:
         other: dict[str, Column] = {"k0_0": table.c1, "k1_0": table.c0, "f": table.f1}
         other |= {column("t", s): table[column("t", s[::-1])] for s in kind.states}
         turn = table.f1 < table.f0
-        return {name: turn.ifelse(other[name], own) for name, own in columns.items()}
+        return {name: turn.ifelse(other[name], one) for name, one in columns.items()}
 
     def _weighted(self, kind: Kind) -> Table:
         """Pairs of colours with how many of them are around one atom of either colour."""

@@ -160,10 +160,10 @@ def joined(
 
     Rows that are not in the other table are left out; in an `outer` join, they have zeros.
     """
-    columns = {f"right_{key}": right[key] for key in right_keys}
+    columns = {f"right_{name}": right[name] for name in right_keys}
     chosen = right.select(**columns, **{new: right[old] for old, new in names.items()}).view()
     pairs = zip(keys, right_keys, strict=True)
-    matches = [table[own] == chosen[f"right_{key}"] for own, key in pairs]
+    matches = [table[key] == chosen[f"right_{other}"] for key, other in pairs]
     if not outer:
         return table.join(chosen, matches).select(*table.columns, *names.values())
     both = table.left_join(chosen, matches)

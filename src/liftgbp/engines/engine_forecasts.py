@@ -157,10 +157,10 @@ def forecast_on_engine(
     """
     task = checked_task(model, evidence, engine, closed, sizes, regions, memory, progress)
     most_counted = checked_number("most_counted", most_counted, least=0)
-    with _started(engine, memory) as own:
+    with _started(engine, memory) as started:
         progress("counting facts", 0, 1)
-        known = read_sources(own, model, task.sources, task.closed, task.sizes, counting=True)
-        counted = _Counted(own, model, known, most_counted, progress)
+        known = read_sources(started, model, task.sources, task.closed, task.sizes, counting=True)
+        counted = _Counted(started, model, known, most_counted, progress)
     kinds, rows = counted.regions(model, known, regions)
     stages = tuple(_stages(known, counted, kinds, rows, engine, memory))
     in_memory = ground_gigabytes(sum(counted.factors.values()))
@@ -182,9 +182,9 @@ def forecast_on_engine(
 def _started(engine: str, memory: float | None) -> Iterator[Engine]:
     """An engine that only counts; it has a folder for the while."""
     with tempfile.TemporaryDirectory(prefix="liftgbp-", ignore_cleanup_errors=True) as folder:
-        own = start(engine, Path(folder), memory)
-        with contextlib.closing(own):
-            yield own
+        started = start(engine, Path(folder), memory)
+        with contextlib.closing(started):
+            yield started
 
 
 def _place(in_memory: float, disk: float) -> str:
@@ -221,9 +221,9 @@ class _Counted:
         for code, number in self._codes(join).items():
             self.rows += number
             self.numbers += number * (len(join.selection.pattern.domains) + 1)
-            kept, _ = join.left(code)
-            if kept:
-                self.factors[joins.kind(sorted(atom.predicate for atom in kept))] += number
+            unknown, _ = join.left(code)
+            if unknown:
+                self.factors[joins.kind(sorted(atom.predicate for atom in unknown))] += number
 
     def _codes(self, join: Join) -> dict[int, int]:
         """How many rows of a join have which states of their atoms."""
@@ -237,8 +237,8 @@ class _Counted:
                 joined *= self._known.numbered[atom.predicate] if listed else 1
             return {code: joined * join.selection.free}
         sql = f"SELECT code, COUNT(*) AS number FROM ({join.sql}) AS counted GROUP BY code"
-        found = self._engine.rows_of(self._engine.translated(sql))
-        return {int(code): int(number) for code, number in found}
+        rows = self._engine.rows_of(self._engine.translated(sql))
+        return {int(code): int(number) for code, number in rows}
 
     def regions(
         self, model: Model, known: KnownFacts, family: str

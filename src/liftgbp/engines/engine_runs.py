@@ -151,11 +151,11 @@ def run_on_engine(
     with (
         held(target),
         _work_folder(work, task.fingerprint) as journal,
-        contextlib.closing(start(engine, work, memory)) as own,
+        contextlib.closing(start(engine, work, memory)) as database,
         _interruptible(journal, work),
     ):
-        messages = _prepared(task, own, journal, progress)
-        residual = _iterated(messages, own, journal, most, tol, progress)
+        messages = _prepared(task, database, journal, progress)
+        residual = _iterated(messages, database, journal, most, tol, progress)
         result = EngineRun(
             output=str(target),
             engine=engine,
@@ -166,7 +166,7 @@ def run_on_engine(
             rows=journal.content["rows"],
         )
         progress("writing marginals", 0, 1)
-        _write(messages, own, model, result, work / "marginals")
+        _write(messages, database, model, result, work / "marginals")
     shutil.rmtree(work, ignore_errors=True)
     return result
 
@@ -271,12 +271,12 @@ def _prepared(task: EngineTask, engine: Engine, journal: _Journal, progress: Pro
 
 def _rows(engine: Engine, kinds: RegionKinds, title: str, names: Sequence[str]) -> dict[str, int]:
     """How many rows the tables of regions have."""
-    found = {}
+    rows = {}
     for kind in (*kinds.atoms, *kinds.pairs, *kinds.triples):
         table = engine.table(Messages.region_table(kind, 0))
         about = " ".join(names[k] for k in kind.predicates)
-        found[f"{title} {about}"] = int(engine.number(table.count()))
-    return found
+        rows[f"{title} {about}"] = int(engine.number(table.count()))
+    return rows
 
 
 def _iterated(
@@ -354,12 +354,14 @@ def _check_arguments(model: Model, factors: Mapping[Kind, object]) -> None:
                 )
 
 
-def _kinds_from(kept: Mapping[str, Any]) -> RegionKinds:
+def _kinds_from(kinds: Mapping[str, Any]) -> RegionKinds:
     def read(some: Iterable[Mapping[str, Any]]) -> tuple[Kind, ...]:
         return tuple(
             Kind(tuple(one["predicates"]), tuple(one["arities"]), tuple(one["shape"]))
             for one in some
         )
 
-    wide = read(kept["pairs"]), read(kept["triples"])
-    return RegionKinds(read(kept["atoms"]), *wide, bool(kept["nested"]), bool(kept["compressed"]))
+    wide = read(kinds["pairs"]), read(kinds["triples"])
+    return RegionKinds(
+        read(kinds["atoms"]), *wide, bool(kinds["nested"]), bool(kinds["compressed"])
+    )

@@ -113,18 +113,18 @@ class Join:
 
     def left(self, code: int) -> tuple[Sequence[PlacedAtom], Floats]:
         """What is left of the rule where its atoms have these states: atoms, log potentials."""
-        kept, left = sliced(self.selection.atoms, self.table, code)
-        if not kept and left == -np.inf:
+        unknown, left = sliced(self.selection.atoms, self.table, code)
+        if not unknown and left == -np.inf:
             raise ContradictionError("the tables violate this hard formula", self.rule.span)
         if np.any(left == -np.inf):
             raise _unsupported(self.rule)
-        if len(kept) > WIDEST:
+        if len(unknown) > WIDEST:
             raise CapacityError(
-                f"this formula leaves {len(kept)} unknown atoms in one factor; engines take "
+                f"this formula leaves {len(unknown)} unknown atoms in one factor; engines take "
                 f"{WIDEST}: close a predicate (--closed), or run without --engine",
                 self.rule.span,
             )
-        return kept, left
+        return unknown, left
 
 
 class Joins:
@@ -191,9 +191,9 @@ class _Grounder:
             rows = self._engine.create_by(name, join.sql)
             self._made.append(name)
             for (code,) in self._engine.rows(rows.select("code").distinct()):
-                kept, left = join.left(int(code))
-                if kept:
-                    self._add_factors(rows.filter(rows.code == int(code)), kept, left)
+                unknown, left = join.left(int(code))
+                if unknown:
+                    self._add_factors(rows.filter(rows.code == int(code)), unknown, left)
 
     def _add_factors(self, rows: Table, atoms: Sequence[PlacedAtom], table: Floats) -> None:
         """Add factors over these atoms, in every order that their objects may have."""
@@ -229,14 +229,14 @@ class _Grounder:
 
     def finish(self, progress: Progress) -> dict[Kind, Table]:
         """One row for each scope: potentials of equal scopes are added."""
-        found: dict[Kind, Table] = {}
+        tables: dict[Kind, Table] = {}
         for done, (kind, pieces) in enumerate(self._pieces.items()):
             progress("merging factors", done, len(self._pieces))
             whole = self._engine.summed(pieces, kind.keys, kind.columns("t"))
-            found[kind] = self._engine.create(f"factors_{kind.name}", whole)
+            tables[kind] = self._engine.create(f"factors_{kind.name}", whole)
         for name in self._made:
             self._engine.drop(name)
-        return found
+        return tables
 
 
 def _precedes(left: Sequence[Column], right: Sequence[Column]) -> Column:

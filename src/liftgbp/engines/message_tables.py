@@ -192,9 +192,9 @@ class Messages:
 
     def _beliefs(self, kind: Kind, iteration: int) -> Table:
         """The single atoms of a kind with n and log b."""
-        own = self._engine.table(self.region_table(kind, 0))
+        atoms = self._engine.table(self.region_table(kind, 0))
         potentials = zip(kind.columns("n"), kind.columns("t"), strict=True)
-        parts = [own.select(*kind.keys, **{n: own[t] for n, t in potentials})]
+        parts = [atoms.select(*kind.keys, **{n: atoms[t] for n, t in potentials})]
         for other in (*self.kinds.pairs, *self.kinds.triples):
             table = self._engine.table(self.region_table(other, iteration))
             parts += self._into(kind, table, other, self.kinds.atoms_inside(other))
@@ -205,10 +205,10 @@ class Messages:
 
     def _updated(self, kind: Kind, iteration: int) -> Table:
         """The regions of a kind with new messages."""
-        own = self._engine.table(self.region_table(kind, iteration))
+        regions = self._engine.table(self.region_table(kind, iteration))
         children = self.kinds.children(kind)
         shared = self.kinds.is_shared(kind)
-        table = own.cross_join(self._engine.table(RATE))
+        table = regions.cross_join(self._engine.table(RATE))
         if shared:
             table = self._with_incoming(table, kind, iteration)
         for child in children:
@@ -225,8 +225,8 @@ class Messages:
             columns |= {name: table[f"l{k}"] for k, name in enumerate(kind.columns("b"))}
         sizes = [table[f"d{name}"].abs() for name in changes]
         columns["moved"] = self._ibis.greatest(*sizes)
-        kept = [name for name in own.columns if name not in columns]
-        return table.select(*kept, **columns)
+        unchanged = [name for name in regions.columns if name not in columns]
+        return table.select(*unchanged, **columns)
 
     # --- parts of it
 
@@ -234,7 +234,7 @@ class Messages:
         self, kind: Kind, table: Table, other: Kind, children: Sequence[Child]
     ) -> list[Table]:
         """The messages of regions of another kind into regions of this kind."""
-        found = []
+        parts = []
         for child in children:
             if child.kind == kind:
                 keys = child.keys_in(other)
@@ -244,9 +244,9 @@ class Messages:
                 }
                 weighted = weight(child.axes[0])
                 if weighted in table.columns:
-                    numbers = {name: own * table[weighted] for name, own in numbers.items()}
-                found.append(table.select(**columns, **numbers))
-        return found
+                    numbers = {name: number * table[weighted] for name, number in numbers.items()}
+                parts.append(table.select(**columns, **numbers))
+        return parts
 
     def _with_incoming(self, table: Table, kind: Kind, iteration: int) -> Table:
         """Pairs with the sum of the messages from the scopes of three around them."""
@@ -284,18 +284,18 @@ class Messages:
         self, table: Table, kind: Kind, children: Sequence[Child], shared: bool
     ) -> dict[str, Column]:
         """The log beliefs before they are normalised, and n of shared regions."""
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         for state in kind.states:
-            own = table[column("t", state)]
+            total = table[column("t", state)]
             if shared:
-                own = own + table[column("i", state)]
+                total = total + table[column("i", state)]
             for child in children:
-                own = own - table[column(child.message, child.state(state))]
+                total = total - table[column(child.message, child.state(state))]
             if shared:
-                found[column("n_", state)] = own
+                columns[column("n_", state)] = total
             inside = [table[column(f"n{child.name}s", child.state(state))] for child in children]
-            found[column("r", state)] = reduce(add, inside, own)
-        return found
+            columns[column("r", state)] = reduce(add, inside, total)
+        return columns
 
     def _normalised(self, table: Table, names: Sequence[str]) -> Table:
         """The table with columns e (relative probabilities), their sum z, and l (log beliefs)."""
@@ -312,11 +312,11 @@ class Messages:
 
     def _changes(self, table: Table, kind: Kind, children: Sequence[Child]) -> dict[str, Column]:
         """For each message column, how far the parent's marginal is from the child's belief."""
-        found: dict[str, Column] = {}
+        changes: dict[str, Column] = {}
         flags = [child for child in children if len(child.axes) == 2]
         for child in children:
             for state in child.kind.states:
-                inside = [k for k, own in enumerate(kind.states) if child.state(own) == state]
+                inside = [k for k, whole in enumerate(kind.states) if child.state(whole) == state]
                 marginal = self._log_sum(table, inside)
                 change = marginal - table[column(f"b{child.name}s", state)]
                 if len(child.axes) == 2:
@@ -326,8 +326,8 @@ class Messages:
                     for pair in flags:
                         if child.axes[0] in pair.axes:
                             change = change * (1.0 - table[pair.flag])
-                found[column(child.message, state)] = change
-        return found
+                changes[column(child.message, state)] = change
+        return changes
 
     def _log_sum(self, table: Table, states: Sequence[int]) -> Column:
         """The logarithm of the belief in one of several states."""
@@ -336,7 +336,7 @@ class Messages:
             return logs[0]
         total = reduce(add, [table[f"e{k}"] for k in states])
         top = self._ibis.greatest(*logs)
-        small = reduce(add, [(own - top).exp() for own in logs]).ln() + top
+        small = reduce(add, [(log - top).exp() for log in logs]).ln() + top
         usual = self._ibis.greatest(total, SMALLEST).ln() - table.log_z
         return self._ibis.ifelse(total < SMALLEST, small, usual)
 
@@ -353,9 +353,9 @@ def build_regions(engine: Engine, factors: dict[Kind, Table], family: str) -> Re
     shared = {kind: table for kind, table in pairs.items() if kind not in inside}
     for kind, counts in inside.items():
         shared[kind] = _pair_regions(engine, kind, counts, pairs.get(kind), family)
-    kept = tuple(kind for kind, table in shared.items() if engine.rows(table.limit(1)))
-    kinds = RegionKinds(atoms, kept, tuple(triples), nested=family == "intersections")
-    for kind in kept:
+    filled = tuple(kind for kind, table in shared.items() if engine.rows(table.limit(1)))
+    kinds = RegionKinds(atoms, filled, tuple(triples), nested=family == "intersections")
+    for kind in filled:
         with_messages(engine, kinds, kind, shared[kind])
     for kind, table in triples.items():
         whole = _with_merged(table, kind, inside, pairs)
@@ -394,12 +394,12 @@ def _pairs_of_triples(engine: Engine, triples: dict[Kind, Table]) -> dict[Kind, 
             keys = (table[key] for key in child.keys_in(kind))
             columns = dict(zip(child.kind.keys, keys, strict=True))
             parts.setdefault(child.kind, []).append(table.select(**columns))
-    found = {}
+    tables = {}
     for kind, some in parts.items():
         whole = engine.union(some)
         counted = whole.group_by(kind.keys).aggregate(around=whole.count())
-        found[kind] = engine.create(f"inside_{kind.name}", counted)
-    return found
+        tables[kind] = engine.create(f"inside_{kind.name}", counted)
+    return tables
 
 
 def _pair_regions(

@@ -65,7 +65,7 @@ def sweep_to_file(
     check_apart(path, settings.known.files)
     with held(path), closing(Journal(path, _fingerprint(settings))) as journal:
         # Points are solved beside the same others as without an interrupt.
-        left = [own for own in settings.batches() if not journal.points.keys() >= {*own}]
+        left = [batch for batch in settings.batches() if not journal.points.keys() >= {*batch}]
         for _, rows in solved_batches(settings, left, progress, jobs):
             journal.save(rows)
         finished = [pair for point in settings.points for pair in journal.points[point]]

@@ -88,8 +88,8 @@ def sweep(
     check_model(model)
     known = Evidence.of(model, evidence)
     every = tuple(map(pattern_text, model.asked_by_default))
-    asked = checked_texts("queries", queries) or every
-    if not asked:
+    texts = checked_texts("queries", queries) or every
+    if not texts:
         raise InputError("the model has no predicates, so there is nothing to ask")
     if regions is not None and not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
@@ -97,7 +97,7 @@ def sweep(
     settings = SweepSettings(
         known,
         sweep_points(sizes, weights),
-        asked,
+        texts,
         checked_effort(effort, chosen, blocks),
         Request.of(chosen, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact),
         chosen,
@@ -294,8 +294,8 @@ def _rows(
     log_z, status = result.log_z, result.status.value
     branches = _branches(answers, settings.queries) or [()] * len(rows)
     return [
-        SweepRow(point, row, log_z, status, minima, not reason, reason, own)
-        for row, own in zip(rows, branches, strict=True)
+        SweepRow(point, row, log_z, status, minima, not reason, reason, some)
+        for row, some in zip(rows, branches, strict=True)
     ]
 
 
