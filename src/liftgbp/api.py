@@ -443,7 +443,7 @@ def export_network(
         check_apart(own, known.files)
     # Counted first, as they would fill the memory; some may turn out to be one factor.
     counts = rule_counts(known, sizes, table_cap=table_cap, progress=progress)
-    groundings = sum(count.unsettled for count in counts)
+    groundings = sum(count.factors for count in counts)
     what = f"writing {groundings} ground formulas"
     check_work(what, groundings // WRITTEN_AT_ONCE, "use smaller domains")
     # Two files are written, which must belong together.

@@ -29,16 +29,6 @@ class Interval:
     lower_by: str = ""
     upper_by: str = ""
 
-    def narrowed(self, other: Interval) -> Interval:
-        """What both intervals say together."""
-        lower, lower_by = max(
-            (self.lower, self.lower_by), (other.lower, other.lower_by), key=known_first
-        )
-        upper, upper_by = min(
-            (self.upper, self.upper_by), (other.upper, other.upper_by), key=lambda end: end[0]
-        )
-        return Interval(lower, upper, lower_by, upper_by)
-
 
 def known_first(end: tuple[Fraction | None, str]) -> tuple[bool, Fraction]:
     """The order of lower bounds, some of which are missing."""

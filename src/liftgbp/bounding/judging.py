@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
+from liftgbp.blocks import Bound
 from liftgbp.bounding.interval import known_first, rounded_down, rounded_up
 from liftgbp.bounding.proving import FAMILIES, Proof, Prover
 from liftgbp.progress import Progress
@@ -22,7 +23,7 @@ all facts of smoking-network.mln take 4e8, and more time than the answer."""
 
 def judged_by(answers: Answers, found: Bounds) -> Answers:
     """Answers with bounds; they are not trusted if their log Z lies outside."""
-    above = _above(answers, found.lower, found.lower_by)
+    above = Bound(found.lower, _slack(found.lower), found.lower_by).judge(answers)
     return replace(_below(above, found.upper), bounds=found)
 
 
@@ -42,7 +43,8 @@ class ProvenJudge:
         if not answers.trusted:
             return answers
         lower, words = self._lower
-        answers = _above(answers, rounded_down(lower), words)
+        least = rounded_down(lower)
+        answers = Bound(least, _slack(least), words).judge(answers)
         for family in self._families(answers):
             if not answers.trusted:
                 break
@@ -54,7 +56,7 @@ class ProvenJudge:
     @cached_property
     def _proof(self) -> Proof:
         self._prover.progress("bounding log Z", 0, 1)
-        return self._prover.proof(self._shattering)
+        return Proof(self._prover, self._shattering.normal(), self._shattering)
 
     @cached_property
     def _lower(self) -> tuple[Fraction | None, str]:
@@ -70,14 +72,6 @@ class ProvenJudge:
         own = str(answers.graph.family)
         plain = isinstance(answers.result, Solution) and own in families
         yield from families[families.index(own) + 1 :] if plain else families
-
-
-def _above(answers: Answers, lower: float, words: str) -> Answers:
-    """Answers judged by what log Z is at least."""
-    verdict = answers.result.verdict
-    if lower > verdict.log_z_bound:
-        verdict = verdict.bounded_by(lower, words, _slack(lower))
-    return replace(answers, result=answers.result.with_verdict(verdict))
 
 
 def _below(answers: Answers, upper: float) -> Answers:

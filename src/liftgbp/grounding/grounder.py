@@ -198,18 +198,40 @@ class RuleCount:
 
     substitutions  all ways to choose its objects
     visited        those that a join over the facts finds; the others are one constant
-    unsettled      those of them that depend on something unknown: each becomes a factor
+    factors        those of them that depend on something unknown
     width          the most unknown atoms of one of these factors; those below quantifiers not
                    counted
-    exact          whether `visited` and `unsettled` were counted; otherwise they are bounds
+    exact          whether `visited` and `factors` were counted; otherwise they are bounds
     """
 
     rule: Rule
     substitutions: int
     visited: int
-    unsettled: int
+    factors: int
     width: int
     exact: bool
+
+    @property
+    def line(self) -> int | None:
+        """The line of the rule, if it comes from a text."""
+        return None if self.rule.span is None else self.rule.span.line
+
+    @property
+    def text(self) -> str:
+        """The rule as it is written, if it comes from a text."""
+        return "" if self.rule.span is None else " ".join(self.rule.span.text.split())
+
+    def as_dict(self) -> dict[str, object]:
+        """The numbers for JSON."""
+        return {
+            "line": self.line,
+            "rule": self.text,
+            "substitutions": self.substitutions,
+            "visited": self.visited,
+            "factors": self.factors,
+            "atoms": self.width,
+            "counted": self.exact,
+        }
 
 
 def rule_counts(
@@ -225,7 +247,7 @@ def rule_counts(
     >>> model = parse("*friends(person,person)\\nsmokes(person)\\n1 friends(x,y) => smokes(y)")
     >>> evidence = Evidence.of(model, "friends(Anna,Bob)\\nfriends(Bob,Carl)\\nsmokes(Carl)")
     >>> (count,) = rule_counts(evidence, {"person": 1000})
-    >>> count.substitutions, count.visited, count.unsettled
+    >>> count.substitutions, count.visited, count.factors
     (1000000, 2, 1)
     """
     domain_sizes = evidence.domain_sizes(sizes)
@@ -236,8 +258,8 @@ def rule_counts(
             progress("counting", done, len(evidence.model.rules))
             parts = with_one_constant(evidence.model, rule, domain_sizes)
             counts = [RuleGrounder(setting, one, database).counts() for one in parts]
-            total, visited, unsettled, width, exact = zip(*counts, strict=True)
+            total, visited, factors, width, exact = zip(*counts, strict=True)
             found.append(
-                RuleCount(rule, max(total), sum(visited), sum(unsettled), max(width), all(exact))
+                RuleCount(rule, max(total), sum(visited), sum(factors), max(width), all(exact))
             )
     return tuple(found)

@@ -42,6 +42,13 @@ class Selection:
     drivers: frozenset[int]
     earlier: tuple[frozenset[int], ...] = ()
 
+    @property
+    def free(self) -> int:
+        """How many substitutions there are of the variables that no driver is about."""
+        driven = {place for k in self.drivers for place in self.atoms[k].places}
+        sizes = enumerate(self.pattern.domains)
+        return math.prod(size for k, size in sizes if Varying(k) not in driven)
+
 
 class Names:
     """How a database calls the facts, the objects of a column, and a named object.
@@ -90,10 +97,7 @@ class Database:
         """An upper bound on the rows of a selection, which are counted only where it may matter."""
         drivers = [selection.atoms[k] for k in sorted(selection.drivers)]
         joined = math.prod(len(atom.facts.values) for atom in drivers)
-        held = {place for atom in drivers for place in atom.places}
-        others = math.prod(
-            size for k, size in enumerate(selection.pattern.domains) if Varying(k) not in held
-        )
+        others = selection.free
         if len(drivers) > 1 and joined * others > min(cap, COUNTED_FROM):
             inner = _Inner(selection)
             # The limit stops counting a join that is too large anyway.

@@ -13,7 +13,7 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints, stable_order
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence.evidence import contradiction
-from liftgbp.grounding.atom_states import GroundingTask, open_facts
+from liftgbp.grounding.atom_states import Facts, GroundingTask, open_facts
 from liftgbp.grounding.join import Database, PlacedAtom, Selection, states_of
 from liftgbp.grounding.patterns import Drivers, Pattern, Patterns, Place, Varying, drivers_of
 from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
@@ -114,19 +114,7 @@ class RuleGrounder:
         return total, visited, unsettled, width, exact
 
     def _selections(self) -> Iterator[tuple[Pattern, Floats, Drivers, list[Selection]]]:
-        """For each pattern, the table of the rule and the substitutions that matter."""
-        for pattern in self._patterns:
-            label_atoms, table = self._tables(pattern.labels)
-            atoms = tuple(
-                PlacedAtom(number, tuple(pattern.places[k] for k in labels), self._facts[number])
-                for number, labels in label_atoms
-            )
-            drivers = drivers_of(table, [atom.facts for atom in atoms])
-            selections = [
-                Selection(pattern, atoms, chosen, drivers.sets[:k])
-                for k, chosen in enumerate(drivers.sets)
-            ]
-            yield pattern, table, drivers, selections
+        return selections_of(self._patterns, self._tables, self._facts)
 
     def _ground(
         self,
@@ -225,6 +213,24 @@ class RuleGrounder:
             for row in self._database.rows(selection)[0].tolist()
         }
         return next(row for row in _rows_of(pattern, len(taken) + 1) if row not in taken)
+
+
+def selections_of(
+    patterns: Patterns, tables: RuleTables, facts: Sequence[Facts]
+) -> Iterator[tuple[Pattern, Floats, Drivers, list[Selection]]]:
+    """For each pattern of a rule, the table of the rule and the substitutions that matter."""
+    for pattern in patterns:
+        label_atoms, table = tables(pattern.labels)
+        atoms = tuple(
+            PlacedAtom(number, tuple(pattern.places[k] for k in labels), facts[number])
+            for number, labels in label_atoms
+        )
+        drivers = drivers_of(table, [atom.facts for atom in atoms])
+        selections = [
+            Selection(pattern, atoms, chosen, drivers.sets[:k])
+            for k, chosen in enumerate(drivers.sets)
+        ]
+        yield pattern, table, drivers, selections
 
 
 def sliced(

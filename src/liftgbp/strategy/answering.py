@@ -143,8 +143,8 @@ def _on_ground(
     run: Run,
 ) -> Answers:
     """The answers about a model that is written out under its evidence."""
-    from liftgbp.strategy.ground_case import prepare_ground
     from liftgbp.model.rewriting import with_joint_exclusions
+    from liftgbp.strategy.ground_case import prepare_ground
 
     if request.regions is None:
         joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
