@@ -15,7 +15,7 @@ import processes
 
 SOURCE = Path(liftgbp.__file__).parent
 NORMAL = {"errors", "limits", "arrays", "pictures", "model", "evidence", "shatter"}
-ENGINE = NORMAL | {"signature", "regions", "plan", "solve", "query"}
+ENGINE = NORMAL | {"signature", "regions", "plan", "solve", "posterior"}
 GROUND = {"grounding", "compress"}
 ALLOWED = {
     "errors": set(),
@@ -44,7 +44,7 @@ ALLOWED = {
     "plan": {"errors", "arrays", "model", "regions", "signature"},
     "solve": {"errors", "limits", "arrays", "progress", "pictures", "plan"},
     "opinions": {"errors", "pictures", "charts"},
-    "query": ENGINE | GROUND | {"files", "texts", "charts", "opinions"},
+    "posterior": ENGINE | GROUND | {"files", "texts", "charts", "opinions"},
     "reference": {"errors", "arrays", "model", "evidence"},
     "via": NORMAL,
     "series": ENGINE,
@@ -156,6 +156,7 @@ def test_public_surface() -> None:
         "ContradictionError",
         "CountAnswer",
         "CountDistribution",
+        "CountSum",
         "Descent",
         "EngineForecast",
         "EngineRun",
@@ -185,7 +186,6 @@ def test_public_surface() -> None:
         "SizeError",
         "Solution",
         "Status",
-        "SummedAnswers",
         "Sweep",
         "SweepPoint",
         "SweepRow",

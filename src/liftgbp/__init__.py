@@ -20,7 +20,6 @@ _PUBLIC = {
     "liftgbp.api": ("export_network", "fit_weights", "infer", "prepare"),
     "liftgbp.bounding": ("bounds",),
     "liftgbp.checking": ("Check", "check"),
-    "liftgbp.counting": ("SummedAnswers",),
     "liftgbp.engines": ("EngineForecast", "EngineRun", "forecast_on_engine", "run_on_engine"),
     "liftgbp.errors": (
         "BusyError",
@@ -47,21 +46,20 @@ _PUBLIC = {
     "liftgbp.model.model": ("Model",),
     "liftgbp.model.parser": ("load", "parse"),
     "liftgbp.opinions": ("Comparison",),
-    "liftgbp.query": (
+    "liftgbp.posterior": (
         "Answer",
-        "Answers",
         "BlockPanel",
         "BlockStructure",
         "BlockedAtom",
         "Bounds",
         "CountAnswer",
         "CountDistribution",
+        "CountSum",
         "Prepared",
         "ProbabilityBounds",
-        "UntrustedAnswer",
-        "UntrustedAnswerError",
     ),
     "liftgbp.regions": ("LiftedRegionGraph",),
+    "liftgbp.report": ("Answers", "UntrustedAnswer", "UntrustedAnswerError"),
     "liftgbp.reproduction": ("Reproduction", "reproduce"),
     "liftgbp.sampling": ("Sample", "SampledAnswer", "sample"),
     "liftgbp.solve": (
@@ -101,9 +99,6 @@ if TYPE_CHECKING:
     from liftgbp.checking import (
         Check as Check,
         check as check,
-    )
-    from liftgbp.counting import (
-        SummedAnswers as SummedAnswers,
     )
     from liftgbp.engines import (
         EngineForecast as EngineForecast,
@@ -163,22 +158,25 @@ if TYPE_CHECKING:
     from liftgbp.opinions import (
         Comparison as Comparison,
     )
-    from liftgbp.query import (
+    from liftgbp.posterior import (
         Answer as Answer,
-        Answers as Answers,
         BlockedAtom as BlockedAtom,
         BlockPanel as BlockPanel,
         BlockStructure as BlockStructure,
         Bounds as Bounds,
         CountAnswer as CountAnswer,
         CountDistribution as CountDistribution,
+        CountSum as CountSum,
         Prepared as Prepared,
         ProbabilityBounds as ProbabilityBounds,
-        UntrustedAnswer as UntrustedAnswer,
-        UntrustedAnswerError as UntrustedAnswerError,
     )
     from liftgbp.regions import (
         LiftedRegionGraph as LiftedRegionGraph,
+    )
+    from liftgbp.report import (
+        Answers as Answers,
+        UntrustedAnswer as UntrustedAnswer,
+        UntrustedAnswerError as UntrustedAnswerError,
     )
     from liftgbp.reproduction import (
         Reproduction as Reproduction,

@@ -18,8 +18,8 @@ from liftgbp.exact.over_classes import exact_with_quantifiers
 from liftgbp.messages import GroundObjects
 from liftgbp.model.existentials import outlined
 from liftgbp.model.model import Model
+from liftgbp.posterior import Answers, every_row
 from liftgbp.progress import silent
-from liftgbp.query import Answers, every_row
 from liftgbp.shatter import Shattering, object_classes
 from liftgbp.strategy.lifted_case import prepare_lifted
 

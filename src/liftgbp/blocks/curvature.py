@@ -23,10 +23,10 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.counting.mixed_reader import CountSum, MixedReader
+from liftgbp.counting.mixed_reader import MixedReader
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.query import Answers, LiftedReader, PreparedLifted
-from liftgbp.query.lookup import joint_table
+from liftgbp.posterior import LiftedReader, Posterior, PreparedLifted
+from liftgbp.posterior.lookup import joint_table
 from liftgbp.regions import Coarser, LiftedRegionGraph, build_regions
 from liftgbp.shatter import Shattering, Split, SplitShattering
 from liftgbp.shatter.splitting import Cell, SplitNormal, Values
@@ -49,18 +49,18 @@ class HalvesJudge:
     tolerances: Tolerances
     work: float
 
-    def judge(self, answers: Answers) -> Answers:
-        """Answers that are not trusted if the halves of classes would rather differ."""
+    def judge(self, answers: Posterior) -> Posterior:
+        """Posterior that are not trusted if the halves of classes would rather differ."""
         return judged_by_halves(answers, self.shattering, self.tolerances, self.work)
 
 
 def judged_by_halves(
-    answers: Answers, shattering: Shattering, tolerances: Tolerances, most_work: float
-) -> Answers:
-    """Answers that are not trusted if their best point is a saddle of the ground free energy.
+    answers: Posterior, shattering: Shattering, tolerances: Tolerances, most_work: float
+) -> Posterior:
+    """Posterior that are not trusted if their best point is a saddle of the ground free energy.
 
     `shattering` is the model with one block per class, `most_work` is that of a level of effort.
-    Answers with blocks stay as they are, and so do those whose halves would take too large a part
+    Posterior with blocks stay as they are, and so do those whose halves would take too large a part
     of it. A sum over counts is judged by its most
     likely counts.
     """
@@ -78,7 +78,7 @@ def judged_by_halves(
                 verdict = points[k].verdict.broken_by(curvature, tolerances)
                 points[k] = replace(points[k], verdict=verdict)
         result = replace(result, points=tuple(points))
-    elif isinstance(result, CountSum) and isinstance(reader, MixedReader):
+    elif isinstance(reader, MixedReader):
         halves, beliefs = Halves.of_counts(reader, shattering)
         found = halves.curvatures(beliefs[None], tolerances, HALVES * most_work)
     else:

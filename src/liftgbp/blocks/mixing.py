@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -17,23 +16,23 @@ from liftgbp.blocks.curvature import judged_by_halves, size_of_parts
 from liftgbp.blocks.labels import blocks_in_words, label_information
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import Found, find_blocks
-from liftgbp.counting.mixed_reader import CountSum, MixedReader
+from liftgbp.counting.mixed_reader import MixedReader
 from liftgbp.counting.points import exact_offset
 from liftgbp.counting.space import DIGITS
 from liftgbp.errors import InternalError
 from liftgbp.model.ast import applied
-from liftgbp.progress import Progress, silent
-from liftgbp.query import (
-    Answers,
+from liftgbp.posterior import (
     BlockStructure,
     ClassReader,
     MixedResult,
+    Posterior,
     PreparedLifted,
     Result,
 )
-from liftgbp.query.block_table import ClassTable, class_names
-from liftgbp.query.count_cases import Counted, CountedCase
-from liftgbp.query.readers import variable_names
+from liftgbp.posterior.block_table import ClassTable, class_names
+from liftgbp.posterior.count_cases import Counted, CountedCase
+from liftgbp.posterior.readers import variable_names
+from liftgbp.progress import Progress, silent
 from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
@@ -94,17 +93,17 @@ class Bound:
     slack: float
     words: str
 
-    def judge(self, answers: Answers) -> Answers:
-        """Answers that are not trusted if their log Z is below the bound."""
+    def judge(self, answers: Posterior) -> Posterior:
+        """Posterior that are not trusted if their log Z is below the bound."""
         verdict = answers.result.verdict
         if not self.log_z > verdict.log_z_bound:
             return answers
         judged = verdict.bounded_by(self.log_z, self.words, self.slack)
-        return replace(answers, result=answers.result.with_verdict(judged))
+        return answers.judged(judged)
 
 
 def with_blocks(
-    answers: Answers,
+    answers: Posterior,
     shattering: Shattering,
     most: Mapping[int, int],
     descent: Descent,
@@ -112,8 +111,8 @@ def with_blocks(
     mix: bool = True,
     most_work: float = math.inf,
     progress: Progress = silent,
-) -> tuple[Answers, Bound]:
-    """Answers mixed with minima at which blocks differ, and the bound of products over blocks.
+) -> tuple[Posterior, Bound]:
+    """Posterior mixed with minima at which blocks differ, and the bound of products over blocks.
 
     `answers` are those with one block per class. `most` is the largest number of blocks of each
     class of the shattering. Where no such minimum is found, or if they are not to be mixed, answers
@@ -127,7 +126,7 @@ def with_blocks(
 class _Mixer:
     def __init__(
         self,
-        answers: Answers,
+        answers: Posterior,
         shattering: Shattering,
         most: Mapping[int, int],
         descent: Descent,
@@ -149,16 +148,16 @@ class _Mixer:
         self._normal = reader.prepared.graph.normal
         self._field = MeanField(self._normal)
 
-    def run(self, mix: bool) -> tuple[Answers, Bound]:
+    def run(self, mix: bool) -> tuple[Posterior, Bound]:
         answers, bound = self._found(mix)
         if answers.trusted and rounding_hides_entropy(
             self._prepared.plan, self._descent.tolerances
         ):
             verdict = answers.result.verdict.contradicted_by(HIDDEN_BLOCKS)
-            answers = replace(answers, result=answers.result.with_verdict(verdict))
+            answers = answers.judged(verdict)
         return answers, bound
 
-    def _found(self, mix: bool) -> tuple[Answers, Bound]:
+    def _found(self, mix: bool) -> tuple[Posterior, Bound]:
         # Regions that share nothing are exact.
         if not self._field.kinds or not self._prepared.plan.layout.message_entries:
             return self._answers, Bound(-math.inf, 0.0, "")
@@ -183,7 +182,7 @@ class _Mixer:
             answers = self._of_product(found, bound) or answers
         return answers, bound
 
-    def _of_product(self, found: Sequence[Found], bound: Bound) -> Answers | None:
+    def _of_product(self, found: Sequence[Found], bound: Bound) -> Posterior | None:
         """The answers of the best product over blocks; none if it reaches less than the bound."""
         differ = [own for own in found[1:] if not own.alike and self._is_cheap(own)]
         if not differ:
@@ -261,7 +260,7 @@ class _Mixer:
         own = self._descent.tolerances
         return Bound(log_z, own.bound_slack * abs(log_z) + own.level, words)
 
-    def _mixed(self, branches: list[Branch], *, alone: bool = False) -> Answers:
+    def _mixed(self, branches: list[Branch], *, alone: bool = False) -> Posterior:
         """The branches mixed with the answers of one block, unless they stand alone."""
         base = self._answers
         parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
@@ -282,24 +281,23 @@ class _Mixer:
         top = ordered[0][1]
         reader = BlockReader(top.reader.prepared, self._reader.normal, tuple(kept))
         result = self._result(top, branches, float(total))
-        return replace(base, reader=reader, result=result, blocks=structures)
+        return replace(base, reader=reader, result=result).made_of(blocks=structures)
 
     def _result(self, top: Branch, branches: Sequence[Branch], log_z: float) -> Result:
         """How the run ended, by the branch with the largest share."""
         solution, own = top.solution, self._answers.result
-        common: dict[str, Any] = {
-            "solver": solution.solver,
-            "status": solution.status,
-            "iterations": max(own.iterations, *(b.solution.iterations for b in branches)),
-            "residual": solution.residual,
-            "log_z": log_z,
-            "verdict": solution.verdict,
-            "flaw": solution.flaw,
-            "region": solution.region,
-        }
-        if isinstance(own, CountSum):
-            return replace(own, **common)
-        return MixedResult(**common, remedies=(Remedy.REGIONS,))
+        summed = bool(self._answers.provenance.sums.predicates)
+        return MixedResult(
+            solver=solution.solver,
+            status=solution.status,
+            iterations=max(own.iterations, *(b.solution.iterations for b in branches)),
+            residual=solution.residual,
+            log_z=log_z,
+            verdict=solution.verdict,
+            flaw=solution.flaw,
+            region=solution.region,
+            remedies=own.remedies if summed else (Remedy.REGIONS,),
+        )
 
     def _is_minimum(self) -> bool:
         """Whether the answer with one block is trusted, though halves of classes may differ."""

@@ -1,16 +1,15 @@
-"""Answers judged by proven bounds of log Z: an estimate outside is wrong."""
+"""Posterior judged by proven bounds of log Z: an estimate outside is wrong."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
 from liftgbp.bounding.interval import known_first, rounded_down, rounded_up
 from liftgbp.bounding.proving import FAMILIES, Proof, Prover
+from liftgbp.posterior import Bounds, Posterior
 from liftgbp.progress import Progress
-from liftgbp.query import Answers, Bounds
 from liftgbp.shatter import Shattering
 from liftgbp.solve import Solution
 from liftgbp.solve.tolerances import Tolerances
@@ -20,10 +19,10 @@ CHEAP_OPERATIONS = {"normal": 5e7, "thorough": 1e10}
 all facts of smoking-network.mln take 4e8, and more time than the answer."""
 
 
-def judged_by(answers: Answers, found: Bounds) -> Answers:
-    """Answers with bounds; they are not trusted if their log Z lies outside."""
+def judged_by(answers: Posterior, found: Bounds) -> Posterior:
+    """Posterior with bounds; they are not trusted if their log Z lies outside."""
     above = _above(answers, found.lower, found.lower_by)
-    return replace(_below(above, found.upper), bounds=found)
+    return _below(above, found.upper).made_of(bounds=found)
 
 
 class ProvenJudge:
@@ -37,8 +36,8 @@ class ProvenJudge:
         self._prover = Prover(effort, FAMILIES[effort], most, by_hand=False, progress=progress)
         self._shattering = shattering
 
-    def judge(self, answers: Answers) -> Answers:
-        """Answers that are not trusted if their log Z is proven to be wrong."""
+    def judge(self, answers: Posterior) -> Posterior:
+        """Posterior that are not trusted if their log Z is proven to be wrong."""
         if not answers.trusted:
             return answers
         lower, words = self._lower
@@ -60,7 +59,7 @@ class ProvenJudge:
     def _lower(self) -> tuple[Fraction | None, str]:
         return max(self._proof.cases, key=known_first, default=(None, ""))
 
-    def _families(self, answers: Answers) -> Iterator[str]:
+    def _families(self, answers: Posterior) -> Iterator[str]:
         """The regions that may refute answers, the smallest first.
 
         Those of the answers cannot, nor smaller ones: the entropy at a plausible minimum is at most
@@ -72,20 +71,20 @@ class ProvenJudge:
         yield from families[families.index(own) + 1 :] if plain else families
 
 
-def _above(answers: Answers, lower: float, words: str) -> Answers:
-    """Answers judged by what log Z is at least."""
+def _above(answers: Posterior, lower: float, words: str) -> Posterior:
+    """Posterior judged by what log Z is at least."""
     verdict = answers.result.verdict
     if lower > verdict.log_z_bound:
         verdict = verdict.bounded_by(lower, words, _slack(lower))
-    return replace(answers, result=answers.result.with_verdict(verdict))
+    return answers.judged(verdict)
 
 
-def _below(answers: Answers, upper: float) -> Answers:
-    """Answers judged by what log Z is at most."""
+def _below(answers: Posterior, upper: float) -> Posterior:
+    """Posterior judged by what log Z is at most."""
     verdict = answers.result.verdict
     if upper < verdict.log_z_ceiling:
         verdict = verdict.capped_by(upper, _slack(upper))
-    return replace(answers, result=answers.result.with_verdict(verdict))
+    return answers.judged(verdict)
 
 
 def _slack(bound: float) -> float:

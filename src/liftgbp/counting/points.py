@@ -15,7 +15,7 @@ from liftgbp.arrays import UNITS
 from liftgbp.counting.space import DIGITS, Counts, Space, SplitClass
 from liftgbp.errors import ContradictionError
 from liftgbp.plan import Plan, refill_all
-from liftgbp.query import PreparedLifted
+from liftgbp.posterior import PreparedLifted
 from liftgbp.regions import GraphSeries, LiftedRegionGraph
 from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import SplitShattering

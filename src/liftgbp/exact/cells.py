@@ -22,7 +22,7 @@ from liftgbp.arrays import Floats, Ints, expand
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.exact.fixed_objects import FixedObjects
 from liftgbp.exact.pair_tables import PairTables, about_objects
-from liftgbp.query.count_cases import CountedCase, binomials
+from liftgbp.posterior.count_cases import CountedCase, binomials
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
 

@@ -15,9 +15,9 @@ from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.exact.junction_tree import JunctionTree
 from liftgbp.grounding import GroundNetwork
 from liftgbp.grounding.from_classes import class_members, ground_classes, ground_factors
+from liftgbp.posterior import Posterior, PreparedLifted
+from liftgbp.posterior.ground_reader import GroundAtomReader, PreparedGround
 from liftgbp.progress import Progress
-from liftgbp.query import Answers, PreparedLifted
-from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
 
@@ -127,11 +127,12 @@ class ExactGroundReader(GroundAtomReader):
         return self.tree.joint(variables)
 
 
-def exact_on_ground(prepared: PreparedGround, limits: ExactLimits, progress: Progress) -> Answers:
+def exact_on_ground(prepared: PreparedGround, limits: ExactLimits, progress: Progress) -> Posterior:
     """The exact answers of a ground network; one that is too large raises a `CapacityError`."""
     started = time.perf_counter()
     progress("exact inference", 0, 1)
     network = prepared.graph.network
     _check_size(limits, network.factors, len(network.ranges))
     tree = JunctionTree(network, limits.states)
-    return Answers(ExactGroundReader(prepared, tree), _by_tree(tree), time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Posterior(ExactGroundReader(prepared, tree), _by_tree(tree), seconds=seconds)

@@ -17,10 +17,10 @@ from liftgbp.exact.existential_cells import ExistentialCells
 from liftgbp.exact.pair_tables import NoCellsError
 from liftgbp.model.existentials import Outlined
 from liftgbp.model.model import Model
+from liftgbp.posterior import ClassReader, Posterior, PreparedLifted
+from liftgbp.posterior.count_cases import Counted, CountedCase, by_listing
+from liftgbp.posterior.lookup import alone, with_others
 from liftgbp.progress import Progress
-from liftgbp.query import Answers, ClassReader, PreparedLifted
-from liftgbp.query.count_cases import Counted, CountedCase, by_listing
-from liftgbp.query.lookup import alone, with_others
 from liftgbp.shatter.normal import NormalModel, ObjAtom
 
 
@@ -63,7 +63,7 @@ class ExactReader(ClassReader):
 
 def exact_over_classes(
     prepared: PreparedLifted, limits: ExactLimits, progress: Progress
-) -> Answers:
+) -> Posterior:
     """The exact answers of a model; one that is too large raises a `CapacityError`."""
     started = time.perf_counter()
     progress("exact inference", 0, 1)
@@ -85,7 +85,7 @@ def exact_over_classes(
         log_z = prepared.plan.log_offset + cells.log_z
         result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
     seconds = time.perf_counter() - started
-    return Answers(ExactReader(prepared, source), result, seconds)
+    return Posterior(ExactReader(prepared, source), result, seconds=seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +102,11 @@ class OutlinedReader(ExactReader):
 
 def exact_with_quantifiers(
     prepared: PreparedLifted, outline: Outlined, asked: Model, limits: ExactLimits
-) -> Answers:
+) -> Posterior:
     """The exact answers of a model whose quantifiers over large sorts have stand-ins."""
     started = time.perf_counter()
     cells = ExistentialCells(prepared.graph.normal, outline.definitions, limits.terms)
     log_z = prepared.plan.log_offset + cells.log_z
     result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
     reader = OutlinedReader(prepared, cells, asked)
-    return Answers(reader, result, time.perf_counter() - started)
+    return Posterior(reader, result, seconds=time.perf_counter() - started)

@@ -16,8 +16,9 @@ from liftgbp.api import infer
 from liftgbp.messages import check_messages
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
-from liftgbp.query import Answers, marginal_of
+from liftgbp.posterior import marginal_of
 from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.report import Answers
 from liftgbp.reproduction.experiments import PERSON, Experiment
 from liftgbp.shatter import shatter
 from liftgbp.signature import canonise

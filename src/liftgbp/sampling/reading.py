@@ -13,9 +13,9 @@ from liftgbp.arrays import Floats, Ints, row_keys, starts_of
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence
 from liftgbp.model.parser import parse_query
-from liftgbp.query.ground_reader import NOBODY, GroundAtomReader
-from liftgbp.query.readers import ClassReader, Reader, pattern_text
-from liftgbp.query.rows import Row, query_rows
+from liftgbp.posterior.ground_reader import NOBODY, GroundAtomReader
+from liftgbp.posterior.readers import ClassReader, Reader, pattern_text
+from liftgbp.posterior.rows import Row, query_rows
 from liftgbp.sampling.chain_starts import Variables
 from liftgbp.sampling.terms import SPREAD, WORD, Planes, Words, count_bits
 from liftgbp.sampling.tied import Tied

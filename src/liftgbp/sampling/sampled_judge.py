@@ -1,4 +1,4 @@
-"""Answers judged by a sample, where domains are so small that one is soon drawn.
+"""Posterior judged by a sample, where domains are so small that one is soon drawn.
 
 Where structures begin to form among a few objects, regions see less of them than they should, and
 nothing about their beliefs is impossible. A sample sees them: if its chains have mixed and it says
@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 from liftgbp.errors import InputError
 from liftgbp.evidence import Evidence
-from liftgbp.opinions import ComparedValue
+from liftgbp.opinions import ComparedValue, Comparison, compared
+from liftgbp.posterior import Posterior
 from liftgbp.progress import Progress
-from liftgbp.query import Answers
 from liftgbp.sampling.sampler import sample
 from liftgbp.sampling.world_sample import Sample
 from liftgbp.solve import Kind
@@ -53,22 +52,22 @@ class SampledJudge:
         self._sweeps = sweeps if sweeps >= FEWEST_SWEEPS else 0
         self._drawn: Sample | None = None
 
-    def judge(self, answers: Answers) -> Answers:
-        """Answers that are not trusted if a sample that has mixed says something else."""
+    def judge(self, answers: Posterior) -> Posterior:
+        """Posterior that are not trusted if a sample that has mixed says something else."""
         if not self._sweeps or not answers.trusted or answers.verdict.kind is Kind.EXACT:
             return answers
         if self._drawn is None:
             self._drawn = self._draw(answers, self._sweeps)
         if self._drawn is None:
             return answers
-        comparison = answers.compare(self._drawn)
+        comparison = _compared(answers, self._drawn)
         largest = comparison.largest
         if largest is None or not comparison.disagrees:
             return answers
         verdict = answers.result.verdict.contradicted_by(_in_words(largest))
-        return replace(answers, result=answers.result.with_verdict(verdict))
+        return answers.judged(verdict)
 
-    def _draw(self, answers: Answers, sweeps: int) -> Sample | None:
+    def _draw(self, answers: Posterior, sweeps: int) -> Sample | None:
         try:
             drawn = sample(
                 self._known.model,
@@ -83,8 +82,12 @@ class SampledJudge:
             # No second opinion can be had: too many factors, or no world was found to start from.
             self._sweeps = 0
             return None
-        again = drawn.doubt and sweeps == self._sweeps and answers.compare(drawn).differs
+        again = drawn.doubt and sweeps == self._sweeps and _compared(answers, drawn).differs
         return self._draw(answers, LONGER * sweeps) if again else drawn
+
+
+def _compared(answers: Posterior, drawn: Sample) -> Comparison:
+    return compared(answers.every_row, drawn.opinion_on(answers, ()), answers.result.log_z)
 
 
 def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> int:

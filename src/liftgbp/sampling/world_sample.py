@@ -11,7 +11,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import InputError, QueryError, checked_path, checked_texts, wrong_type
+from liftgbp.errors import InputError, QueryError, checked_path, checked_texts
 from liftgbp.evidence import Evidence
 from liftgbp.files import Schema, check_apart, check_writable, whole_file, write_table
 from liftgbp.grounding import atom_names
@@ -29,10 +29,10 @@ from liftgbp.pictures.cards import (
     sizes_text,
 )
 from liftgbp.pictures.markup import Content
-from liftgbp.query import Answer, Answers
-from liftgbp.query.answer import AnswerRows, asked_values, rows_table
-from liftgbp.query.count_queries import asks_for_count
-from liftgbp.query.lookup import repeat_axes
+from liftgbp.posterior import Answer, posterior_of
+from liftgbp.posterior.answer import AnswerRows, asked_values, rows_table
+from liftgbp.posterior.count_queries import asks_for_count
+from liftgbp.posterior.lookup import repeat_axes
 from liftgbp.sampling.annealing import LogZ
 from liftgbp.sampling.chain_starts import Start, Variables
 from liftgbp.sampling.diagnostics import Diagnosis
@@ -301,10 +301,9 @@ class Sample(Shown):
             "answers": [row.as_dict() for row in rows],
         }
 
-    def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
+    def opinion_on(self, answers: object, queries: Sequence[str]) -> Opinion:
         """What the sample says about the rows of answers."""
-        if not isinstance(answers, Answers):
-            raise wrong_type("answers", "what liftgbp.infer returns", answers)
+        answers = posterior_of(answers)
         queries = checked_texts("queries", queries)
         if dict(answers.sizes) != self.sizes:
             raise InputError("the sample is about domains of other sizes than the answers")

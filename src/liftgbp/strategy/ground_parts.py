@@ -9,8 +9,8 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.grounding import FactorBlock, GroundNetwork
-from liftgbp.query import Answers
-from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
+from liftgbp.posterior import Posterior
+from liftgbp.posterior.ground_reader import GroundAtomReader, PreparedGround
 from liftgbp.strategy.parts import product_of
 
 MOST_PARTS = 32
@@ -76,8 +76,8 @@ def _restricted(network: GroundNetwork, members: Bools) -> GroundNetwork:
 
 
 def multiplied_on_ground(
-    prepared: PreparedGround, part_of: Ints, answers: Sequence[Answers]
-) -> Answers:
+    prepared: PreparedGround, part_of: Ints, answers: Sequence[Posterior]
+) -> Posterior:
     """The answers about a ground network from those of its parts."""
     readers = [own.reader for own in answers if isinstance(own.reader, GroundAtomReader)]
     reader = GroundPartsReader(prepared, tuple(readers), part_of)

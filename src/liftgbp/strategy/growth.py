@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import count
 
 from liftgbp.errors import CapacityError, SizeError
-from liftgbp.query import Answers
-from liftgbp.query.answers import MORE_EFFORT
+from liftgbp.posterior import Posterior
+from liftgbp.posterior.provenance import MORE_EFFORT
 
 AUTO = "auto"
 """The name of the choice of regions that grows them."""
 
 
 def grow(
-    run: Callable[[str], Answers],
+    run: Callable[[str], Posterior],
     families: Iterable[str] | None = None,
-    judge: Callable[[Answers], Answers] = lambda answers: answers,
-    regions: Callable[[Answers], object] | None = None,
-) -> Answers:
+    judge: Callable[[Posterior], Posterior] = lambda answers: answers,
+    regions: Callable[[Posterior], object] | None = None,
+) -> Posterior:
     """The answers of the largest regions that can be trusted, with those of all others.
 
     `run` answers for a region family. If no families are given, they are bethe, intersections,
@@ -30,7 +29,7 @@ def grow(
     same regions; by itself this compares the clusters of lifted graphs.
     """
     regions = regions or clusters_of
-    chain: list[Answers] = []
+    chain: list[Posterior] = []
     end = "" if families is None else MORE_EFFORT
     for family in _families(chain) if families is None else families:
         try:
@@ -65,10 +64,11 @@ def grow(
         # A second opinion on an answer says more than why another one fails.
         known = (own for own in reversed(chain) if own.result.verdict.contradicted)
         best = next(known, chain[-1])
-    return replace(best, growth=tuple(chain), growth_end=end or "one region holds all objects")
+    end = end or "one region holds all objects"
+    return best.made_of(growth=tuple(chain), growth_end=end)
 
 
-def _families(chain: list[Answers]) -> Iterator[str]:
+def _families(chain: list[Posterior]) -> Iterator[str]:
     yield "bethe"
     yield "intersections"
     # By now the chain holds answers, and these know how many objects there are.
@@ -79,12 +79,12 @@ def _families(chain: list[Answers]) -> Iterator[str]:
             return
 
 
-def clusters_of(answers: Answers) -> list[object]:
+def clusters_of(answers: Posterior) -> list[object]:
     """The clusters of the regions of answers, which are equal for equal lifted graphs."""
     return [region.cluster for region in answers.graph.regions]
 
 
-def _is_saturated(answers: Answers, family: str, chain: list[Answers]) -> bool:
+def _is_saturated(answers: Posterior, family: str, chain: list[Posterior]) -> bool:
     """Whether a family is past the widest factor, and still adds nothing."""
     if not family.startswith("objects") or clusters_of(answers) != clusters_of(chain[-1]):
         return False

@@ -7,17 +7,25 @@ Solved apart, log Z is a sum and beliefs are products.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import QueryError, counted
-from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Reader, Result
-from liftgbp.query.count_cases import Counted, CountedCase, by_listing
-from liftgbp.query.lookup import alone, with_others
+from liftgbp.errors import QueryError
+from liftgbp.posterior import (
+    ClassReader,
+    MixedResult,
+    Posterior,
+    PreparedLifted,
+    Provenance,
+    Reader,
+    Result,
+)
+from liftgbp.posterior.count_cases import Counted, CountedCase, by_listing
+from liftgbp.posterior.lookup import alone, with_others
 from liftgbp.shatter import NormalModel, ObjectClasses
 from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.signature import canonise
@@ -106,33 +114,6 @@ def may_miss_minima(result: Result) -> bool:
 # --- the whole
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PartedAnswers(Answers):
-    """Answers that multiply those of independent parts."""
-
-    parts: tuple[Answers, ...] = field(default=(), kw_only=True)
-
-    @property
-    def used(self) -> str:
-        """What the answers were made of, in words."""
-        number = f"{len(self.parts)} independent parts"
-        if self.verdict.kind is Kind.EXACT:
-            return f"exact ({number})"
-        others = [part for part in self.parts if part.verdict.kind is not Kind.EXACT]
-        used = ", ".join(dict.fromkeys(part.used for part in others))
-        exact = len(self.parts) - len(others)
-        if exact:
-            return f"{used}; {counted(exact, 'independent part')} exactly"
-        return f"{number}: {used}"
-
-    def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
-        """Everything that a program may want to know, ready for JSON."""
-        names = ("log_z", "trusted", "verdict", "minima")
-        every = [part.as_dict() for part in self.parts]
-        parts = [{name: own[name] for name in names} for own in every]
-        return {**super().as_dict(queries), "parts": parts}
-
-
 @dataclass(frozen=True, eq=False)
 class PartsReader(ClassReader):
     """Reads each atom from the part that it belongs to; `prepared` is the whole model."""
@@ -177,9 +158,9 @@ class PartsReader(ClassReader):
 def multiplied(
     prepared: PreparedLifted,
     parts: Sequence[Part],
-    answers: Sequence[Answers],
+    answers: Sequence[Posterior],
     offsets: Sequence[float],
-) -> Answers:
+) -> Posterior:
     """The answers of a model from those of its parts.
 
     `offsets` are what atoms outside of each part add to its log Z.
@@ -189,9 +170,7 @@ def multiplied(
     return product_of(reader, answers, offsets)
 
 
-def product_of(
-    reader: Reader, answers: Sequence[Answers], offsets: Sequence[float]
-) -> PartedAnswers:
+def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[float]) -> Posterior:
     """The product of the answers of parts; the reader reads the whole."""
     doubtful = next((own for own in answers if not own.trusted), None)
     results = [own.result for own in answers]
@@ -206,13 +185,9 @@ def product_of(
         flaw="" if doubtful is None else doubtful.result.flaw,
         remedies=() if doubtful is None else doubtful.result.remedies,
     )
-    return PartedAnswers(
-        reader,
-        result,
-        sum(own.seconds for own in answers),
-        blocks=tuple(structure for own in answers for structure in own.blocks),
-        parts=tuple(answers),
-    )
+    blocks = tuple(structure for own in answers for structure in own.provenance.blocks)
+    seconds = sum(own.seconds for own in answers)
+    return Posterior(reader, result, Provenance(blocks=blocks, parts=tuple(answers)), seconds)
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:

@@ -39,9 +39,10 @@ from liftgbp.pictures.cards import (
 )
 from liftgbp.pictures.line_chart import line_chart
 from liftgbp.pictures.markup import Content
+from liftgbp.posterior import Answer, Posterior, pattern_text, query_all
+from liftgbp.posterior.answer import rows_table
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answer, Answers, pattern_text, query_all
-from liftgbp.query.answer import rows_table
+from liftgbp.report import Answers
 from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
@@ -513,7 +514,7 @@ def _rows_of_batch(
         # Regions that share nothing have one solution, and need no search for it.
         alone = not prepared[members[0]].plan.layout.message_entries
         for place, (k, solution) in enumerate(zip(members, solutions, strict=True)):
-            answers = Answers(readers[place], solution, 0.0)
+            answers = Posterior(readers[place], solution)
             if _worth_more(settings, normals[k], answers):
                 found[k] = _rows_alone(settings, points[k])
                 continue
@@ -523,7 +524,7 @@ def _rows_of_batch(
     return found
 
 
-def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Answers) -> bool:
+def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Posterior) -> bool:
     """Whether a point is solved once more, alone, as `infer` does it.
 
     That solves independent parts apart, and tries more where an answer is not trusted. Message
@@ -544,9 +545,9 @@ def _rows_alone(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
     return _rows(settings, point, rows, answers)
 
 
-def _branches(answers: Answers, queries: Sequence[str]) -> list[tuple[Branch, ...]]:
+def _branches(answers: Posterior, queries: Sequence[str]) -> list[tuple[Branch, ...]]:
     """For each row of an answer, what it is at all stationary points, if there are several."""
-    points = answers.minima
+    points = answers.result.points
     if len(points) < 2 or not isinstance(answers.result, Solution):
         return []
     readers = [answers.reader.prepared.reader(point.log_beliefs) for point in points]
@@ -574,10 +575,10 @@ def _rows(
     settings: SweepSettings,
     point: SweepPoint,
     rows: Sequence[Answer],
-    answers: Answers,
+    answers: Posterior,
     minima: int | None = None,
 ) -> list[SweepRow]:
-    result, reason = answers.result, answers.reason
+    result, reason = answers.result, Answers(answers).reason
     found = sum(1 for one in result.points if one.weight > 0) if minima is None else minima
     log_z, status = result.log_z, result.status.value
     branches = _branches(answers, settings.queries) or [()] * len(rows)

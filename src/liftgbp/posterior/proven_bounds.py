@@ -172,7 +172,7 @@ class Bounds(Shown):
         rows = [
             OpinionRow(own.query, own.atom, own.where, _nearest(own.values, row.values))
             for query in asked
-            for own in answers.query(query)
+            for own in answers.rows_for(query)
             if (row := known.get((own.query, own.atom, own.where))) is not None
         ]
         log_z = min(max(answers.result.log_z, self.lower), self.upper)

@@ -25,9 +25,9 @@ from liftgbp.pictures.cards import (
     table,
 )
 from liftgbp.pictures.markup import Content, Markup, joined
-from liftgbp.query.lookup import conditional_table
-from liftgbp.query.readers import LiftedReader, Reader, joints
-from liftgbp.query.rows import Row, groups_with_same_rows
+from liftgbp.posterior.lookup import conditional_table
+from liftgbp.posterior.readers import LiftedReader, Reader, joints
+from liftgbp.posterior.rows import Row, groups_with_same_rows
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import objects_of
 from liftgbp.texts import quoted

@@ -22,9 +22,9 @@ from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import checked_query
 from liftgbp.model.writer import object_text
 from liftgbp.plan import Plan
-from liftgbp.query.lookup import with_others
-from liftgbp.query.readers import Prepared, Reader, Via, pattern_text
-from liftgbp.query.rows import Row, query_rows, query_text
+from liftgbp.posterior.lookup import with_others
+from liftgbp.posterior.readers import Prepared, Reader, Via, pattern_text
+from liftgbp.posterior.rows import Row, query_rows, query_text
 from liftgbp.shatter import NormalModel, Obj, shatter
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import ObjAtom

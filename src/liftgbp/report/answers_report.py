@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from liftgbp.errors import QueryError
+from liftgbp.errors import QueryError, counted
 from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, folded, note
 from liftgbp.pictures.markup import Content, Markup
-from liftgbp.query.answer import Answer, largest_change, rows_table
+from liftgbp.posterior import BlockStructure, Posterior, Result
+from liftgbp.posterior.answer import Answer, largest_change, rows_table
 from liftgbp.solve import Kind
 
 if TYPE_CHECKING:
-    from liftgbp.query.answers import Answers
+    from liftgbp.report.answers import Answers
 
 
 def card_of(answers: Answers, first: Sequence[Answer]) -> Iterator[Content]:
@@ -44,6 +45,36 @@ def _badge(answers: Answers) -> Markup:
     return badge(GOOD, "trusted: the solver converged, and the answer passed every check")
 
 
+def made_of(posterior: Posterior) -> str:
+    """What answers were made of, in words."""
+    made, words = posterior.provenance, _methods(posterior)
+    return f"sum over {', '.join(made.sums.predicates)}; {words}" if made.sums.predicates else words
+
+
+def _methods(posterior: Posterior) -> str:
+    made, is_exact = posterior.provenance, posterior.verdict.kind is Kind.EXACT
+    if made.parts:
+        number = f"{len(made.parts)} independent parts"
+        if is_exact:
+            return f"exact ({number})"
+        others = [part for part in made.parts if part.verdict.kind is not Kind.EXACT]
+        used = ", ".join(dict.fromkeys(map(made_of, others)))
+        exact = len(made.parts) - len(others)
+        if exact:
+            return f"{used}; {counted(exact, 'independent part')} exactly"
+        return f"{number}: {used}"
+    if is_exact:
+        return posterior.result.solver
+    family = str(posterior.graph.family)
+    regions = "factor scopes" if family == "intersections" else f"regions {family}"
+    return "; ".join([*map(_with_share, made.blocks[:1]), regions])
+
+
+def _with_share(blocks: BlockStructure) -> str:
+    """Blocks in words, with their share if it is the smaller part of an answer."""
+    return blocks.summary if blocks.share > 0.5 else f"{blocks.summary} (share {blocks.share:.1g})"
+
+
 # --- for JSON
 
 
@@ -51,6 +82,7 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
     """Everything that a program may want to know."""
     result = answers.result
     rows = answers.rows_for(queries)
+    made = answers.posterior.provenance
     return {
         "model": answers.model.name,
         "domains": answers.sizes,
@@ -74,10 +106,7 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
             "seconds": answers.seconds,
         },
         "verdict": result.verdict.as_dict(),
-        "minima": [
-            {"log_z": finite(p.log_z), "weight": p.weight, **p.verdict.as_dict()}
-            for p in result.points
-        ],
+        "minima": _minima(result),
         "log_z": finite(result.log_z),
         **({} if answers.bounds is None else {"bounds": answers.bounds.log_z_as_dict()}),
         "blocks": [structure.as_dict() for structure in answers.blocks],
@@ -85,6 +114,23 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
         "notes": list(answers.notes),
         "answers": [row.as_dict() for row in rows],
         **({"growth": _growth(answers, queries)} if answers.growth else {}),
+        **({"parts": list(map(_part, made.parts))} if made.parts else {}),
+        **({"sum_over": made.sums.as_dict()} if made.sums.predicates or made.sums.choice else {}),
+    }
+
+
+def _minima(result: Result) -> list[dict[str, object]]:
+    return [
+        {"log_z": finite(p.log_z), "weight": p.weight, **p.verdict.as_dict()} for p in result.points
+    ]
+
+
+def _part(part: Posterior) -> dict[str, object]:
+    return {
+        "log_z": finite(part.result.log_z),
+        "trusted": part.trusted,
+        "verdict": part.verdict.as_dict(),
+        "minima": _minima(part.result),
     }
 
 

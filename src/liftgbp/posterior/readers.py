@@ -23,10 +23,10 @@ from liftgbp.model.parser import parse_query
 from liftgbp.pictures.cards import Shown, count_text, fields, sizes_text
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import Plan
-from liftgbp.query.count_cases import Counted, CountedCase
-from liftgbp.query.lookup import joint_table
-from liftgbp.query.preview import preview
-from liftgbp.query.rows import Row, query_rows
+from liftgbp.posterior.count_cases import Counted, CountedCase
+from liftgbp.posterior.lookup import joint_table
+from liftgbp.posterior.preview import preview
+from liftgbp.posterior.rows import Row, query_rows
 from liftgbp.regions import LiftedRegionGraph, RegionGraph
 from liftgbp.shatter.normal import NormalModel, ObjAtom
 
