@@ -6,9 +6,11 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEMO   := .venv-demo
 DEMO_READY := $(DEMO)/.ready
+DOCS   := .venv-docs
+DOCS_READY := $(DOCS)/.ready
 PIP    := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types check docs bench fuzz browser java clean python
+.PHONY: demo test lint types check quick docs bench fuzz browser java clean python
 
 python:
 	@$(PYTHON) -c 'import sys; sys.exit("liftgbp needs Python 3.11 or newer; run make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
@@ -48,9 +50,18 @@ types: $(READY)
 check: $(READY)
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
+# A minute's tests, of every room.
+quick: $(READY)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m 'not slow and not spark and not browser and not fuzz'
+
+$(DOCS_READY): pyproject.toml | python
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python $(PIP) -e '.[docs]'
+	@touch $(DOCS_READY)
+
 # The site is build/site/index.html. The tests build it, too.
-docs: $(READY)
-	$(BIN)/python -m sphinx -q -E -W -n -b html docs build/site
+docs: $(DOCS_READY)
+	$(DOCS)/bin/python -m sphinx -q -E -W -n -b html docs build/site
 
 test: lint types check
 
@@ -71,4 +82,4 @@ java:
 	apt-get install --yes --no-install-recommends default-jre-headless
 
 clean:
-	rm -rf $(VENV) $(DEMO) demo.svg build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(DEMO) $(DOCS) demo.svg build .mypy_cache .pytest_cache .ruff_cache .hypothesis

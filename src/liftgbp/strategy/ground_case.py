@@ -45,11 +45,12 @@ class GroundCase:
         regions: str | None,
         run: Run,
         most_work: float = MOST_WORK,
+        fewest_iterations: int = FEWEST_ITERATIONS,
     ) -> None:
         first = FACTOR_SCOPES if regions in (None, AUTO) else regions
         self._first = prepare(first)
         self._run = run
-        self._most_work = most_work
+        self._most_work, self._fewest = most_work, fewest_iterations
 
     def prepare(self) -> None:
         """The network was prepared when the case was made."""
@@ -67,9 +68,8 @@ class GroundCase:
         if regions != AUTO:
             if effort.name != "thorough":
                 # Descent ends in time, whatever its starts do.
-                run = run.within(
-                    max(FEWEST_ITERATIONS, run.iterations(self._first, self._most_work))
-                )
+                affordable = run.iterations(self._first, self._most_work)
+                run = run.within(max(self._fewest, affordable))
             return _solved(self._first, run)
 
         def answers(family: str) -> Posterior:
