@@ -14,10 +14,10 @@ import liftgbp
 import random_models
 from liftgbp import reference
 from liftgbp.blocks.curvature import Halves, judged_by_halves
-from liftgbp.counting.mixed_reader import MixedReader
+from liftgbp.counting.count_mixture import CountMixture
 from liftgbp.evidence import Evidence, Known
 from liftgbp.model.model import Model
-from liftgbp.posterior import LiftedReader
+from liftgbp.posterior import ClassReader
 from liftgbp.regions import build_regions
 from liftgbp.shatter import Shattering
 from liftgbp.solve import Solution, Tolerances, log_z
@@ -49,7 +49,7 @@ def quick(
 
 
 def halves_of(answers: liftgbp.Answers, shattering: Shattering) -> Halves:
-    assert isinstance(answers.reader, LiftedReader)
+    assert isinstance(answers.reader, ClassReader)
     return Halves.of_classes(answers.reader.prepared, shattering)
 
 
@@ -205,9 +205,10 @@ def test_sums_are_judged_by_their_most_likely_counts() -> None:
     _, shattering = quick(model, sizes)
     summed = liftgbp.infer(model, sizes, effort="quick", sum_over="s")
     found = judged_by_halves(summed.posterior, shattering, OWN, math.inf).verdict.broken_curvature
-    assert isinstance(summed.reader, MixedReader)
-    part = max(summed.reader.parts, key=lambda part: float(part.shares.max()))
-    likely = part.counts[int(part.shares.argmax())]
+    assert isinstance(summed.reader, ClassReader)
+    assert isinstance(summed.reader.source, CountMixture)
+    part, place = summed.reader.source.likely
+    likely = part.counts[place]
     counts = zip((1, 0), likely, strict=True)
     known = tuple(Known("p", (("s", value),), count) for value, count in counts if count)
     evidence = replace(Evidence.of(model, None), known=known)

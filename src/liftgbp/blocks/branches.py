@@ -26,12 +26,13 @@ from liftgbp.blocks.labels import label_information
 from liftgbp.blocks.nearby_sizes import Around, moved, stencil_over
 from liftgbp.blocks.products import BlockProducts, MeanField
 from liftgbp.blocks.search import Found, alike
-from liftgbp.counting.mixed_reader import MixedReader, Part
+from liftgbp.counting.count_mixture import CountMixture, Part
 from liftgbp.counting.peaks import weigh
 from liftgbp.counting.points import Base, exact_offset
 from liftgbp.counting.space import Counts
 from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.plan import Plan
+from liftgbp.posterior import ClassReader, PreparedLifted
 from liftgbp.series import SharedPlans
 from liftgbp.shatter import SplitShattering
 from liftgbp.shatter.splitting import Cell
@@ -83,11 +84,17 @@ class Branch:
     log_weight   the log of the sum over all sizes and all ways to choose the objects of each block
     """
 
-    reader: MixedReader
+    prepared: PreparedLifted
+    mixture: CountMixture
     solution: Solution
     products: BlockProducts
     information: float
     log_weight: Decimal
+
+    @property
+    def reader(self) -> ClassReader:
+        """What reads the branch."""
+        return self.mixture.reader(self.prepared)
 
     @property
     def sizes(self) -> tuple[tuple[int, ...], ...]:
@@ -171,8 +178,10 @@ class Branches:
         def branch(own: Solution) -> Branch:
             row = np.exp(own.log_beliefs)
             part = Part(base, (peak,), np.ones(1), row[None])
-            reader = MixedReader(base.prepared, self._split, (part,))
-            return Branch(reader, own, reading.products(row, found.products), told, weight)
+            mixture = CountMixture(self._split, (part,))
+            return Branch(
+                base.prepared, mixture, own, reading.products(row, found.products), told, weight
+            )
 
         return self._with_images(found, base, reading, solution, branch)
 
@@ -238,7 +247,7 @@ class Branches:
         Where worlds leave open which block an object is in, sizes that differ little stand for the
         same worlds (transitive over 11 objects).
         """
-        (part,) = branch.reader.parts
+        (part,) = branch.mixture.parts
         shares = dict(zip(part.counts, part.shares.tolist(), strict=True))
         least = COVERED * max(shares.values())
         for orders in _exchanges(products):
@@ -262,11 +271,10 @@ class Branches:
         # Where nothing is known about the blocks of objects, all sizes stand for the same worlds.
         around = self._around(peak, base, reading, found, beliefs) if known else None
         if around is None:
-            reader = MixedReader(
-                base.prepared, self._split, (Part(base, (peak,), np.ones(1), beliefs[None]),)
-            )
+            part = Part(base, (peak,), np.ones(1), beliefs[None])
+            mixture = CountMixture(self._split, (part,))
             weight = self._exact(base, solution) + Decimal(known - math.log(roles))
-            return Branch(reader, solution, products, known, weight)
+            return Branch(base.prepared, mixture, solution, products, known, weight)
         weighed = weigh(around.space, around.exponents, starts=[peak])
         if weighed is None:
             raise InternalError("no sizes are possible, though the peak is")
@@ -275,8 +283,9 @@ class Branches:
         part = Part(base, counts, shares, around.beliefs(counts))
         best = max(weighed.shares, key=weighed.shares.__getitem__)
         weight = self._exact(base, solution) + weighed.log_total - Decimal(math.log(roles))
-        reader = MixedReader(base.prepared, self._split, (part,))
-        return Branch(reader, solution, self._resized(products, best), known, weight)
+        mixture = CountMixture(self._split, (part,))
+        resized = self._resized(products, best)
+        return Branch(base.prepared, mixture, solution, resized, known, weight)
 
     def _exact(self, base: Base, solution: Solution) -> Decimal:
         prepared = base.prepared

@@ -23,9 +23,9 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.counting.mixed_reader import MixedReader
+from liftgbp.counting.count_mixture import CountMixture
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.posterior import LiftedReader, Posterior, PreparedLifted
+from liftgbp.posterior import Beliefs, ClassReader, Posterior, PreparedLifted
 from liftgbp.posterior.lookup import joint_table
 from liftgbp.regions import Coarser, LiftedRegionGraph, build_regions
 from liftgbp.shatter import Shattering, Split, SplitShattering
@@ -67,7 +67,9 @@ def judged_by_halves(
     result, reader = answers.result, answers.reader
     if not answers.trusted:
         return answers
-    if isinstance(result, Solution) and isinstance(reader, LiftedReader):
+    if not isinstance(reader, ClassReader):
+        return answers
+    if isinstance(result, Solution) and isinstance(reader.source, Beliefs):
         halves = Halves.of_classes(reader.prepared, shattering)
         shown = [k for k, point in enumerate(result.points) if point.weight > 0]
         logs = [result.points[k].log_beliefs for k in shown] or [result.log_beliefs]
@@ -78,8 +80,8 @@ def judged_by_halves(
                 verdict = points[k].verdict.broken_by(curvature, tolerances)
                 points[k] = replace(points[k], verdict=verdict)
         result = replace(result, points=tuple(points))
-    elif isinstance(reader, MixedReader):
-        halves, beliefs = Halves.of_counts(reader, shattering)
+    elif isinstance(reader.source, CountMixture):
+        halves, beliefs = Halves.of_counts(reader.source, shattering)
         found = halves.curvatures(beliefs[None], tolerances, HALVES * most_work)
     else:
         return answers
@@ -112,12 +114,11 @@ class Halves:
         return cls._of(whole, shattering, {}, sizes, class_of)
 
     @classmethod
-    def of_counts(cls, reader: MixedReader, shattering: Shattering) -> tuple[Halves, Floats]:
+    def of_counts(cls, mixture: CountMixture, shattering: Shattering) -> tuple[Halves, Floats]:
         """The halves of classes at the most likely counts of a sum, and the beliefs there."""
-        part = max(reader.parts, key=lambda part: float(part.shares.max()))
-        row = int(part.shares.argmax())
+        part, row = mixture.likely
         counts, sizes = iter(part.counts[row]), {}
-        cells = {own.cls: own.cells for own in reader.split.splits}
+        cells = {own.cls: own.cells for own in mixture.split.splits}
         for k, own in enumerate(shattering.classes):
             for number in range(len(cells.get(k, ((),)))):
                 sizes[k, number] = next(counts) if k in cells else own.size

@@ -16,7 +16,7 @@ from liftgbp.blocks.curvature import judged_by_halves, size_of_parts
 from liftgbp.blocks.labels import blocks_in_words, label_information
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import Found, find_blocks
-from liftgbp.counting.mixed_reader import MixedReader
+from liftgbp.counting.count_mixture import CountMixture
 from liftgbp.counting.points import exact_offset
 from liftgbp.counting.space import DIGITS
 from liftgbp.errors import InternalError
@@ -26,14 +26,14 @@ from liftgbp.posterior import (
     ClassReader,
     MixedResult,
     Posterior,
-    PreparedLifted,
     Result,
+    Source,
 )
 from liftgbp.posterior.block_table import ClassTable, class_names
 from liftgbp.posterior.count_cases import Counted, CountedCase
 from liftgbp.posterior.readers import variable_names
 from liftgbp.progress import Progress, silent
-from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
+from liftgbp.shatter import Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
 from liftgbp.solve import Descent, Remedy, Solution, exact_logs_z
@@ -53,26 +53,23 @@ SMALLEST_SHARE = 1e-12
 """Points with a smaller share are left out of the mixture."""
 
 
-@dataclass(frozen=True, eq=False)
-class BlockReader(ClassReader):
-    """Reads several mixtures at once; `prepared` is the model of the one with the largest share."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Mixture(Source):
+    """Several readers with their shares."""
 
-    prepared: PreparedLifted
-    whole: NormalModel
     parts: tuple[tuple[float, ClassReader], ...]
 
-    @property
-    def normal(self) -> NormalModel:
-        """The normal form before classes are split."""
-        return self.whole
+    def holds(self, atom: ObjAtom) -> bool:
+        """Any of its parts may know about an atom."""
+        return True
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
-        """The joint distribution of atoms: the mean over all mixtures."""
+        """The joint distribution of atoms: the mean over all parts."""
         mean = np.asarray(sum(share * reader.joint(atoms) for share, reader in self.parts))
         # Beliefs at neighbouring sizes are extrapolated, so that sums are one to some digits only.
         return np.asarray(mean / mean.sum())
 
-    def counted(self, case: CountedCase) -> Counted:
+    def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
         """How likely each number of objects is, given the blocks that they are in."""
         found = [reader.counted(case) for _, reader in self.parts]
         mixed = sum(share * own.chances for (share, _), own in zip(self.parts, found, strict=True))
@@ -140,7 +137,7 @@ class _Mixer:
         self._most_work = most_work
         self._progress = progress
         reader = answers.reader
-        if not isinstance(reader, ClassReader) or not isinstance(reader.prepared, PreparedLifted):
+        if not isinstance(reader, ClassReader):
             raise InternalError("blocks split classes of objects")
         self._reader = reader
         self._prepared = reader.prepared
@@ -208,17 +205,21 @@ class _Mixer:
     @cached_property
     def _cell_of(self) -> dict[int, Cell]:
         """The cell of the shattering's classes that each class of the normal form is."""
-        if not isinstance(self._reader, MixedReader):
+        source = self._reader.source
+        if not isinstance(source, CountMixture):
             return {cls: (cls, 0) for cls in range(len(self._normal.classes))}
-        best = max(self._reader.parts, key=lambda part: float(part.shares.max()))
+        best, _ = source.likely
         return {cls: cell for cell, cls in best.base.class_of.items()}
 
     @cached_property
     def _values(self) -> dict[int, Split]:
         """How counts split the classes of the shattering."""
-        if not isinstance(self._reader, MixedReader):
-            return {}
-        return {own.cls: own for own in self._reader.split.splits}
+        source = self._reader.source
+        return (
+            {own.cls: own for own in source.split.splits}
+            if isinstance(source, CountMixture)
+            else {}
+        )
 
     def _branches(self, found: Found) -> Branches:
         splits: list[Split] = []
@@ -279,7 +280,7 @@ class _Mixer:
         if not structures:
             return base
         top = ordered[0][1]
-        reader = BlockReader(top.reader.prepared, self._reader.normal, tuple(kept))
+        reader = ClassReader(top.prepared, Mixture(tuple(kept)), self._reader.normal)
         result = self._result(top, branches, float(total))
         return replace(base, reader=reader, result=result).made_of(blocks=structures)
 

@@ -18,7 +18,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from liftgbp.counting.mixed_reader import MixedReader, Part
+from liftgbp.counting.count_mixture import CountMixture, Part
 from liftgbp.counting.peaks import Weighed, check_space, weigh
 from liftgbp.counting.points import CountedModel, SolvedPoint
 from liftgbp.counting.space import DIGITS, Counts
@@ -416,8 +416,8 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Pos
         flaw="" if worst is None else _flaw(model, worst, untrusted),
         remedies=REMEDIES,
     )
-    reader = MixedReader(model.at(best).prepared, model.split, _parts(model, weighed))
-    return Posterior(reader, result, Provenance(sums=sums))
+    mixture = CountMixture(model.split, _parts(model, weighed))
+    return Posterior(mixture.reader(model.at(best).prepared), result, Provenance(sums=sums))
 
 
 def _parts(model: CountedModel, weighed: Weighed) -> tuple[Part, ...]:

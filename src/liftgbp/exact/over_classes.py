@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
-import numpy as np
-
-from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, counted
 from liftgbp.exact.cells import CellSum
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
@@ -17,48 +11,8 @@ from liftgbp.exact.existential_cells import ExistentialCells
 from liftgbp.exact.pair_tables import NoCellsError
 from liftgbp.model.existentials import Outlined
 from liftgbp.model.model import Model
-from liftgbp.posterior import ClassReader, Posterior, PreparedLifted
-from liftgbp.posterior.count_cases import Counted, CountedCase, by_listing
-from liftgbp.posterior.lookup import alone, with_others
+from liftgbp.posterior import ClassReader, Posterior, PreparedLifted, Source
 from liftgbp.progress import Progress
-from liftgbp.shatter.normal import NormalModel, ObjAtom
-
-
-class Source(Protocol):
-    """Joint distributions of atoms over placeholders."""
-
-    def holds(self, atom: ObjAtom) -> bool:
-        """Whether factors are about an atom."""
-
-    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
-        """The joint distribution of different atoms that factors are about, one axis each."""
-
-
-@dataclass(frozen=True, eq=False)
-class ExactReader(ClassReader):
-    """Reads exact distributions; `prepared` says which rows there are."""
-
-    prepared: PreparedLifted
-    source: Source
-
-    @property
-    def normal(self) -> NormalModel:
-        """The normal form whose classes the rows of queries are about."""
-        return self.prepared.graph.normal
-
-    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
-        """The joint distribution of any atoms."""
-        inside = [atom for atom in dict.fromkeys(atoms) if self.source.holds(atom)]
-        table = self.source.joint(inside)[None]
-        whole = with_others(atoms, inside, table, lambda atom: alone(atom, self.normal))
-        return np.asarray(whole[0])
-
-    def counted(self, case: CountedCase) -> Counted:
-        """How likely each number of objects is, by the counts of cells, or of a few objects."""
-        if isinstance(self.source, CellSum):
-            return Counted(self.source.counted(case, lambda atom: alone(atom, self.normal)))
-        ranges = self.normal.ranges
-        return Counted(by_listing(case, self.joint, lambda atom: ranges[atom[0]]))
 
 
 def exact_over_classes(
@@ -85,19 +39,7 @@ def exact_over_classes(
         log_z = prepared.plan.log_offset + cells.log_z
         result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
     seconds = time.perf_counter() - started
-    return Posterior(ExactReader(prepared, source), result, seconds=seconds)
-
-
-@dataclass(frozen=True, eq=False)
-class OutlinedReader(ExactReader):
-    """Reads a model in which atoms stand for quantified formulas, without these atoms."""
-
-    asked: Model
-
-    @property
-    def model(self) -> Model:
-        """The model that was asked."""
-        return self.asked
+    return Posterior(ClassReader(prepared, source), result, seconds=seconds)
 
 
 def exact_with_quantifiers(
@@ -108,5 +50,5 @@ def exact_with_quantifiers(
     cells = ExistentialCells(prepared.graph.normal, outline.definitions, limits.terms)
     log_z = prepared.plan.log_offset + cells.log_z
     result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
-    reader = OutlinedReader(prepared, cells, asked)
+    reader = ClassReader(prepared, cells, asked=asked)
     return Posterior(reader, result, seconds=time.perf_counter() - started)

@@ -12,17 +12,18 @@ from liftgbp.posterior.proven_bounds import Bounds, ProbabilityBounds
 from liftgbp.posterior.provenance import CountSum, Provenance
 from liftgbp.posterior.readers import (
     ClassReader,
-    LiftedReader,
     Prepared,
     PreparedLifted,
     Reader,
     pattern_text,
 )
 from liftgbp.posterior.results import MixedResult, Result
+from liftgbp.posterior.sources import Beliefs, Source
 
 __all__ = [
     "Answer",
     "Answered",
+    "Beliefs",
     "BlockPanel",
     "BlockStructure",
     "BlockedAtom",
@@ -31,7 +32,6 @@ __all__ = [
     "CountAnswer",
     "CountDistribution",
     "CountSum",
-    "LiftedReader",
     "MixedResult",
     "Posterior",
     "Prepared",
@@ -40,6 +40,7 @@ __all__ = [
     "Provenance",
     "Reader",
     "Result",
+    "Source",
     "every_row",
     "marginal_of",
     "pattern_text",

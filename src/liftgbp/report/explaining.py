@@ -25,7 +25,7 @@ from liftgbp.pictures.cards import Shown, code, note, pull_bar, shortened, table
 from liftgbp.pictures.markup import Content
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.answer import read_row
-from liftgbp.posterior.readers import LiftedReader, PreparedLifted, Reader
+from liftgbp.posterior.readers import ClassReader, PreparedLifted, Reader
 from liftgbp.posterior.rows import Row
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.report.answers_report import made_of
@@ -239,7 +239,7 @@ def _explained_belief(
             f"these answers come from another method: {made_of(answers)}"
         )
     reader, result = found.reader, found.result
-    if not isinstance(reader, LiftedReader) or not isinstance(result, Solution):
+    if not isinstance(reader, ClassReader) or not isinstance(result, Solution):
         notes.append("no messages were passed over classes of objects for these answers")
         return None
     log_beliefs = result.log_beliefs
@@ -255,7 +255,7 @@ def _explained_belief(
 
 
 def _passes_messages(answers: Posterior) -> bool:
-    return isinstance(answers.reader, LiftedReader) and isinstance(answers.result, Solution)
+    return isinstance(answers.reader, ClassReader) and isinstance(answers.result, Solution)
 
 
 def _row_of(reader: Reader, query: str, where: str | None = None) -> Row:

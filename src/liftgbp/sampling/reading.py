@@ -13,7 +13,7 @@ from liftgbp.arrays import Floats, Ints, row_keys, starts_of
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence
 from liftgbp.model.parser import parse_query
-from liftgbp.posterior.ground_reader import NOBODY, GroundAtomReader
+from liftgbp.posterior.ground_reader import NOBODY, GroundReader
 from liftgbp.posterior.readers import ClassReader, Reader, pattern_text
 from liftgbp.posterior.rows import Row, query_rows
 from liftgbp.sampling.chain_starts import Variables
@@ -108,7 +108,7 @@ class Grounder:
         )
         if isinstance(reader, ClassReader):
             return [self.of_classes(query, row, reader.normal) for query, row in named]
-        if isinstance(reader, GroundAtomReader):
+        if isinstance(reader, GroundReader):
             return [_on_the_ground(query, row, reader) for query, row in named]
         return []
 
@@ -179,7 +179,7 @@ def _columns(columns: list[Ints], chosen: dict[Obj, Ints]) -> Ints:
     return np.zeros((len(next(iter(chosen.values()))) if chosen else 1, 0), np.int64)
 
 
-def _on_the_ground(query: str, row: Row, reader: GroundAtomReader) -> GroundRow:
+def _on_the_ground(query: str, row: Row, reader: GroundReader) -> GroundRow:
     """A row of ground atoms: those that behave like the one that it names."""
     atoms, places = _different(row)
     objects = tuple(

@@ -9,9 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
-
-import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError
@@ -24,8 +21,8 @@ from liftgbp.posterior import (
     Reader,
     Result,
 )
-from liftgbp.posterior.count_cases import Counted, CountedCase, by_listing
-from liftgbp.posterior.lookup import alone, with_others
+from liftgbp.posterior.count_cases import Counted, CountedCase
+from liftgbp.posterior.sources import Source, product_of_parts
 from liftgbp.shatter import NormalModel, ObjectClasses
 from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.signature import canonise
@@ -114,41 +111,31 @@ def may_miss_minima(result: Result) -> bool:
 # --- the whole
 
 
-@dataclass(frozen=True, eq=False)
-class PartsReader(ClassReader):
-    """Reads each atom from the part that it belongs to; `prepared` is the whole model."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Parts(Source):
+    """The distributions of independent parts."""
 
-    prepared: PreparedLifted
-    readers: tuple[Reader, ...]
-    part_of: Mapping[ObjAtom, int]
+    readers: tuple[ClassReader, ...]
+    part_of_atom: Mapping[ObjAtom, int]
 
-    @property
-    def normal(self) -> NormalModel:
-        """The normal form of the whole."""
-        return self.prepared.graph.normal
+    def _part_of(self, atom: ObjAtom) -> int | None:
+        return self.part_of_atom.get(canonise((atom,)).cluster[0])
+
+    def holds(self, atom: ObjAtom) -> bool:
+        """Whether a part is about an atom."""
+        return self._part_of(atom) is not None
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms; those of different parts are independent."""
-        table = np.ones(1)
-        inside: list[ObjAtom] = []
-        homes = {atom: self.part_of.get(canonise((atom,)).cluster[0]) for atom in atoms}
-        for number, reader in enumerate(self.readers):
-            own = [atom for atom, home in homes.items() if home == number]
-            if own:
-                table = np.multiply.outer(table, reader.joint(own))
-                inside += own
-        whole = with_others(atoms, inside, table, lambda atom: alone(atom, self.normal))
-        return np.asarray(whole[0])
+        return product_of_parts(atoms, self._part_of, [own.joint for own in self.readers])
 
-    def counted(self, case: CountedCase) -> Counted:
+    def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
         """How likely each number of objects is: read from one part, or listed for a few objects."""
-        homes = {self.part_of.get(canonise((atom,)).cluster[0]) for atom in case.atoms}
-        homes.discard(None)
+        homes = {home for atom in case.atoms if (home := self._part_of(atom)) is not None}
         if len(homes) == 1:
-            return self.readers[cast(int, homes.pop())].counted(case)
-        ranges = self.normal.ranges
+            return self.readers[homes.pop()].counted(case)
         try:
-            return Counted(by_listing(case, self.joint, lambda atom: ranges[atom[0]]))
+            return reader.listed(case)
         except QueryError:
             raise QueryError(
                 "the formula is about several independent parts of the model, or none"
@@ -166,7 +153,8 @@ def multiplied(
     `offsets` are what atoms outside of each part add to its log Z.
     """
     part_of = {atom: number for number, part in enumerate(parts) for atom in part.atoms}
-    reader = PartsReader(prepared, tuple(own.reader for own in answers), part_of)
+    readers = tuple(own.reader for own in answers if isinstance(own.reader, ClassReader))
+    reader = ClassReader(prepared, Parts(readers, part_of))
     return product_of(reader, answers, offsets)
 
 

@@ -19,7 +19,7 @@ from liftgbp.counting.peaks import ALL
 from liftgbp.counting.points import Base
 from liftgbp.counting.space import Counts, Space, SplitClass
 from liftgbp.errors import QueryError
-from liftgbp.posterior import ClassReader, PreparedLifted
+from liftgbp.posterior import ClassReader, PreparedLifted, Source
 from liftgbp.posterior.count_cases import Counted, CountedCase, CountedRow, binomials
 from liftgbp.posterior.events import Truth
 from liftgbp.posterior.lookup import joint_table
@@ -43,22 +43,35 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class MixedReader(ClassReader):
-    """Reads all visited counts at once; `prepared` is the model at the most likely counts."""
+class CountMixture(Source):
+    """The distributions at all visited counts, mixed."""
 
-    prepared: PreparedLifted
     split: SplitShattering
     parts: tuple[Part, ...]
 
+    def reader(self, prepared: PreparedLifted) -> ClassReader:
+        """Reads all visited counts at once; `prepared` is the model at the most likely counts."""
+        return ClassReader(prepared, self, self._whole)
+
     @property
-    def normal(self) -> NormalModel:
+    def likely(self) -> tuple[Part, int]:
+        """Where the most likely counts are: a part, and their place in it."""
+        best = max(self.parts, key=lambda part: float(part.shares.max()))
+        return best, int(best.shares.argmax())
+
+    @property
+    def _whole(self) -> NormalModel:
         """The normal form before counts split its classes."""
         return self.split.base
+
+    def holds(self, atom: ObjAtom) -> bool:
+        """Counts may decide about any atom."""
+        return True
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms: the mean over counts, and over where objects lie."""
         objects = sorted(objects_of(atoms))
-        table = np.zeros([self.normal.ranges[predicate] for predicate, _ in atoms])
+        table = np.zeros([self._whole.ranges[predicate] for predicate, _ in atoms])
         for choice in product(*(self._cells(cls) for cls, _ in objects)):
             cells = dict(zip(objects, choice, strict=True))
             for part in self.parts:
@@ -66,7 +79,7 @@ class MixedReader(ClassReader):
                     table += self._of_part(atoms, cells, part)
         return table
 
-    def counted(self, case: CountedCase) -> Counted:
+    def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
         """How likely each number of objects is, given who has the properties summed over.
 
         Where these do not decide who satisfies the formula, objects are taken to do so
@@ -170,7 +183,7 @@ class MixedReader(ClassReader):
             own = dict(() if split is None else split.cells[k])
             if predicate in own:
                 return own[predicate]
-        return self.normal.observations.value(atom)
+        return self._whole.observations.value(atom)
 
     @property
     def _starts(self) -> dict[int, int]:
