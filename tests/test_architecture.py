@@ -21,7 +21,8 @@ ALLOWED = {
     "errors": set(),
     "texts": set(),
     "pictures": {"texts"},
-    "limits": {"errors", "pictures"},
+    "shown": {"report"},  # when a value is shown
+    "limits": {"errors", "shown"},
     "arrays": set(),
     "heap": set(),
     "progress": {"limits"},
@@ -42,15 +43,18 @@ ALLOWED = {
     | {"signature"},
     "compress": {"errors", "limits", "arrays", "progress", "grounding", "regions", "signature"},
     "plan": {"errors", "arrays", "model", "regions", "signature"},
-    "solve": {"errors", "limits", "arrays", "progress", "pictures", "plan"},
+    "solve": {"errors", "limits", "arrays", "progress", "shown", "plan"},
     "opinions": {"errors", "pictures", "charts"},
     "query": ENGINE | GROUND | {"files", "texts", "charts", "opinions"},
     "reference": {"errors", "arrays", "model", "evidence"},
+    "report": {"errors", "limits", "pictures", "solve", "query", "sampling"},
     "via": NORMAL,
     "series": ENGINE,
     "counting": ENGINE | {"progress", "series"},
     "blocks": ENGINE | {"progress", "series", "counting"},
-    "sampling": ENGINE | GROUND | {"exact"} | {"progress", "files", "formats", "via", "opinions"},
+    "sampling": (ENGINE - {"pictures"})
+    | GROUND
+    | {"exact", "shown", "progress", "files", "formats", "via", "opinions"},
     "parts": ENGINE,
     "ground_parts": ENGINE | GROUND | {"parts"},
     "growth": {"errors", "query"},
@@ -112,6 +116,15 @@ def test_imports_go_one_way(path: Path) -> None:
     room = room_of(path)
     if room != "__init__":
         assert imported_rooms(path) <= ALLOWED[room] | {room}
+
+
+@pytest.mark.parametrize(
+    "room", ["solve", "counting", "blocks", "exact", "bounding", "sampling", "limits.py"]
+)
+def test_engine_rooms_draw_nothing(room: str) -> None:
+    files = [SOURCE / room, *(SOURCE / room).rglob("*.py")]
+    for path in (path for path in files if path.is_file()):
+        assert imported_rooms(path).isdisjoint({"pictures", "report"}), path
 
 
 OWN_NAMES = {"shatter", "regions", "compress", "plan", "reference"}

@@ -12,7 +12,7 @@ from liftgbp.bounding.proving import FAMILIES, Proof, Prover
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, Bounds
 from liftgbp.shatter import Shattering
-from liftgbp.solve import Solution
+from liftgbp.solve import NO_BLOCKS, IndependentAtoms, Solution
 from liftgbp.solve.tolerances import Tolerances
 
 CHEAP_OPERATIONS = {"normal": 5e7, "thorough": 1e10}
@@ -22,7 +22,7 @@ all facts of smoking-network.mln take 4e8, and more time than the answer."""
 
 def judged_by(answers: Answers, found: Bounds) -> Answers:
     """Answers with bounds; they are not trusted if their log Z lies outside."""
-    above = _above(answers, found.lower, found.lower_by)
+    above = _above(answers, found.lower, found.reached)
     return replace(_below(above, found.upper), bounds=found)
 
 
@@ -41,8 +41,8 @@ class ProvenJudge:
         """Answers that are not trusted if their log Z is proven to be wrong."""
         if not answers.trusted:
             return answers
-        lower, words = self._lower
-        answers = _above(answers, rounded_down(lower), words)
+        lower, by = self._lower
+        answers = _above(answers, rounded_down(lower), by)
         for family in self._families(answers):
             if not answers.trusted:
                 break
@@ -57,8 +57,8 @@ class ProvenJudge:
         return self._prover.proof(self._shattering)
 
     @cached_property
-    def _lower(self) -> tuple[Fraction | None, str]:
-        return max(self._proof.cases, key=known_first, default=(None, ""))
+    def _lower(self) -> tuple[Fraction | None, IndependentAtoms]:
+        return max(self._proof.cases, key=known_first, default=(None, NO_BLOCKS))
 
     def _families(self, answers: Answers) -> Iterator[str]:
         """The regions that may refute answers, the smallest first.
@@ -72,11 +72,11 @@ class ProvenJudge:
         yield from families[families.index(own) + 1 :] if plain else families
 
 
-def _above(answers: Answers, lower: float, words: str) -> Answers:
+def _above(answers: Answers, lower: float, by: IndependentAtoms) -> Answers:
     """Answers judged by what log Z is at least."""
     verdict = answers.result.verdict
     if lower > verdict.log_z_bound:
-        verdict = verdict.bounded_by(lower, words, _slack(lower))
+        verdict = verdict.bounded_by(lower, by, _slack(lower))
     return replace(answers, result=answers.result.with_verdict(verdict))
 
 

@@ -23,6 +23,8 @@ from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Res
 from liftgbp.query.count_cases import Counted, CountedCase, CountedRow, binomials
 from liftgbp.query.events import Truth
 from liftgbp.query.lookup import joint_table
+from liftgbp.query.result import Choice
+from liftgbp.query.wording import choice_text
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.shatter.splitting import Cell, SplitShattering
@@ -63,7 +65,6 @@ class CountSum(MixedResult):
             log_z=result.log_z,
             verdict=result.verdict,
             flaw=result.flaw,
-            region=result.region,
             remedies=result.remedies,
             points=result.points,
         )
@@ -97,7 +98,12 @@ class SummedAnswers(Answers):
     0.499962
     """
 
-    choice: str = field(default="", kw_only=True)
+    chosen: Choice | None = field(default=None, kw_only=True)
+
+    @property
+    def choice(self) -> str:
+        """Why these predicates were chosen, or none was; empty if they were asked for by name."""
+        return choice_text(self.chosen)
 
     @property
     def sum_over(self) -> CountSum:

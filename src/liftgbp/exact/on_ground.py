@@ -20,6 +20,7 @@ from liftgbp.query import Answers, PreparedLifted
 from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
+from liftgbp.solve import Algorithm, SolvedBy
 
 SAME_DIGITS = 12
 """Variables of one kind whose marginals agree to this many digits share a row."""
@@ -84,7 +85,7 @@ def _variables(network: GroundNetwork) -> dict[tuple[int, ...], int]:
 
 
 def _by_tree(tree: JunctionTree) -> ExactResult:
-    return ExactResult(f"exact (a junction tree with {tree.states} states)", tree.log_z)
+    return ExactResult(SolvedBy(Algorithm.JUNCTION_TREE, tree.states), tree.log_z)
 
 
 def _check_size(limits: ExactLimits, factors: int, variables: int) -> None:

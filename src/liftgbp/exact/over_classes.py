@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import CapacityError, counted
+from liftgbp.errors import CapacityError
 from liftgbp.exact.cells import CellSum
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.exact.existential_cells import ExistentialCells
@@ -22,6 +22,7 @@ from liftgbp.query import Answers, ClassReader, PreparedLifted
 from liftgbp.query.count_cases import Counted, CountedCase, by_listing
 from liftgbp.query.lookup import alone, with_others
 from liftgbp.shatter.normal import NormalModel, ObjAtom
+from liftgbp.solve import Algorithm, SolvedBy
 
 
 class Source(Protocol):
@@ -83,7 +84,7 @@ def exact_over_classes(
     else:
         source = cells
         log_z = prepared.plan.log_offset + cells.log_z
-        result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
+        result = ExactResult(SolvedBy(Algorithm.SUM_OVER_CELLS, cells.terms), log_z)
     seconds = time.perf_counter() - started
     return Answers(ExactReader(prepared, source), result, seconds)
 
@@ -107,6 +108,6 @@ def exact_with_quantifiers(
     started = time.perf_counter()
     cells = ExistentialCells(prepared.graph.normal, outline.definitions, limits.terms)
     log_z = prepared.plan.log_offset + cells.log_z
-    result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
+    result = ExactResult(SolvedBy(Algorithm.SUM_OVER_CELLS, cells.terms), log_z)
     reader = OutlinedReader(prepared, cells, asked)
     return Answers(reader, result, time.perf_counter() - started)

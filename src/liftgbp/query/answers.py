@@ -60,32 +60,28 @@ from liftgbp.query.count_queries import (
 from liftgbp.query.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.query.proven_bounds import Bounds
 from liftgbp.query.readers import Prepared, Reader, Via
-from liftgbp.query.result import Result
+from liftgbp.query.result import GrowthEnd, GrowthStop, Result
 from liftgbp.query.rows import Row
+from liftgbp.query.wording import (
+    growth_end,
+    reason,
+    sentence,
+    solver_text,
+    unchecked_text,
+)
 from liftgbp.regions import RegionGraph
-from liftgbp.solve import Kind, Point, Points, Remedy, Solution, Status, Verdict, reason
-from liftgbp.solve.verdict import TOO_LARGE
+from liftgbp.solve import Kind, Point, Points, Remedy, Solution, Status, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from liftgbp.query.explaining import Again, Explanation
 
-UNCHECKED = (
-    "the regions are too many to check that the answer is a minimum of the free energy; to "
-    "compare, ask about a part of the data or use other regions (regions='bethe', --regions bethe)"
-)
-"""What is noted about answers that are too large for a Hessian."""
-
-
 FEW_PREDICATES = 4
 """In models with more unary predicates, sums over counts take too long to be recommended."""
 
 MOST_NAMED = 1000
 """In graphs with more regions none is named, since putting such a graph into words takes long."""
-
-MORE_EFFORT = "larger regions take more effort"
-"""Why regions do not grow further, where `regions="auto"` may let them."""
 
 
 class UntrustedAnswer(UserWarning):
@@ -130,7 +126,7 @@ class Answers(Shown):
     (`UntrustedAnswer`), and the warning says why. `result`, `as_dict` and `at` do not warn.
 
     Where regions were grown automatically, `growth` holds the answers of every family that was
-    tried, small regions first, and `growth_end` says why there are no more.
+    tried, small regions first, and `growth_end` says why there are no more (`growth_stop`).
 
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
@@ -147,7 +143,7 @@ class Answers(Shown):
     result: Result
     seconds: float
     growth: tuple[Answers, ...] = ()
-    growth_end: str = ""
+    growth_stop: GrowthStop | None = None
     blocks: tuple[BlockStructure, ...] = ()
     """How objects fall into blocks that behave differently, the largest share first."""
 
@@ -230,7 +226,7 @@ class Answers(Shown):
     @property
     def trusted(self) -> bool:
         """Whether the numbers can be used."""
-        return not self.result.flaw
+        return self.result.flaw is None
 
     @property
     def approximate(self) -> bool:
@@ -240,15 +236,26 @@ class Answers(Shown):
     @property
     def reason(self) -> str:
         """Why the numbers cannot be used, and what to try; empty if they can."""
-        flaw, region = self.result.flaw, self.result.region
-        if flaw and region is not None and len(self.graph.regions) <= MOST_NAMED:
-            flaw = f"{flaw}, most of all in the region {self.reader.prepared.region_text(region)}"
-        return reason(flaw, self.remedies)
+        return reason(self.flaw, self.remedies)
+
+    @property
+    def flaw(self) -> str:
+        """Why the numbers cannot be used, without what to try."""
+        found = self.result.flaw
+        text, region = sentence(found), None if found is None else found.region
+        if region is not None and len(self.graph.regions) <= MOST_NAMED:
+            text = f"{text}, most of all in the region {self.reader.prepared.region_text(region)}"
+        return text
+
+    @property
+    def growth_end(self) -> str:
+        """Why no larger regions were tried, in words; empty where regions did not grow."""
+        return growth_end(self.growth_stop)
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:
         """What is worth a try if the numbers cannot be used; empty if they can."""
-        return tuple(filter(self._applies, self.result.remedies)) if self.result.flaw else ()
+        return () if self.trusted else tuple(filter(self._applies, self.result.remedies))
 
     def _applies(self, remedy: Remedy) -> bool:
         """Whether a remedy can be tried on this model, and was not in use."""
@@ -260,7 +267,9 @@ class Answers(Shown):
             case Remedy.BLOCKS:
                 return self.effort != "quick" and not self.blocks and self.verdict.breaks
             case Remedy.REGIONS:
-                return not self.growth or (self.via == "ground" and self.growth_end == MORE_EFFORT)
+                stop = self.growth_stop
+                more = stop is not None and stop.kind is GrowthEnd.MORE_EFFORT
+                return not self.growth or (self.via == "ground" and more)
             case Remedy.BETHE:
                 return self.via == "ground" and str(self.graph.family) != "bethe"
             case Remedy.SUM_OVER:
@@ -459,12 +468,11 @@ class Answers(Shown):
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know although nothing is wrong."""
         verdict = self.result.verdict
-        unchecked = UNCHECKED if verdict.unknown == TOO_LARGE else verdict.unknown
         return (
             *self.model.notes,
             *self.reader.evidence.notes,
             *(f"a region was added that holds {atoms}" for atoms in held(self.model)),
-            *([unchecked] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
+            *([unchecked_text(verdict)] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
 
     def write_all(self, path: str | os.PathLike[str], *, observed: bool = False) -> None:
@@ -668,7 +676,7 @@ class Answers(Shown):
     def used(self) -> str:
         """What the answers were made of, in words."""
         if self.verdict.kind is Kind.EXACT:
-            return self.result.solver
+            return solver_text(self.result.solver)
         family = str(self.graph.family)
         regions = "factor scopes" if family == "intersections" else f"regions {family}"
         return "; ".join([*map(_with_share, self.blocks[:1]), regions])

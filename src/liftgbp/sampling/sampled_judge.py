@@ -13,12 +13,11 @@ from dataclasses import replace
 
 from liftgbp.errors import InputError
 from liftgbp.evidence import Evidence
-from liftgbp.opinions import ComparedValue
 from liftgbp.progress import Progress
 from liftgbp.query import Answers
 from liftgbp.sampling.sampler import sample
 from liftgbp.sampling.world_sample import Sample
-from liftgbp.solve import Kind
+from liftgbp.solve import Finding, Flaw, Kind
 
 WORK = {"normal": 2.5e5, "thorough": 1e7}
 """What sampling may cost, in units of five microseconds: about a second for `normal`."""
@@ -65,7 +64,9 @@ class SampledJudge:
         largest = comparison.largest
         if largest is None or not comparison.disagrees:
             return answers
-        verdict = answers.result.verdict.contradicted_by(_in_words(largest))
+        numbers = largest.second, largest.error, largest.answer
+        opinion = Finding(Flaw.SAMPLE, numbers, about=largest.text)
+        verdict = answers.result.verdict.contradicted_by(opinion)
         return replace(answers, result=answers.result.with_verdict(verdict))
 
     def _draw(self, answers: Answers, sweeps: int) -> Sample | None:
@@ -83,7 +84,7 @@ class SampledJudge:
             # No second opinion can be had: too many factors, or no world was found to start from.
             self._sweeps = 0
             return None
-        again = drawn.doubt and sweeps == self._sweeps and answers.compare(drawn).differs
+        again = not drawn.mixed and sweeps == self._sweeps and answers.compare(drawn).differs
         return self._draw(answers, LONGER * sweeps) if again else drawn
 
 
@@ -100,11 +101,3 @@ def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> int:
         scope = model.scope(rule)
         groundings += math.prod(sizes[scope.sorts[own]] for own in scope.free)
     return WORK_OF_SWEEP + atoms + groundings // GROUNDINGS_AT_ONCE
-
-
-def _in_words(row: ComparedValue) -> str:
-    """What a sample says about an atom, and what the answer does."""
-    return (
-        f"a sample says P({row.text}) = {row.second:.3g} (standard error {row.error:.1g}), "
-        f"not {row.answer:.3g}"
-    )

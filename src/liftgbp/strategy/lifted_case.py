@@ -18,10 +18,9 @@ from liftgbp.model.existentials import outlined
 from liftgbp.plan import compile_plan
 from liftgbp.progress import Progress
 from liftgbp.query import Answers, PreparedLifted
-from liftgbp.query.answers import MORE_EFFORT
 from liftgbp.regions import build_regions
 from liftgbp.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
-from liftgbp.strategy.growth import AUTO, clusters_of, grow
+from liftgbp.strategy.growth import AUTO, EffortError, clusters_of, grow
 from liftgbp.strategy.parts import Part, independent_parts, may_miss_minima, multiplied
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
@@ -107,7 +106,7 @@ class LiftedCase:
         if effort is not None:
             iterations = run.iterations(prepared, effort.work)
             if iterations < FEWEST_ITERATIONS:
-                raise CapacityError(MORE_EFFORT)
+                raise EffortError
             run = run.within(iterations)
         answers = run.solved(prepared)
         if may_miss_minima(answers.result) and self.parts:
@@ -163,7 +162,7 @@ class LiftedCase:
 
         chosen = summed.sum_over.predicates
         answers = grow(self._while_affordable(self._grown_sums(chosen) if chosen else self._over))
-        return with_choice(answers, summed.choice)
+        return with_choice(answers, summed.chosen)
 
     def _grown_sums(self, names: Sequence[str]) -> Callable[[str, Effort | None], Answers]:
         """Sums over larger regions have some iterations at each count, as plain answers have.
@@ -176,7 +175,7 @@ class LiftedCase:
             nonlocal spent
             work = math.inf if effort is None else effort.work / FEWEST_ITERATIONS
             if spent > work:
-                raise CapacityError(MORE_EFFORT)
+                raise EffortError
             summer = self._summer(regions, work, patient=True)
             answers = summer.on(names)
             spent += 0.0 if effort is None else summer.spent

@@ -346,4 +346,4 @@ class LargerRegions:
     @staticmethod
     def _is_outside(known: Known) -> bool:
         result = known.judged(known.found).result
-        return bool(result.verdict.outside_text(result.log_z))
+        return result.verdict.outside(result.log_z) is not None
