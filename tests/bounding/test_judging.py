@@ -16,6 +16,7 @@ from liftgbp.evidence import Evidence
 from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
 from liftgbp.posterior import Posterior
+from liftgbp.posterior.wording import sentence
 from liftgbp.progress import silent
 from liftgbp.shatter import Shattering
 from liftgbp.solve import Solution
@@ -64,7 +65,7 @@ def test_what_lies_above_the_bounds_is_refused(name: str, people: int) -> None:
     assert judge.judge(answers).trusted == answers.trusted
     if answers.trusted:
         too_high = judge.judge(claiming(answers, upper + 0.01))
-        assert "0.01 above what is proven to be possible" in too_high.result.flaw
+        assert "0.01 above what is proven to be possible" in sentence(too_high.result.flaw)
 
 
 def test_one_of_two_mirror_worlds_is_refused() -> None:
@@ -76,7 +77,7 @@ def test_one_of_two_mirror_worlds_is_refused() -> None:
     half = answers.at(answers.result.points[0])
     assert half.trusted
     assert half.result.log_z == pytest.approx(answers.result.log_z - math.log(2), abs=1e-6)
-    assert "for each value of one smokes reach" in judge.judge(half).result.flaw
+    assert "for each value of one smokes reach" in sentence(judge.judge(half).result.flaw)
 
 
 @pytest.mark.parametrize(("people", "sampled"), [(10, 0.1401), (12, 0.1364)])

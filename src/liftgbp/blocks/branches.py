@@ -36,8 +36,8 @@ from liftgbp.posterior import ClassReader, PreparedLifted
 from liftgbp.series import SharedPlans
 from liftgbp.shatter import SplitShattering
 from liftgbp.shatter.splitting import Cell
-from liftgbp.solve import Descent, Kind, Point, Solution, exact_logs_z, with_tolerances
-from liftgbp.solve.descent import HIDDEN, independent, stepped
+from liftgbp.solve import Descent, Flaw, Kind, Point, Solution, exact_logs_z, with_tolerances
+from liftgbp.solve.descent import independent, stepped
 from liftgbp.solve.images import images_of
 from liftgbp.solve.problem import scale_of
 
@@ -60,9 +60,6 @@ probabilities by less than one in as many."""
 
 MOST_ROUNDING = 1e-3
 """And where rounding changes log Z by no more than this."""
-
-BEST = "no minimum is worth as much as these independent atoms over blocks"
-"""Why a product is an answer."""
 
 SAME_ROLE = 0.05
 """Blocks have the same role if exchanging them changes no probability and no size by more than
@@ -169,7 +166,7 @@ class Branches:
             return []
         reading = _Reading(base, self._field, self._places)
         beliefs = reading.beliefs(found.products, _unchanged)
-        solution = self._independent(found, base.prepared.plan, beliefs, BEST)
+        solution = self._independent(found, base.prepared.plan, beliefs, Flaw.NO_BETTER_MINIMUM)
         roles = symmetries(found.products, self._field)
         told = label_information(found.products, self._field)
         told = max(told, found.information - math.log(roles))
@@ -186,7 +183,7 @@ class Branches:
         return self._with_images(found, base, reading, solution, branch)
 
     def _independent(
-        self, found: Found, plan: Plan, beliefs: Floats, why: str = HIDDEN
+        self, found: Found, plan: Plan, beliefs: Floats, why: Flaw = Flaw.HIDDEN_MINIMUM
     ) -> Solution:
         entropy = float(self._field.entropies(found.products)[0])
         log_z = plan.log_offset + float(self._field.bounds(found.products)[0])

@@ -50,17 +50,17 @@ class HalvesJudge:
     work: float
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Posterior that are not trusted if the halves of classes would rather differ."""
+        """Answers that are not trusted if the halves of classes would rather differ."""
         return judged_by_halves(answers, self.shattering, self.tolerances, self.work)
 
 
 def judged_by_halves(
     answers: Posterior, shattering: Shattering, tolerances: Tolerances, most_work: float
 ) -> Posterior:
-    """Posterior that are not trusted if their best point is a saddle of the ground free energy.
+    """Answers that are not trusted if their best point is a saddle of the ground free energy.
 
     `shattering` is the model with one block per class, `most_work` is that of a level of effort.
-    Posterior with blocks stay as they are, and so do those whose halves would take too large a part
+    Answers with blocks stay as they are, and so do those whose halves would take too large a part
     of it. A sum over counts is judged by its most
     likely counts.
     """

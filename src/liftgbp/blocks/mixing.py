@@ -13,7 +13,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.blocks.branches import Branch, Branches
 from liftgbp.blocks.curvature import judged_by_halves, size_of_parts
-from liftgbp.blocks.labels import blocks_in_words, label_information
+from liftgbp.blocks.labels import label_information, over_blocks
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import Found, find_blocks
 from liftgbp.counting.count_mixture import CountMixture
@@ -36,7 +36,16 @@ from liftgbp.progress import Progress, silent
 from liftgbp.shatter import Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
-from liftgbp.solve import Descent, Remedy, Solution, exact_logs_z
+from liftgbp.solve import (
+    NO_BLOCKS,
+    Descent,
+    Finding,
+    Flaw,
+    IndependentAtoms,
+    Remedy,
+    Solution,
+    exact_logs_z,
+)
 from liftgbp.solve.problem import rounding_hides_entropy
 
 NEGLIGIBLE = 25.0
@@ -76,26 +85,20 @@ class Mixture(Source):
         return Counted(np.asarray(mixed), any(own.estimated for own in found))
 
 
-HIDDEN_BLOCKS = (
-    "the counts of this domain are so large that rounding hides which blocks of objects are best"
-)
-"""Why an answer is not trusted whose blocks were looked for in doubles."""
-
-
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What log Z is at least, since some independent atoms reach it; `words` says which."""
+    """What log Z is at least, since some independent atoms reach it."""
 
     log_z: float
     slack: float
-    words: str
+    by: IndependentAtoms = NO_BLOCKS
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Posterior that are not trusted if their log Z is below the bound."""
+        """Answers that are not trusted if their log Z is below the bound."""
         verdict = answers.result.verdict
         if not self.log_z > verdict.log_z_bound:
             return answers
-        judged = verdict.bounded_by(self.log_z, self.words, self.slack)
+        judged = verdict.bounded_by(self.log_z, self.by, self.slack)
         return answers.judged(judged)
 
 
@@ -109,7 +112,7 @@ def with_blocks(
     most_work: float = math.inf,
     progress: Progress = silent,
 ) -> tuple[Posterior, Bound]:
-    """Posterior mixed with minima at which blocks differ, and the bound of products over blocks.
+    """Answers mixed with minima at which blocks differ, and the bound of products over blocks.
 
     `answers` are those with one block per class. `most` is the largest number of blocks of each
     class of the shattering. Where no such minimum is found, or if they are not to be mixed, answers
@@ -150,19 +153,19 @@ class _Mixer:
         if answers.trusted and rounding_hides_entropy(
             self._prepared.plan, self._descent.tolerances
         ):
-            verdict = answers.result.verdict.contradicted_by(HIDDEN_BLOCKS)
+            verdict = answers.result.verdict.contradicted_by(Finding(Flaw.HIDDEN_BLOCKS))
             answers = answers.judged(verdict)
         return answers, bound
 
     def _found(self, mix: bool) -> tuple[Posterior, Bound]:
         # Regions that share nothing are exact.
         if not self._field.kinds or not self._prepared.plan.layout.message_entries:
-            return self._answers, Bound(-math.inf, 0.0, "")
+            return self._answers, Bound(-math.inf, 0.0)
         self._progress("looking for blocks", 0, 1)
         most = [self._most_of(cls) for cls in range(len(self._normal.classes))]
         found = find_blocks(self._field, most, most_work=self._most_work)
         if not found:
-            return self._answers, Bound(-math.inf, 0.0, "")
+            return self._answers, Bound(-math.inf, 0.0)
         bound = self._bound(found)
         followed = [own for own in found[1:] if mix and not own.alike and self._is_cheap(own)]
         best = max((own.total for own in followed), default=0.0)
@@ -257,9 +260,9 @@ class _Mixer:
         ]
         best = max(range(len(found)), key=values.__getitem__)
         log_z = self._prepared.plan.log_offset + values[best]
-        words = blocks_in_words(found[best].sizes, mixed=told[best] > 0)
+        by = over_blocks(found[best].sizes, mixed=told[best] > 0)
         own = self._descent.tolerances
-        return Bound(log_z, own.bound_slack * abs(log_z) + own.level, words)
+        return Bound(log_z, own.bound_slack * abs(log_z) + own.level, by)
 
     def _mixed(self, branches: list[Branch], *, alone: bool = False) -> Posterior:
         """The branches mixed with the answers of one block, unless they stand alone."""
@@ -296,7 +299,6 @@ class _Mixer:
             log_z=log_z,
             verdict=solution.verdict,
             flaw=solution.flaw,
-            region=solution.region,
             remedies=own.remedies if summed else (Remedy.REGIONS,),
         )
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
+from liftgbp.solve import NO_BLOCKS, IndependentAtoms
+
 DIGITS = 80
 """Digits of the logs of small numbers: far more than any count of atoms has."""
 
@@ -21,26 +23,17 @@ DIGITS = 80
 class Interval:
     """Two numbers between which log Z lies; `lower` is missing if nothing is known.
 
-    `lower_by` and `upper_by` say in words what they come from.
+    `reached` is what reaches the lower one, `family` names the regions that prove the upper one; it
+    is empty if that is the sum of the largest energies of all factors.
     """
 
     lower: Fraction | None
     upper: Fraction
-    lower_by: str = ""
-    upper_by: str = ""
-
-    def narrowed(self, other: Interval) -> Interval:
-        """What both intervals say together."""
-        lower, lower_by = max(
-            (self.lower, self.lower_by), (other.lower, other.lower_by), key=known_first
-        )
-        upper, upper_by = min(
-            (self.upper, self.upper_by), (other.upper, other.upper_by), key=lambda end: end[0]
-        )
-        return Interval(lower, upper, lower_by, upper_by)
+    reached: IndependentAtoms = NO_BLOCKS
+    family: str = ""
 
 
-def known_first(end: tuple[Fraction | None, str]) -> tuple[bool, Fraction]:
+def known_first(end: tuple[Fraction | None, IndependentAtoms]) -> tuple[bool, Fraction]:
     """The order of lower bounds, some of which are missing."""
     return end[0] is not None, end[0] or Fraction(0)
 

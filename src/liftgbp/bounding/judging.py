@@ -1,4 +1,4 @@
-"""Posterior judged by proven bounds of log Z: an estimate outside is wrong."""
+"""Answers judged by proven bounds of log Z: an estimate outside is wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from liftgbp.bounding.proving import FAMILIES, Proof, Prover
 from liftgbp.posterior import Bounds, Posterior
 from liftgbp.progress import Progress
 from liftgbp.shatter import Shattering
-from liftgbp.solve import Solution
+from liftgbp.solve import NO_BLOCKS, IndependentAtoms, Solution
 from liftgbp.solve.tolerances import Tolerances
 
 CHEAP_OPERATIONS = {"normal": 5e7, "thorough": 1e10}
@@ -20,8 +20,8 @@ all facts of smoking-network.mln take 4e8, and more time than the answer."""
 
 
 def judged_by(answers: Posterior, found: Bounds) -> Posterior:
-    """Posterior with bounds; they are not trusted if their log Z lies outside."""
-    above = _above(answers, found.lower, found.lower_by)
+    """Answers with bounds; they are not trusted if their log Z lies outside."""
+    above = _above(answers, found.lower, found.reached)
     return _below(above, found.upper).made_of(bounds=found)
 
 
@@ -37,11 +37,11 @@ class ProvenJudge:
         self._shattering = shattering
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Posterior that are not trusted if their log Z is proven to be wrong."""
+        """Answers that are not trusted if their log Z is proven to be wrong."""
         if not answers.trusted:
             return answers
-        lower, words = self._lower
-        answers = _above(answers, rounded_down(lower), words)
+        lower, by = self._lower
+        answers = _above(answers, rounded_down(lower), by)
         for family in self._families(answers):
             if not answers.trusted:
                 break
@@ -56,8 +56,8 @@ class ProvenJudge:
         return self._prover.proof(self._shattering)
 
     @cached_property
-    def _lower(self) -> tuple[Fraction | None, str]:
-        return max(self._proof.cases, key=known_first, default=(None, ""))
+    def _lower(self) -> tuple[Fraction | None, IndependentAtoms]:
+        return max(self._proof.cases, key=known_first, default=(None, NO_BLOCKS))
 
     def _families(self, answers: Posterior) -> Iterator[str]:
         """The regions that may refute answers, the smallest first.
@@ -71,16 +71,16 @@ class ProvenJudge:
         yield from families[families.index(own) + 1 :] if plain else families
 
 
-def _above(answers: Posterior, lower: float, words: str) -> Posterior:
-    """Posterior judged by what log Z is at least."""
+def _above(answers: Posterior, lower: float, by: IndependentAtoms) -> Posterior:
+    """Answers judged by what log Z is at least."""
     verdict = answers.result.verdict
     if lower > verdict.log_z_bound:
-        verdict = verdict.bounded_by(lower, words, _slack(lower))
+        verdict = verdict.bounded_by(lower, by, _slack(lower))
     return answers.judged(verdict)
 
 
 def _below(answers: Posterior, upper: float) -> Posterior:
-    """Posterior judged by what log Z is at most."""
+    """Answers judged by what log Z is at most."""
     verdict = answers.result.verdict
     if upper < verdict.log_z_ceiling:
         verdict = verdict.capped_by(upper, _slack(upper))

@@ -107,8 +107,8 @@ def bounds_over(
         if interval.lower is None
         else rounded_up(max(interval.upper - interval.lower, interval.upper * 0)),
         atoms=proof.atoms,
-        lower_by=interval.lower_by,
-        upper_by=interval.upper_by,
+        reached=interval.reached,
+        family=interval.family,
         rows=tuple(rows),
         seconds=time.perf_counter() - started,
     )

@@ -117,7 +117,7 @@ def _show_trust(terminal: Terminal, result: Result, advice: str) -> None:
         passed = "all checks that it is small enough for" if unchecked else "every check"
         terminal.say(f"trusted: the solver converged, and the answer passed {passed}", "green")
         return
-    for line in distrust(result["reason"], advice):
+    for line in distrust(result, advice):
         terminal.say(line, "bold red")
 
 

@@ -1,4 +1,4 @@
-"""Posterior as a mixture over counts.
+"""Answers as a mixture over counts.
 
 A query knows nothing of the parts that counts split classes into. Its rows are those of the model
 without splitting; the objects of a row are any of their class, so they lie in the parts in

@@ -28,6 +28,7 @@ from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.plan import Layout, compile_plan
 from liftgbp.posterior import CountSum, MixedResult, Posterior, PreparedLifted, Provenance
+from liftgbp.posterior.results import Choice, ChoiceKind
 from liftgbp.progress import Progress, silent
 from liftgbp.regions import build_regions
 from liftgbp.shatter import (
@@ -42,6 +43,8 @@ from liftgbp.shatter.normal import NormalParfactor
 from liftgbp.solve import (
     Auto,
     Descent,
+    Finding,
+    Flaw,
     Flooding,
     Remedy,
     Solver,
@@ -59,9 +62,6 @@ GAIN = 1e-9
 MOST_UNTRUSTED = 1e-6
 """A sum is trusted if the counts that cannot be trusted have at most this share in it: less than
 what probabilities are printed with."""
-
-NEARLY_ALL = 0.995
-"""Counts with a larger share are called all of them."""
 
 ALIKE = 1.0
 """Weights are alike if their logs differ by less: a minimum that takes the place of another one
@@ -108,7 +108,7 @@ def sum_over_counts(
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
 ) -> Posterior:
-    """Posterior by summing over how many objects have these properties: `smokes`, `friends(x,x)`.
+    """Answers by summing over how many objects have these properties: `smokes`, `friends(x,x)`.
 
     `auto` takes the predicate that changes log Z most, or none if all leave it as it is.
 
@@ -263,21 +263,14 @@ class Summer:
             except CapacityError:
                 continue
             if not found[name].approximate and plain.plan.layout.message_entries:
-                choice = f"{name} was chosen: at each of its counts, nothing is approximated"
-                return with_choice(found[name], choice)
+                return with_choice(found[name], Choice(ChoiceKind.EXACT, name))
             changes[name] = found[name].result.log_z - plain.result.log_z
-        listed = ", ".join(f"{name} {change:+.3g}" for name, change in changes.items())
         worth = GAIN * max(1.0, abs(plain.result.log_z))
         best = max(changes, key=lambda name: abs(changes[name]), default=None)
         if best is None or not abs(changes[best]) > worth:
-            choice = (
-                f"no predicate was chosen: none changes log Z ({listed})"
-                if changes
-                else "no predicate was chosen: there is no unary Boolean one in the formulas whose "
-                "counts could be summed"
-            )
-            return with_choice(plain, choice)
-        choice = f"{best} was chosen: summing over its counts changes log Z most ({listed})"
+            kind = ChoiceKind.NO_CHANGE if changes else ChoiceKind.NO_CANDIDATE
+            return with_choice(plain, Choice(kind, changes=tuple(changes.items())))
+        choice = Choice(ChoiceKind.LARGEST_CHANGE, best, tuple(changes.items()))
         return with_choice(found[best], choice)
 
     def _plain(self) -> Posterior:
@@ -413,7 +406,7 @@ def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Pos
         residual=top.residual,
         log_z=float(weighed.log_total),
         verdict=top.verdict,
-        flaw="" if worst is None else _flaw(model, worst, untrusted),
+        flaw=None if worst is None else _flaw(model, worst, untrusted),
         remedies=REMEDIES,
     )
     mixture = CountMixture(model.split, _parts(model, weighed))
@@ -441,16 +434,9 @@ def _status(solved: SolvedPoint) -> Status:
     return Status.NO_MINIMUM if solved.status is Status.CONVERGED else solved.status
 
 
-def _flaw(model: CountedModel, worst: Counts, untrusted: float) -> str:
-    flaw = model.solved[worst].flaw or (
-        "the solver trusts another solution than at the most likely counts"
-    )
-    whole = "none of the counts that are summed over"
-    part = f"counts that carry {100 * untrusted:.2g}% of the sum cannot"
-    return (
-        f"{f'{whole} can' if untrusted > NEARLY_ALL else part} be trusted: at the most likely one "
-        f"of them ({model.words(worst)}), {flaw}"
-    )
+def _flaw(model: CountedModel, worst: Counts, untrusted: float) -> Finding:
+    cause = model.solved[worst].flaw or Finding(Flaw.OTHER_SOLUTION)
+    return Finding(Flaw.COUNTS, (untrusted,), about=model.words(worst), cause=cause)
 
 
 def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
@@ -483,6 +469,6 @@ def _too_light(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
     return found
 
 
-def with_choice(answers: Posterior, choice: str) -> Posterior:
+def with_choice(answers: Posterior, choice: Choice | None) -> Posterior:
     """Answers with why their predicates were chosen, or why none was."""
-    return answers.made_of(sums=replace(answers.provenance.sums, choice=choice))
+    return answers.made_of(sums=replace(answers.provenance.sums, chosen=choice))

@@ -18,6 +18,7 @@ from liftgbp.posterior.ground_reader import GroundReader, PreparedGround
 from liftgbp.progress import Progress
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
+from liftgbp.solve import Algorithm, SolvedBy
 
 # --- models in normal form
 
@@ -78,7 +79,7 @@ def _variables(network: GroundNetwork) -> dict[tuple[int, ...], int]:
 
 
 def _by_tree(tree: JunctionTree) -> ExactResult:
-    return ExactResult(f"exact (a junction tree with {tree.states} states)", tree.log_z)
+    return ExactResult(SolvedBy(Algorithm.JUNCTION_TREE, tree.states), tree.log_z)
 
 
 def _check_size(limits: ExactLimits, factors: int, variables: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from liftgbp.errors import CapacityError, counted
+from liftgbp.errors import CapacityError
 from liftgbp.exact.cells import CellSum
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.exact.existential_cells import ExistentialCells
@@ -13,6 +13,7 @@ from liftgbp.model.existentials import Outlined
 from liftgbp.model.model import Model
 from liftgbp.posterior import ClassReader, Posterior, PreparedLifted, Source
 from liftgbp.progress import Progress
+from liftgbp.solve import Algorithm, SolvedBy
 
 
 def exact_over_classes(
@@ -37,7 +38,7 @@ def exact_over_classes(
     else:
         source = cells
         log_z = prepared.plan.log_offset + cells.log_z
-        result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
+        result = ExactResult(SolvedBy(Algorithm.SUM_OVER_CELLS, cells.terms), log_z)
     seconds = time.perf_counter() - started
     return Posterior(ClassReader(prepared, source), result, seconds=seconds)
 
@@ -49,6 +50,6 @@ def exact_with_quantifiers(
     started = time.perf_counter()
     cells = ExistentialCells(prepared.graph.normal, outline.definitions, limits.terms)
     log_z = prepared.plan.log_offset + cells.log_z
-    result = ExactResult(f"exact (a sum over {counted(cells.terms, 'count')})", log_z)
+    result = ExactResult(SolvedBy(Algorithm.SUM_OVER_CELLS, cells.terms), log_z)
     reader = ClassReader(prepared, cells, asked=asked)
     return Posterior(reader, result, seconds=time.perf_counter() - started)

@@ -75,7 +75,7 @@ class Posterior:
     @property
     def trusted(self) -> bool:
         """Whether the numbers can be used."""
-        return not self.result.flaw
+        return self.result.flaw is None
 
     @property
     def approximate(self) -> bool:

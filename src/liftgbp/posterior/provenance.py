@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from liftgbp.pictures.cards import Shown, bar, note, table
 from liftgbp.pictures.markup import Content
 from liftgbp.posterior.block_table import BlockStructure
+from liftgbp.posterior.results import Choice, GrowthStop
+from liftgbp.posterior.wording import choice_text
 
 if TYPE_CHECKING:
     from liftgbp.posterior.posterior import Posterior
     from liftgbp.posterior.proven_bounds import Bounds
-
-MORE_EFFORT = "larger regions take more effort"
-"""Why regions do not grow further, where `regions="auto"` may let them."""
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -27,7 +26,7 @@ class CountSum(Shown):
     peaks       the most likely counts in words, each with the share of the counts around it
     untrusted   the share of counts whose solution cannot be trusted
     exact       whether nothing is approximated at any count, since regions do not overlap there
-    choice      why these predicates were chosen, or none, if they were not asked for by name
+    chosen      why these predicates were chosen, or none, if they were not asked for by name
 
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
@@ -41,7 +40,12 @@ class CountSum(Shown):
     peaks: tuple[tuple[str, float], ...] = ()
     untrusted: float = 0.0
     exact: bool = False
-    choice: str = ""
+    chosen: Choice | None = None
+
+    @property
+    def choice(self) -> str:
+        """Why these predicates were chosen, in words."""
+        return choice_text(self.chosen)
 
     def as_dict(self) -> dict[str, object]:
         """The sum for JSON."""
@@ -60,7 +64,7 @@ class CountSum(Shown):
         return str(self) if self.predicates else "sum over no counts"
 
     def _body(self) -> Iterable[Content]:
-        if self.choice:
+        if self.chosen:
             yield note(self.choice)
         yield table(("counts", "", "share"), [(text, bar(p), f"{p:.4f}") for text, p in self.peaks])
 
@@ -76,7 +80,7 @@ class Provenance:
     blocks      how objects fall into blocks that behave differently, the largest share first
     parts       the answers about independent parts, of which these are the product
     growth      the answers of every family that regions grew through, small regions first
-    growth_end  why they did not grow further
+    growth_stop why they did not grow further
     effort      the level of effort, where one was chosen
     plain       the answers without sums, blocks or larger regions, if these are others
     bounds      what log Z lies in for certain, if that was asked for
@@ -86,7 +90,7 @@ class Provenance:
     blocks: tuple[BlockStructure, ...] = ()
     parts: tuple[Posterior, ...] = ()
     growth: tuple[Posterior, ...] = ()
-    growth_end: str = ""
+    growth_stop: GrowthStop | None = None
     effort: str = ""
     plain: Posterior | None = None
     bounds: Bounds | None = None

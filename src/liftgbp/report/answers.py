@@ -54,28 +54,20 @@ from liftgbp.posterior.count_queries import (
     count_distributions,
 )
 from liftgbp.posterior.proven_bounds import Bounds
-from liftgbp.posterior.provenance import MORE_EFFORT
 from liftgbp.posterior.readers import Reader, Via
-from liftgbp.posterior.results import Result
+from liftgbp.posterior.results import GrowthEnd, Result
 from liftgbp.posterior.rows import Row
+from liftgbp.posterior.wording import growth_end, reason, sentence, unchecked_text
 from liftgbp.regions import RegionGraph
 from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made_of
 from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.report.question import Question
-from liftgbp.solve import Kind, Point, Points, Remedy, Status, Verdict, reason
-from liftgbp.solve.verdict import TOO_LARGE
+from liftgbp.solve import Kind, Point, Points, Remedy, Status, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from liftgbp.report.explaining import Explanation
-
-UNCHECKED = (
-    "the regions are too many to check that the answer is a minimum of the free energy; to "
-    "compare, ask about a part of the data or use other regions (regions='bethe', --regions bethe)"
-)
-"""What is noted about answers that are too large for a Hessian."""
-
 
 FEW_PREDICATES = 4
 """In models with more unary predicates, sums over counts take too long to be recommended."""
@@ -201,11 +193,6 @@ class Answers(Shown):
         """The answers of every family that regions grew through, small regions first."""
         return tuple(map(Answers, self.posterior.provenance.growth))
 
-    @property
-    def growth_end(self) -> str:
-        """Why regions did not grow further."""
-        return self.posterior.provenance.growth_end
-
     @cached_property
     def plain(self) -> Answers | None:
         """The answers without sums, blocks or larger regions, where they were found and differ."""
@@ -263,15 +250,26 @@ class Answers(Shown):
     @property
     def reason(self) -> str:
         """Why the numbers cannot be used, and what to try; empty if they can."""
-        flaw, region = self.result.flaw, self.result.region
-        if flaw and region is not None and len(self.graph.regions) <= MOST_NAMED:
-            flaw = f"{flaw}, most of all in the region {self.reader.prepared.region_text(region)}"
-        return reason(flaw, self.remedies)
+        return reason(self.flaw, self.remedies)
+
+    @property
+    def flaw(self) -> str:
+        """Why the numbers cannot be used, without what to try."""
+        found = self.result.flaw
+        text, region = sentence(found), None if found is None else found.region
+        if region is not None and len(self.graph.regions) <= MOST_NAMED:
+            text = f"{text}, most of all in the region {self.reader.prepared.region_text(region)}"
+        return text
+
+    @property
+    def growth_end(self) -> str:
+        """Why no larger regions were tried, in words; empty where regions did not grow."""
+        return growth_end(self.posterior.provenance.growth_stop)
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:
         """What is worth a try if the numbers cannot be used; empty if they can."""
-        return tuple(filter(self._applies, self.result.remedies)) if self.result.flaw else ()
+        return () if self.trusted else tuple(filter(self._applies, self.result.remedies))
 
     def _applies(self, remedy: Remedy) -> bool:
         """Whether a remedy can be tried on this model, and was not in use."""
@@ -283,7 +281,9 @@ class Answers(Shown):
             case Remedy.BLOCKS:
                 return self.effort != "quick" and not self.blocks and self.verdict.breaks
             case Remedy.REGIONS:
-                return not self.growth or (self.via == "ground" and self.growth_end == MORE_EFFORT)
+                stop = self.posterior.provenance.growth_stop
+                more = stop is not None and stop.kind is GrowthEnd.MORE_EFFORT
+                return not self.growth or (self.via == "ground" and more)
             case Remedy.BETHE:
                 return self.via == "ground" and str(self.graph.family) != "bethe"
             case Remedy.SUM_OVER:
@@ -449,12 +449,11 @@ class Answers(Shown):
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know although nothing is wrong."""
         verdict = self.result.verdict
-        unchecked = UNCHECKED if verdict.unknown == TOO_LARGE else verdict.unknown
         return (
             *self.model.notes,
             *self.reader.evidence.notes,
             *(f"a region was added that holds {atoms}" for atoms in held(self.model)),
-            *([unchecked] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
+            *([unchecked_text(verdict)] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
 
     def write_all(self, path: str | os.PathLike[str], *, observed: bool = False) -> None:

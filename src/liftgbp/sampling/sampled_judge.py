@@ -1,4 +1,4 @@
-"""Posterior judged by a sample, where domains are so small that one is soon drawn.
+"""Answers judged by a sample, where domains are so small that one is soon drawn.
 
 Where structures begin to form among a few objects, regions see less of them than they should, and
 nothing about their beliefs is impossible. A sample sees them: if its chains have mixed and it says
@@ -12,12 +12,12 @@ from collections.abc import Mapping
 
 from liftgbp.errors import InputError
 from liftgbp.evidence import Evidence
-from liftgbp.opinions import ComparedValue, Comparison, compared
+from liftgbp.opinions import Comparison, compared
 from liftgbp.posterior import Posterior
 from liftgbp.progress import Progress
 from liftgbp.sampling.sampler import sample
 from liftgbp.sampling.world_sample import Sample
-from liftgbp.solve import Kind
+from liftgbp.solve import Finding, Flaw, Kind
 
 WORK = {"normal": 2.5e5, "thorough": 1e7}
 """What sampling may cost, in units of five microseconds: about a second for `normal`."""
@@ -53,7 +53,7 @@ class SampledJudge:
         self._drawn: Sample | None = None
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Posterior that are not trusted if a sample that has mixed says something else."""
+        """Answers that are not trusted if a sample that has mixed says something else."""
         if not self._sweeps or not answers.trusted or answers.verdict.kind is Kind.EXACT:
             return answers
         if self._drawn is None:
@@ -64,8 +64,9 @@ class SampledJudge:
         largest = comparison.largest
         if largest is None or not comparison.disagrees:
             return answers
-        verdict = answers.result.verdict.contradicted_by(_in_words(largest))
-        return answers.judged(verdict)
+        numbers = largest.second, largest.error, largest.answer
+        opinion = Finding(Flaw.SAMPLE, numbers, about=largest.text)
+        return answers.judged(answers.result.verdict.contradicted_by(opinion))
 
     def _draw(self, answers: Posterior, sweeps: int) -> Sample | None:
         try:
@@ -82,7 +83,7 @@ class SampledJudge:
             # No second opinion can be had: too many factors, or no world was found to start from.
             self._sweeps = 0
             return None
-        again = drawn.doubt and sweeps == self._sweeps and _compared(answers, drawn).differs
+        again = not drawn.mixed and sweeps == self._sweeps and _compared(answers, drawn).differs
         return self._draw(answers, LONGER * sweeps) if again else drawn
 
 
@@ -103,11 +104,3 @@ def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> int:
         scope = model.scope(rule)
         groundings += math.prod(sizes[scope.sorts[own]] for own in scope.free)
     return WORK_OF_SWEEP + atoms + groundings // GROUNDINGS_AT_ONCE
-
-
-def _in_words(row: ComparedValue) -> str:
-    """What a sample says about an atom, and what the answer does."""
-    return (
-        f"a sample says P({row.text}) = {row.second:.3g} (standard error {row.error:.1g}), "
-        f"not {row.answer:.3g}"
-    )

@@ -7,16 +7,15 @@ from dataclasses import replace
 
 from liftgbp.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
-from liftgbp.errors import CapacityError
 from liftgbp.grounding import GroundNetwork
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.ground_reader import PreparedGround
-from liftgbp.posterior.provenance import MORE_EFFORT
+from liftgbp.posterior.results import GrowthEnd, GrowthStop
 from liftgbp.progress import Progress
 from liftgbp.solve import work_of
 from liftgbp.strategy.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
-from liftgbp.strategy.growth import AUTO, grow
+from liftgbp.strategy.growth import AUTO, EffortError, grow
 from liftgbp.strategy.parts import may_miss_minima
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
@@ -78,8 +77,8 @@ class GroundCase:
             return _solved(self._over(family), run)
 
         grown = grow(answers, GROWING, regions=self.regions_of)
-        if grown.provenance.growth_end == MORE_EFFORT:
-            return grown.made_of(growth_end="longer loops are not tried")
+        if grown.provenance.growth_stop == GrowthStop(GrowthEnd.MORE_EFFORT):
+            return grown.made_of(growth_stop=GrowthStop(GrowthEnd.LONGER_LOOPS))
         return grown
 
     def larger_families(self, effort: Effort) -> Sequence[str]:
@@ -115,7 +114,7 @@ class GroundCase:
 
     def _check_work(self, prepared: PreparedGround, effort: Effort) -> None:
         if work_of(prepared.plan.layout, self._run.descent) > effort.work:
-            raise CapacityError(MORE_EFFORT)
+            raise EffortError
 
 
 def _solved(prepared: PreparedGround, run: Run) -> Posterior:

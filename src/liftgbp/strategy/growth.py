@@ -7,10 +7,18 @@ from itertools import count
 
 from liftgbp.errors import CapacityError, SizeError
 from liftgbp.posterior import Posterior
-from liftgbp.posterior.provenance import MORE_EFFORT
+from liftgbp.posterior.results import GrowthEnd, GrowthStop
+from liftgbp.posterior.wording import GROWTH_ENDS
 
 AUTO = "auto"
 """The name of the choice of regions that grows them."""
+
+
+class EffortError(CapacityError):
+    """Larger regions take more work than the effort allows."""
+
+    def __init__(self) -> None:
+        super().__init__(GROWTH_ENDS[GrowthEnd.MORE_EFFORT])
 
 
 def grow(
@@ -30,25 +38,27 @@ def grow(
     """
     regions = regions or clusters_of
     chain: list[Posterior] = []
-    end = "" if families is None else MORE_EFFORT
+    last = GrowthEnd.ONE_REGION if families is None else GrowthEnd.MORE_EFFORT
+    stop = GrowthStop(last)
     for family in _families(chain) if families is None else families:
         try:
             answers = run(family)
         except (CapacityError, SizeError) as error:
             if not chain:
                 raise
-            end = error.message
+            refused = GrowthStop(GrowthEnd.REFUSED, message=error.message)
+            stop = GrowthStop(GrowthEnd.MORE_EFFORT) if isinstance(error, EffortError) else refused
             break
         if _is_saturated(answers, family, chain):
-            end = "larger families have the same regions"
+            stop = GrowthStop(GrowthEnd.SAME_REGIONS)
             break
         if not chain or regions(answers) != regions(chain[-1]):
             chain.append(answers)
             if family.startswith("objects") and not answers.trusted:
-                end = f"the answer of {family} cannot be trusted"
+                stop = GrowthStop(GrowthEnd.NOT_TRUSTED, family)
                 break
             if not answers.approximate:
-                end = "nothing is approximated"
+                stop = GrowthStop(GrowthEnd.NOT_APPROXIMATE)
                 break
         elif answers.trusted and not chain[-1].trusted:
             # Solved part by part, the same regions may have another answer.
@@ -59,13 +69,12 @@ def grow(
             if chain[k].trusted:
                 best = chain[k]
                 break
-            end = f"the answer of {chain[k].graph.family} cannot be trusted"
+            stop = GrowthStop(GrowthEnd.NOT_TRUSTED, str(chain[k].graph.family))
     else:
         # A second opinion on an answer says more than why another one fails.
         known = (own for own in reversed(chain) if own.result.verdict.contradicted)
         best = next(known, chain[-1])
-    end = end or "one region holds all objects"
-    return best.made_of(growth=tuple(chain), growth_end=end)
+    return best.made_of(growth=tuple(chain), growth_stop=stop)
 
 
 def _families(chain: list[Posterior]) -> Iterator[str]:

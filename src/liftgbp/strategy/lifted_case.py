@@ -17,11 +17,10 @@ from liftgbp.errors import CapacityError, InputError
 from liftgbp.model.existentials import outlined
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior, PreparedLifted
-from liftgbp.posterior.provenance import MORE_EFFORT
 from liftgbp.progress import Progress
 from liftgbp.regions import build_regions
 from liftgbp.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
-from liftgbp.strategy.growth import AUTO, clusters_of, grow
+from liftgbp.strategy.growth import AUTO, EffortError, clusters_of, grow
 from liftgbp.strategy.parts import Part, independent_parts, may_miss_minima, multiplied
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
@@ -107,7 +106,7 @@ class LiftedCase:
         if effort is not None:
             iterations = run.iterations(prepared, effort.work)
             if iterations < FEWEST_ITERATIONS:
-                raise CapacityError(MORE_EFFORT)
+                raise EffortError
             run = run.within(iterations)
         answers = run.solved(prepared)
         if may_miss_minima(answers.result) and self.parts:
@@ -163,7 +162,7 @@ class LiftedCase:
 
         chosen = summed.provenance.sums.predicates
         answers = grow(self._while_affordable(self._grown_sums(chosen) if chosen else self._over))
-        return with_choice(answers, summed.provenance.sums.choice)
+        return with_choice(answers, summed.provenance.sums.chosen)
 
     def _grown_sums(self, names: Sequence[str]) -> Callable[[str, Effort | None], Posterior]:
         """Sums over larger regions have some iterations at each count, as plain answers have.
@@ -176,7 +175,7 @@ class LiftedCase:
             nonlocal spent
             work = math.inf if effort is None else effort.work / FEWEST_ITERATIONS
             if spent > work:
-                raise CapacityError(MORE_EFFORT)
+                raise EffortError
             summer = self._summer(regions, work, patient=True)
             answers = summer.on(names)
             spent += 0.0 if effort is None else summer.spent
@@ -187,7 +186,7 @@ class LiftedCase:
     def _while_affordable(
         self, over: Callable[[str, Effort | None], Posterior]
     ) -> Callable[[str], Posterior]:
-        """Posterior whose regions over several objects take no more work than thorough ones."""
+        """Answers whose regions over several objects take no more work than thorough ones."""
         thorough = replace(EFFORTS["thorough"], table=self._run.table_cap)
 
         def limited(family: str) -> Posterior:
@@ -209,7 +208,7 @@ class LiftedCase:
     def blocked(
         self, answers: Posterior, most: Mapping[int, int], work: float, *, mix: bool
     ) -> tuple[Posterior, Bound]:
-        """Posterior mixed with minima at which blocks differ, and a bound for other answers."""
+        """Answers mixed with minima at which blocks differ, and a bound for other answers."""
         from liftgbp.blocks import with_blocks
 
         return with_blocks(

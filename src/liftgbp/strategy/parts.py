@@ -26,7 +26,7 @@ from liftgbp.posterior.sources import Source, product_of_parts
 from liftgbp.shatter import NormalModel, ObjectClasses
 from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.signature import canonise
-from liftgbp.solve import Kind, Status, Verdict
+from liftgbp.solve import Algorithm, Finding, Kind, Status, Verdict
 
 WORST_FIRST = (
     Kind.UNKNOWN,
@@ -105,7 +105,8 @@ def may_miss_minima(result: Result) -> bool:
     Each part was started from all its values, so the whole shows whether a part has several.
     """
     several = sum(1 for point in result.points if point.weight > 0) > 1
-    return result.solver != "flooding" and (several or bool(result.flaw))
+    flooded = result.solver.algorithm is Algorithm.FLOODING
+    return not flooded and (several or result.flaw is not None)
 
 
 # --- the whole
@@ -170,12 +171,17 @@ def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[f
         residual=max(own.residual for own in results),
         log_z=reader.prepared.plan.log_offset + math.fsum(gains),
         verdict=_together([own.verdict for own in results]),
-        flaw="" if doubtful is None else doubtful.result.flaw,
+        flaw=None if doubtful is None else _without_region(doubtful.result.flaw),
         remedies=() if doubtful is None else doubtful.result.remedies,
     )
     blocks = tuple(structure for own in answers for structure in own.provenance.blocks)
     seconds = sum(own.seconds for own in answers)
     return Posterior(reader, result, Provenance(blocks=blocks, parts=tuple(answers)), seconds)
+
+
+def _without_region(flaw: Finding | None) -> Finding | None:
+    """The same, as regions of a part have other numbers in the whole."""
+    return None if flaw is None else replace(flaw, region=None)
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:

@@ -71,7 +71,7 @@ class Judge(Protocol):
     """What is known about log Z or probabilities, however answers were found."""
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Posterior that are not trusted if they contradict what is known."""
+        """Answers that are not trusted if they contradict what is known."""
 
 
 class Method(Protocol):
@@ -143,7 +143,7 @@ class OverClasses(Case, Protocol):
     def blocked(
         self, answers: Posterior, most: Mapping[int, int], work: float, *, mix: bool
     ) -> tuple[Posterior, Judge]:
-        """Posterior mixed with minima at which blocks differ, and what judges other answers."""
+        """Answers mixed with minima at which blocks differ, and what judges other answers."""
 
 
 @dataclass
@@ -161,7 +161,7 @@ class Known:
     best: Posterior | None = None
     plain: Posterior | None = None
     bound: Judge | None = None
-    _judged: dict[int, Posterior] = field(default_factory=dict)
+    _judged: dict[Posterior, Posterior] = field(default_factory=dict)
 
     def add(self, answers: Posterior | None) -> None:
         """Take new answers for the best ones; no method gives worse ones."""
@@ -190,17 +190,17 @@ class Known:
         return self.case.judges(self.request, self.effort)
 
     def judged(self, answers: Posterior) -> Posterior:
-        """Posterior that would be the best after a look by all judges."""
-        if id(answers) not in self._judged:
+        """Answers that would be the best after a look by all judges."""
+        if answers not in self._judged:
             looked_at = answers
             for judge in self._judges:
                 looked_at = judge.judge(looked_at)
             # What was judged is not judged again.
-            self._judged |= {id(answers): looked_at, id(looked_at): looked_at}
-        return self._judged[id(answers)]
+            self._judged |= {answers: looked_at, looked_at: looked_at}
+        return self._judged[answers]
 
     def within_bound(self, answers: Posterior) -> Posterior:
-        """Posterior that are not trusted if independent atoms over blocks reach a larger log Z."""
+        """Answers that are not trusted if independent atoms over blocks reach a larger log Z."""
         return answers if self.bound is None else self.bound.judge(answers)
 
     @property
@@ -346,4 +346,4 @@ class LargerRegions:
     @staticmethod
     def _is_outside(known: Known) -> bool:
         result = known.judged(known.found).result
-        return bool(result.verdict.outside_text(result.log_z))
+        return result.verdict.outside(result.log_z) is not None
