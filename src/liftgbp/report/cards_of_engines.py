@@ -31,8 +31,11 @@ from liftgbp.query.wording import (
     verdict_text,
 )
 from liftgbp.solve import (
+    Algorithm,
     Auto,
     Descent,
+    Finding,
+    Flaw,
     Flooding,
     Kind,
     Point,
@@ -90,8 +93,13 @@ def _(value: Auto | Descent | Flooding | Limits) -> Iterable[Content]:
 
 
 @headline.register
-def _(value: Kind) -> str:
-    return value.value
+def _(value: Algorithm | Flaw | Kind) -> str:
+    return str(value.value)
+
+
+@headline.register
+def _(value: Finding) -> str:
+    return sentence(value)
 
 
 @headline.register
@@ -100,7 +108,7 @@ def _(value: Status) -> str:
 
 
 @body.register
-def _(value: Kind | Status) -> Iterable[Content]:
+def _(value: Algorithm | Finding | Flaw | Kind | Status) -> Iterable[Content]:
     return ()
 
 
