@@ -21,7 +21,7 @@ from liftgbp.query.lookup import alone, with_others
 from liftgbp.shatter import NormalModel, ObjectClasses
 from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.signature import canonise
-from liftgbp.solve import Algorithm, Finding, Kind, Status, Verdict
+from liftgbp.solve import Algorithm, Kind, Status, Verdict
 
 WORST_FIRST = (
     Kind.UNKNOWN,
@@ -195,6 +195,7 @@ def product_of(
 ) -> PartedAnswers:
     """The product of the answers of parts; the reader reads the whole."""
     doubtful = next((own for own in answers if not own.trusted), None)
+    flaw = None if doubtful is None else doubtful.result.flaw
     results = [own.result for own in answers]
     gains = (own.log_z - offset for own, offset in zip(results, offsets, strict=True))
     result = MixedResult(
@@ -204,7 +205,8 @@ def product_of(
         residual=max(own.residual for own in results),
         log_z=reader.prepared.plan.log_offset + math.fsum(gains),
         verdict=_together([own.verdict for own in results]),
-        flaw=None if doubtful is None else _without_region(doubtful.result.flaw),
+        # Regions of a part have other numbers in the whole.
+        flaw=flaw and replace(flaw, region=None),
         remedies=() if doubtful is None else doubtful.result.remedies,
     )
     return PartedAnswers(
@@ -214,11 +216,6 @@ def product_of(
         blocks=tuple(structure for own in answers for structure in own.blocks),
         parts=tuple(answers),
     )
-
-
-def _without_region(flaw: Finding | None) -> Finding | None:
-    """The same, as regions of a part have other numbers in the whole."""
-    return None if flaw is None else replace(flaw, region=None)
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:

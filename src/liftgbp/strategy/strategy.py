@@ -161,7 +161,7 @@ class Known:
     best: Answers | None = None
     plain: Answers | None = None
     bound: Judge | None = None
-    _judged: dict[int, Answers] = field(default_factory=dict)
+    _judged: list[tuple[Answers, Answers]] = field(default_factory=list)
 
     def add(self, answers: Answers | None) -> None:
         """Take new answers for the best ones; no method gives worse ones."""
@@ -191,13 +191,15 @@ class Known:
 
     def judged(self, answers: Answers) -> Answers:
         """Answers that would be the best after a look by all judges."""
-        if id(answers) not in self._judged:
-            looked_at = answers
-            for judge in self._judges:
-                looked_at = judge.judge(looked_at)
-            # What was judged is not judged again.
-            self._judged |= {id(answers): looked_at, id(looked_at): looked_at}
-        return self._judged[id(answers)]
+        # What was judged is not judged again.
+        for before, after in self._judged:
+            if answers is before or answers is after:
+                return after
+        looked_at = answers
+        for judge in self._judges:
+            looked_at = judge.judge(looked_at)
+        self._judged.append((answers, looked_at))
+        return looked_at
 
     def within_bound(self, answers: Answers) -> Answers:
         """Answers that are not trusted if independent atoms over blocks reach a larger log Z."""
