@@ -112,6 +112,7 @@ def test_every_room_is_on_the_architecture_page() -> None:
 
 def test_public_surface() -> None:
     assert liftgbp.__all__ == [
+        "Algorithm",
         "Answer",
         "Answers",
         "Auto",
@@ -132,6 +133,8 @@ def test_public_surface() -> None:
         "EngineRun",
         "Evidence",
         "EvidenceError",
+        "Finding",
+        "Flaw",
         "Flooding",
         "Forecast",
         "InputError",

@@ -63,8 +63,11 @@ _PUBLIC = {
     "liftgbp.reproduction": ("Reproduction", "reproduce"),
     "liftgbp.sampling": ("Sample", "SampledAnswer", "sample"),
     "liftgbp.solve": (
+        "Algorithm",
         "Auto",
         "Descent",
+        "Finding",
+        "Flaw",
         "Flooding",
         "Kind",
         "Point",
@@ -188,8 +191,11 @@ if TYPE_CHECKING:
         sample as sample,
     )
     from liftgbp.solve import (
+        Algorithm as Algorithm,
         Auto as Auto,
         Descent as Descent,
+        Finding as Finding,
+        Flaw as Flaw,
         Flooding as Flooding,
         Kind as Kind,
         Point as Point,

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from itertools import islice
 from typing import TypeVar
 
@@ -22,7 +23,7 @@ from liftgbp.report import Answers
 from liftgbp.reproduction.experiments import PERSON, Experiment
 from liftgbp.shatter import shatter
 from liftgbp.signature import canonise
-from liftgbp.solve import Descent, Flooding
+from liftgbp.solve import Descent, Flooding, Status
 
 LIFTED_GBP = "lifted GBP"
 LIFTED_BP = "lifted BP"
@@ -32,8 +33,6 @@ DEFAULT = "default"
 GROUND_GBP = "ground GBP"
 EXACT = "exact"
 
-CONVERGED = "converged"
-SYMMETRY_LOST = "symmetry lost"
 SPREAD = 1e-6
 """If atoms that are alike differ by more than this, accumulated rounding has told them apart."""
 
@@ -41,6 +40,13 @@ REPETITIONS = 3
 """How often a short run is timed after a warm-up; the shortest time counts."""
 
 Result = TypeVar("Result")
+
+
+class OtherEnd(Enum):
+    """How runs end that are not those of a solver."""
+
+    SYMMETRY_LOST = "symmetry lost"
+    EXACT = "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class Run:
     people: int
     method: str
     probability: float
-    status: str
+    status: Status | OtherEnd
     seconds: float
     graph_seconds: float = math.nan
     regions: int = 0
@@ -69,7 +75,7 @@ class Run:
     @property
     def converged(self) -> bool:
         """Whether the probability is an answer."""
-        return self.status == CONVERGED
+        return self.status is Status.CONVERGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ def _lifted(
         people,
         method,
         marginal_of(answers.reader, experiment.query),
-        answers.status.value,
+        answers.status,
         seconds=_best(all_iterations),
         graph_seconds=_best(graph),
         regions=len(answers.graph.regions),
@@ -172,7 +178,7 @@ def _answered(
         people,
         method,
         marginal_of(answers.reader, experiment.query),
-        answers.status.value,
+        answers.status,
         seconds,
         regions=len(answers.graph.regions),
         edges=len(answers.graph.edges),
@@ -195,7 +201,7 @@ def _ground(
     beliefs, seconds = _timed(last_beliefs)
     chances = _chances(experiment, graph, beliefs)
     # Ground messages equal the lifted ones and converge with them, unless rounding intervenes.
-    status = report.answers.status.value if np.ptp(chances) <= SPREAD else SYMMETRY_LOST
+    status = report.answers.status if np.ptp(chances) <= SPREAD else OtherEnd.SYMMETRY_LOST
     return Run(
         experiment.name,
         weight,
@@ -237,7 +243,7 @@ def _exact(experiment: Experiment, model: Model, weight: float, people: int) -> 
     else:
         return
     if math.isfinite(probability):
-        yield Run(experiment.name, weight, people, EXACT, probability, EXACT, seconds)
+        yield Run(experiment.name, weight, people, EXACT, probability, OtherEnd.EXACT, seconds)
 
 
 def _two_people(experiment: Experiment) -> reference.GroundAtom:

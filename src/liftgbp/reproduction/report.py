@@ -32,7 +32,9 @@ def table(runs: Iterable[Run]) -> str:
     writer = csv.DictWriter(text, [field.name for field in fields(Run)], lineterminator="\n")
     writer.writeheader()
     for run in runs:
-        row = asdict(run) | ({} if run.method == GROUND_GBP else {"agrees": ""})
+        row = asdict(run) | {"status": run.status.value}
+        if run.method != GROUND_GBP:
+            row |= {"agrees": ""}
         if run.method == EXACT:
             row |= {"regions": "", "edges": ""}
         writer.writerow({name: "" if _undefined(value) else value for name, value in row.items()})

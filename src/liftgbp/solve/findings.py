@@ -25,8 +25,14 @@ class Status(HasCard, Enum):
     NO_MINIMUM = "no trustworthy minimum"
 
 
-class Algorithm(Enum):
-    """What finds an answer."""
+class Algorithm(HasCard, Enum):
+    """What finds an answer.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> liftgbp.infer(model, {"person": 20}, effort="quick").result.solver.algorithm
+    <Algorithm.DESCENT: 'descent'>
+    """
 
     FLOODING = "flooding"
     DESCENT = "descent"
@@ -43,8 +49,15 @@ class SolvedBy:
     size: int = 0
 
 
-class Flaw(Enum):
-    """What is wrong; behind it, the numbers that say how much, in this order."""
+class Flaw(HasCard, Enum):
+    """What is wrong; behind it, the numbers that say how much, in this order.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> undecided = liftgbp.infer(model, {"person": 20}, solver=liftgbp.Flooding())
+    >>> undecided.result.flaw.kind is liftgbp.Flaw.SADDLE
+    True
+    """
 
     # --- the run
     OUT_OF_ITERATIONS = "out of iterations"  # how many, the residual
@@ -104,7 +117,7 @@ NO_BLOCKS = IndependentAtoms()
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(HasCard):
     """Something that is wrong, and where.
 
     kind     what it is; of a run without more to say, how it ended
@@ -113,6 +126,13 @@ class Finding:
     about    the atom or the counts that it is about, as queries write them
     by       what reaches a bound
     cause    what is wrong there
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> hasty = liftgbp.infer(model, {"person": 20}, solver=liftgbp.Flooding(iterations=2))
+    >>> flaw = hasty.result.flaw
+    >>> flaw.kind.value, flaw.numbers[0], hasty.graph.region_text(flaw.region)
+    ('out of iterations', 2, 'smokes(1) smokes(2)')
     """
 
     kind: Flaw | Status

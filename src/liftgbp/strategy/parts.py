@@ -26,7 +26,7 @@ from liftgbp.posterior.sources import Source, product_of_parts
 from liftgbp.shatter import NormalModel, ObjectClasses
 from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.signature import canonise
-from liftgbp.solve import Algorithm, Finding, Kind, Status, Verdict
+from liftgbp.solve import Algorithm, Kind, Status, Verdict
 
 WORST_FIRST = (
     Kind.UNKNOWN,
@@ -162,6 +162,7 @@ def multiplied(
 def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[float]) -> Posterior:
     """The product of the answers of parts; the reader reads the whole."""
     doubtful = next((own for own in answers if not own.trusted), None)
+    flaw = None if doubtful is None else doubtful.result.flaw
     results = [own.result for own in answers]
     gains = (own.log_z - offset for own, offset in zip(results, offsets, strict=True))
     result = MixedResult(
@@ -171,17 +172,13 @@ def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[f
         residual=max(own.residual for own in results),
         log_z=reader.prepared.plan.log_offset + math.fsum(gains),
         verdict=_together([own.verdict for own in results]),
-        flaw=None if doubtful is None else _without_region(doubtful.result.flaw),
+        # Regions of a part have other numbers in the whole.
+        flaw=flaw and replace(flaw, region=None),
         remedies=() if doubtful is None else doubtful.result.remedies,
     )
     blocks = tuple(structure for own in answers for structure in own.provenance.blocks)
     seconds = sum(own.seconds for own in answers)
     return Posterior(reader, result, Provenance(blocks=blocks, parts=tuple(answers)), seconds)
-
-
-def _without_region(flaw: Finding | None) -> Finding | None:
-    """The same, as regions of a part have other numbers in the whole."""
-    return None if flaw is None else replace(flaw, region=None)
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:
