@@ -11,6 +11,7 @@ import pytest
 import liftgbp
 from command_shell import Shell
 from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.posterior.wording import ADVICE
 from liftgbp.solve import flood, search
 
 MOST_WORK = 3e12
@@ -71,7 +72,7 @@ def test_what_is_recommended_for_thirty_formulas_finishes() -> None:
         if remedy in tried:
             continue
         tried.add(remedy)
-        options = eval(f"dict({remedy.python})", {"liftgbp": liftgbp})
+        options = eval(f"dict({ADVICE[remedy].python})", {"liftgbp": liftgbp})
         waiting += liftgbp.infer(model, sizes, **options).remedies
 
 

@@ -9,6 +9,7 @@ import pytest
 from liftgbp import Answers, Flooding, infer, parse, reference
 from liftgbp.errors import CapacityError
 from liftgbp.evidence.read import parse_evidence
+from liftgbp.posterior import Posterior
 from liftgbp.strategy.growth import grow
 
 TRANSITIVE = "r(person, person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct"
@@ -77,16 +78,16 @@ def test_every_step_is_the_answer_of_its_family() -> None:
 
 
 def test_without_a_trustworthy_answer_the_last_one_is_given() -> None:
-    def run(family: str) -> Answers:
+    def run(family: str) -> Posterior:
         return infer(
             parse(FRIENDS_SMOKERS),
             {"person": 10},
             regions=family,
             solver=Flooding(iterations=1),
             effort="quick",
-        )
+        ).posterior
 
-    answers = grow(run)
+    answers = Answers(grow(run))
     assert not answers.result.converged
     assert answers.result is answers.growth[-1].result
 

@@ -16,7 +16,7 @@ import pytest
 from liftgbp import Answers, Flooding, Model, Status, infer, load, reference
 from liftgbp.example_models import FOLDER
 from liftgbp.messages import GroundObjects
-from liftgbp.query import every_row
+from liftgbp.posterior import every_row
 from liftgbp.shatter import shatter
 
 FILES = sorted(FOLDER.glob("*.mln"))

@@ -120,3 +120,15 @@ def test_each_part_shows_its_minima() -> None:
     assert isinstance(parts, list)
     assert [len([m for m in part["minima"] if m["weight"] > 0]) for part in parts] == [2, 2]
     assert math.isclose(sum(m["weight"] for m in parts[0]["minima"]), 1.0)
+
+
+def test_parts_are_told_where_no_sum_was_chosen() -> None:
+    """What answers are made of does not depend on why no counts were summed over."""
+    rule = "{0}(t,t)\n1 {0}(x,y) <=> {0}(y,z)"
+    model = liftgbp.parse("\n".join(map(rule.format, "rs")))
+    plain = liftgbp.infer(model, {"t": 6}, regions="auto", effort="quick")
+    answers = liftgbp.infer(model, {"t": 6}, regions="auto", sum_over="auto", effort="quick")
+    told = answers.as_dict()
+    assert "no predicate was chosen" in told["sum_over"]["choice"]  # type: ignore[index]
+    assert told["parts"] == plain.as_dict()["parts"]
+    assert answers.used == plain.used

@@ -20,7 +20,6 @@ _PUBLIC = {
     "liftgbp.api": ("export_network", "fit_weights", "infer", "prepare"),
     "liftgbp.bounding": ("bounds",),
     "liftgbp.checking": ("Check", "check"),
-    "liftgbp.counting": ("SummedAnswers",),
     "liftgbp.engines": ("EngineForecast", "EngineRun", "forecast_on_engine", "run_on_engine"),
     "liftgbp.errors": (
         "BusyError",
@@ -47,26 +46,28 @@ _PUBLIC = {
     "liftgbp.model.model": ("Model",),
     "liftgbp.model.parser": ("load", "parse"),
     "liftgbp.opinions": ("Comparison",),
-    "liftgbp.query": (
+    "liftgbp.posterior": (
         "Answer",
-        "Answers",
         "BlockPanel",
         "BlockStructure",
         "BlockedAtom",
         "Bounds",
         "CountAnswer",
         "CountDistribution",
+        "CountSum",
         "Prepared",
         "ProbabilityBounds",
-        "UntrustedAnswer",
-        "UntrustedAnswerError",
     ),
     "liftgbp.regions": ("LiftedRegionGraph",),
+    "liftgbp.report": ("Answers", "UntrustedAnswer", "UntrustedAnswerError"),
     "liftgbp.reproduction": ("Reproduction", "reproduce"),
     "liftgbp.sampling": ("Sample", "SampledAnswer", "sample"),
     "liftgbp.solve": (
+        "Algorithm",
         "Auto",
         "Descent",
+        "Finding",
+        "Flaw",
         "Flooding",
         "Kind",
         "Point",
@@ -101,9 +102,6 @@ if TYPE_CHECKING:
     from liftgbp.checking import (
         Check as Check,
         check as check,
-    )
-    from liftgbp.counting import (
-        SummedAnswers as SummedAnswers,
     )
     from liftgbp.engines import (
         EngineForecast as EngineForecast,
@@ -163,22 +161,25 @@ if TYPE_CHECKING:
     from liftgbp.opinions import (
         Comparison as Comparison,
     )
-    from liftgbp.query import (
+    from liftgbp.posterior import (
         Answer as Answer,
-        Answers as Answers,
         BlockedAtom as BlockedAtom,
         BlockPanel as BlockPanel,
         BlockStructure as BlockStructure,
         Bounds as Bounds,
         CountAnswer as CountAnswer,
         CountDistribution as CountDistribution,
+        CountSum as CountSum,
         Prepared as Prepared,
         ProbabilityBounds as ProbabilityBounds,
-        UntrustedAnswer as UntrustedAnswer,
-        UntrustedAnswerError as UntrustedAnswerError,
     )
     from liftgbp.regions import (
         LiftedRegionGraph as LiftedRegionGraph,
+    )
+    from liftgbp.report import (
+        Answers as Answers,
+        UntrustedAnswer as UntrustedAnswer,
+        UntrustedAnswerError as UntrustedAnswerError,
     )
     from liftgbp.reproduction import (
         Reproduction as Reproduction,
@@ -190,8 +191,11 @@ if TYPE_CHECKING:
         sample as sample,
     )
     from liftgbp.solve import (
+        Algorithm as Algorithm,
         Auto as Auto,
         Descent as Descent,
+        Finding as Finding,
+        Flaw as Flaw,
         Flooding as Flooding,
         Kind as Kind,
         Point as Point,

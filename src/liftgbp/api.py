@@ -10,14 +10,12 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
 
 from liftgbp.effort import (
     EFFORTS,
     FACTOR_SCOPES,
     BlocksChoice,
-    Effort,
     EffortChoice,
     checked_effort,
 )
@@ -37,11 +35,13 @@ from liftgbp.limits import Limits, check_work, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.queries import holding
 from liftgbp.plan import compile_plan
+from liftgbp.posterior import Prepared
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, Prepared, UntrustedAnswerError
+from liftgbp.report import Answers, UntrustedAnswerError
+from liftgbp.report.question import Question
 from liftgbp.shatter import TABLE_CAP, Shattering
 from liftgbp.solve import Auto, SolverChoice, as_solver
-from liftgbp.strategy.answering import answers_about, answers_about_network
+from liftgbp.strategy.answering import answers_about_network
 from liftgbp.strategy.lifted_case import prepare_lifted
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
@@ -49,7 +49,7 @@ from liftgbp.via import VIAS, ViaChoice, choose_via
 
 if TYPE_CHECKING:
     from liftgbp.formats import Network
-    from liftgbp.query.ground_reader import PreparedGround
+    from liftgbp.posterior.ground_reader import PreparedGround
 
 
 WRITTEN_AT_ONCE = 10
@@ -175,12 +175,12 @@ def infer(
     request = Request.of(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = EFFORTS[checked_effort(effort, run.solver, blocks)]
     started = time.perf_counter()
-    again = None
+    question = None
     if _is_network(model):
         _refuse_for_networks(request, bounds)
         if checked_texts("queries", queries):
             raise InputError("regions that hold a query are added over classes of objects only")
-        answers = answers_about_network(
+        posterior = answers_about_network(
             lambda family: _network(model, sizes, evidence, via, family, progress),
             level,
             request,
@@ -190,31 +190,14 @@ def infer(
         known = _checked(model, evidence, regions or FACTOR_SCOPES, table_cap, progress)
         known = _fitted(known, sizes, table_cap, progress)
         known = _holding(known, checked_texts("queries", queries), table_cap)
-        answers = answers_about(known, sizes, via, level, request, run, bounds=bounds)
-        again = partial(_again, known, answers.sizes, via, level, request, run)
-    seconds = time.perf_counter() - started
-    answers = replace(answers, again=again, tried=request.tried, seconds=seconds)
+        question = Question(known, sizes, via, level, request, run)
+        posterior = question.answered(bounds=bounds)
+        question = replace(question, sizes=posterior.sizes)
+    posterior = replace(posterior, seconds=time.perf_counter() - started)
+    answers = Answers(posterior, request.tried, question)
     if strict and not answers.trusted:
         raise UntrustedAnswerError(answers)
     return answers
-
-
-def _again(
-    known: Evidence,
-    sizes: Mapping[str, int],
-    via: ViaChoice,
-    effort: Effort,
-    request: Request,
-    run: Run,
-    model: Model,
-    quick: bool,
-) -> Answers:
-    """Answers about another model with the same predicates, for explanations of the first."""
-    other = replace(known, model=model, read_for=None)
-    if quick:
-        request = Request.of(run.solver, exact=False)
-        return answers_about(other, sizes, "lifted", EFFORTS["quick"], request, run)
-    return answers_about(other, sizes, via, effort, request, run)
 
 
 def _refuse_for_networks(request: Request, bounds: bool) -> None:
@@ -389,7 +372,7 @@ def _network(
     progress: Progress,
 ) -> PreparedGround:
     """A network given its evidence, compressed."""
-    from liftgbp.query.ground_reader import PreparedGround
+    from liftgbp.posterior.ground_reader import PreparedGround
     from liftgbp.strategy.ground_case import quotient
 
     if not isinstance(via, str) or via not in VIAS:

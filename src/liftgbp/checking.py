@@ -35,12 +35,13 @@ from liftgbp.model.model import Model, check_model
 from liftgbp.opinions import Comparison, Opinion, OpinionRow
 from liftgbp.pictures.cards import BAD, DOUBTFUL, Shown, badge
 from liftgbp.pictures.markup import Content
+from liftgbp.posterior import ClassReader
+from liftgbp.posterior.answer import read_row
+from liftgbp.posterior.count_queries import asks_for_count, listed_counts
+from liftgbp.posterior.ground_reader import PreparedGround
+from liftgbp.posterior.lookup import conditional_table
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, ClassReader
-from liftgbp.query.answer import read_row
-from liftgbp.query.count_queries import asks_for_count, listed_counts
-from liftgbp.query.ground_reader import PreparedGround
-from liftgbp.query.lookup import conditional_table
+from liftgbp.report import Answers
 from liftgbp.sampling import Sample, sample
 from liftgbp.shatter import shatter
 from liftgbp.shatter.normal import ObjAtom
@@ -111,7 +112,7 @@ class ExactInference:
             rows.append(OpinionRow(answered.query, answered.atom, answered.where, values))
         return cls(Opinion("independent exact inference", rows, exact.log_z))
 
-    def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
+    def opinion_on(self, answers: object, queries: Sequence[str]) -> Opinion:
         """The opinion on the answers that it was made for."""
         return self.opinion
 

@@ -18,7 +18,7 @@ from liftgbp.errors import ModelError
 from liftgbp.model.ast import And, Demand, Formula, Number, WeightedFormula
 from liftgbp.model.model import Model
 from liftgbp.model.writer import demand_text, formula_text
-from liftgbp.query import Answers
+from liftgbp.report import Answers
 
 TOLERANCE = 1e-6
 """How far a share may be from what is demanded."""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from liftgbp.errors import CapacityError, LimitExceeded, checked_number, wrong_type
-from liftgbp.pictures.cards import HasSettings
+from liftgbp.shown import HasCard
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -41,7 +41,7 @@ MEMORY_EVERY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Limits(HasSettings):
+class Limits(HasCard):
     """The most that a run may take; `None` stands for no limit.
 
     seconds  time

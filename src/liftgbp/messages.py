@@ -21,11 +21,11 @@ from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.pictures.cards import BAD, GOOD, Shown, badge, table
 from liftgbp.pictures.markup import Content
+from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers
-from liftgbp.query.ground_reader import PreparedGround
 from liftgbp.reference import GroundAtom
 from liftgbp.regions import LiftedRegionGraph
+from liftgbp.report import Answers
 from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from liftgbp.plan import Plan, compile_plan, refill
-from liftgbp.query import PreparedLifted
+from liftgbp.posterior import PreparedLifted
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import NormalModel
 from liftgbp.solve import (

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import null_space
 
 from liftgbp.arrays import Floats
-from liftgbp.query import ClassReader
+from liftgbp.posterior import ClassReader
 from liftgbp.reference import GroundAtom, GroundRegionGraph, Region
 
 State = tuple[Region, tuple[int, ...]]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import liftgbp
-from liftgbp.query.block_table import ClassTable, size_text
+from liftgbp.posterior.block_table import ClassTable, size_text
 
 BOOLEAN = ("false", "true")
 LAYERS = np.array([[0.0, 0.5, 1.0], [0.0, 0.0, 0.5], [0.0, 0.0, 0.0]])

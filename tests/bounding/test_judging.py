@@ -15,6 +15,8 @@ from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
 from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
+from liftgbp.posterior import Posterior
+from liftgbp.posterior.wording import sentence
 from liftgbp.progress import silent
 from liftgbp.shatter import Shattering
 from liftgbp.solve import Solution
@@ -28,11 +30,11 @@ def judge_of(model: Model, domain: dict[str, int]) -> ProvenJudge:
     return ProvenJudge("normal", Shattering(objects), silent)
 
 
-def quick(model: Model, domain: dict[str, int]) -> liftgbp.Answers:
-    return liftgbp.infer(model, domain, effort="quick")
+def quick(model: Model, domain: dict[str, int]) -> Posterior:
+    return liftgbp.infer(model, domain, effort="quick").posterior
 
 
-def claiming(answers: liftgbp.Answers, log_z: float) -> liftgbp.Answers:
+def claiming(answers: Posterior, log_z: float) -> Posterior:
     """The same answers with another log Z."""
     assert isinstance(answers.result, Solution)
     return replace(answers, result=replace(answers.result, log_z=log_z))
@@ -63,7 +65,7 @@ def test_what_lies_above_the_bounds_is_refused(name: str, people: int) -> None:
     assert judge.judge(answers).trusted == answers.trusted
     if answers.trusted:
         too_high = judge.judge(claiming(answers, upper + 0.01))
-        assert "0.01 above what is proven to be possible" in too_high.reason
+        assert "0.01 above what is proven to be possible" in sentence(too_high.result.flaw)
 
 
 def test_one_of_two_mirror_worlds_is_refused() -> None:
@@ -72,10 +74,10 @@ def test_one_of_two_mirror_worlds_is_refused() -> None:
     answers = quick(model, domain)
     judge = judge_of(model, domain)
     assert judge.judge(answers).trusted
-    half = answers.at(answers.minima[0])
+    half = answers.at(answers.result.points[0])
     assert half.trusted
-    assert half.result.log_z == pytest.approx(answers.log_z - math.log(2), abs=1e-6)
-    assert "for each value of one smokes reach" in judge.judge(half).reason
+    assert half.result.log_z == pytest.approx(answers.result.log_z - math.log(2), abs=1e-6)
+    assert "for each value of one smokes reach" in sentence(judge.judge(half).result.flaw)
 
 
 @pytest.mark.parametrize(("people", "sampled"), [(10, 0.1401), (12, 0.1364)])

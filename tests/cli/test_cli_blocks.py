@@ -18,7 +18,7 @@ from liftgbp.cli import terminal
 from liftgbp.cli.block_view import show_blocks
 from liftgbp.cli.commands import cli
 from liftgbp.example_models import FOLDER as MODELS
-from liftgbp.query.block_table import ClassTable
+from liftgbp.posterior.block_table import ClassTable
 
 TRANSITIVE = str(MODELS / "transitive.mln")
 SMOKERS = str(MODELS / "friends-smokers.mln")

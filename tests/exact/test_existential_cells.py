@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from liftgbp import Evidence, infer, parse, parse_evidence, reference
+from liftgbp import Answers, Evidence, infer, parse, parse_evidence, reference
 from liftgbp.cli.commands import cli
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.exact.exact_result import ExactLimits
@@ -18,8 +18,8 @@ from liftgbp.exact.over_classes import exact_with_quantifiers
 from liftgbp.messages import GroundObjects
 from liftgbp.model.model import Model
 from liftgbp.model.rewriting import outlined
+from liftgbp.posterior import every_row
 from liftgbp.progress import silent
-from liftgbp.query import Answers, every_row
 from liftgbp.shatter import Shattering, object_classes
 from liftgbp.strategy.lifted_case import prepare_lifted
 
@@ -40,7 +40,8 @@ def by_cells(model: Model, sizes: dict[str, int], evidence: Evidence) -> Answers
     known = Evidence(outline.model, evidence.hard, evidence.soft, evidence.closed, evidence.known)
     normal = Shattering(object_classes(known, sizes)).normal()
     prepared = prepare_lifted(normal, "intersections", silent)
-    return exact_with_quantifiers(prepared, outline, model, ExactLimits.of(2**24))
+    limits = ExactLimits.of(2**24)
+    return Answers(exact_with_quantifiers(prepared, outline, model, limits))
 
 
 def check(text: str, sizes: dict[str, int], facts: str = "") -> None:

@@ -58,6 +58,7 @@ def gallery() -> dict[str, object]:
     structure = layers.blocks[0]
     claim = Claim(HOSTILE, "lifted is faster", "a hundred times", ())
     found: dict[str, object] = {
+        "Algorithm": liftgbp.Algorithm.DESCENT,
         "Answer": exact.query("mood(x)")[0],
         "Answers": quick,
         "Auto": liftgbp.Auto(),
@@ -69,10 +70,13 @@ def gallery() -> dict[str, object]:
         "Comparison": checked.comparison,
         "CountAnswer": summed.query("#{x : s(x)}")[0],
         "CountDistribution": summed.count("s(x)"),
+        "CountSum": summed.sum_over,
         "Descent": liftgbp.Descent(),
         "EngineForecast": _engine_forecast(),
         "EngineRun": liftgbp.EngineRun(HOSTILE, "duckdb", "bethe", True, 1e-10, 9, {HOSTILE: 2}),
         "Evidence": evidence,
+        "Finding": liftgbp.Finding(liftgbp.Flaw.SAMPLE, (0.1, 0.2, 0.3), about=HOSTILE),
+        "Flaw": liftgbp.Flaw.SADDLE,
         "Flooding": liftgbp.Flooding(),
         "Forecast": liftgbp.forecast(model, {"person": 9}, evidence=evidence, via="ground"),
         "Kind": liftgbp.Kind.MINIMUM,
@@ -90,7 +94,6 @@ def gallery() -> dict[str, object]:
         "SampledAnswer": sampled.query("mood(x)")[0],
         "Solution": split.result,
         "Status": liftgbp.Status.DIVERGED,
-        "SummedAnswers": summed,
         "Sweep": swept,
         "SweepPoint": swept.rows[0].point,
         "SweepRow": swept.rows[0],

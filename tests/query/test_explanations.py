@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import liftgbp
 from liftgbp.cli.commands import cli
-from liftgbp.query.explaining import POSSIBLE, Explanation, aumann_shapley, log_odds
+from liftgbp.report.explaining import POSSIBLE, Explanation, aumann_shapley, log_odds
 
 MODELS = [
     ("friends-smokers", "smokes(x)", 20),

@@ -136,7 +136,7 @@ def test_the_most_probable_ones(
 def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch, answers: liftgbp.Answers) -> None:
     whole = [(row.atom, row.values) for row in answers.top("friends(x,y)", 3)]
     table = records(answers.to_columns(observed=True))
-    monkeypatch.setattr("liftgbp.query.every_atom.AT_ONCE", 2)
+    monkeypatch.setattr("liftgbp.report.every_atom.AT_ONCE", 2)
     assert [(row.atom, row.values) for row in answers.top("friends(x,y)", 3)] == whole
     assert records(answers.to_columns(observed=True)) == table
 

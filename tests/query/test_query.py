@@ -29,8 +29,8 @@ from liftgbp.messages import GroundObjects
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
-from liftgbp.query import every_row
-from liftgbp.query.rows import query_rows
+from liftgbp.posterior import every_row
+from liftgbp.posterior.rows import query_rows
 from liftgbp.reference import GroundAtom
 from liftgbp.shatter import shatter
 from liftgbp.solve import Tolerances

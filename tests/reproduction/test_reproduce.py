@@ -18,6 +18,7 @@ from liftgbp.reproduction import Cell, Claim, Measurement, Reproduction
 from liftgbp.reproduction.claims import judge_claims, paper_kappa
 from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, friends_of_smokers
 from liftgbp.shatter import shatter
+from liftgbp.solve import Status
 
 FILES = {"times.svg", "probability.svg", "results.csv", "report.md"}
 
@@ -134,12 +135,12 @@ def made_up_runs(model: str) -> list[Measurement]:
     """Runs in which every claim holds for the model."""
     runs = []
     for people in (4, 5, 10**9):
-        run = Measurement(model, 1.4, people, "lifted GBP", 0.3, "diverged", 0.02, 0.01, 4, 7)
+        run = Measurement(model, 1.4, people, "lifted GBP", 0.3, Status.DIVERGED, 0.02, 0.01, 4, 7)
         runs += [
             run,
             replace(run, method="lifted BP", probability=0.31),
-            replace(run, method="descent", status="converged"),
-            replace(run, method="descent on BP", status="converged"),
+            replace(run, method="descent", status=Status.CONVERGED),
+            replace(run, method="descent on BP", status=Status.CONVERGED),
         ]
     ground = replace(runs[0], method="ground GBP", seconds=1.0, difference=1e-15, agrees=True)
     return [*runs, ground]
@@ -172,13 +173,13 @@ def changed(
         (
             "the chain does not converge by flooding",
             "lifted GBP",
-            {"status": "converged"},
+            {"status": Status.CONVERGED},
             "reproduced in 2 of 3 cases",
         ),
         (
             "the chain converges by descent",
             "descent",
-            {"status": "no trustworthy minimum"},
+            {"status": Status.NO_MINIMUM},
             "reproduced in 2 of 3 cases",
         ),
     ],
@@ -209,11 +210,11 @@ def test_a_graph_that_changes_with_the_size_is_not_independent_of_it() -> None:
 
 
 def test_gbp_and_bp_are_compared_where_both_converge() -> None:
-    runs = [replace(run, status="converged") for run in made_up_runs("transitive")]
+    runs = [replace(run, status=Status.CONVERGED) for run in made_up_runs("transitive")]
     assert verdicts(runs)["GBP close to BP"] == "reproduced"
     far = changed(runs, "lifted GBP", 5, probability=0.99)
     assert verdicts(far)["GBP close to BP"] == "reproduced in 2 of 3 cases"
-    lost = changed(far, "lifted BP", 5, status="diverged")
+    lost = changed(far, "lifted BP", 5, status=Status.DIVERGED)
     assert verdicts(lost)["GBP close to BP"] == "reproduced"
 
 

@@ -329,7 +329,7 @@ def test_answers_about_something_else_are_refused() -> None:
     for asked, size in ((model, 4), (other, 3)):
         with pytest.raises(liftgbp.InputError, match="about another model or other domains"):
             liftgbp.sample(asked, {"t": size}, sweeps=8, answers=answers)
-    with pytest.raises(liftgbp.InputError, match="answers must be the answers of infer, got"):
+    with pytest.raises(liftgbp.InputError, match="answers must be what liftgbp"):
         liftgbp.sample(model, {"t": 3}, sweeps=8, answers=3)  # type: ignore[arg-type]
 
 

@@ -19,7 +19,7 @@ from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve import Auto, Descent, Flooding, Kind, Point, Solution, Status
+from liftgbp.solve import Algorithm, Auto, Descent, Flooding, Kind, Point, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
 from random_models import models, sizes
 
@@ -124,7 +124,7 @@ def test_auto_is_descent_on_small_models(name: str) -> None:
     auto, descent = (
         infer(model, {"person": 5}, solver=s, effort="quick") for s in (Auto(), Descent())
     )
-    assert auto.result.solver == "descent"
+    assert auto.result.solver.algorithm is Algorithm.DESCENT
     assert auto.log_z == descent.log_z
 
 
@@ -733,7 +733,8 @@ def test_no_minimum() -> None:
     answers = descend(CHAIN, 10**15)
     assert answers.status is Status.NO_MINIMUM
     assert not answers.result.trusted
-    assert "try" in answers.result.reason
+    assert answers.result.remedies
+    assert "try" in answers.reason
     assert all(point.weight == 0 for point in answers.minima)
     json.dumps(answers.as_dict(), allow_nan=False)
 

@@ -12,7 +12,7 @@ from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
-from liftgbp.solve import Descent, Tolerances
+from liftgbp.solve import Descent, Flaw, Tolerances
 from liftgbp.solve.mean_field import log_z_bounds
 
 VIAS = ["lifted", "ground"]
@@ -36,7 +36,8 @@ def test_a_lighter_minimum_is_not_the_answer() -> None:
     assert 28.1 < bound < exact
     solution = Descent()(plan)
     assert not solution.trusted
-    assert "below what independent atoms reach" in solution.reason
+    assert solution.flaw is not None
+    assert solution.flaw.kind is Flaw.TOO_LIGHT
     answers = liftgbp.infer(liftgbp.parse(EXCLUSIVE), {"thing": 20})
     assert answers.trusted
     assert answers.log_z == pytest.approx(exact, abs=1e-3)

@@ -26,17 +26,18 @@ from liftgbp.blocks.labels import label_information
 from liftgbp.blocks.nearby_sizes import Around, moved, stencil_over
 from liftgbp.blocks.products import BlockProducts, MeanField
 from liftgbp.blocks.search import Found, alike
-from liftgbp.counting.mixed_reader import MixedReader, Part
+from liftgbp.counting.count_mixture import CountMixture, Part
 from liftgbp.counting.peaks import weigh
 from liftgbp.counting.points import Base, exact_offset
 from liftgbp.counting.space import Counts
 from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.plan import Plan
+from liftgbp.posterior import ClassReader, PreparedLifted
 from liftgbp.series import SharedPlans
 from liftgbp.shatter import SplitShattering
 from liftgbp.shatter.splitting import Cell
-from liftgbp.solve import Descent, Kind, Point, Solution, exact_logs_z, with_tolerances
-from liftgbp.solve.descent import HIDDEN, independent, stepped
+from liftgbp.solve import Descent, Flaw, Kind, Point, Solution, exact_logs_z, with_tolerances
+from liftgbp.solve.descent import independent, stepped
 from liftgbp.solve.images import images_of
 from liftgbp.solve.problem import scale_of
 
@@ -60,9 +61,6 @@ probabilities by less than one in as many."""
 MOST_ROUNDING = 1e-3
 """And where rounding changes log Z by no more than this."""
 
-BEST = "no minimum is worth as much as these independent atoms over blocks"
-"""Why a product is an answer."""
-
 SAME_ROLE = 0.05
 """Blocks have the same role if exchanging them changes no probability and no size by more than
 this, sizes in proportion. The two blocks of friends-knows over 28 objects differ by less than 0.3,
@@ -83,11 +81,17 @@ class Branch:
     log_weight   the log of the sum over all sizes and all ways to choose the objects of each block
     """
 
-    reader: MixedReader
+    prepared: PreparedLifted
+    mixture: CountMixture
     solution: Solution
     products: BlockProducts
     information: float
     log_weight: Decimal
+
+    @property
+    def reader(self) -> ClassReader:
+        """What reads the branch."""
+        return self.mixture.reader(self.prepared)
 
     @property
     def sizes(self) -> tuple[tuple[int, ...], ...]:
@@ -160,7 +164,7 @@ class Branches:
             return []
         reading = _Reading(base, self._field, self._places)
         beliefs = reading.beliefs(found.products, _unchanged)
-        solution = self._independent(found, base.prepared.plan, beliefs, BEST)
+        solution = self._independent(found, base.prepared.plan, beliefs, Flaw.NO_BETTER_MINIMUM)
         roles = symmetries(found.products, self._field)
         told = label_information(found.products, self._field)
         told = max(told, found.information - math.log(roles))
@@ -169,13 +173,15 @@ class Branches:
         def branch(own: Solution) -> Branch:
             row = np.exp(own.log_beliefs)
             part = Part(base, (peak,), np.ones(1), row[None])
-            reader = MixedReader(base.prepared, self._split, (part,))
-            return Branch(reader, own, reading.products(row, found.products), told, weight)
+            mixture = CountMixture(self._split, (part,))
+            return Branch(
+                base.prepared, mixture, own, reading.products(row, found.products), told, weight
+            )
 
         return self._with_images(found, base, reading, solution, branch)
 
     def _independent(
-        self, found: Found, plan: Plan, beliefs: Floats, why: str = HIDDEN
+        self, found: Found, plan: Plan, beliefs: Floats, why: Flaw = Flaw.HIDDEN_MINIMUM
     ) -> Solution:
         entropy = float(self._field.entropies(found.products)[0])
         log_z = plan.log_offset + float(self._field.bounds(found.products)[0])
@@ -236,7 +242,7 @@ class Branches:
         Where worlds leave open which block an object is in, sizes that differ little stand for the
         same worlds (transitive over 11 objects).
         """
-        (part,) = branch.reader.parts
+        (part,) = branch.mixture.parts
         shares = dict(zip(part.counts, part.shares.tolist(), strict=True))
         least = COVERED * max(shares.values())
         for orders in _exchanges(products):
@@ -260,11 +266,10 @@ class Branches:
         # Where nothing is known about the blocks of objects, all sizes stand for the same worlds.
         around = self._around(peak, base, reading, found, beliefs) if known else None
         if around is None:
-            reader = MixedReader(
-                base.prepared, self._split, (Part(base, (peak,), np.ones(1), beliefs[None]),)
-            )
+            part = Part(base, (peak,), np.ones(1), beliefs[None])
+            mixture = CountMixture(self._split, (part,))
             weight = self._exact(base, solution) + Decimal(known - math.log(roles))
-            return Branch(reader, solution, products, known, weight)
+            return Branch(base.prepared, mixture, solution, products, known, weight)
         weighed = weigh(around.space, around.exponents, starts=[peak])
         if weighed is None:
             raise InternalError("no sizes are possible, though the peak is")
@@ -273,8 +278,9 @@ class Branches:
         part = Part(base, counts, shares, around.beliefs(counts))
         best = max(weighed.shares, key=weighed.shares.__getitem__)
         weight = self._exact(base, solution) + weighed.log_total - Decimal(math.log(roles))
-        reader = MixedReader(base.prepared, self._split, (part,))
-        return Branch(reader, solution, self._resized(products, best), known, weight)
+        mixture = CountMixture(self._split, (part,))
+        resized = self._resized(products, best)
+        return Branch(base.prepared, mixture, solution, resized, known, weight)
 
     def _exact(self, base: Base, solution: Solution) -> Decimal:
         prepared = base.prepared

@@ -23,10 +23,10 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.counting.mixed_reader import CountSum, MixedReader
+from liftgbp.counting.count_mixture import CountMixture
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.query import Answers, LiftedReader, PreparedLifted
-from liftgbp.query.lookup import joint_table
+from liftgbp.posterior import Beliefs, ClassReader, Posterior, PreparedLifted
+from liftgbp.posterior.lookup import joint_table
 from liftgbp.regions import Coarser, LiftedRegionGraph, build_regions
 from liftgbp.shatter import Shattering, Split, SplitShattering
 from liftgbp.shatter.splitting import Cell, SplitNormal, Values
@@ -52,16 +52,16 @@ class HalvesJudge:
     tolerances: Tolerances
     work: float
 
-    def judge(self, answers: Answers) -> Answers:
+    def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if their best point is a saddle of the ground free energy.
 
         Answers with blocks stay as they are, and so do those whose halves would take too large a
         part of the work. A sum over counts is judged by its most likely counts.
         """
         result, reader = answers.result, answers.reader
-        if not answers.trusted:
+        if not answers.trusted or not isinstance(reader, ClassReader):
             return answers
-        if isinstance(result, Solution) and isinstance(reader, LiftedReader):
+        if isinstance(result, Solution) and isinstance(reader.source, Beliefs):
             halves = Halves.of_classes(reader.prepared, self.shattering)
             shown = [k for k, point in enumerate(result.points) if point.weight > 0]
             logs = [result.points[k].log_beliefs for k in shown] or [result.log_beliefs]
@@ -72,8 +72,8 @@ class HalvesJudge:
                     verdict = points[k].verdict.broken_by(curvature, self.tolerances)
                     points[k] = replace(points[k], verdict=verdict)
             result = replace(result, points=tuple(points))
-        elif isinstance(result, CountSum) and isinstance(reader, MixedReader):
-            halves, beliefs = Halves.of_counts(reader, self.shattering)
+        elif isinstance(reader.source, CountMixture):
+            halves, beliefs = Halves.of_counts(reader.source, self.shattering)
             found = halves.curvatures(beliefs[None], self.tolerances, HALVES * self.work)
         else:
             return answers
@@ -106,12 +106,11 @@ class Halves:
         return cls._of(whole, shattering, {}, sizes, class_of)
 
     @classmethod
-    def of_counts(cls, reader: MixedReader, shattering: Shattering) -> tuple[Halves, Floats]:
+    def of_counts(cls, mixture: CountMixture, shattering: Shattering) -> tuple[Halves, Floats]:
         """The halves of classes at the most likely counts of a sum, and the beliefs there."""
-        part = max(reader.parts, key=lambda part: float(part.shares.max()))
-        row = int(part.shares.argmax())
+        part, row = mixture.likely
         counts, sizes = iter(part.counts[row]), {}
-        cells = {own.cls: own.cells for own in reader.split.splits}
+        cells = {own.cls: own.cells for own in mixture.split.splits}
         for k, own in enumerate(shattering.classes):
             for number in range(len(cells.get(k, ((),)))):
                 sizes[k, number] = next(counts) if k in cells else own.size

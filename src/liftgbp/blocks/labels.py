@@ -22,7 +22,7 @@ from liftgbp.arrays import Floats
 from liftgbp.blocks.flat import ways
 from liftgbp.blocks.products import BlockProducts, MeanField
 from liftgbp.blocks.search import Found
-from liftgbp.solve.verdict import OVER_BLOCKS
+from liftgbp.solve import IndependentAtoms
 
 MOST_OBJECTS = 20_000
 """In larger classes nothing is said: there the information is a tiny part of log Z."""
@@ -56,32 +56,25 @@ def label_information(products: BlockProducts, field: MeanField) -> float:
 
 def best_mixture(
     found: Sequence[Found], values: Sequence[float], field: MeanField
-) -> tuple[float, str]:
-    """The most that products over blocks reach, mixed in all ways; and which they are, in words.
+) -> tuple[float, IndependentAtoms]:
+    """The most that products over blocks reach, mixed in all ways; and which they are.
 
     `values` are what the products reach alone.
     """
     told = [label_information(own.products, field) for own in found]
     reached = [value + more for value, more in zip(values, told, strict=True)]
     best = max(range(len(found)), key=reached.__getitem__)
-    return reached[best], blocks_in_words(found[best].sizes, mixed=told[best] > 0)
+    return reached[best], over_blocks(found[best].sizes, mixed=told[best] > 0)
 
 
-def blocks_in_words(sizes: Sequence[Sequence[int]], *, mixed: bool) -> str:
-    """What reaches a bound: independent atoms, over the blocks of each class.
+def over_blocks(sizes: Sequence[Sequence[float]], *, mixed: bool) -> IndependentAtoms:
+    """What reaches a bound, by the sizes of the blocks of each class.
 
-    >>> blocks_in_words([(5, 5), (7,)], mixed=True)
-    'independent atoms over blocks of 5, 5, mixed in all ways,'
-    >>> blocks_in_words([(6 * 10**99, 4 * 10**99)], mixed=False)
-    'independent atoms over blocks of 6e+99, 4e+99'
+    >>> over_blocks([(5, 5), (7,)], mixed=True)
+    IndependentAtoms(blocks=((5, 5),), mixed=True, atom='')
     """
-    split = [own for own in sizes if len(own) > 1]
-    if not split:
-        return "independent atoms"
-    words = f"{OVER_BLOCKS} of " + " and ".join(
-        ", ".join(f"{size:.12g}" for size in own) for own in split
-    )
-    return words + ", mixed in all ways," * mixed
+    split = tuple(tuple(own) for own in sizes if len(own) > 1)
+    return IndependentAtoms(split, mixed and bool(split))
 
 
 def _log_shares(first: int, second: int, changes: Floats) -> Floats:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, localcontext
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -17,27 +16,36 @@ from liftgbp.blocks.curvature import HalvesJudge, size_of_parts
 from liftgbp.blocks.labels import best_mixture
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import Found, find_blocks
-from liftgbp.counting.mixed_reader import CountSum, MixedReader
+from liftgbp.counting.count_mixture import CountMixture
 from liftgbp.counting.points import exact_offset
 from liftgbp.counting.space import DIGITS
 from liftgbp.errors import InternalError
 from liftgbp.model.ast import applied
-from liftgbp.progress import Progress, silent
-from liftgbp.query import (
-    Answers,
+from liftgbp.posterior import (
     BlockStructure,
     ClassReader,
     MixedResult,
-    PreparedLifted,
+    Posterior,
     Result,
+    Source,
 )
-from liftgbp.query.block_table import ClassTable, class_names
-from liftgbp.query.count_cases import Counted, CountedCase
-from liftgbp.query.readers import variable_names
-from liftgbp.shatter import NormalModel, Shattering, Split, SplitShattering
+from liftgbp.posterior.block_table import ClassTable, class_names
+from liftgbp.posterior.count_cases import Counted, CountedCase
+from liftgbp.posterior.readers import variable_names
+from liftgbp.progress import Progress, silent
+from liftgbp.shatter import Shattering, Split, SplitShattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.shatter.splitting import Cell, Values
-from liftgbp.solve import Descent, Remedy, Solution, exact_logs_z
+from liftgbp.solve import (
+    NO_BLOCKS,
+    Descent,
+    Finding,
+    Flaw,
+    IndependentAtoms,
+    Remedy,
+    Solution,
+    exact_logs_z,
+)
 from liftgbp.solve.problem import rounding_hides_entropy
 
 NEGLIGIBLE = 25.0
@@ -54,57 +62,48 @@ SMALLEST_SHARE = 1e-12
 """Points with a smaller share are left out of the mixture."""
 
 
-@dataclass(frozen=True, eq=False)
-class BlockReader(ClassReader):
-    """Reads several mixtures at once; `prepared` is the model of the one with the largest share."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Mixture(Source):
+    """Several readers with their shares."""
 
-    prepared: PreparedLifted
-    whole: NormalModel
     parts: tuple[tuple[float, ClassReader], ...]
 
-    @property
-    def normal(self) -> NormalModel:
-        """The normal form before classes are split."""
-        return self.whole
+    def holds(self, atom: ObjAtom) -> bool:
+        """Any of its parts may know about an atom."""
+        return True
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
-        """The joint distribution of atoms: the mean over all mixtures."""
+        """The joint distribution of atoms: the mean over all parts."""
         mean = np.asarray(sum(share * reader.joint(atoms) for share, reader in self.parts))
         # Beliefs at neighbouring sizes are extrapolated, so that sums are one to some digits only.
         return np.asarray(mean / mean.sum())
 
-    def counted(self, case: CountedCase) -> Counted:
+    def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
         """How likely each number of objects is, given the blocks that they are in."""
         found = [reader.counted(case) for _, reader in self.parts]
         mixed = sum(share * own.chances for (share, _), own in zip(self.parts, found, strict=True))
         return Counted(np.asarray(mixed), any(own.estimated for own in found))
 
 
-HIDDEN_BLOCKS = (
-    "the counts of this domain are so large that rounding hides which blocks of objects are best"
-)
-"""Why an answer is not trusted whose blocks were looked for in doubles."""
-
-
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What log Z is at least, since some independent atoms reach it; `words` says which."""
+    """What log Z is at least, since some independent atoms reach it."""
 
     log_z: float
     slack: float
-    words: str
+    by: IndependentAtoms = NO_BLOCKS
 
-    def judge(self, answers: Answers) -> Answers:
+    def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if their log Z is below the bound."""
         verdict = answers.result.verdict
         if not self.log_z > verdict.log_z_bound:
             return answers
-        judged = verdict.bounded_by(self.log_z, self.words, self.slack)
-        return replace(answers, result=answers.result.with_verdict(judged))
+        judged = verdict.bounded_by(self.log_z, self.by, self.slack)
+        return answers.judged(judged)
 
 
 def with_blocks(
-    answers: Answers,
+    answers: Posterior,
     shattering: Shattering,
     most: Mapping[int, int],
     descent: Descent,
@@ -112,7 +111,7 @@ def with_blocks(
     mix: bool = True,
     most_work: float = math.inf,
     progress: Progress = silent,
-) -> tuple[Answers, Bound]:
+) -> tuple[Posterior, Bound]:
     """Answers mixed with minima at which blocks differ, and the bound of products over blocks.
 
     `answers` are those with one block per class. `most` is the largest number of blocks of each
@@ -127,7 +126,7 @@ def with_blocks(
 class _Mixer:
     def __init__(
         self,
-        answers: Answers,
+        answers: Posterior,
         shattering: Shattering,
         most: Mapping[int, int],
         descent: Descent,
@@ -141,7 +140,7 @@ class _Mixer:
         self._most_work = most_work
         self._progress = progress
         reader = answers.reader
-        if not isinstance(reader, ClassReader) or not isinstance(reader.prepared, PreparedLifted):
+        if not isinstance(reader, ClassReader):
             raise InternalError("blocks split classes of objects")
         self._reader = reader
         self._prepared = reader.prepared
@@ -149,24 +148,24 @@ class _Mixer:
         self._normal = reader.prepared.graph.normal
         self._field = MeanField(self._normal)
 
-    def run(self, mix: bool) -> tuple[Answers, Bound]:
+    def run(self, mix: bool) -> tuple[Posterior, Bound]:
         answers, bound = self._found(mix)
         if answers.trusted and rounding_hides_entropy(
             self._prepared.plan, self._descent.tolerances
         ):
-            verdict = answers.result.verdict.contradicted_by(HIDDEN_BLOCKS)
-            answers = replace(answers, result=answers.result.with_verdict(verdict))
+            verdict = answers.result.verdict.contradicted_by(Finding(Flaw.HIDDEN_BLOCKS))
+            answers = answers.judged(verdict)
         return answers, bound
 
-    def _found(self, mix: bool) -> tuple[Answers, Bound]:
+    def _found(self, mix: bool) -> tuple[Posterior, Bound]:
         # Regions that share nothing are exact.
         if not self._field.kinds or not self._prepared.plan.layout.message_entries:
-            return self._answers, Bound(-math.inf, 0.0, "")
+            return self._answers, Bound(-math.inf, 0.0)
         self._progress("looking for blocks", 0, 1)
         most = [self._most_of(cls) for cls in range(len(self._normal.classes))]
         found = find_blocks(self._field, most, most_work=self._most_work)
         if not found:
-            return self._answers, Bound(-math.inf, 0.0, "")
+            return self._answers, Bound(-math.inf, 0.0)
         bound = self._bound(found)
         followed = [own for own in found[1:] if mix and not own.alike and self._is_cheap(own)]
         best = max((own.total for own in followed), default=0.0)
@@ -183,7 +182,7 @@ class _Mixer:
             answers = self._of_product(found, bound) or answers
         return answers, bound
 
-    def _of_product(self, found: Sequence[Found], bound: Bound) -> Answers | None:
+    def _of_product(self, found: Sequence[Found], bound: Bound) -> Posterior | None:
         """The answers of the best product over blocks; none if it reaches less than the bound."""
         differ = [own for own in found[1:] if not own.alike and self._is_cheap(own)]
         if not differ:
@@ -209,17 +208,21 @@ class _Mixer:
     @cached_property
     def _cell_of(self) -> dict[int, Cell]:
         """The cell of the shattering's classes that each class of the normal form is."""
-        if not isinstance(self._reader, MixedReader):
+        source = self._reader.source
+        if not isinstance(source, CountMixture):
             return {cls: (cls, 0) for cls in range(len(self._normal.classes))}
-        best = max(self._reader.parts, key=lambda part: float(part.shares.max()))
+        best, _ = source.likely
         return {cls: cell for cell, cls in best.base.class_of.items()}
 
     @cached_property
     def _values(self) -> dict[int, Split]:
         """How counts split the classes of the shattering."""
-        if not isinstance(self._reader, MixedReader):
-            return {}
-        return {own.cls: own for own in self._reader.split.splits}
+        source = self._reader.source
+        return (
+            {own.cls: own for own in source.split.splits}
+            if isinstance(source, CountMixture)
+            else {}
+        )
 
     def _branches(self, found: Found) -> Branches:
         splits: list[Split] = []
@@ -251,12 +254,12 @@ class _Mixer:
     def _bound(self, found: Sequence[Found]) -> Bound:
         """The best of what products reach, mixed in all ways to put objects into blocks."""
         values = [float(self._field.bounds(own.products)[0]) for own in found]
-        reached, words = best_mixture(found, values, self._field)
+        reached, by = best_mixture(found, values, self._field)
         log_z = self._prepared.plan.log_offset + reached
         own = self._descent.tolerances
-        return Bound(log_z, own.bound_slack * abs(log_z) + own.level, words)
+        return Bound(log_z, own.bound_slack * abs(log_z) + own.level, by)
 
-    def _mixed(self, branches: list[Branch], *, alone: bool = False) -> Answers:
+    def _mixed(self, branches: list[Branch], *, alone: bool = False) -> Posterior:
         """The branches mixed with the answers of one block, unless they stand alone."""
         base = self._answers
         parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
@@ -275,26 +278,24 @@ class _Mixer:
         if not structures:
             return base
         top = ordered[0][1]
-        reader = BlockReader(top.reader.prepared, self._reader.normal, tuple(kept))
+        reader = ClassReader(top.prepared, Mixture(tuple(kept)), self._reader.normal)
         result = self._result(top, branches, float(total))
-        return replace(base, reader=reader, result=result, blocks=structures)
+        return replace(base, reader=reader, result=result).made_of(blocks=structures)
 
     def _result(self, top: Branch, branches: Sequence[Branch], log_z: float) -> Result:
         """How the run ended, by the branch with the largest share."""
         solution, own = top.solution, self._answers.result
-        common: dict[str, Any] = {
-            "solver": solution.solver,
-            "status": solution.status,
-            "iterations": max(own.iterations, *(b.solution.iterations for b in branches)),
-            "residual": solution.residual,
-            "log_z": log_z,
-            "verdict": solution.verdict,
-            "flaw": solution.flaw,
-            "region": solution.region,
-        }
-        if isinstance(own, CountSum):
-            return replace(own, **common)
-        return MixedResult(**common, remedies=(Remedy.REGIONS,))
+        summed = bool(self._answers.provenance.sums.predicates)
+        return MixedResult(
+            solver=solution.solver,
+            status=solution.status,
+            iterations=max(own.iterations, *(b.solution.iterations for b in branches)),
+            residual=solution.residual,
+            log_z=log_z,
+            verdict=solution.verdict,
+            flaw=solution.flaw,
+            remedies=own.remedies if summed else (Remedy.REGIONS,),
+        )
 
     def _is_minimum(self) -> bool:
         """Whether the answer with one block is trusted, though halves of classes may differ."""

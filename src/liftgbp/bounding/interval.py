@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
+from liftgbp.solve import NO_BLOCKS, IndependentAtoms
+
 DIGITS = 80
 """Digits of the logs of small numbers: far more than any count of atoms has."""
 
@@ -21,16 +23,17 @@ DIGITS = 80
 class Interval:
     """Two numbers between which log Z lies; `lower` is missing if nothing is known.
 
-    `lower_by` and `upper_by` say in words what they come from.
+    `reached` is what reaches the lower one, `family` names the regions that prove the upper one; it
+    is empty if that is the sum of the largest energies of all factors.
     """
 
     lower: Fraction | None
     upper: Fraction
-    lower_by: str = ""
-    upper_by: str = ""
+    reached: IndependentAtoms = NO_BLOCKS
+    family: str = ""
 
 
-def known_first(end: tuple[Fraction | None, str]) -> tuple[bool, Fraction]:
+def known_first(end: tuple[Fraction | None, IndependentAtoms]) -> tuple[bool, Fraction]:
     """The order of lower bounds, some of which are missing."""
     return end[0] is not None, end[0] or Fraction(0)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 
 from liftgbp.blocks import Bound
 from liftgbp.bounding.interval import known_first, rounded_down, rounded_up
 from liftgbp.bounding.proving import FAMILIES, Proof, Prover
+from liftgbp.posterior import Bounds, Posterior
 from liftgbp.progress import Progress
-from liftgbp.query import Answers, Bounds
 from liftgbp.shatter import Shattering
-from liftgbp.solve import Solution
+from liftgbp.solve import NO_BLOCKS, IndependentAtoms, Solution
 from liftgbp.solve.tolerances import Tolerances
 
 CHEAP_OPERATIONS = {"normal": 5e7, "thorough": 1e10}
@@ -21,10 +20,10 @@ CHEAP_OPERATIONS = {"normal": 5e7, "thorough": 1e10}
 all facts of smoking-network.mln take 4e8, and more time than the answer."""
 
 
-def judged_by(answers: Answers, found: Bounds) -> Answers:
+def judged_by(answers: Posterior, found: Bounds) -> Posterior:
     """Answers with bounds; they are not trusted if their log Z lies outside."""
-    above = Bound(found.lower, _slack(found.lower), found.lower_by).judge(answers)
-    return replace(_below(above, found.upper), bounds=found)
+    above = Bound(found.lower, _slack(found.lower), found.reached).judge(answers)
+    return _below(above, found.upper).made_of(bounds=found)
 
 
 class ProvenJudge:
@@ -38,13 +37,13 @@ class ProvenJudge:
         self._prover = Prover(effort, FAMILIES[effort], most, by_hand=False, progress=progress)
         self._shattering = shattering
 
-    def judge(self, answers: Answers) -> Answers:
+    def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if their log Z is proven to be wrong."""
         if not answers.trusted:
             return answers
-        lower, words = self._lower
+        lower, by = self._lower
         least = rounded_down(lower)
-        answers = Bound(least, _slack(least), words).judge(answers)
+        answers = Bound(least, _slack(least), by).judge(answers)
         for family in self._families(answers):
             if not answers.trusted:
                 break
@@ -59,10 +58,10 @@ class ProvenJudge:
         return Proof(self._prover, self._shattering.normal(), self._shattering)
 
     @cached_property
-    def _lower(self) -> tuple[Fraction | None, str]:
-        return max(self._proof.cases, key=known_first, default=(None, ""))
+    def _lower(self) -> tuple[Fraction | None, IndependentAtoms]:
+        return max(self._proof.cases, key=known_first, default=(None, NO_BLOCKS))
 
-    def _families(self, answers: Answers) -> Iterator[str]:
+    def _families(self, answers: Posterior) -> Iterator[str]:
         """The regions that may refute answers, the smallest first.
 
         Those of the answers cannot, nor smaller ones: the entropy at a plausible minimum is at most
@@ -74,12 +73,12 @@ class ProvenJudge:
         yield from families[families.index(own) + 1 :] if plain else families
 
 
-def _below(answers: Answers, upper: float) -> Answers:
+def _below(answers: Posterior, upper: float) -> Posterior:
     """Answers judged by what log Z is at most."""
     verdict = answers.result.verdict
     if upper < verdict.log_z_ceiling:
         verdict = verdict.capped_by(upper, _slack(upper))
-    return replace(answers, result=answers.result.with_verdict(verdict))
+    return answers.judged(verdict)
 
 
 def _slack(bound: float) -> float:

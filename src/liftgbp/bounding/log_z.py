@@ -20,8 +20,8 @@ from liftgbp.errors import (
 from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model, check_model
+from liftgbp.posterior import Bounds
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Bounds
 from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering
 from liftgbp.solve import Auto
 from liftgbp.via import choose_via
@@ -107,8 +107,8 @@ def bounds_over(
         if interval.lower is None
         else rounded_up(max(interval.upper - interval.lower, interval.upper * 0)),
         atoms=proof.atoms,
-        lower_by=interval.lower_by,
-        upper_by=interval.upper_by,
+        reached=interval.reached,
+        family=interval.family,
         rows=tuple(rows),
         seconds=time.perf_counter() - started,
     )

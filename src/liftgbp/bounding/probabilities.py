@@ -25,8 +25,8 @@ from liftgbp.errors import ContradictionError, QueryError
 from liftgbp.model.parser import parse_query
 from liftgbp.plan import compile_plan
 from liftgbp.plan.states import project_states
-from liftgbp.query import ProbabilityBounds
-from liftgbp.query.rows import Row, query_rows
+from liftgbp.posterior import ProbabilityBounds
+from liftgbp.posterior.rows import Row, query_rows
 from liftgbp.regions import build_regions
 from liftgbp.shatter import Shattering
 from liftgbp.shatter.normal import ObjAtom

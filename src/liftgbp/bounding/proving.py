@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from liftgbp.arrays import Floats
-from liftgbp.blocks.labels import best_mixture, blocks_in_words
+from liftgbp.blocks.labels import best_mixture
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import find_blocks
 from liftgbp.bounding.cases import fixed
@@ -25,6 +25,7 @@ from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.shatter import NormalModel, Shattering
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import canonise
+from liftgbp.solve import NO_BLOCKS, IndependentAtoms
 from liftgbp.solve.problem import one_thread
 
 FAMILIES = {
@@ -120,13 +121,12 @@ class Proof:
     def interval(self) -> Interval:
         """What log Z lies in."""
         self._prover.progress("bounding log Z", 0, 1)
-        lower, lower_by = self._lower
-        upper, upper_by = self._trivial, "the largest energy of each factor"
+        lower, reached = self._lower
+        upper, proven_by = self._trivial, ""
         for family, _, own in self._ceilings:
             if own < upper:
-                regions = "factor scopes" if family == FACTOR_SCOPES else family
-                upper, upper_by = own, f"conditional entropies over {regions}"
-        return Interval(lower, upper, lower_by, upper_by)
+                upper, proven_by = own, family
+        return Interval(lower, upper, reached, proven_by)
 
     @cached_property
     def atoms(self) -> int:
@@ -153,7 +153,7 @@ class Proof:
     # --- below
 
     @cached_property
-    def _lower(self) -> tuple[Fraction | None, str]:
+    def _lower(self) -> tuple[Fraction | None, IndependentAtoms]:
         """The best of what independent atoms reach, and which ones those are."""
         field = MeanField(self._normal)
         free, effort = self._scopes.free_atoms, self._prover.effort
@@ -163,7 +163,7 @@ class Proof:
         return max(found, key=known_first)
 
     @cached_property
-    def cases(self) -> list[tuple[Fraction | None, str]]:
+    def cases(self) -> list[tuple[Fraction | None, IndependentAtoms]]:
         """What independent atoms reach for each value of one atom of some unary predicates."""
         if self._shattering is None:
             return []
@@ -171,7 +171,9 @@ class Proof:
         unary = [kind for kind in kinds if len(set(kind[1])) == 1]
         return [self._case_by_case(self._shattering, own) for own in unary[:MOST_CASES]]
 
-    def _case_by_case(self, shattering: Shattering, atom: ObjAtom) -> tuple[Fraction | None, str]:
+    def _case_by_case(
+        self, shattering: Shattering, atom: ObjAtom
+    ) -> tuple[Fraction | None, IndependentAtoms]:
         """What independent atoms reach for each value of one atom: minima may differ in it."""
         free = self._scopes.free_atoms
         ends: list[Fraction] = []
@@ -181,15 +183,15 @@ class Proof:
             except ContradictionError:
                 continue
             field = MeanField(normal)
-            end, words = _best_product(normal, field, free, self._prover.effort, 1)
+            end, by = _best_product(normal, field, free, self._prover.effort, 1)
             if end is not None:
                 ends.append(end)
         if not ends:
-            return None, ""
+            return None, NO_BLOCKS
         top = max(ends)
         more = math.log(math.fsum(math.exp(float(own - top)) for own in ends)) - ROUNDING
         name = self._normal.predicates[atom[0]].name
-        return top + Fraction(max(0.0, more)), f"{words} for each value of one {name}"
+        return top + Fraction(max(0.0, more)), replace(by, atom=name)
 
     # --- above
 
@@ -250,20 +252,18 @@ class Proof:
 
 def _best_product(
     normal: NormalModel, field: MeanField, free_atoms: Mapping[int, int], effort: str, blocks: int
-) -> tuple[Fraction | None, str]:
+) -> tuple[Fraction | None, IndependentAtoms]:
     """The most that independent atoms over blocks reach, and over which blocks."""
     known = normal.exact_constant + log_worlds(free_atoms) + field.exact_offset
     if not field.kinds:
-        return known, blocks_in_words([], mixed=False)
+        return known, NO_BLOCKS
     most = most_blocks(blocks, normal.classes, by_hand=False)
     number = [most[cls] for cls in range(len(normal.classes))]
     work = EFFORTS[effort].work
     found = find_blocks(field, number, most_work=work, patient=True, hot=blocks > 1)
     if not found:
         found = find_blocks(field, [1] * len(number))
-    reached, words = best_mixture(
-        found, [float(field.rests(own.products)[0]) for own in found], field
-    )
+    reached, by = best_mixture(found, [float(field.rests(own.products)[0]) for own in found], field)
     if not math.isfinite(reached):
-        return None, ""
-    return known + Fraction(reached), words
+        return None, NO_BLOCKS
+    return known + Fraction(reached), by

@@ -26,14 +26,16 @@ def next_command(arguments: Sequence[str], result: dict[str, Any]) -> str:
     return ""
 
 
-def distrust(reason: str, advice: str) -> list[str]:
+def distrust(result: dict[str, Any], advice: str) -> list[str]:
     """What is wrong, and what to try: a command, or what the reason recommends.
 
-    >>> distrust("it diverged; try descent (--solver descent)", "liftgbp query m.mln")
+    >>> result = {"flaw": "it diverged", "reason": "it diverged; try descent (--solver descent)"}
+    >>> distrust(result, "liftgbp query m.mln")
     ['NOT TRUSTED: it diverged', 'try: liftgbp query m.mln']
     """
-    flaw, _, _ = reason.partition("; try ")
-    return [f"NOT TRUSTED: {flaw}", f"try: {advice}"] if advice else [f"NOT TRUSTED: {reason}"]
+    if advice:
+        return [f"NOT TRUSTED: {result['flaw']}", f"try: {advice}"]
+    return [f"NOT TRUSTED: {result['reason']}"]
 
 
 def _without(arguments: Sequence[str], dropped: set[str]) -> list[str]:

@@ -117,7 +117,7 @@ def _show_trust(terminal: Terminal, result: Result, advice: str) -> None:
         passed = "all checks that it is small enough for" if unchecked else "every check"
         terminal.say(f"trusted: the solver converged, and the answer passed {passed}", "green")
         return
-    for line in distrust(result["reason"], advice):
+    for line in distrust(result, advice):
         terminal.say(line, "bold red")
 
 
@@ -199,7 +199,7 @@ def _why_no_minima(result: Result) -> str:
         return "the answer is exact; --no-exact approximates it"
     if "sum_over" in result:
         return "each count has its own"
-    if result["solver"]["name"] == "flooding":
+    if result["solver"]["name"] == liftgbp.Algorithm.FLOODING.value:
         return "flooding finds one stationary point at most; --solver descent looks for all"
     return "the regions share no atoms, so there is one solution"
 

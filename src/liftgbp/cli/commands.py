@@ -269,7 +269,7 @@ def query(
         print_result(result)
     elif output == "-":
         if not result["trusted"]:
-            click.echo(visible("\n".join(distrust(result["reason"], advice)), BREAKS), err=True)
+            click.echo(visible("\n".join(distrust(result, advice)), BREAKS), err=True)
     else:
         from liftgbp.cli.answer_view import show_answers
 

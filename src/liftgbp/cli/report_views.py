@@ -163,7 +163,7 @@ def show_messages(result: dict[str, Any]) -> None:
         f"{counted(result['lifted_regions'], 'canonical region')} for "
         f"{counted(result['ground_regions'], 'ground region')}"
     )
-    if result["status"] != "converged":
+    if liftgbp.Status(result["status"]) is not liftgbp.Status.CONVERGED:
         terminal.say(f"{result['status']}: {result['reason']}", "bold red")
 
 

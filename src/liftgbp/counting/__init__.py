@@ -3,7 +3,6 @@
 Knows counts, and the stages from a normal form to answers; knows nothing of how they are solved.
 """
 
-from liftgbp.counting.mixed_reader import CountSum, SummedAnswers
 from liftgbp.counting.sums import Summer, sum_over_counts, with_choice
 
-__all__ = ["CountSum", "SummedAnswers", "Summer", "sum_over_counts", "with_choice"]
+__all__ = ["Summer", "sum_over_counts", "with_choice"]

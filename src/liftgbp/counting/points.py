@@ -15,12 +15,14 @@ from liftgbp.arrays import UNITS
 from liftgbp.counting.space import DIGITS, Counts, Space, SplitClass
 from liftgbp.errors import ContradictionError
 from liftgbp.plan import Plan, refill_all
-from liftgbp.query import PreparedLifted
+from liftgbp.posterior import PreparedLifted
 from liftgbp.regions import ExactCounts, LiftedRegionGraph
 from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import SplitShattering
 from liftgbp.shatter.splitting import AlikeCounts, Cell, value_text
 from liftgbp.solve import (
+    Finding,
+    Flaw,
     Solution,
     Solver,
     Status,
@@ -70,10 +72,10 @@ class SolvedPoint:
         return self.solution.status
 
     @property
-    def flaw(self) -> str:
-        """What keeps its share in the sum from being trusted; empty if nothing does."""
+    def flaw(self) -> Finding | None:
+        """What keeps its share in the sum from being trusted, if anything does."""
         if self.solution.trusted and not self.precise:
-            return "log Z has too few digits to be compared with that of other counts"
+            return Finding(Flaw.FEW_DIGITS_OF_COUNTS)
         return self.solution.flaw
 
 

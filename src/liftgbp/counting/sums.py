@@ -18,7 +18,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from liftgbp.counting.mixed_reader import CountSum, MixedReader, Part, SummedAnswers
+from liftgbp.counting.count_mixture import CountMixture, Part
 from liftgbp.counting.peaks import Weighed, check_space, weigh
 from liftgbp.counting.points import CountedModel, SolvedPoint
 from liftgbp.counting.space import DIGITS, Counts
@@ -27,8 +27,9 @@ from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.plan import Layout, compile_plan
+from liftgbp.posterior import CountSum, MixedResult, Posterior, PreparedLifted, Provenance
+from liftgbp.posterior.results import Choice, ChoiceKind
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers, PreparedLifted
 from liftgbp.regions import build_regions
 from liftgbp.shatter import (
     TABLE_CAP,
@@ -42,6 +43,8 @@ from liftgbp.shatter.normal import NormalParfactor
 from liftgbp.solve import (
     Auto,
     Descent,
+    Finding,
+    Flaw,
     Flooding,
     Remedy,
     Solver,
@@ -59,9 +62,6 @@ GAIN = 1e-9
 MOST_UNTRUSTED = 1e-6
 """A sum is trusted if the counts that cannot be trusted have at most this share in it: less than
 what probabilities are printed with."""
-
-NEARLY_ALL = 0.995
-"""Counts with a larger share are called all of them."""
 
 ALIKE = 1.0
 """Weights are alike if their logs differ by less: a minimum that takes the place of another one
@@ -107,7 +107,7 @@ def sum_over_counts(
     solver: SolverChoice = "auto",
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
-) -> SummedAnswers:
+) -> Posterior:
     """Answers by summing over how many objects have these properties: `smokes`, `friends(x,x)`.
 
     `auto` takes the predicate that changes log Z most, or none if all leave it as it is.
@@ -158,7 +158,7 @@ class Summer:
         self.spent = 0.0
         """What solving took so far, in units of `work_of`; a batch for every layout."""
 
-    def on(self, names: Sequence[str]) -> SummedAnswers:
+    def on(self, names: Sequence[str]) -> Posterior:
         """The answers summed over the counts of these predicates."""
         known = self._shattering.model
         counted = tuple(dict.fromkeys(_counted(known, name) for name in names))
@@ -243,7 +243,7 @@ class Summer:
                 "their count is known; sum over another predicate, or leave sum_over out"
             )
 
-    def auto(self, plain: Answers | None = None) -> SummedAnswers:
+    def auto(self, plain: Posterior | None = None) -> Posterior:
         """The answers summed over the counts of the predicate that changes log Z most.
 
         A sum that is exact where plain answers are not comes first, whether it changes log Z or
@@ -252,7 +252,7 @@ class Summer:
         """
         plain = self._plain() if plain is None else plain
         changes: dict[str, float] = {}
-        found: dict[str, SummedAnswers] = {}
+        found: dict[str, Posterior] = {}
         candidates = self._candidates()
         # What all of them take together is limited, too.
         part = copy(self)
@@ -263,27 +263,20 @@ class Summer:
             except CapacityError:
                 continue
             if not found[name].approximate and plain.plan.layout.message_entries:
-                choice = f"{name} was chosen: at each of its counts, nothing is approximated"
-                return with_choice(found[name], choice)
+                return with_choice(found[name], Choice(ChoiceKind.EXACT, name))
             changes[name] = found[name].result.log_z - plain.result.log_z
-        listed = ", ".join(f"{name} {change:+.3g}" for name, change in changes.items())
         worth = GAIN * max(1.0, abs(plain.result.log_z))
         best = max(changes, key=lambda name: abs(changes[name]), default=None)
         if best is None or not abs(changes[best]) > worth:
-            choice = (
-                f"no predicate was chosen: none changes log Z ({listed})"
-                if changes
-                else "no predicate was chosen: there is no unary Boolean one in the formulas whose "
-                "counts could be summed"
-            )
-            return with_choice(plain, choice)
-        choice = f"{best} was chosen: summing over its counts changes log Z most ({listed})"
+            kind = ChoiceKind.NO_CHANGE if changes else ChoiceKind.NO_CANDIDATE
+            return with_choice(plain, Choice(kind, changes=tuple(changes.items())))
+        choice = Choice(ChoiceKind.LARGEST_CHANGE, best, tuple(changes.items()))
         return with_choice(found[best], choice)
 
-    def _plain(self) -> Answers:
+    def _plain(self) -> Posterior:
         graph = build_regions(self._shattering.normal(), self._regions)
         plan = compile_plan(graph)
-        return Answers.of(PreparedLifted(graph, plan), self._solver(plan))
+        return Posterior.of(PreparedLifted(graph, plan), self._solver(plan))
 
     def _candidates(self) -> list[str]:
         """Unary Boolean predicates in the factors, without those that another one settles.
@@ -392,31 +385,32 @@ def _counted(model: Model, text: str) -> str:
     return predicate.name
 
 
-def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> SummedAnswers:
+def _answers(names: Sequence[str], model: CountedModel, weighed: Weighed) -> Posterior:
     best = max(weighed.shares, key=weighed.shares.__getitem__)
     top = model.solved[best].solution
     doubtful = {c: share for c, share in weighed.shares.items() if model.solved[c].flaw}
     doubtful = _left_out(model, weighed) | doubtful | _too_light(model, weighed)
     untrusted = min(1.0, sum(doubtful.values()))
     worst = max(doubtful, key=doubtful.__getitem__) if untrusted > MOST_UNTRUSTED else None
-    result = CountSum(
+    sums = CountSum(
         predicates=tuple(names),
         visited=weighed.visited,
         peaks=tuple((model.words(peak.counts), peak.share) for peak in weighed.peaks),
         untrusted=untrusted,
         exact=not model.overlaps,
+    )
+    result = MixedResult(
         solver=top.solver,
         status=Status.CONVERGED if worst is None else _status(model.solved[worst]),
         iterations=max(model.solved[counts].solution.iterations for counts in weighed.shares),
         residual=top.residual,
         log_z=float(weighed.log_total),
         verdict=top.verdict,
-        flaw="" if worst is None else _flaw(model, worst, untrusted),
+        flaw=None if worst is None else _flaw(model, worst, untrusted),
         remedies=REMEDIES,
     )
-    return SummedAnswers(
-        MixedReader(model.at(best).prepared, model.split, _parts(model, weighed)), result, 0.0
-    )
+    mixture = CountMixture(model.split, _parts(model, weighed))
+    return Posterior(mixture.reader(model.at(best).prepared), result, Provenance(sums=sums))
 
 
 def _parts(model: CountedModel, weighed: Weighed) -> tuple[Part, ...]:
@@ -440,16 +434,9 @@ def _status(solved: SolvedPoint) -> Status:
     return Status.NO_MINIMUM if solved.status is Status.CONVERGED else solved.status
 
 
-def _flaw(model: CountedModel, worst: Counts, untrusted: float) -> str:
-    flaw = model.solved[worst].flaw or (
-        "the solver trusts another solution than at the most likely counts"
-    )
-    whole = "none of the counts that are summed over"
-    part = f"counts that carry {100 * untrusted:.2g}% of the sum cannot"
-    return (
-        f"{f'{whole} can' if untrusted > NEARLY_ALL else part} be trusted: at the most likely one "
-        f"of them ({model.words(worst)}), {flaw}"
-    )
+def _flaw(model: CountedModel, worst: Counts, untrusted: float) -> Finding:
+    cause = model.solved[worst].flaw or Finding(Flaw.OTHER_SOLUTION)
+    return Finding(Flaw.COUNTS, (untrusted,), about=model.words(worst), cause=cause)
 
 
 def _left_out(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
@@ -482,13 +469,6 @@ def _too_light(model: CountedModel, weighed: Weighed) -> dict[Counts, float]:
     return found
 
 
-def with_choice(answers: Answers, choice: str) -> SummedAnswers:
+def with_choice(answers: Posterior, choice: Choice | None) -> Posterior:
     """Answers with why their predicates were chosen, or why none was."""
-    return SummedAnswers(
-        answers.reader,
-        answers.result,
-        answers.seconds,
-        growth=answers.growth,
-        growth_end=answers.growth_end,
-        choice=choice,
-    )
+    return answers.made_of(sums=replace(answers.provenance.sums, chosen=choice))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -22,7 +22,9 @@ from liftgbp.arrays import Floats, Ints, expand
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.exact.fixed_objects import FixedObjects
 from liftgbp.exact.pair_tables import PairTables, about_objects
-from liftgbp.query.count_cases import CountedCase, binomials
+from liftgbp.posterior import ClassReader, Source
+from liftgbp.posterior.count_cases import Counted, CountedCase, binomials
+from liftgbp.posterior.lookup import alone
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
 
@@ -44,7 +46,7 @@ MANY_TERMS = 1000
 a million people, 0.7 s."""
 
 
-class CellSum:
+class CellSum(Source):
     """The sum over the counts of cells; what has too many terms is refused."""
 
     def __init__(self, normal: NormalModel, most_terms: int) -> None:
@@ -157,13 +159,14 @@ class CellSum:
                 operands += [table, [*world, *own[j], *own[k], *map(label, asked)]]
         return np.asarray(np.einsum(*operands, [labels[atom] for atom in atoms], optimize=True))
 
-    def counted(self, case: CountedCase, alone: Callable[[ObjAtom], Floats]) -> Floats:
+    def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
         """How likely a condition holds with each number of objects that satisfy a formula.
 
         Given the merged cells of all objects, those that are not fixed satisfy it independently of
-        each other. `alone` has the distributions of atoms that no factor is about.
+        each other.
         """
-        known = FixedObjects(self._tables, self._normal, case, alone)
+        normal = self._normal
+        known = FixedObjects(self._tables, normal, case, lambda atom: alone(atom, normal))
         classes = [self._classes[cls] for cls, _ in case.fixed]
         starts = np.cumsum([0, *(own.cells for own in self._classes)]).tolist()
         expected = [known.expected(row) for row in case.free]
@@ -196,7 +199,7 @@ class CellSum:
                 own_counts[known.number[world, state]] += weight
             for (merged, own_chances), of_fixed in groups.items():
                 total += self._beside(case, classes, merged, starts, world, own_chances, of_fixed)
-        return total
+        return Counted(total)
 
     def _beside(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from liftgbp.solve import Kind, Point, Remedy, Status, Verdict
+from liftgbp.solve import Finding, Kind, Point, Remedy, SolvedBy, Status, Verdict
 
 TERM, FACTOR, VARIABLE = 32, 400, 2000
 """A count of cells, a ground factor and a variable take about as long as this many states, each of
@@ -37,14 +37,13 @@ class ExactLimits:
 class ExactResult:
     """The result of exact inference: there is nothing to doubt."""
 
-    solver: str
+    solver: SolvedBy
     log_z: float
     status: Status = Status.CONVERGED
     iterations: int = 0
     residual: float = 0.0
     points: tuple[Point, ...] = ()
-    flaw: str = ""
-    region: int | None = None
+    flaw: Finding | None = None
     remedies: tuple[Remedy, ...] = ()
 
     @property

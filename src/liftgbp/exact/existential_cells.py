@@ -22,6 +22,7 @@ from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.exact.cells import ROUNDING, all_counts, log_factorials
 from liftgbp.exact.pair_tables import NoCellsError, PairTables, placeholders
 from liftgbp.model.rewriting import QuantifierDefinition
+from liftgbp.posterior import Source
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.shatter.rule_tables import Labels, RuleTables
 from liftgbp.signature import objects_of
@@ -69,7 +70,7 @@ class _Class:
         return np.flatnonzero((self.group == group) & alike)
 
 
-class ExistentialCells:
+class ExistentialCells(Source):
     """The sum over the counts of cells under definitions of existential atoms."""
 
     def __init__(

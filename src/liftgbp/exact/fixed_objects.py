@@ -11,7 +11,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError
 from liftgbp.exact.pair_tables import Atoms, PairTables, about_objects
-from liftgbp.query.count_cases import CountedCase, CountedRow, spread_over
+from liftgbp.posterior.count_cases import CountedCase, CountedRow, spread_over
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 
 MOST_STATES = 2**14

@@ -7,28 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.exact.junction_tree import JunctionTree
 from liftgbp.grounding import GroundNetwork
 from liftgbp.grounding.from_classes import class_members, ground_classes, ground_factors
+from liftgbp.posterior import Posterior, PreparedLifted, Source
+from liftgbp.posterior.ground_reader import GroundReader, PreparedGround
 from liftgbp.progress import Progress
-from liftgbp.query import Answers, PreparedLifted
-from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.signature import objects_of
-
-SAME_DIGITS = 12
-"""Variables of one kind whose marginals agree to this many digits share a row."""
-
+from liftgbp.solve import Algorithm, SolvedBy
 
 # --- models in normal form
 
 
-def exact_source(prepared: PreparedLifted, limits: ExactLimits) -> tuple[GroundSource, ExactResult]:
+def exact_source(prepared: PreparedLifted, limits: ExactLimits) -> tuple[Grounded, ExactResult]:
     """The ground network of a model, solved; one that is too large raises a `CapacityError`."""
     normal = prepared.graph.normal
     _check_size(
@@ -38,11 +33,11 @@ def exact_source(prepared: PreparedLifted, limits: ExactLimits) -> tuple[GroundS
     )
     network = ground_classes(normal)
     tree = JunctionTree(network, limits.states)
-    return GroundSource(normal, network, tree), _by_tree(tree)
+    return Grounded(normal, network, tree), _by_tree(tree)
 
 
 @dataclass(frozen=True, eq=False)
-class GroundSource:
+class Grounded(Source):
     """The ground network of a model in normal form, solved by a junction tree."""
 
     normal: NormalModel
@@ -84,7 +79,7 @@ def _variables(network: GroundNetwork) -> dict[tuple[int, ...], int]:
 
 
 def _by_tree(tree: JunctionTree) -> ExactResult:
-    return ExactResult(f"exact (a junction tree with {tree.states} states)", tree.log_z)
+    return ExactResult(SolvedBy(Algorithm.JUNCTION_TREE, tree.states), tree.log_z)
 
 
 def _check_size(limits: ExactLimits, factors: int, variables: int) -> None:
@@ -99,39 +94,12 @@ def _check_size(limits: ExactLimits, factors: int, variables: int) -> None:
 # --- ground networks
 
 
-@dataclass(frozen=True, eq=False)
-class ExactGroundReader(GroundAtomReader):
-    """Reads exact distributions of the variables of a ground network."""
-
-    prepared: PreparedGround
-    tree: JunctionTree
-
-    @cached_property
-    def _kinds(self) -> Ints:
-        # Messages do not tell all variables apart that have different marginals.
-        given = self.graph.alignment.atom_kind
-        keys = [
-            (kind, *self.tree.joint([variable]).round(SAME_DIGITS).tolist()) if kind >= 0 else None
-            for variable, kind in enumerate(given.tolist())
-        ]
-        number = {key: k for k, key in enumerate(dict.fromkeys(k for k in keys if k is not None))}
-        return np.array([-1 if key is None else number[key] for key in keys], dtype=np.int64)
-
-    @property
-    def kinds(self) -> Ints:
-        """Variables that messages do not tell apart, and whose marginals are equal."""
-        return self._kinds
-
-    def table(self, variables: Sequence[int]) -> Floats:
-        """The joint distribution of any variables."""
-        return self.tree.joint(variables)
-
-
-def exact_on_ground(prepared: PreparedGround, limits: ExactLimits, progress: Progress) -> Answers:
+def exact_on_ground(prepared: PreparedGround, limits: ExactLimits, progress: Progress) -> Posterior:
     """The exact answers of a ground network; one that is too large raises a `CapacityError`."""
     started = time.perf_counter()
     progress("exact inference", 0, 1)
     network = prepared.graph.network
     _check_size(limits, network.factors, len(network.ranges))
     tree = JunctionTree(network, limits.states)
-    return Answers(ExactGroundReader(prepared, tree), _by_tree(tree), time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Posterior(GroundReader(prepared, tree, finer=True), _by_tree(tree), seconds=seconds)

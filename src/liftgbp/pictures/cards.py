@@ -7,11 +7,10 @@ elsewhere, and without the style sheet a card is still a readable table.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from liftgbp.pictures.markup import Content, Markup, element, joined
 from liftgbp.texts import visible
@@ -75,20 +74,6 @@ class HasCard:
 
     def _repr_html_(self) -> str:
         return card(f"{type(self).__name__} ", self._headline(), *self._body())
-
-
-class HasSettings(HasCard):
-    """A dataclass of settings, which prints as the call that makes it."""
-
-    __slots__ = ()
-
-    def _headline(self) -> str:
-        return "settings"
-
-    def _body(self) -> Iterable[Content]:
-        own: Any = self
-        shown = [one.name for one in dataclasses.fields(own) if one.repr]
-        return [fields((name, str(getattr(own, name))) for name in shown)]
 
 
 class Shown(HasCard):

@@ -196,7 +196,7 @@ def _chain_by_descent(runs: Sequence[Measurement]) -> Claim:
 
 
 def _statuses(runs: Sequence[Measurement]) -> str:
-    return " or ".join(f"“{status}”" for status in sorted({run.status for run in runs}))
+    return " or ".join(f"“{status}”" for status in sorted({run.status.value for run in runs}))
 
 
 def _figure(chain: LiftedRegionGraph) -> Claim:

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
@@ -18,12 +19,13 @@ from liftgbp.api import infer
 from liftgbp.messages import check_messages
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
-from liftgbp.query import Answers, marginal_of
+from liftgbp.posterior import marginal_of
 from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.report import Answers
 from liftgbp.reproduction.experiments import PERSON, Experiment
 from liftgbp.shatter import shatter
 from liftgbp.signature import canonise
-from liftgbp.solve import Descent, Flooding
+from liftgbp.solve import Descent, Flooding, Status
 
 LIFTED_GBP = "lifted GBP"
 LIFTED_BP = "lifted BP"
@@ -33,8 +35,6 @@ DEFAULT = "default"
 GROUND_GBP = "ground GBP"
 EXACT = "exact"
 
-CONVERGED = "converged"
-SYMMETRY_LOST = "symmetry lost"
 SPREAD = 1e-6
 """If atoms that are alike differ by more than this, accumulated rounding has told them apart."""
 
@@ -42,6 +42,13 @@ REPETITIONS = 3
 """How often a short run is timed after a warm-up; the shortest time counts."""
 
 Result = TypeVar("Result")
+
+
+class OtherEnd(Enum):
+    """How runs end that are not those of a solver."""
+
+    SYMMETRY_LOST = "symmetry lost"
+    EXACT = "exact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class Measurement:
     people: int
     method: str
     probability: float
-    status: str
+    status: Status | OtherEnd
     seconds: float
     graph_seconds: float = math.nan
     regions: int = 0
@@ -70,7 +77,7 @@ class Measurement:
     @property
     def converged(self) -> bool:
         """Whether the probability is an answer."""
-        return self.status == CONVERGED
+        return self.status is Status.CONVERGED
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +125,12 @@ class _Case:
         return {PERSON: self.people}
 
     def measured(
-        self, method: str, probability: float, status: str, seconds: float, **more: Any
+        self,
+        method: str,
+        probability: float,
+        status: Status | OtherEnd,
+        seconds: float,
+        **more: Any,
     ) -> Measurement:
         name = self.experiment.name
         return Measurement(
@@ -129,7 +141,7 @@ class _Case:
         probability = marginal_of(answers.reader, self.experiment.query)
         graph = answers.graph
         more |= {"regions": len(graph.regions), "edges": len(graph.edges)}
-        return self.measured(method, probability, answers.status.value, seconds, **more)
+        return self.measured(method, probability, answers.status, seconds, **more)
 
     def flooding(self, method: str, regions: str) -> Measurement:
         """The algorithm of the paper; the time is that of all iterations."""
@@ -171,7 +183,7 @@ class _Case:
         beliefs, seconds = _timed(last_beliefs)
         chances = _chances(self.experiment, graph, beliefs)
         # Ground messages equal the lifted ones and converge with them, unless rounding intervenes.
-        status = report.answers.status.value if np.ptp(chances) <= SPREAD else SYMMETRY_LOST
+        status = report.answers.status if np.ptp(chances) <= SPREAD else OtherEnd.SYMMETRY_LOST
         return self.measured(
             GROUND_GBP,
             chances[0],
@@ -200,7 +212,7 @@ class _Case:
             return
         probability, seconds = _timed(work)
         if math.isfinite(probability):
-            yield self.measured(EXACT, probability, EXACT, seconds)
+            yield self.measured(EXACT, probability, OtherEnd.EXACT, seconds)
 
 
 def _chances(

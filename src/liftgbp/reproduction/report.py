@@ -34,7 +34,9 @@ def table(runs: Iterable[Measurement]) -> str:
     )
     writer.writeheader()
     for run in runs:
-        row = asdict(run) | ({} if run.method == GROUND_GBP else {"agrees": ""})
+        row = asdict(run) | {"status": run.status.value}
+        if run.method != GROUND_GBP:
+            row |= {"agrees": ""}
         if run.method == EXACT:
             row |= {"regions": "", "edges": ""}
         writer.writerow({name: "" if _undefined(value) else value for name, value in row.items()})

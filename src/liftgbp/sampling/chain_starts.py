@@ -14,9 +14,9 @@ from liftgbp.errors import InputError
 from liftgbp.grounding import AtomTable
 from liftgbp.model.ast import Predicate
 from liftgbp.model.parser import parse_query
-from liftgbp.query import Answers, BlockedAtom, BlockStructure
-from liftgbp.query.block_table import class_names
-from liftgbp.query.readers import ClassReader, Reader
+from liftgbp.posterior import BlockedAtom, BlockStructure, Posterior
+from liftgbp.posterior.block_table import class_names
+from liftgbp.posterior.readers import ClassReader, Reader
 from liftgbp.sampling.terms import Bytes
 
 AT_RANDOM = 0.25
@@ -67,17 +67,18 @@ class Variables:
         return order, np.searchsorted(self.atoms.predicate[order], numbers)
 
 
-def starts_of(variables: Variables, answers: Answers | None) -> list[Start]:
+def starts_of(variables: Variables, answers: Posterior | None) -> list[Start]:
     """Random worlds first, then what answers are made of."""
     found = [Start("random worlds", None, _uniform(variables))]
     if answers is None:
         return found
     more: list[Start] = []
-    for number, structure in enumerate(answers.blocks, start=1):
+    blocks = answers.provenance.blocks
+    for number, structure in enumerate(blocks, start=1):
         chances = _of_blocks(variables, answers.reader, structure)
         more.append(Start(f"blocks {number}", structure.share, chances))
-    points = [point for point in answers.minima if point.weight > 0]
-    left = max(0.0, 1.0 - sum(own.share for own in answers.blocks))
+    points = [point for point in answers.result.points if point.weight > 0]
+    left = max(0.0, 1.0 - sum(own.share for own in blocks))
     if len(points) > 1:
         for number, point in enumerate(points, start=1):
             chances = _of_reader(variables, answers.at(point).reader)
@@ -121,7 +122,7 @@ def drawn_values(chances: Floats, chains: int, random: np.random.Generator) -> B
     return np.asarray((draws < levels).argmax(axis=1), np.uint8)
 
 
-def mean_chances(variables: Variables, answers: Answers | None) -> Floats:
+def mean_chances(variables: Variables, answers: Posterior | None) -> Floats:
     """The chances of the values of all variables, by answers or uniform: (variables, values)."""
     start = _uniform(variables) if answers is None else _of_reader(variables, answers.reader)
     tables = start(1, np.random.default_rng(0))

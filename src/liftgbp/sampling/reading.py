@@ -14,9 +14,9 @@ from liftgbp.arrays import Floats, Ints, places_of_rows, row_keys, starts_of
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence
 from liftgbp.model.parser import parse_query
-from liftgbp.query.ground_reader import NOBODY, GroundAtomReader
-from liftgbp.query.readers import ClassReader, Reader, pattern_text
-from liftgbp.query.rows import Row, query_rows
+from liftgbp.posterior.ground_reader import NOBODY, GroundReader
+from liftgbp.posterior.readers import ClassReader, Reader, pattern_text
+from liftgbp.posterior.rows import Row, query_rows
 from liftgbp.sampling.chain_starts import Variables
 from liftgbp.sampling.terms import SPREAD, WORD, Planes, Words, count_bits
 from liftgbp.sampling.tied import Tied
@@ -109,7 +109,7 @@ class Grounder:
         )
         if isinstance(reader, ClassReader):
             return [self._of_classes(query, row, reader.normal) for query, row in named]
-        if isinstance(reader, GroundAtomReader):
+        if isinstance(reader, GroundReader):
             return [_on_the_ground(query, row, reader) for query, row in named]
         return []
 
@@ -180,7 +180,7 @@ def _columns(columns: list[Ints], chosen: dict[Obj, Ints]) -> Ints:
     return np.zeros((len(next(iter(chosen.values()))) if chosen else 1, 0), np.int64)
 
 
-def _on_the_ground(query: str, row: Row, reader: GroundAtomReader) -> GroundRow:
+def _on_the_ground(query: str, row: Row, reader: GroundReader) -> GroundRow:
     """A row of ground atoms: those that behave like the one that it names."""
     atoms, places = _different(row)
     objects = tuple(

@@ -8,16 +8,15 @@ something else, the answer is wrong.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from liftgbp.errors import InputError
 from liftgbp.evidence import Evidence
-from liftgbp.opinions import ComparedValue
+from liftgbp.opinions import Comparison, compared
+from liftgbp.posterior import Posterior
 from liftgbp.progress import Progress
-from liftgbp.query import Answers
 from liftgbp.sampling.sampler import sample
 from liftgbp.sampling.world_sample import Sample
-from liftgbp.solve import Kind
+from liftgbp.solve import Finding, Flaw, Kind
 from liftgbp.via import groundings, open_atoms
 
 WORK = {"normal": 2.5e5, "thorough": 1e7}
@@ -56,7 +55,7 @@ class SampledJudge:
         self._sweeps = sweeps if sweeps >= FEWEST_SWEEPS else 0
         self._drawn: Sample | None = None
 
-    def judge(self, answers: Answers) -> Answers:
+    def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if a sample that has mixed says something else."""
         if not self._sweeps or not answers.trusted or answers.verdict.kind is Kind.EXACT:
             return answers
@@ -64,14 +63,15 @@ class SampledJudge:
             self._drawn = self._draw(answers, self._sweeps)
         if self._drawn is None:
             return answers
-        comparison = answers.compare(self._drawn)
+        comparison = _compared(answers, self._drawn)
         largest = comparison.largest
         if largest is None or not comparison.disagrees:
             return answers
-        verdict = answers.result.verdict.contradicted_by(_in_words(largest))
-        return replace(answers, result=answers.result.with_verdict(verdict))
+        numbers = largest.second, largest.error, largest.answer
+        opinion = Finding(Flaw.SAMPLE, numbers, about=largest.text)
+        return answers.judged(answers.result.verdict.contradicted_by(opinion))
 
-    def _draw(self, answers: Answers, sweeps: int) -> Sample | None:
+    def _draw(self, answers: Posterior, sweeps: int) -> Sample | None:
         try:
             drawn = sample(
                 self._known.model,
@@ -86,13 +86,9 @@ class SampledJudge:
             # No second opinion can be had: too many factors, or no world was found to start from.
             self._sweeps = 0
             return None
-        again = drawn.doubt and sweeps == self._sweeps and answers.compare(drawn).differs
+        again = not drawn.mixed and sweeps == self._sweeps and _compared(answers, drawn).differs
         return self._draw(answers, LONGER * sweeps) if again else drawn
 
 
-def _in_words(row: ComparedValue) -> str:
-    """What a sample says about an atom, and what the answer does."""
-    return (
-        f"a sample says P({row.text}) = {row.second:.3g} (standard error {row.error:.1g}), "
-        f"not {row.answer:.3g}"
-    )
+def _compared(answers: Posterior, drawn: Sample) -> Comparison:
+    return compared(answers.every_row, drawn.opinion_on(answers, ()), answers.result.log_z)

@@ -30,8 +30,8 @@ from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import Limits, limited, reporting, watch_for
 from liftgbp.model.model import Model, check_model
+from liftgbp.posterior import Answered, Posterior, posterior_of
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answers
 from liftgbp.sampling.annealing import LogZ, anneal
 from liftgbp.sampling.chain_starts import (
     Variables,
@@ -110,7 +110,7 @@ def sample(
     sizes: Mapping[str, int] | None = None,
     *,
     evidence: AnyEvidence | Mapping[int, int] | None = None,
-    answers: Answers | None = None,
+    answers: Posterior | Answered | None = None,
     chains: int = WORD,
     sweeps: int | None = None,
     seconds: float | None = None,
@@ -136,6 +136,7 @@ def sample(
     >>> abs(sample.marginal("p(x)") - 0.975817) < 0.01
     True
     """
+    posterior = None if answers is None else posterior_of(answers)
     width = -(-checked_number("chains", chains, least=1) // WORD)
     log_z = checked_flag("log_z", log_z)
     if width * WORD > MOST_CHAINS:
@@ -149,7 +150,7 @@ def sample(
     clock = _Clock(limit, seconds, log_z, reporting(progress))
     try:
         with clock.watched():
-            chain = _Chains(model, sizes, evidence, answers, width * WORD, seed, clock.progress)
+            chain = _Chains(model, sizes, evidence, posterior, width * WORD, seed, clock.progress)
             clock.start(len(chain.tied.network.ranges))
             kept = _Kept(chain.tied.network.ranges, chain.worlds.chains)
             while clock.goes_on():
@@ -166,7 +167,7 @@ def sample(
     steps = clock.steps()
     if steps:
         try:
-            annealed = chain.annealed(answers, steps, clock.progress)
+            annealed = chain.annealed(posterior, steps, clock.progress)
         except KeyboardInterrupt:
             clock.interrupt()
     notes = list(clock.notes)
@@ -201,7 +202,7 @@ class _Chains:
         model: Model | Network,
         sizes: Mapping[str, int] | None,
         evidence: AnyEvidence | Mapping[int, int] | None,
-        answers: Answers | None,
+        answers: Posterior | None,
         chains: int,
         seed: int,
         progress: Progress,
@@ -231,7 +232,7 @@ class _Chains:
         self.sweeper.sweep(self.worlds, self.random)
         self.moves.after_sweep(number, self.worlds, self.random)
 
-    def annealed(self, answers: Answers | None, steps: int, progress: Progress) -> LogZ:
+    def annealed(self, answers: Posterior | None, steps: int, progress: Progress) -> LogZ:
         """An estimate of log Z."""
         chances = mean_chances(self.variables, answers)[self.tied.decides]
         chains = self.worlds.chains
@@ -353,12 +354,10 @@ def _grounded(
     return known, network, network.atoms
 
 
-def _check_answers(answers: object, known: Evidence, sizes: Mapping[str, int]) -> None:
+def _check_answers(answers: Posterior | None, known: Evidence, sizes: Mapping[str, int]) -> None:
     """Refuse answers about something else than what is sampled."""
     if answers is None:
         return
-    if not isinstance(answers, Answers):
-        raise wrong_type("answers", "the answers of infer", answers)
     if dict(answers.sizes) != dict(sizes) or answers.model.predicates != known.model.predicates:
         raise InputError("the answers are about another model or other domains than the sample")
 

@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import InputError, QueryError, checked_path, checked_texts, wrong_type
+from liftgbp.errors import InputError, QueryError, checked_path, checked_texts
 from liftgbp.evidence import Evidence
 from liftgbp.files import Schema, check_apart, check_writable, whole_file, write_table
 from liftgbp.grounding import atom_names
@@ -20,20 +20,11 @@ from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import COMPARISONS, CountQuery, as_count, checked_count, parse_count
 from liftgbp.opinions import Opinion, OpinionRow
-from liftgbp.pictures.cards import (
-    DOUBTFUL,
-    GOOD,
-    MOST_ROWS,
-    Shown,
-    badge,
-    note,
-    sizes_text,
-)
-from liftgbp.pictures.markup import Content
-from liftgbp.query import Answer, Answers
-from liftgbp.query.answer import AnswerRows, asked_values, rows_table
-from liftgbp.query.count_queries import asks_for_count
-from liftgbp.query.lookup import repeat_axes
+from liftgbp.posterior import Answer, posterior_of
+from liftgbp.posterior.answer import AnswerRows, asked_values
+from liftgbp.posterior.count_queries import asks_for_count
+from liftgbp.posterior.lookup import repeat_axes
+from liftgbp.posterior.wording import sentence
 from liftgbp.sampling.annealing import LogZ
 from liftgbp.sampling.chain_starts import Start, Variables
 from liftgbp.sampling.diagnostics import Diagnosis
@@ -41,6 +32,8 @@ from liftgbp.sampling.grouping import MOST_R_HAT, Grouping, grouped
 from liftgbp.sampling.reading import Grounder, GroundRow, Literals, traces_of
 from liftgbp.sampling.terms import WORD, Planes, Words
 from liftgbp.sampling.tied import Tied
+from liftgbp.shown import Shown
+from liftgbp.solve import Finding, Flaw
 
 FEWEST_EFFECTIVE = 400.0
 """Chains have mixed if they are worth at least this many independent draws, as Vehtari et al. 2021
@@ -151,19 +144,6 @@ class Sample(Shown):
     def _drawn(self) -> Words:
         return self.worlds[int(len(self.worlds) * WARM_UP) :]
 
-    def _headline(self) -> str:
-        mixed = "mixed" if self.mixed else "has not mixed"
-        named = f"{self.model.name}{sizes_text(self.sizes)}"
-        return f"{named}: {self.chains} chains, {self.sweeps} sweeps, {mixed}"
-
-    def _body(self) -> Iterable[Content]:
-        mixed = "the chains have mixed: those from different starts agree"
-        yield badge(DOUBTFUL, self.doubt) if self.doubt else badge(GOOD, mixed)
-        yield rows_table(self.all[:MOST_ROWS], more=len(self.all) > MOST_ROWS)
-        if self.annealed is not None:
-            yield note(f"log Z = {self.annealed.value:.8g} ± {self.annealed.error:.2g}")
-        yield from map(note, (*self.notes, *self._notes_on_groups))
-
     # --- queries
 
     def query(self, text: str) -> AnswerRows[SampledAnswer]:
@@ -247,23 +227,25 @@ class Sample(Shown):
     @property
     def mixed(self) -> bool:
         """Whether chains from different starts agree about every predicate."""
-        return not self.doubt
+        return self.flaw is None
 
     @cached_property
-    def doubt(self) -> str:
-        """Why the sample settles nothing, in words; empty if it does."""
+    def flaw(self) -> Finding | None:
+        """Why the sample settles nothing; `None` if it does."""
         worst_r_hat = max((row.r_hat for row in self.all), default=1.0)
         fewest = min((row.effective for row in self.all), default=np.inf)
         if worst_r_hat > MOST_R_HAT:
             row = max(self.all, key=lambda row: row.r_hat)
-            return f"the sample has not mixed: R-hat is {worst_r_hat:.3g} for {row.atom}"
+            return Finding(Flaw.NOT_MIXED, (worst_r_hat,), about=row.atom)
         if fewest < FEWEST_EFFECTIVE:
             row = min(self.all, key=lambda row: row.effective)
-            return (
-                f"the sample has not mixed: it is worth {fewest:.0f} independent draws of "
-                f"{row.atom}; sample for longer"
-            )
-        return ""
+            return Finding(Flaw.FEW_DRAWS, (fewest,), about=row.atom)
+        return None
+
+    @property
+    def doubt(self) -> str:
+        """Why the sample settles nothing, in words; empty if it does."""
+        return sentence(self.flaw)
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
@@ -283,14 +265,13 @@ class Sample(Shown):
             "interrupted": self.interrupted,
             "log_z": None if annealed is None else _finite(annealed.value),
             "log_z_error": None if annealed is None else _finite(annealed.error),
-            "notes": [*self.notes, *self._notes_on_groups],
+            "notes": list(self.all_notes),
             "answers": [row.as_dict() for row in rows],
         }
 
-    def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
+    def opinion_on(self, answers: object, queries: Sequence[str]) -> Opinion:
         """What the sample says about the rows of answers."""
-        if not isinstance(answers, Answers):
-            raise wrong_type("answers", "what liftgbp.infer returns", answers)
+        answers = posterior_of(answers)
         queries = checked_texts("queries", queries)
         if dict(answers.sizes) != self.sizes:
             raise InputError("the sample is about domains of other sizes than the answers")
@@ -414,14 +395,16 @@ class Sample(Shown):
         return grouped(np.concatenate([none, *every], axis=2), self.start_of, shares)
 
     @property
-    def _notes_on_groups(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes, with one on chains that stay apart."""
         if not self._grouping.apart:
-            return ()
+            return self.notes
         weights = ", ".join(
             f"{self.starts[number].name} {share:.3g}"
             for number, share in self._grouping.shares.items()
         )
-        return (f"chains from different starts stay apart; they are weighed by log Z ({weights})",)
+        apart = f"chains from different starts stay apart; they are weighed by log Z ({weights})"
+        return (*self.notes, apart)
 
     # --- files
 

@@ -15,21 +15,36 @@ from liftgbp.solve.auto import (
 )
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.exact_log_z import exact_logs_z
+from liftgbp.solve.findings import (
+    NO_BLOCKS,
+    Algorithm,
+    Finding,
+    Flaw,
+    IndependentAtoms,
+    SolvedBy,
+    Status,
+)
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.problem import log_z
-from liftgbp.solve.solution import Point, Points, Remedy, Solution, Status, reason
+from liftgbp.solve.solution import Point, Points, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Kind, Verdict
 
 __all__ = [
+    "NO_BLOCKS",
+    "Algorithm",
     "Auto",
     "Descent",
+    "Finding",
+    "Flaw",
     "Flooding",
+    "IndependentAtoms",
     "Kind",
     "Point",
     "Points",
     "Remedy",
     "Solution",
+    "SolvedBy",
     "Solver",
     "SolverChoice",
     "Status",
@@ -38,7 +53,6 @@ __all__ = [
     "as_solver",
     "exact_logs_z",
     "log_z",
-    "reason",
     "solver_for",
     "with_random_starts",
     "with_tolerances",

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from liftgbp.errors import InputError, checked_number, shown, wrong_type
-from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Layout, Plan
 from liftgbp.progress import Progress, silent
+from liftgbp.shown import HasCard
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.restarts import flooded_again
@@ -21,7 +21,7 @@ from liftgbp.solve.verdict import is_small
 
 
 @dataclass(frozen=True, slots=True)
-class Auto(HasSettings):
+class Auto(HasCard):
     """Descent where it is affordable; elsewhere flooding, and descent only if that fails.
 
     Flooding starts again from tilted atoms and from the mirror image of what it has found. What

@@ -26,6 +26,7 @@ from flint import arb
 from liftgbp.arrays import Floats, Ints, Ragged, equal_rows, group_rows, positions_of, starts_of
 from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.solve.certified import CertifiedPoint
+from liftgbp.solve.findings import Finding, Flaw
 from liftgbp.solve.frames import precision
 from liftgbp.solve.pair_margins import pair_margins
 from liftgbp.solve.problem import (
@@ -43,7 +44,7 @@ class Limits:
 
     entropy        the entropy that the beliefs imply
     entropy_bound  what no joint entropy with these marginals exceeds
-    entropy_flaw   why that entropy is impossible, in words; empty if it is possible
+    entropy_flaw   what makes that entropy impossible, if it is
     count_margin   how far exchangeable atoms are from excluding each other more than their number
                    allows, in proportion; negative where no joint distribution has such pairs
     region         the number of the region where that is least, if any region has such atoms
@@ -52,7 +53,7 @@ class Limits:
 
     entropy: float
     entropy_bound: float
-    entropy_flaw: str
+    entropy_flaw: Finding | None
     count_margin: float
     region: int | None
     cycle_margin: float
@@ -86,9 +87,9 @@ def in_balls(plan: Plan, limits: Limits, own: CertifiedPoint, tolerances: Tolera
     with precision(own.bits):
         bound = _ball_bound(plan, own)
         slack = tolerances.bound_slack * max(float(bound), 1.0)
-        flaw = ""
+        flaw = None
         if own.entropy < -slack or own.entropy > bound + slack:
-            flaw = _flaw_text(float(own.entropy), float(bound))
+            flaw = _flaw_of(float(own.entropy), float(bound))
     return replace(limits, entropy_bound=float(bound), entropy_flaw=flaw)
 
 
@@ -128,10 +129,10 @@ def _ball_entropy(beliefs: Iterable[arb]) -> arb:
     return -sum((own * own.log() for own in beliefs if own > 0), arb(0))
 
 
-def _flaw_text(entropy: float, bound: float) -> str:
+def _flaw_of(entropy: float, bound: float) -> Finding:
     if entropy < 0:
-        return f"the entropy {entropy:.4g} is negative"
-    return f"the entropy {entropy:.4g} exceeds its bound {bound:.4g}"
+        return Finding(Flaw.NEGATIVE_ENTROPY, (entropy,))
+    return Finding(Flaw.LARGE_ENTROPY, (entropy, bound))
 
 
 class Bounds:
@@ -177,7 +178,7 @@ class Bounds:
         found = zip(
             self._plans, self.entropies(), self.entropy_bounds(self.rounding()), strict=True
         )
-        return [not self._flaw(*own) for own in found]
+        return [self._flaw(*own) is None for own in found]
 
     # --- entropies
 
@@ -200,8 +201,8 @@ class Bounds:
         sizes = map(size_by_region, self._plans, self._of_regions)
         return [self._tolerances.rounding * own for own in sizes]
 
-    def _flaw(self, plan: Plan, entropy: float, bound: float) -> str:
-        """Why an implied entropy is impossible, in words; empty if it is possible."""
+    def _flaw(self, plan: Plan, entropy: float, bound: float) -> Finding | None:
+        """What makes an implied entropy impossible, if it is."""
         most = max(bound, 1.0)
         slack = self._tolerances.bound_slack * most
         # Beliefs are rounded, however small the entropy is.
@@ -209,8 +210,8 @@ class Bounds:
         if noise < self._tolerances.noise_forgiven * most:
             slack += noise
         if -slack <= entropy <= bound + slack:
-            return ""
-        return _flaw_text(entropy, bound)
+            return None
+        return _flaw_of(entropy, bound)
 
     def entropy_bounds(self, rounding: Sequence[float]) -> list[float]:
         """What the joint entropy of all atoms in regions cannot exceed, up to its own rounding.

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from liftgbp.arrays import Floats, Ints, distinct
 from liftgbp.errors import checked_number
-from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.progress import Progress, silent
+from liftgbp.shown import HasCard
 from liftgbp.solve import portable
+from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_logs
 from liftgbp.solve.frames import faces_of
 from liftgbp.solve.images import Places
@@ -24,14 +25,10 @@ from liftgbp.solve.mean_field import Products, best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
 from liftgbp.solve.problem import LEAST_LOG, Energy, one_thread, polytope
 from liftgbp.solve.search import Points, nearest_consistent
-from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import starting_beliefs
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, classify
-
-HIDDEN = "rounding hides the minimum of the free energy; the answer is that of independent atoms"
-"""Why a solution of independent atoms is not checked."""
-
 
 START_ACCURACY = 2.0**10
 """Logs of starts are rounded to one part in this many, at least: flooding and products that have
@@ -46,7 +43,7 @@ _common = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
-class Descent(HasSettings):
+class Descent(HasCard):
     """Configuration of a descent.
 
     It starts from independent atoms, flat and tilted towards each value of each predicate, from
@@ -195,24 +192,24 @@ def independent(
     log_z: float,
     entropy: float,
     tolerances: Tolerances,
-    why: str = HIDDEN,
+    why: Flaw = Flaw.HIDDEN_MINIMUM,
 ) -> Solution:
     """Beliefs of independent atoms as a solution; what they reach is a lower bound of log Z.
 
-    `why` says in words why there is no minimum to take instead.
+    `why` says why there is no minimum to take instead.
     """
     candidate = Candidate(plan, beliefs, log_z, residual=0.0, entropy=entropy)
     with np.errstate(divide="ignore"):
         logs = np.log(beliefs)
     return Solution(
-        solver="independent atoms",
+        solver=SolvedBy(Algorithm.INDEPENDENT_ATOMS),
         status=Status.CONVERGED,
         iterations=0,
         residual=0.0,
         log_beliefs=logs,
         log_z=log_z,
         trace=np.zeros(0),
-        judged=replace(classify([candidate], tolerances)[0], unknown=why),
+        judged=replace(classify([candidate], tolerances)[0], unknown=Finding(why)),
     )
 
 

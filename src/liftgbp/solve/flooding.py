@@ -16,13 +16,14 @@ import numpy as np
 
 from liftgbp.arrays import Floats, stacked_rows
 from liftgbp.errors import InputError, checked_flag, checked_number, shown, wrong_type
-from liftgbp.pictures.cards import HasSettings
 from liftgbp.plan import Plan
 from liftgbp.progress import Progress, silent
+from liftgbp.shown import HasCard
+from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.flood import Flood
 from liftgbp.solve.mean_field import log_z_bounds
 from liftgbp.solve.problem import logs_z
-from liftgbp.solve.solution import Remedy, Solution, Status
+from liftgbp.solve.solution import Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Verdict, classify, curvatures_at, is_small
 
@@ -44,7 +45,7 @@ def check_tolerances(given: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Flooding(HasSettings):
+class Flooding(HasCard):
     """Configuration of a flooding run.
 
     It stops when the residual falls below `tol`, or below what rounding allows, and after this many
@@ -168,14 +169,14 @@ class FloodEnd:
     region: int | None
 
     @property
-    def doubt(self) -> str:
-        """What is wrong with a run that has not converged, in words; empty if it has."""
+    def doubt(self) -> Finding | None:
+        """What is wrong with a run that has not converged."""
         if self.status is Status.CONVERGED:
-            return ""
+            return None
         if self.status is not Status.NOT_CONVERGED:
-            return self.status.meaning
-        iterations, residual = len(self.trace) - 1, float(self.trace[-1])
-        return f"{self.status.meaning} after {iterations} iterations (residual {residual:.1e})"
+            return Finding(self.status, region=self.region)
+        numbers = len(self.trace) - 1, float(self.trace[-1])
+        return Finding(Flaw.OUT_OF_ITERATIONS, numbers, self.region)
 
 
 class FloodedBatch:
@@ -195,7 +196,7 @@ class FloodedBatch:
         """The solution of one run."""
         end = self._ends[k]
         return Solution(
-            solver="flooding",
+            solver=SolvedBy(Algorithm.FLOODING),
             status=end.status,
             iterations=len(end.trace) - 1,
             residual=float(end.trace[-1]),
@@ -204,7 +205,6 @@ class FloodedBatch:
             trace=end.trace,
             judged=lambda: self._verdicts(k // JUDGED_TOGETHER)[k % JUDGED_TOGETHER],
             doubt=end.doubt,
-            unsettled_region=end.region,
             remedies=self._remedies,
         )
 
@@ -247,9 +247,9 @@ def verdicts_on(
 
 def _curvatures(
     ends: Sequence[FloodEnd], logs: Floats, tolerances: Tolerances
-) -> list[tuple[float | None, str]]:
+) -> list[tuple[float | None, Finding | None]]:
     """The smallest curvatures where runs converged; why there are none for the others."""
-    found: list[tuple[float | None, str]] = [(None, end.doubt) for end in ends]
+    found: list[tuple[float | None, Finding | None]] = [(None, end.doubt) for end in ends]
     good = [k for k, end in enumerate(ends) if end.status is Status.CONVERGED]
     if good:
         plans = [ends[k].plan for k in good]

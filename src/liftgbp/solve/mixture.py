@@ -21,18 +21,15 @@ from liftgbp.solve.certified import (
     is_affordable,
 )
 from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_digits
+from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.images import DIGITS, Places, best_first, completed
 from liftgbp.solve.problem import Energy, rounding_hides_entropy, scale_of
-from liftgbp.solve.solution import Point, Remedy, Solution, Status
+from liftgbp.solve.solution import Point, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Kind, Verdict, classify, is_possible
 
 REMEDIES = (Remedy.EFFORT, Remedy.BLOCKS, Remedy.REGIONS, Remedy.BETHE, Remedy.SUM_OVER)
 """What to try if descent finds no answer; not all of it applies to every model."""
-
-UNSETTLED = "descent stopped before it reached a minimum of the free energy"
-UNPROVEN = "no minimum of the free energy was proven to be near the beliefs"
-"""Why a point is not stationary, or not known to be."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -81,9 +78,9 @@ class End:
         return self.energy.consistent.all_entries(self.outer)
 
     @property
-    def unsettled(self) -> str:
-        """Why it is not stationary, in words; empty if it is."""
-        return "" if self.settled else UNSETTLED
+    def unsettled(self) -> Finding | None:
+        """Why it is not stationary, if it is not."""
+        return None if self.settled else Finding(Flaw.UNSETTLED)
 
     @property
     def log_z(self) -> float:
@@ -124,11 +121,11 @@ def solutions_of(
     return solutions
 
 
-def _solution(ends: list[End], points: list[Point], doubt: str) -> Solution:
+def _solution(ends: list[End], points: list[Point], doubt: Finding | None) -> Solution:
     good = [point for point in points if point.weight > 0]
     shown = good or points[:1]
     return Solution(
-        solver="descent",
+        solver=SolvedBy(Algorithm.DESCENT),
         status=Status.CONVERGED if good else Status.NO_MINIMUM,
         iterations=max(end.iterations for end in ends),
         residual=max(point.verdict.residual for point in shown),
@@ -205,7 +202,7 @@ def _located(end: End, ends: list[End], bound: float, tolerances: Tolerances) ->
     if rests and _is_to_be_proven(plan, end, ends, tolerances):
         found = certify(plan, end.logs, tolerances)
         if found is None:
-            why = UNPROVEN
+            why = Finding(Flaw.UNPROVEN)
         elif found.proof is not Proof.DEGENERATE:
             return _proven(plan, found, bound, tolerances, end)
     candidate = Candidate(
@@ -401,8 +398,10 @@ def mixed(solution: Solution, plan: Plan, points: list[Point], tolerances: Toler
     )
 
 
-def _weighted(plan: Plan, points: list[Point], tolerances: Tolerances) -> tuple[list[Point], str]:
-    """The points with their shares, best first, and what is missing from them, in words.
+def _weighted(
+    plan: Plan, points: list[Point], tolerances: Tolerances
+) -> tuple[list[Point], Finding | None]:
+    """The points with their shares, best first, and what is missing from them, if anything is.
 
     What is no plausible minimum has no share.
     """
@@ -420,24 +419,24 @@ def _weighted(plan: Plan, points: list[Point], tolerances: Tolerances) -> tuple[
         return points, points[0].verdict.flaw
     shares = np.exp([_difference(point, good[0]) for point in good])
     total = good[0].log_z + float(np.log(shares.sum()))
-    if short := good[0].verdict.shortfall_text(total):
+    if short := good[0].verdict.outside(total):
         return points, short
     if any(point.verdict.crowded and point.log_z > total for point in points):
-        return points, "in a minimum with a larger log Z, atoms exclude each other too much"
+        return points, Finding(Flaw.CROWDED_RIVAL)
     if rounding_hides_entropy(plan, tolerances):
         # Points are proven, but doubles did not see where to look for others.
-        return points, "the counts of this domain are so large that rounding hides entropies"
+        return points, Finding(Flaw.HIDDEN_ENTROPY)
     weighted = [
         replace(point, weight=float(share))
         for point, share in zip(good, shares / shares.sum(), strict=True)
     ]
     if len(good) > 1 and not all(point.precise for point in good):
-        return points, "log Z has too few digits to compare the minima of the free energy"
+        return points, Finding(Flaw.FEW_DIGITS)
     if _misses_a_minimum(plan, points, total, tolerances):
-        return points, "a saddle has a larger log Z than all minima, so one was missed"
+        return points, Finding(Flaw.MISSED_MINIMUM)
     if _has_open_rival(plan, points, weighted, tolerances):
-        return points, "a point that may weigh as much as the best one is not known to be a minimum"
-    return weighted + points[len(good) :], ""
+        return points, Finding(Flaw.OPEN_RIVAL)
+    return weighted + points[len(good) :], None
 
 
 def _difference(one: Point, other: Point) -> float:

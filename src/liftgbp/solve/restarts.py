@@ -24,11 +24,12 @@ from liftgbp.arrays import Floats
 from liftgbp.plan import Layout, Plan
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.exact_log_z import is_comparable
+from liftgbp.solve.findings import Status
 from liftgbp.solve.flooding import FloodedBatch, FloodEnd, Flooding, verdicts_on
 from liftgbp.solve.images import Places, images_of
 from liftgbp.solve.mean_field import AtomValues, bound_by_marginals
 from liftgbp.solve.mixture import mixed
-from liftgbp.solve.solution import Point, Solution, Status
+from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import opposite_distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.uniqueness import has_one_fixed_point
@@ -68,7 +69,7 @@ def _only_minimum(plan: Plan, first: Solution, tolerances: Tolerances) -> Verdic
 
     So none is looked for, which would take longer than everything else in a verdict.
     """
-    end = FloodEnd(plan, first.log_beliefs, first.trace, first.status, first.unsettled_region)
+    end = FloodEnd(plan, first.log_beliefs, first.trace, first.status, None)
     bound = bound_by_marginals(plan, first.log_beliefs, tolerances)
     (verdict,) = verdicts_on([end], [bound], tolerances)
     return verdict.as_only_minimum()

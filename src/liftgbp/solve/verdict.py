@@ -6,7 +6,7 @@ Is it stationary, is it a minimum, are its beliefs possible? The last is left to
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -14,30 +14,15 @@ import numpy as np
 
 from liftgbp.arrays import Floats, distinct, stacked_rows
 from liftgbp.errors import InternalError
-from liftgbp.pictures.cards import BAD, GOOD, HasCard, Shown, badge, fields, number_text
-from liftgbp.pictures.markup import Content
 from liftgbp.plan import Layout, Plan
+from liftgbp.shown import HasCard, Shown, in_words
 from liftgbp.solve.bounds import Bounds, Limits, in_balls, limits_of
 from liftgbp.solve.certified import CertifiedPoint, Proof
+from liftgbp.solve.findings import NO_BLOCKS, Finding, Flaw, IndependentAtoms
 from liftgbp.solve.frames import faces_of
 from liftgbp.solve.problem import Energy, one_thread, polytope, rounding_hides_entropy, scale_of
 from liftgbp.solve.search import Points, nearest_consistent
 from liftgbp.solve.tolerances import Tolerances
-
-TOO_LARGE = "the Hessian of the free energy is too large"
-"""Why a point is not checked, unless something else is said."""
-
-STILL_FALLS = "the free energy still falls: a step changes a belief by {:.1e}"
-"""Why a point that message passing has found is not stationary."""
-
-CROWDED = "atoms exclude each other more than their number allows"
-"""Why beliefs of pairs are impossible."""
-
-FRUSTRATED = "atoms differ from each other more often around a cycle than is possible"
-"""Another reason."""
-
-OVER_BLOCKS = "independent atoms over blocks"
-"""What reaches a bound of log Z, where objects of a class behave differently."""
 
 
 class Kind(HasCard, Enum):
@@ -59,9 +44,6 @@ class Kind(HasCard, Enum):
     UNCHECKED = "not checked"
     UNKNOWN = "unknown"
 
-    def _headline(self) -> str:
-        return self.value
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict(Shown):
@@ -81,11 +63,10 @@ class Verdict(Shown):
     log_z_slack    how far rounding may take a log Z below that bound
     log_z_ceiling  what the true log Z is at most, if that was proven
     ceiling_slack  how far rounding may take a log Z above that
-    implausible    what is impossible about the beliefs, in words; empty if nothing is
-    unknown        why the kind is not known or not checked, in words; empty if it is
-    region         the number of the region where atoms exclude each other too much
-    bound_by       what reaches the bound of log Z, in words
-    contradicted   what a second opinion says instead, in words; empty if nothing does
+    implausible    what is impossible about the beliefs, if anything is
+    unknown        why the kind is not known or not checked, if it is not
+    bound_by       what reaches the bound of log Z
+    contradicted   what a second opinion says instead, if one does
     bits           with how many bits it was proven to be what it is; `None` without a proof
     broken_curvature  the smallest curvature of the ground free energy if the halves of each class
                    of objects may differ; `None` where it was not computed
@@ -105,14 +86,13 @@ class Verdict(Shown):
     count_margin: float
     log_z_bound: float
     log_z_slack: float
-    implausible: str = ""
-    unknown: str = ""
-    region: int | None = None
-    bound_by: str = "independent atoms"
+    implausible: Finding | None = None
+    unknown: Finding | None = None
+    bound_by: IndependentAtoms = NO_BLOCKS
     broken_curvature: float | None = None
     log_z_ceiling: float = math.inf
     ceiling_slack: float = 0.0
-    contradicted: str = ""
+    contradicted: Finding | None = None
     bits: int | None = None
 
     def __post_init__(self) -> None:
@@ -134,7 +114,7 @@ class Verdict(Shown):
     @property
     def plausible(self) -> bool:
         """Whether entropy and counts lie within their bounds, up to rounding."""
-        return not self.implausible
+        return self.implausible is None
 
     @property
     def crowded(self) -> bool:
@@ -143,22 +123,20 @@ class Verdict(Shown):
         Its log Z is somewhat too large, and its beliefs are not possible. But worlds like these
         are, so if it is heavier than all sound minima, the answer may lie there.
         """
-        impossible = self.implausible in (CROWDED, FRUSTRATED)
+        wrong = self.implausible
+        impossible = wrong is not None and wrong.kind in (Flaw.CROWDED, Flaw.FRUSTRATED)
         return impossible and self.kind in (Kind.MINIMUM, Kind.BOUNDARY)
 
     @property
-    def flaw(self) -> str:
-        """What keeps the point from being (part of) an answer, in words; empty if nothing does."""
+    def flaw(self) -> Finding | None:
+        """What keeps the point from being (part of) an answer, if anything does."""
         match self.kind:
             case Kind.SADDLE if self.broken_curvature is not None:
-                return (
-                    "the beliefs are a saddle of the ground free energy: objects of a class would "
-                    "rather behave differently (blocks)"
-                )
+                return Finding(Flaw.SADDLE_BETWEEN_HALVES)
             case Kind.SADDLE:
-                return "the beliefs are a saddle of the free energy, not a minimum"
+                return Finding(Flaw.SADDLE)
             case Kind.VALLEY:
-                return "the free energy is flat, so that other beliefs are as good as these"
+                return Finding(Flaw.VALLEY)
             case Kind.UNKNOWN:
                 return self.unknown
         return self.implausible or self.contradicted
@@ -166,46 +144,42 @@ class Verdict(Shown):
     @property
     def sound(self) -> bool:
         """Whether the point may be (part of) an answer."""
-        return not self.flaw
+        return self.flaw is None
 
     @property
     def breaks(self) -> bool:
         """Whether objects of a class would rather behave differently, as far as is known."""
         bent = self.broken_curvature is not None and self.kind is Kind.SADDLE
-        return bent or self.bound_by.startswith(OVER_BLOCKS)
+        return bent or bool(self.bound_by.blocks)
 
     def shortfall(self, log_z: float) -> float:
         """By how much a log Z falls short of the bound; zero if it does not, up to rounding."""
         short = self.log_z_bound - log_z
         return short if short > self.log_z_slack else 0.0
 
-    def shortfall_text(self, log_z: float) -> str:
-        """How far a log Z falls short of the bound, in words; empty if it does not."""
-        short = self.shortfall(log_z)
-        return f"log Z is {short:.3g} below what {self.bound_by} reach" if short else ""
-
     def excess(self, log_z: float) -> float:
         """By how much a log Z exceeds its ceiling; zero if it does not, up to rounding."""
         over = log_z - self.log_z_ceiling
         return over if over > self.ceiling_slack else 0.0
 
-    def outside_text(self, log_z: float) -> str:
-        """How far a log Z lies outside its bounds, in words; empty if it does not."""
+    def outside(self, log_z: float) -> Finding | None:
+        """How far a log Z lies outside its bounds, if it does."""
+        if short := self.shortfall(log_z):
+            return Finding(Flaw.TOO_LIGHT, (short,), by=self.bound_by)
         over = self.excess(log_z)
-        above = f"log Z is {over:.3g} above what is proven to be possible" if over else ""
-        return self.shortfall_text(log_z) or above
+        return Finding(Flaw.TOO_HEAVY, (over,)) if over else None
 
-    def bounded_by(self, log_z: float, words: str, slack: float) -> Verdict:
+    def bounded_by(self, log_z: float, by: IndependentAtoms, slack: float) -> Verdict:
         """The verdict with another bound of log Z, and what reaches it."""
-        return replace(self, log_z_bound=log_z, log_z_slack=slack, bound_by=words)
+        return replace(self, log_z_bound=log_z, log_z_slack=slack, bound_by=by)
 
     def capped_by(self, log_z: float, slack: float) -> Verdict:
         """The verdict with a proven upper bound of log Z."""
         return replace(self, log_z_ceiling=log_z, ceiling_slack=slack)
 
-    def contradicted_by(self, words: str) -> Verdict:
+    def contradicted_by(self, opinion: Finding) -> Verdict:
         """The verdict once a second opinion says something else."""
-        return replace(self, contradicted=words)
+        return replace(self, contradicted=opinion)
 
     def broken_by(self, curvature: float, tolerances: Tolerances) -> Verdict:
         """The verdict once the curvature is known where halves of classes may differ."""
@@ -220,68 +194,14 @@ class Verdict(Shown):
         """
         if self.kind is not Kind.UNCHECKED:
             return self
-        return replace(self, kind=Kind.MINIMUM, unknown="")
+        return replace(self, kind=Kind.MINIMUM, unknown=None)
 
     def as_valley(self) -> Verdict:
         """The verdict once another point of the same flat valley has turned up."""
         return replace(self, kind=Kind.VALLEY, bits=None)
 
     def __str__(self) -> str:
-        if self.kind is Kind.EXACT:
-            return "exact"
-        curvatures = []
-        if self.curvature is not None:
-            curvatures.append(f"smallest curvature {self.curvature:.2g}")
-        if self.broken_curvature is not None:
-            curvatures.append(f"{self.broken_curvature:.2g} between halves of classes")
-        curvature = f" ({', '.join(curvatures)})" if curvatures else ""
-        unknown = f" ({self.unknown})" if self.unknown else ""
-        plausible = f"implausible ({self.implausible})" if self.implausible else "plausible"
-        proven = ", proven" if self.proven else ""
-        return (
-            f"{self.kind.value}{proven}{curvature}{unknown}, {plausible}, "
-            f"residual {self.residual:.1e}"
-        )
-
-    def _headline(self) -> str:
-        return str(self)
-
-    def _body(self) -> Iterable[Content]:
-        yield badge(BAD, self.flaw) if self.flaw else badge(GOOD, "nothing is wrong with the point")
-        numbers = [
-            ("residual", self.residual),
-            ("smallest curvature", self.curvature),
-            ("between halves of classes", self.broken_curvature),
-            ("proven with bits", self.bits),
-            ("entropy", self.entropy),
-            ("at most", self.entropy_bound),
-            ("log Z is at least", self.log_z_bound),
-            ("log Z is at most", self.log_z_ceiling),
-        ]
-        known = [(name, own) for name, own in numbers if own is not None and math.isfinite(own)]
-        yield fields((name, number_text(own)) for name, own in known)
-
-    def as_dict(self) -> dict[str, object]:
-        """The verdict for JSON."""
-        return {
-            "text": str(self),
-            "residual": _finite(self.residual),
-            "curvature": self.curvature,
-            "broken_curvature": self.broken_curvature,
-            "kind": self.kind.value,
-            "proven": self.proven,
-            "bits": self.bits,
-            "entropy": _finite(self.entropy),
-            "entropy_bound": _finite(self.entropy_bound),
-            "count_margin": _finite(self.count_margin),
-            "log_z_bound": _finite(self.log_z_bound),
-            "log_z_ceiling": _finite(self.log_z_ceiling),
-            "plausible": self.plausible,
-        }
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
+        return in_words(self)
 
 
 # --- the judge
@@ -295,7 +215,7 @@ class Candidate:
     log_z_bound  what the true log Z is at least
     residual     how far it is from stationary, as the largest relative change of a belief
     lowest       the smallest curvature as doubles see it, missing where it cannot be afforded
-    unsettled    why the point is not stationary, in words; empty if it is
+    unsettled    why the point is not stationary, if it is not
     entropy      the implied entropy, if it is known better than from rounded beliefs
     proven       the proof of what it is, if there is one
     """
@@ -305,7 +225,7 @@ class Candidate:
     log_z_bound: float
     residual: float
     lowest: float | None = None
-    unsettled: str = ""
+    unsettled: Finding | None = None
     entropy: float | None = None
     proven: CertifiedPoint | None = None
 
@@ -333,10 +253,10 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
         slack = tolerances.bound_slack * abs(own.log_z_bound) + tolerances.level
     crowded = limits.count_margin < -tolerances.acceptable
     implausible = limits.entropy_flaw
-    if crowded and not implausible:
-        implausible = CROWDED
-    if limits.cycle_margin < -tolerances.acceptable and not implausible:
-        implausible = FRUSTRATED
+    if crowded and implausible is None:
+        implausible = Finding(Flaw.CROWDED, region=limits.region)
+    if limits.cycle_margin < -tolerances.acceptable and implausible is None:
+        implausible = Finding(Flaw.FRUSTRATED)
     return Verdict(
         residual=own.residual,
         curvature=_curvature(own),
@@ -348,7 +268,6 @@ def _verdict(own: Candidate, limits: Limits, on_boundary: bool, tolerances: Tole
         log_z_slack=slack,
         implausible=implausible,
         unknown=unknown,
-        region=limits.region if crowded else None,
         bits=None if own.proven is None or not own.proven.ways_proven else own.proven.bits,
     )
 
@@ -369,7 +288,7 @@ def is_small(layout: Layout, tolerances: Tolerances) -> bool:
 
 def curvatures_at(
     plans: Sequence[Plan], logs: Floats, tolerances: Tolerances
-) -> list[tuple[float | None, str]]:
+) -> list[tuple[float | None, Finding | None]]:
     """The smallest curvatures at log beliefs that need not be consistent, and what is wrong there.
 
     One row of log beliefs for each plan; the plans share a layout. Where it is too large for a
@@ -377,9 +296,10 @@ def curvatures_at(
     """
     layout = plans[0].layout
     if not layout.message_entries or not is_small(layout, tolerances):
-        return [(None, "")] * len(plans)
+        return [(None, None)] * len(plans)
     consistent, faces = polytope(layout), faces_of(layout)
-    found: list[tuple[float | None, str]] = [(None, "no consistent beliefs are near")] * len(plans)
+    found: list[tuple[float | None, Finding | None]]
+    found = [(None, Finding(Flaw.INCONSISTENT))] * len(plans)
     with one_thread(consistent):
         outer, near = nearest_consistent(faces, logs[:, consistent.outer], tolerances)
         rows = np.flatnonzero(near)
@@ -391,33 +311,34 @@ def curvatures_at(
             lowest = points.curvatures(own)
             for k in own.tolist():
                 residual = float(points.step.residual[k])
-                why = "" if residual <= tolerances.same else STILL_FALLS.format(residual)
+                settled = residual <= tolerances.same
+                why = None if settled else Finding(Flaw.STILL_FALLS, (residual,))
                 found[rows[k]] = float(lowest[k].min()), why
     return found
 
 
-def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Kind, str]:
+def _kind(own: Candidate, on_boundary: bool, tolerances: Tolerances) -> tuple[Kind, Finding | None]:
     """What a point is by its proof or its smallest curvature, or why that is not known."""
     if own.proven is not None:
         if own.proven.proof is Proof.SADDLE:
-            return Kind.SADDLE, ""
-        return Kind.BOUNDARY if own.proven.on_boundary else Kind.MINIMUM, ""
+            return Kind.SADDLE, None
+        return Kind.BOUNDARY if own.proven.on_boundary else Kind.MINIMUM, None
     if own.unsettled:
         return Kind.UNKNOWN, own.unsettled
     if not own.plan.layout.message_entries:
         # Regions that share nothing: beliefs are normalised potentials, and exact.
-        return Kind.MINIMUM, ""
+        return Kind.MINIMUM, None
     if rounding_hides_entropy(own.plan, tolerances):
-        return Kind.UNKNOWN, "the counts of this domain are so large that rounding hides entropies"
+        return Kind.UNKNOWN, Finding(Flaw.HIDDEN_ENTROPY)
     if own.lowest is None:
-        return Kind.UNCHECKED, TOO_LARGE
+        return Kind.UNCHECKED, Finding(Flaw.TOO_LARGE)
     hidden = abs(own.lowest) < tolerances.zero_curvature
     if hidden and tolerances.zero_curvature * scale_of(own.plan) > 1:
         # Curvatures fall to one in so many counts, and below this their signs are chance.
-        return Kind.UNKNOWN, "rounding hides whether the beliefs are a minimum of the free energy"
+        return Kind.UNKNOWN, Finding(Flaw.HIDDEN_CURVATURE)
     if own.lowest < -tolerances.zero_curvature:
-        return Kind.SADDLE, ""
-    return Kind.BOUNDARY if on_boundary else Kind.MINIMUM, ""
+        return Kind.SADDLE, None
+    return Kind.BOUNDARY if on_boundary else Kind.MINIMUM, None
 
 
 def _on_boundary(

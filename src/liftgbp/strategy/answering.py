@@ -11,7 +11,8 @@ from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Evidence
 from liftgbp.model.queries import held
 from liftgbp.model.rewriting import large_quantifiers
-from liftgbp.query import Answers
+from liftgbp.posterior import Posterior
+from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.shatter import ObjectClasses
 from liftgbp.strategy.growth import AUTO
 from liftgbp.strategy.lifted_case import LiftedCase, with_quantifiers
@@ -21,7 +22,7 @@ from liftgbp.strategy.strategy import best_answers
 from liftgbp.via import ViaChoice, choose_via, few_groundings
 
 if TYPE_CHECKING:
-    from liftgbp.query.ground_reader import PreparedGround
+    from liftgbp.posterior.ground_reader import PreparedGround
 
 TAKEN_APART = (
     "there is no exact answer by classes of objects for a quantifier over {}, so the model was "
@@ -42,7 +43,7 @@ def answers_about(
     run: Run,
     *,
     bounds: bool = False,
-) -> Answers:
+) -> Posterior:
     """The answers about a model under evidence."""
     if (request.needs_classes or bounds) and via == "ground":
         raise InputError(
@@ -68,7 +69,7 @@ def answers_about(
 
 def answers_about_network(
     prepare: Callable[[str], PreparedGround], effort: Effort, request: Request, run: Run
-) -> Answers:
+) -> Posterior:
     """The answers about a ground network, prepared for a family of regions."""
     from liftgbp.strategy.ground_case import GroundCase
 
@@ -83,12 +84,12 @@ def _over_classes(
     *,
     grounds: bool,
     bounds: bool,
-) -> Answers:
+) -> Posterior:
     if not request.names_a_method:
         grounds = grounds and not held(objects.evidence.model)
         answers = _with_quantifiers(objects, effort, request, run, grounds=grounds)
         if answers is not None:
-            return replace(answers, effort=effort.name)
+            return answers.made_of(effort=effort.name)
     answers = best_answers(LiftedCase(objects, run), request, effort)
     if bounds:
         from liftgbp.bounding import bounds_over, judged_by
@@ -102,7 +103,7 @@ def _over_classes(
 
 def _with_quantifiers(
     objects: ObjectClasses, effort: Effort, request: Request, run: Run, *, grounds: bool
-) -> Answers | None:
+) -> Posterior | None:
     """The answers about quantifiers that are not expanded: exact over classes, or on the ground.
 
     There are none where quantifiers are expanded. Those that could be expanded, but cost less if
@@ -141,7 +142,7 @@ def _on_ground(
     effort: Effort,
     request: Request,
     run: Run,
-) -> Answers:
+) -> Posterior:
     """The answers about a model that is written out under its evidence."""
     from liftgbp.model.rewriting import with_joint_exclusions
     from liftgbp.strategy.ground_case import prepare_ground

@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from liftgbp.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
-from liftgbp.errors import CapacityError, InternalError
+from liftgbp.errors import InternalError
 from liftgbp.evidence import Evidence
 from liftgbp.grounding import GroundNetwork, ground_network
 from liftgbp.plan import compile_plan
+from liftgbp.posterior import Posterior
+from liftgbp.posterior.ground_reader import PreparedGround
+from liftgbp.posterior.results import GrowthEnd, GrowthStop
 from liftgbp.progress import Progress
-from liftgbp.query import Answers
-from liftgbp.query.answers import MORE_EFFORT
-from liftgbp.query.ground_reader import PreparedGround
 from liftgbp.solve import work_of
 from liftgbp.strategy.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
-from liftgbp.strategy.growth import AUTO, grow
+from liftgbp.strategy.growth import AUTO, EffortError, grow
 from liftgbp.strategy.parts import may_miss_minima
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
@@ -56,14 +56,14 @@ class GroundCase:
     def prepare(self) -> None:
         """The network was prepared when the case was made."""
 
-    def exact(self, states: int) -> Answers:
+    def exact(self, states: int) -> Posterior:
         """The exact answers; a network that takes more states raises a `CapacityError`."""
         from liftgbp.exact.exact_result import ExactLimits
         from liftgbp.exact.on_ground import exact_on_ground
 
         return exact_on_ground(self._first, ExactLimits.of(states), self._run.progress)
 
-    def over(self, regions: str, effort: Effort) -> Answers:
+    def over(self, regions: str, effort: Effort) -> Posterior:
         """The answers over the regions that the network was prepared for, or growing ones."""
         run = self._run
         if regions != AUTO:
@@ -73,21 +73,21 @@ class GroundCase:
                 run = run.within(max(self._fewest, affordable))
             return _solved(self._first, run)
 
-        def answers(family: str) -> Answers:
+        def answers(family: str) -> Posterior:
             if family.startswith("loops"):
                 return self.over_larger(family, EFFORTS["thorough"])
             return _solved(self._over(family), run)
 
         grown = grow(answers, GROWING, regions=self.regions_of)
-        if grown.growth_end == MORE_EFFORT:
-            return replace(grown, growth_end="longer loops are not tried")
+        if grown.provenance.growth_stop == GrowthStop(GrowthEnd.MORE_EFFORT):
+            return grown.made_of(growth_stop=GrowthStop(GrowthEnd.LONGER_LOOPS))
         return grown
 
     def larger_families(self, effort: Effort) -> Sequence[str]:
         """Loops."""
         return effort.loops
 
-    def over_larger(self, family: str, effort: Effort) -> Answers:
+    def over_larger(self, family: str, effort: Effort) -> Posterior:
         """The answers over loops, unless they cost more than the effort allows.
 
         Loops are looked for only where regions without them leave work for larger ones: in a large
@@ -98,7 +98,7 @@ class GroundCase:
         self._check_work(prepared, effort)
         return _solved(prepared, self._run.within(MOST_ITERATIONS))
 
-    def regions_of(self, answers: Answers) -> object:
+    def regions_of(self, answers: Posterior) -> object:
         """What is equal for answers over the same regions."""
         return answers.graph.ground_regions
 
@@ -116,10 +116,10 @@ class GroundCase:
 
     def _check_work(self, prepared: PreparedGround, effort: Effort) -> None:
         if work_of(prepared.plan.layout, self._run.descent) > effort.work:
-            raise CapacityError(MORE_EFFORT)
+            raise EffortError
 
 
-def _solved(prepared: PreparedGround, run: Run) -> Answers:
+def _solved(prepared: PreparedGround, run: Run) -> Posterior:
     """The answers about a network, part by part if the whole may have more minima."""
     answers = run.solved(prepared)
     if not may_miss_minima(answers.result):
@@ -128,7 +128,7 @@ def _solved(prepared: PreparedGround, run: Run) -> Answers:
     if not 1 < len(parts) <= MOST_PARTS:
         return answers
 
-    def solved(part: GroundNetwork) -> Answers:
+    def solved(part: GroundNetwork) -> Posterior:
         graph = quotient(part, str(prepared.graph.family), run.progress)
         return run.solved(replace(prepared, graph=graph, plan=compile_plan(graph)))
 

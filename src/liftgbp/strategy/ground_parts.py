@@ -9,8 +9,9 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.grounding import FactorBlock, GroundNetwork
-from liftgbp.query import Answers
-from liftgbp.query.ground_reader import GroundAtomReader, PreparedGround
+from liftgbp.posterior import Posterior
+from liftgbp.posterior.ground_reader import GroundReader, PreparedGround
+from liftgbp.posterior.sources import GroundSource, product_of_parts
 from liftgbp.strategy.parts import product_of
 
 MOST_PARTS = 32
@@ -18,28 +19,17 @@ MOST_PARTS = 32
 and parts that are alike are solved once anyway."""
 
 
-@dataclass(frozen=True, eq=False)
-class GroundPartsReader(GroundAtomReader):
-    """Reads each variable from the part that it belongs to; `prepared` is the whole network."""
+@dataclass(frozen=True, eq=False, slots=True)
+class GroundParts:
+    """The distributions of the independent parts of a ground network."""
 
-    prepared: PreparedGround
-    readers: tuple[GroundAtomReader, ...]
+    sources: tuple[GroundSource, ...]
     part_of: Ints
 
-    @property
-    def kinds(self) -> Ints:
-        """The kinds of the whole; alike parts have alike answers."""
-        return self.prepared.graph.alignment.atom_kind
-
-    def table(self, variables: Sequence[int]) -> Floats:
+    def joint(self, variables: Sequence[int]) -> Floats:
         """The joint distribution of variables; those of different parts are independent."""
-        table = np.ones(())
-        order: list[int] = []
-        for number, reader in enumerate(self.readers):
-            own = [v for v in variables if self.part_of[v] == number]
-            table = np.multiply.outer(table, reader.table(own))
-            order += own
-        return np.asarray(table.transpose([order.index(v) for v in variables]))
+        joints = [own.joint for own in self.sources]
+        return product_of_parts(variables, lambda variable: int(self.part_of[variable]), joints)
 
 
 def ground_parts(network: GroundNetwork) -> tuple[Ints, list[GroundNetwork]]:
@@ -76,9 +66,9 @@ def _restricted(network: GroundNetwork, members: Bools) -> GroundNetwork:
 
 
 def multiplied_on_ground(
-    prepared: PreparedGround, part_of: Ints, answers: Sequence[Answers]
-) -> Answers:
+    prepared: PreparedGround, part_of: Ints, answers: Sequence[Posterior]
+) -> Posterior:
     """The answers about a ground network from those of its parts."""
-    readers = [own.reader for own in answers if isinstance(own.reader, GroundAtomReader)]
-    reader = GroundPartsReader(prepared, tuple(readers), part_of)
+    sources = [own.reader.source for own in answers if isinstance(own.reader, GroundReader)]
+    reader = GroundReader(prepared, GroundParts(tuple(sources), part_of))
     return product_of(reader, answers, [own.plan.log_offset for own in answers])

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import count
 
 from liftgbp.errors import CapacityError, SizeError
-from liftgbp.query import Answers
-from liftgbp.query.answers import MORE_EFFORT
+from liftgbp.posterior import Posterior
+from liftgbp.posterior.results import GrowthEnd, GrowthStop
+from liftgbp.posterior.wording import GROWTH_ENDS
 
 AUTO = "auto"
 """The name of the choice of regions that grows them."""
 
 
+class EffortError(CapacityError):
+    """Larger regions take more work than the effort allows."""
+
+    def __init__(self) -> None:
+        super().__init__(GROWTH_ENDS[GrowthEnd.MORE_EFFORT])
+
+
 def grow(
-    run: Callable[[str], Answers],
+    run: Callable[[str], Posterior],
     families: Iterable[str] | None = None,
-    judge: Callable[[Answers], Answers] = lambda answers: answers,
-    regions: Callable[[Answers], object] | None = None,
-) -> Answers:
+    judge: Callable[[Posterior], Posterior] = lambda answers: answers,
+    regions: Callable[[Posterior], object] | None = None,
+) -> Posterior:
     """The answers of the largest regions that can be trusted, with those of all others.
 
     `run` answers for a region family. If no families are given, they are bethe, intersections,
@@ -30,26 +37,28 @@ def grow(
     same regions; by itself this compares the clusters of lifted graphs.
     """
     regions = regions or clusters_of
-    chain: list[Answers] = []
-    end = "" if families is None else MORE_EFFORT
+    chain: list[Posterior] = []
+    last = GrowthEnd.ONE_REGION if families is None else GrowthEnd.MORE_EFFORT
+    stop = GrowthStop(last)
     for family in _families(chain) if families is None else families:
         try:
             answers = run(family)
         except (CapacityError, SizeError) as error:
             if not chain:
                 raise
-            end = error.message
+            refused = GrowthStop(GrowthEnd.REFUSED, message=error.message)
+            stop = GrowthStop(GrowthEnd.MORE_EFFORT) if isinstance(error, EffortError) else refused
             break
         if _is_saturated(answers, family, chain):
-            end = "larger families have the same regions"
+            stop = GrowthStop(GrowthEnd.SAME_REGIONS)
             break
         if not chain or regions(answers) != regions(chain[-1]):
             chain.append(answers)
             if family.startswith("objects") and not answers.trusted:
-                end = f"the answer of {family} cannot be trusted"
+                stop = GrowthStop(GrowthEnd.NOT_TRUSTED, family)
                 break
             if not answers.approximate:
-                end = "nothing is approximated"
+                stop = GrowthStop(GrowthEnd.NOT_APPROXIMATE)
                 break
         elif answers.trusted and not chain[-1].trusted:
             # Solved part by part, the same regions may have another answer.
@@ -60,15 +69,15 @@ def grow(
             if chain[k].trusted:
                 best = chain[k]
                 break
-            end = f"the answer of {chain[k].graph.family} cannot be trusted"
+            stop = GrowthStop(GrowthEnd.NOT_TRUSTED, str(chain[k].graph.family))
     else:
         # A second opinion on an answer says more than why another one fails.
         known = (own for own in reversed(chain) if own.result.verdict.contradicted)
         best = next(known, chain[-1])
-    return replace(best, growth=tuple(chain), growth_end=end or "one region holds all objects")
+    return best.made_of(growth=tuple(chain), growth_stop=stop)
 
 
-def _families(chain: list[Answers]) -> Iterator[str]:
+def _families(chain: list[Posterior]) -> Iterator[str]:
     yield "bethe"
     yield "intersections"
     # By now the chain holds answers, and these know how many objects there are.
@@ -79,12 +88,12 @@ def _families(chain: list[Answers]) -> Iterator[str]:
             return
 
 
-def clusters_of(answers: Answers) -> list[object]:
+def clusters_of(answers: Posterior) -> list[object]:
     """The clusters of the regions of answers, which are equal for equal lifted graphs."""
     return [region.cluster for region in answers.graph.regions]
 
 
-def _is_saturated(answers: Answers, family: str, chain: list[Answers]) -> bool:
+def _is_saturated(answers: Posterior, family: str, chain: list[Posterior]) -> bool:
     """Whether a family is past the widest factor, and still adds nothing."""
     if not family.startswith("objects") or clusters_of(answers) != clusters_of(chain[-1]):
         return False

@@ -16,12 +16,11 @@ from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.errors import CapacityError, InputError
 from liftgbp.model.rewriting import outlined
 from liftgbp.plan import compile_plan
+from liftgbp.posterior import Posterior, PreparedLifted
 from liftgbp.progress import Progress
-from liftgbp.query import Answers, PreparedLifted
-from liftgbp.query.answers import MORE_EFFORT
 from liftgbp.regions import build_regions
 from liftgbp.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
-from liftgbp.strategy.growth import AUTO, clusters_of, grow
+from liftgbp.strategy.growth import AUTO, EffortError, clusters_of, grow
 from liftgbp.strategy.parts import Part, independent_parts, may_miss_minima, multiplied
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
@@ -72,7 +71,7 @@ class LiftedCase:
             return ()
         return tuple(LiftedCase(part.of(self._objects), self._run) for part in self._parts)
 
-    def joined(self, answers: Sequence[Answers]) -> Answers:
+    def joined(self, answers: Sequence[Posterior]) -> Posterior:
         """The answers of the model from those of its parts."""
         return multiplied(
             self._factor_scopes,
@@ -87,27 +86,27 @@ class LiftedCase:
         """Build the region graph over factor scopes."""
         _ = self._factor_scopes
 
-    def exact(self, states: int) -> Answers:
+    def exact(self, states: int) -> Posterior:
         """The exact answers; a model that takes more states raises a `CapacityError`."""
         from liftgbp.exact.exact_result import ExactLimits
         from liftgbp.exact.over_classes import exact_over_classes
 
         return exact_over_classes(self._factor_scopes, ExactLimits.of(states), self._run.progress)
 
-    def over(self, regions: str, effort: Effort) -> Answers:
+    def over(self, regions: str, effort: Effort) -> Posterior:
         """The answers with one block per class, over a family of regions or growing ones."""
         if regions != AUTO:
             return self._over(regions, None)
         return grow(self._while_affordable(self._over))
 
-    def _over(self, regions: str, effort: Effort | None) -> Answers:
+    def _over(self, regions: str, effort: Effort | None) -> Posterior:
         """The same within an effort, if there is one; regions that are too large raise."""
         prepared = self._prepared(regions, None if effort is None else effort.table)
         run = self._run
         if effort is not None:
             iterations = run.iterations(prepared, effort.work)
             if iterations < FEWEST_ITERATIONS:
-                raise CapacityError(MORE_EFFORT)
+                raise EffortError
             run = run.within(iterations)
         answers = run.solved(prepared)
         if may_miss_minima(answers.result) and self.parts:
@@ -127,17 +126,17 @@ class LiftedCase:
         several = any(own.size > 1 and own.constant is None for own in self.classes)
         return effort.families if several else ()
 
-    def over_larger(self, family: str, effort: Effort) -> Answers:
+    def over_larger(self, family: str, effort: Effort) -> Posterior:
         """The answers over a larger family, unless they cost more than the effort allows."""
         return self._over(family, effort)
 
-    def regions_of(self, answers: Answers) -> object:
+    def regions_of(self, answers: Posterior) -> object:
         """What is equal for answers over the same regions."""
         return clusters_of(answers)
 
     def summed(
-        self, known: Answers | None, regions: str, predicates: Sequence[str], work: float
-    ) -> Answers:
+        self, known: Posterior | None, regions: str, predicates: Sequence[str], work: float
+    ) -> Posterior:
         """The answers summed over the counts of some predicates.
 
         None stands for the one that changes the known answers most, if that is cheap.
@@ -146,7 +145,7 @@ class LiftedCase:
             if regions == AUTO:
                 return known
             summed = self._summer(regions, work).auto(known)
-            return summed if summed.sum_over.predicates else known
+            return summed if summed.provenance.sums.predicates else known
         names = tuple(dict.fromkeys(predicates))
         if AUTO in names and len(names) > 1:
             raise InputError("sum over auto alone, or over predicates that you name")
@@ -161,22 +160,22 @@ class LiftedCase:
             return summed
         from liftgbp.counting import with_choice
 
-        chosen = summed.sum_over.predicates
+        chosen = summed.provenance.sums.predicates
         answers = grow(self._while_affordable(self._grown_sums(chosen) if chosen else self._over))
-        return with_choice(answers, summed.choice)
+        return with_choice(answers, summed.provenance.sums.chosen)
 
-    def _grown_sums(self, names: Sequence[str]) -> Callable[[str, Effort | None], Answers]:
+    def _grown_sums(self, names: Sequence[str]) -> Callable[[str, Effort | None], Posterior]:
         """Sums over larger regions have some iterations at each count, as plain answers have.
 
         All regions over several objects share that work: in small domains they grow many times.
         """
         spent = 0.0
 
-        def over(regions: str, effort: Effort | None) -> Answers:
+        def over(regions: str, effort: Effort | None) -> Posterior:
             nonlocal spent
             work = math.inf if effort is None else effort.work / FEWEST_ITERATIONS
             if spent > work:
-                raise CapacityError(MORE_EFFORT)
+                raise EffortError
             summer = self._summer(regions, work, patient=True)
             answers = summer.on(names)
             spent += 0.0 if effort is None else summer.spent
@@ -185,12 +184,12 @@ class LiftedCase:
         return over
 
     def _while_affordable(
-        self, over: Callable[[str, Effort | None], Answers]
-    ) -> Callable[[str], Answers]:
+        self, over: Callable[[str, Effort | None], Posterior]
+    ) -> Callable[[str], Posterior]:
         """Answers whose regions over several objects take no more work than thorough ones."""
         thorough = replace(EFFORTS["thorough"], table=self._run.table_cap)
 
-        def limited(family: str) -> Answers:
+        def limited(family: str) -> Posterior:
             several = family.startswith("objects")
             return over(family, thorough if several else None)
 
@@ -207,8 +206,8 @@ class LiftedCase:
         )
 
     def blocked(
-        self, answers: Answers, most: Mapping[int, int], work: float, *, mix: bool
-    ) -> tuple[Answers, Bound]:
+        self, answers: Posterior, most: Mapping[int, int], work: float, *, mix: bool
+    ) -> tuple[Posterior, Bound]:
         """Answers mixed with minima at which blocks differ, and a bound for other answers."""
         from liftgbp.blocks import with_blocks
 
@@ -253,7 +252,7 @@ def prepare_lifted(normal: NormalModel, regions: str, progress: Progress) -> Pre
 
 def with_quantifiers(
     objects: ObjectClasses, large: Sequence[str], states: int, run: Run
-) -> Answers | None:
+) -> Posterior | None:
     """Exact answers about a model with quantifiers over sorts that are too large to be expanded.
 
     There are none if a quantified formula has no stand-in.

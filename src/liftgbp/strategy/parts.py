@@ -7,21 +7,26 @@ Solved apart, log Z is a sum and beliefs are products.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import cast
-
-import numpy as np
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import QueryError, counted
-from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Reader, Result
-from liftgbp.query.count_cases import Counted, CountedCase, by_listing
-from liftgbp.query.lookup import alone, with_others
+from liftgbp.errors import QueryError
+from liftgbp.posterior import (
+    ClassReader,
+    MixedResult,
+    Posterior,
+    PreparedLifted,
+    Provenance,
+    Reader,
+    Result,
+)
+from liftgbp.posterior.count_cases import Counted, CountedCase
+from liftgbp.posterior.sources import Source, product_of_parts
 from liftgbp.shatter import NormalModel, ObjectClasses
 from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
 from liftgbp.signature import canonise
-from liftgbp.solve import Kind, Status, Verdict
+from liftgbp.solve import Algorithm, Kind, Status, Verdict
 
 WORST_FIRST = (
     Kind.UNKNOWN,
@@ -100,74 +105,38 @@ def may_miss_minima(result: Result) -> bool:
     Each part was started from all its values, so the whole shows whether a part has several.
     """
     several = sum(1 for point in result.points if point.weight > 0) > 1
-    return result.solver != "flooding" and (several or bool(result.flaw))
+    flooded = result.solver.algorithm is Algorithm.FLOODING
+    return not flooded and (several or result.flaw is not None)
 
 
 # --- the whole
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PartedAnswers(Answers):
-    """Answers that multiply those of independent parts."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Parts(Source):
+    """The distributions of independent parts."""
 
-    parts: tuple[Answers, ...] = field(default=(), kw_only=True)
+    readers: tuple[ClassReader, ...]
+    part_of_atom: Mapping[ObjAtom, int]
 
-    @property
-    def used(self) -> str:
-        """What the answers were made of, in words."""
-        number = f"{len(self.parts)} independent parts"
-        if self.verdict.kind is Kind.EXACT:
-            return f"exact ({number})"
-        others = [part for part in self.parts if part.verdict.kind is not Kind.EXACT]
-        used = ", ".join(dict.fromkeys(part.used for part in others))
-        exact = len(self.parts) - len(others)
-        if exact:
-            return f"{used}; {counted(exact, 'independent part')} exactly"
-        return f"{number}: {used}"
+    def _part_of(self, atom: ObjAtom) -> int | None:
+        return self.part_of_atom.get(canonise((atom,)).cluster[0])
 
-    def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
-        """Everything that a program may want to know, ready for JSON."""
-        names = ("log_z", "trusted", "verdict", "minima")
-        every = [part.as_dict() for part in self.parts]
-        parts = [{name: own[name] for name in names} for own in every]
-        return {**super().as_dict(queries), "parts": parts}
-
-
-@dataclass(frozen=True, eq=False)
-class PartsReader(ClassReader):
-    """Reads each atom from the part that it belongs to; `prepared` is the whole model."""
-
-    prepared: PreparedLifted
-    readers: tuple[Reader, ...]
-    part_of: Mapping[ObjAtom, int]
-
-    @property
-    def normal(self) -> NormalModel:
-        """The normal form of the whole."""
-        return self.prepared.graph.normal
+    def holds(self, atom: ObjAtom) -> bool:
+        """Whether a part is about an atom."""
+        return self._part_of(atom) is not None
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms; those of different parts are independent."""
-        table = np.ones(1)
-        inside: list[ObjAtom] = []
-        homes = {atom: self.part_of.get(canonise((atom,)).cluster[0]) for atom in atoms}
-        for number, reader in enumerate(self.readers):
-            own = [atom for atom, home in homes.items() if home == number]
-            if own:
-                table = np.multiply.outer(table, reader.joint(own))
-                inside += own
-        whole = with_others(atoms, inside, table, lambda atom: alone(atom, self.normal))
-        return np.asarray(whole[0])
+        return product_of_parts(atoms, self._part_of, [own.joint for own in self.readers])
 
-    def counted(self, case: CountedCase) -> Counted:
+    def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
         """How likely each number of objects is: read from one part, or listed for a few objects."""
-        homes = {self.part_of.get(canonise((atom,)).cluster[0]) for atom in case.atoms}
-        homes.discard(None)
+        homes = {home for atom in case.atoms if (home := self._part_of(atom)) is not None}
         if len(homes) == 1:
-            return self.readers[cast(int, homes.pop())].counted(case)
-        ranges = self.normal.ranges
+            return self.readers[homes.pop()].counted(case)
         try:
-            return Counted(by_listing(case, self.joint, lambda atom: ranges[atom[0]]))
+            return reader.listed(case)
         except QueryError:
             raise QueryError(
                 "the formula is about several independent parts of the model, or none"
@@ -177,23 +146,23 @@ class PartsReader(ClassReader):
 def multiplied(
     prepared: PreparedLifted,
     parts: Sequence[Part],
-    answers: Sequence[Answers],
+    answers: Sequence[Posterior],
     offsets: Sequence[float],
-) -> Answers:
+) -> Posterior:
     """The answers of a model from those of its parts.
 
     `offsets` are what atoms outside of each part add to its log Z.
     """
     part_of = {atom: number for number, part in enumerate(parts) for atom in part.atoms}
-    reader = PartsReader(prepared, tuple(own.reader for own in answers), part_of)
+    readers = tuple(own.reader for own in answers if isinstance(own.reader, ClassReader))
+    reader = ClassReader(prepared, Parts(readers, part_of))
     return product_of(reader, answers, offsets)
 
 
-def product_of(
-    reader: Reader, answers: Sequence[Answers], offsets: Sequence[float]
-) -> PartedAnswers:
+def product_of(reader: Reader, answers: Sequence[Posterior], offsets: Sequence[float]) -> Posterior:
     """The product of the answers of parts; the reader reads the whole."""
     doubtful = next((own for own in answers if not own.trusted), None)
+    flaw = None if doubtful is None else doubtful.result.flaw
     results = [own.result for own in answers]
     gains = (own.log_z - offset for own, offset in zip(results, offsets, strict=True))
     result = MixedResult(
@@ -203,16 +172,13 @@ def product_of(
         residual=max(own.residual for own in results),
         log_z=reader.prepared.plan.log_offset + math.fsum(gains),
         verdict=_together([own.verdict for own in results]),
-        flaw="" if doubtful is None else doubtful.result.flaw,
+        # Regions of a part have other numbers in the whole.
+        flaw=flaw and replace(flaw, region=None),
         remedies=() if doubtful is None else doubtful.result.remedies,
     )
-    return PartedAnswers(
-        reader,
-        result,
-        sum(own.seconds for own in answers),
-        blocks=tuple(structure for own in answers for structure in own.blocks),
-        parts=tuple(answers),
-    )
+    blocks = tuple(structure for own in answers for structure in own.provenance.blocks)
+    seconds = sum(own.seconds for own in answers)
+    return Posterior(reader, result, Provenance(blocks=blocks, parts=tuple(answers)), seconds)
 
 
 def _together(verdicts: Sequence[Verdict]) -> Verdict:

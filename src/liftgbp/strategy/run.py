@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
+from liftgbp.posterior import Posterior, Prepared
 from liftgbp.progress import Progress
-from liftgbp.query import Answers, Prepared
 from liftgbp.solve import Auto, Descent, Flooding, Solver, work_of
 
 FEWEST_ITERATIONS = 20
@@ -43,8 +43,8 @@ class Run:
         chosen = replace(solver, descent=limited) if isinstance(solver, Auto) else limited
         return replace(self, solver=chosen)
 
-    def solved(self, prepared: Prepared) -> Answers:
+    def solved(self, prepared: Prepared) -> Posterior:
         """The answers of a model that is prepared."""
         started = time.perf_counter()
         solution = self.solver(prepared.plan, self.progress)
-        return Answers.of(prepared, solution, time.perf_counter() - started)
+        return Posterior.of(prepared, solution, time.perf_counter() - started)

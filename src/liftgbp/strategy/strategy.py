@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, BlocksChoice, Effort, most_blocks
 from liftgbp.errors import CapacityError, InternalError
-from liftgbp.query import Answers
+from liftgbp.posterior import Posterior
 from liftgbp.shatter import ObjectClass
 from liftgbp.strategy.growth import grow
 from liftgbp.strategy.request import Request
 
 
-def best_answers(case: Case, request: Request, effort: Effort) -> Answers:
+def best_answers(case: Case, request: Request, effort: Effort) -> Posterior:
     """The best answers about a case that an effort allows.
 
     Independent parts are answered apart, unless a method was asked for.
@@ -38,12 +38,12 @@ def best_answers(case: Case, request: Request, effort: Effort) -> Answers:
     return known.conclusion
 
 
-def _of_parts(whole: OverClasses, answers: Sequence[Answers], effort: Effort) -> Answers:
+def _of_parts(whole: OverClasses, answers: Sequence[Posterior], effort: Effort) -> Posterior:
     """The answers from those of parts, with the plain ones of all parts beside them."""
     plain = None
-    if any(own.plain is not None for own in answers):
-        plain = whole.joined([own.plain or own for own in answers])
-    return replace(whole.joined(answers), effort=effort.name, plain=plain)
+    if any(own.provenance.plain is not None for own in answers):
+        plain = whole.joined([own.provenance.plain or own for own in answers])
+    return whole.joined(answers).made_of(effort=effort.name, plain=plain)
 
 
 def methods_for(request: Request, effort: Effort) -> Iterator[Method]:
@@ -70,7 +70,7 @@ def methods_for(request: Request, effort: Effort) -> Iterator[Method]:
 class Judge(Protocol):
     """What is known about log Z or probabilities, however answers were found."""
 
-    def judge(self, answers: Answers) -> Answers:
+    def judge(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if they contradict what is known."""
 
 
@@ -84,7 +84,7 @@ class Method(Protocol):
     def could_improve(self, known: Known) -> bool:
         """Whether it applies, and could improve on what is known."""
 
-    def answers(self, known: Known) -> Answers | None:
+    def answers(self, known: Known) -> Posterior | None:
         """Its answers; none if they cost more than the effort allows."""
 
 
@@ -98,19 +98,19 @@ class Case(Protocol):
     def prepare(self) -> None:
         """Do what every method needs; a model that is too large raises a `CapacityError`."""
 
-    def exact(self, states: int) -> Answers:
+    def exact(self, states: int) -> Posterior:
         """The exact answers; a model that takes more states raises a `CapacityError`."""
 
-    def over(self, regions: str, effort: Effort) -> Answers:
+    def over(self, regions: str, effort: Effort) -> Posterior:
         """The answers over a family of regions, or over growing ones (`auto`)."""
 
     def larger_families(self, effort: Effort) -> Sequence[str]:
         """The families that an effort tries beyond factor scopes."""
 
-    def over_larger(self, family: str, effort: Effort) -> Answers:
+    def over_larger(self, family: str, effort: Effort) -> Posterior:
         """The answers over one of these, unless they cost more than the effort allows."""
 
-    def regions_of(self, answers: Answers) -> object:
+    def regions_of(self, answers: Posterior) -> object:
         """What is equal for answers over the same regions."""
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
@@ -128,12 +128,12 @@ class OverClasses(Case, Protocol):
     def parts(self) -> Sequence[OverClasses]:
         """Its independent parts; none if it is connected."""
 
-    def joined(self, answers: Sequence[Answers]) -> Answers:
+    def joined(self, answers: Sequence[Posterior]) -> Posterior:
         """The answers about it from those about its parts."""
 
     def summed(
-        self, known: Answers | None, regions: str, predicates: Sequence[str], work: float
-    ) -> Answers:
+        self, known: Posterior | None, regions: str, predicates: Sequence[str], work: float
+    ) -> Posterior:
         """The answers summed over the counts of predicates.
 
         If some answers are known: over those of the predicate that changes them most, if that is
@@ -141,8 +141,8 @@ class OverClasses(Case, Protocol):
         """
 
     def blocked(
-        self, answers: Answers, most: Mapping[int, int], work: float, *, mix: bool
-    ) -> tuple[Answers, Judge]:
+        self, answers: Posterior, most: Mapping[int, int], work: float, *, mix: bool
+    ) -> tuple[Posterior, Judge]:
         """Answers mixed with minima at which blocks differ, and what judges other answers."""
 
 
@@ -158,18 +158,18 @@ class Known:
     case: Case
     request: Request
     effort: Effort
-    best: Answers | None = None
-    plain: Answers | None = None
+    best: Posterior | None = None
+    plain: Posterior | None = None
     bound: Judge | None = None
-    _judged: dict[int, Answers] = field(default_factory=dict)
+    _judged: dict[Posterior, Posterior] = field(default_factory=dict)
 
-    def add(self, answers: Answers | None) -> None:
+    def add(self, answers: Posterior | None) -> None:
         """Take new answers for the best ones; no method gives worse ones."""
         if answers is not None:
             self.best = answers
 
     @property
-    def found(self) -> Answers:
+    def found(self) -> Posterior:
         """The best answers, where there are some."""
         if self.best is None:
             raise InternalError("no method has answered")
@@ -189,26 +189,26 @@ class Known:
     def _judges(self) -> Sequence[Judge]:
         return self.case.judges(self.request, self.effort)
 
-    def judged(self, answers: Answers) -> Answers:
+    def judged(self, answers: Posterior) -> Posterior:
         """Answers that would be the best after a look by all judges."""
-        if id(answers) not in self._judged:
+        if answers not in self._judged:
             looked_at = answers
             for judge in self._judges:
                 looked_at = judge.judge(looked_at)
             # What was judged is not judged again.
-            self._judged |= {id(answers): looked_at, id(looked_at): looked_at}
-        return self._judged[id(answers)]
+            self._judged |= {answers: looked_at, looked_at: looked_at}
+        return self._judged[answers]
 
-    def within_bound(self, answers: Answers) -> Answers:
+    def within_bound(self, answers: Posterior) -> Posterior:
         """Answers that are not trusted if independent atoms over blocks reach a larger log Z."""
         return answers if self.bound is None else self.bound.judge(answers)
 
     @property
-    def conclusion(self) -> Answers:
+    def conclusion(self) -> Posterior:
         """The best answers, judged, with the plain ones beside them if these are others."""
         best = self.found if self.is_final else self.judged(self.found)
         quick = None if self.plain is None or self.is_plain else self.plain
-        return replace(best, effort=self.effort.name, plain=quick)
+        return best.made_of(effort=self.effort.name, plain=quick)
 
 
 def lifted(known: Known) -> OverClasses:
@@ -234,7 +234,7 @@ class Exact:
         """It comes first."""
         return known.best is None
 
-    def answers(self, known: Known) -> Answers | None:
+    def answers(self, known: Known) -> Posterior | None:
         """Exact answers, if they are within reach."""
         if not self.is_required:
             known.case.prepare()
@@ -258,7 +258,7 @@ class Regions:
         """It is the first approximation."""
         return known.best is None
 
-    def answers(self, known: Known) -> Answers:
+    def answers(self, known: Known) -> Posterior:
         """The plain answers."""
         known.plain = known.case.over(self.family, known.effort)
         return known.plain
@@ -276,7 +276,7 @@ class SumOverCounts:
         """Counts are those of classes of objects."""
         return known.case.over_classes is not None
 
-    def answers(self, known: Known) -> Answers:
+    def answers(self, known: Known) -> Posterior:
         """The sum, or the plain answers if no sum changes these."""
         case = lifted(known)
         answers = case.summed(known.best, self.family, self.predicates, known.effort.work)
@@ -304,7 +304,7 @@ class Blocks:
         classes = known.case.over_classes is not None
         return classes and any(number > 1 for number in self._numbers(known).values())
 
-    def answers(self, known: Known) -> Answers:
+    def answers(self, known: Known) -> Posterior:
         """The answers, mixed with those over blocks."""
         most = self._numbers(known)
         answers, known.bound = lifted(known).blocked(known.found, most, self.work, mix=self.mix)
@@ -326,7 +326,7 @@ class LargerRegions:
             return False
         return known.is_plain or (not known.request.names_a_method and self._is_outside(known))
 
-    def answers(self, known: Known) -> Answers | None:
+    def answers(self, known: Known) -> Posterior | None:
         """The answers over grown regions; none if they are no better than what is known."""
         case, effort = known.case, known.effort
         is_plain = known.is_plain
@@ -334,7 +334,7 @@ class LargerRegions:
         if known.plain is not None and not is_plain:
             first = known.within_bound(known.plain)
 
-        def over(family: str) -> Answers:
+        def over(family: str) -> Posterior:
             if family == FACTOR_SCOPES:
                 return first
             return known.within_bound(case.over_larger(family, effort))
@@ -346,4 +346,4 @@ class LargerRegions:
     @staticmethod
     def _is_outside(known: Known) -> bool:
         result = known.judged(known.found).result
-        return bool(result.verdict.outside_text(result.log_z))
+        return result.verdict.outside(result.log_z) is not None

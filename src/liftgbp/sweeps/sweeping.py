@@ -23,8 +23,9 @@ from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.limits import Limits, each_limited, limits_about, reporting
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.model_checks import finite_value
+from liftgbp.posterior import Answer, Posterior, pattern_text, query_all
 from liftgbp.progress import Progress, silent
-from liftgbp.query import Answer, Answers, pattern_text, query_all
+from liftgbp.report import Answers
 from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
@@ -235,7 +236,7 @@ def _rows_together(settings: SweepSettings, points: Sequence[SweepPoint]) -> lis
         # Regions that share nothing have one solution, and need no search for it.
         minima = None if prepared[members[0]].plan.layout.message_entries else 1
         for place, (k, solution) in enumerate(zip(members, solutions, strict=True)):
-            answers = Answers(readers[place], solution, 0.0)
+            answers = Posterior(readers[place], solution)
             if _worth_more(settings, normals[k], answers):
                 rows[k] = _rows_alone(settings, points[k])
             else:
@@ -260,7 +261,7 @@ def _normal_forms(settings: SweepSettings, points: Sequence[SweepPoint]) -> list
     return forms
 
 
-def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Answers) -> bool:
+def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Posterior) -> bool:
     """Whether a point is solved once more, alone, as `infer` does it.
 
     That solves independent parts apart, and tries more where an answer is not trusted. Message
@@ -285,10 +286,10 @@ def _rows(
     settings: SweepSettings,
     point: SweepPoint,
     rows: Sequence[Answer],
-    answers: Answers,
+    answers: Posterior,
     minima: int | None = None,
 ) -> list[SweepRow]:
-    result, reason = answers.result, answers.reason
+    result, reason = answers.result, Answers(answers).reason
     if minima is None:
         minima = sum(1 for one in result.points if one.weight > 0)
     log_z, status = result.log_z, result.status.value
@@ -299,9 +300,9 @@ def _rows(
     ]
 
 
-def _branches(answers: Answers, queries: Sequence[str]) -> list[tuple[Branch, ...]]:
+def _branches(answers: Posterior, queries: Sequence[str]) -> list[tuple[Branch, ...]]:
     """For each row of an answer, what it is at all stationary points, if there are several."""
-    points = answers.minima
+    points = answers.result.points
     if len(points) < 2 or not isinstance(answers.result, Solution):
         return []
     by_point = []

@@ -8,8 +8,8 @@ proportion to how many ways there are to choose them there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -19,10 +19,10 @@ from liftgbp.counting.peaks import ALL
 from liftgbp.counting.points import Base
 from liftgbp.counting.space import Counts, Space, SplitClass
 from liftgbp.errors import QueryError
-from liftgbp.query import Answers, ClassReader, MixedResult, PreparedLifted, Result
-from liftgbp.query.count_cases import Counted, CountedCase, CountedRow, binomials
-from liftgbp.query.events import Truth
-from liftgbp.query.lookup import joint_table
+from liftgbp.posterior import ClassReader, PreparedLifted, Source
+from liftgbp.posterior.count_cases import Counted, CountedCase, CountedRow, binomials
+from liftgbp.posterior.events import Truth
+from liftgbp.posterior.lookup import joint_table
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.shatter.splitting import Cell, SplitShattering
@@ -30,96 +30,6 @@ from liftgbp.signature import objects_of
 
 MOST_OPERATIONS = 2e9
 """The most operations for the distribution of a count: some ten seconds."""
-
-
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
-class CountSum(MixedResult):
-    """The result of a sum over counts.
-
-    `visited` is how many counts were solved; `peaks` are the most likely ones in words, each with
-    the share of the counts around it; `untrusted` is the share of counts whose solution cannot be
-    trusted. A sum is `exact` if nothing is approximated at any of its counts, since regions do not
-    overlap there.
-    """
-
-    predicates: tuple[str, ...]
-    visited: int
-    peaks: tuple[tuple[str, float], ...]
-    untrusted: float
-    exact: bool = False
-
-    @classmethod
-    def over_nothing(cls, result: Result) -> CountSum:
-        """The sum over no predicate at all: the result of a plain run."""
-        return cls(
-            predicates=(),
-            visited=0,
-            peaks=(),
-            untrusted=0.0,
-            solver=result.solver,
-            status=result.status,
-            iterations=result.iterations,
-            residual=result.residual,
-            log_z=result.log_z,
-            verdict=result.verdict,
-            flaw=result.flaw,
-            region=result.region,
-            remedies=result.remedies,
-            points=result.points,
-        )
-
-    def as_dict(self) -> dict[str, object]:
-        """What is particular to a sum, for JSON."""
-        return {
-            "predicates": list(self.predicates),
-            "counts_visited": self.visited,
-            "most_likely": [{"counts": text, "share": share} for text, share in self.peaks],
-            "untrusted_share": self.untrusted,
-        }
-
-    def __str__(self) -> str:
-        return f"sum over {', '.join(self.predicates)}, {self.visited} counts"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SummedAnswers(Answers):
-    """Answers that sum over how many objects have some properties.
-
-    `graph`, `plan` and the verdict are those of the most likely counts. `choice` says why these
-    predicates were chosen, or why none was, if they were not asked for by name.
-
-    >>> import liftgbp
-    >>> model = liftgbp.load("example:friends-smokers")
-    >>> answers = liftgbp.infer(model, {"person": 20}, sum_over="smokes")
-    >>> type(answers).__name__, answers.sum_over.predicates
-    ('SummedAnswers', ('smokes',))
-    >>> round(answers.marginal("friends(x,y)"), 6)
-    0.499962
-    """
-
-    choice: str = field(default="", kw_only=True)
-
-    @property
-    def sum_over(self) -> CountSum:
-        """The sum; one over no predicates if `auto` found none worth it."""
-        result = self.result
-        return result if isinstance(result, CountSum) else CountSum.over_nothing(result)
-
-    @property
-    def approximate(self) -> bool:
-        """Whether regions overlap at some counts, so that larger ones might change the numbers."""
-        return not self.sum_over.exact and super().approximate
-
-    @property
-    def used(self) -> str:
-        """What the answers were made of, in words."""
-        names = ", ".join(self.sum_over.predicates)
-        return f"sum over {names}; {super().used}" if names else super().used
-
-    def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
-        """Everything that a program may want to know, ready for JSON."""
-        summed = {**self.sum_over.as_dict(), "choice": self.choice}
-        return {**super().as_dict(queries), "sum_over": summed}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -133,22 +43,35 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class MixedReader(ClassReader):
-    """Reads all visited counts at once; `prepared` is the model at the most likely counts."""
+class CountMixture(Source):
+    """The distributions at all visited counts, mixed."""
 
-    prepared: PreparedLifted
     split: SplitShattering
     parts: tuple[Part, ...]
 
+    def reader(self, prepared: PreparedLifted) -> ClassReader:
+        """Reads all visited counts at once; `prepared` is the model at the most likely counts."""
+        return ClassReader(prepared, self, self._whole)
+
     @property
-    def normal(self) -> NormalModel:
+    def likely(self) -> tuple[Part, int]:
+        """Where the most likely counts are: a part, and their place in it."""
+        best = max(self.parts, key=lambda part: float(part.shares.max()))
+        return best, int(best.shares.argmax())
+
+    @property
+    def _whole(self) -> NormalModel:
         """The normal form before counts split its classes."""
         return self.split.base
+
+    def holds(self, atom: ObjAtom) -> bool:
+        """Counts may decide about any atom."""
+        return True
 
     def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
         """The joint distribution of atoms: the mean over counts, and over where objects lie."""
         objects = sorted(objects_of(atoms))
-        table = np.zeros([self.normal.ranges[predicate] for predicate, _ in atoms])
+        table = np.zeros([self._whole.ranges[predicate] for predicate, _ in atoms])
         for choice in product(*(self._cells(cls) for cls, _ in objects)):
             cells = dict(zip(objects, choice, strict=True))
             for part in self.parts:
@@ -156,7 +79,7 @@ class MixedReader(ClassReader):
                     table += self._of_part(atoms, cells, part)
         return table
 
-    def counted(self, case: CountedCase) -> Counted:
+    def counted(self, case: CountedCase, reader: ClassReader) -> Counted:
         """How likely each number of objects is, given who has the properties summed over.
 
         Where these do not decide who satisfies the formula, objects are taken to do so
@@ -260,7 +183,7 @@ class MixedReader(ClassReader):
             own = dict(() if split is None else split.cells[k])
             if predicate in own:
                 return own[predicate]
-        return self.normal.observations.value(atom)
+        return self._whole.observations.value(atom)
 
     @property
     def _starts(self) -> dict[int, int]:

@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from liftgbp.errors import QueryError
-from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, folded, note
+from liftgbp.errors import QueryError, counted
+from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, bar, folded, note, table
 from liftgbp.pictures.markup import Content, Markup
-from liftgbp.query.answer import Answer, largest_change, rows_table
-from liftgbp.solve import Kind
+from liftgbp.posterior import BlockStructure, Posterior, Result
+from liftgbp.posterior.answer import Answer, largest_change, rows_table
+from liftgbp.posterior.wording import ADVICE, solver_text, verdict_text
+from liftgbp.solve import Kind, Point, Verdict
 
 if TYPE_CHECKING:
-    from liftgbp.query.answers import Answers
+    from liftgbp.report.answers import Answers
 
 
 def card_of(answers: Answers, first: Sequence[Answer]) -> Iterator[Content]:
@@ -25,7 +27,7 @@ def card_of(answers: Answers, first: Sequence[Answer]) -> Iterator[Content]:
         yield from structure._body()
     minima = answers.minima
     if sum(point.weight > 0 for point in minima) > 1:
-        yield folded(f"{len(minima)} stationary points of the free energy", *minima._body())
+        yield folded(f"{len(minima)} stationary points of the free energy", points_table(minima))
     if answers.bounds is not None:
         yield note(f"proven: {answers.bounds.text}")
     yield note(f"log Z = {answers.result.log_z:.10g}; {answers.used}")
@@ -44,6 +46,52 @@ def _badge(answers: Answers) -> Markup:
     return badge(GOOD, "trusted: the solver converged, and the answer passed every check")
 
 
+def points_table(points: Sequence[Point]) -> Markup:
+    """Stationary points, each with its share and what it is."""
+    if not points:
+        return note("no stationary points to show")
+    rows = [
+        (
+            f"{point.log_z:.10g}",
+            bar(point.weight) if point.weight else "",
+            f"{point.weight:.4f}" if point.weight else "",
+            verdict_text(point.verdict),
+        )
+        for point in points
+    ]
+    return table(("log Z", "", "share", "what it is"), rows, numbers=[0, 2])
+
+
+def made_of(posterior: Posterior) -> str:
+    """What answers were made of, in words."""
+    made, words = posterior.provenance, _methods(posterior)
+    return f"sum over {', '.join(made.sums.predicates)}; {words}" if made.sums.predicates else words
+
+
+def _methods(posterior: Posterior) -> str:
+    made, is_exact = posterior.provenance, posterior.verdict.kind is Kind.EXACT
+    if made.parts:
+        number = f"{len(made.parts)} independent parts"
+        if is_exact:
+            return f"exact ({number})"
+        others = [part for part in made.parts if part.verdict.kind is not Kind.EXACT]
+        used = ", ".join(dict.fromkeys(map(made_of, others)))
+        exact = len(made.parts) - len(others)
+        if exact:
+            return f"{used}; {counted(exact, 'independent part')} exactly"
+        return f"{number}: {used}"
+    if is_exact:
+        return solver_text(posterior.result.solver)
+    family = str(posterior.graph.family)
+    regions = "factor scopes" if family == "intersections" else f"regions {family}"
+    return "; ".join([*map(_with_share, made.blocks[:1]), regions])
+
+
+def _with_share(blocks: BlockStructure) -> str:
+    """Blocks in words, with their share if it is the smaller part of an answer."""
+    return blocks.summary if blocks.share > 0.5 else f"{blocks.summary} (share {blocks.share:.1g})"
+
+
 # --- for JSON
 
 
@@ -51,13 +99,16 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
     """Everything that a program may want to know."""
     result = answers.result
     rows = answers.rows_for(queries)
+    made = answers.posterior.provenance
     return {
         "model": answers.model.name,
         "domains": answers.sizes,
         "trusted": answers.trusted,
         "reason": answers.reason,
+        "flaw": answers.flaw,
         "remedies": [
-            {"python": remedy.python, "options": remedy.options} for remedy in answers.remedies
+            {"python": ADVICE[own].python, "options": ADVICE[own].options}
+            for own in answers.remedies
         ],
         "evidence": _evidence(answers),
         "regions": {
@@ -67,17 +118,14 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
             "ground_regions": answers.graph.ground_regions,
         },
         "solver": {
-            "name": result.solver,
+            "name": solver_text(result.solver),
             "status": result.status.value,
             "iterations": result.iterations,
             "residual": finite(result.residual),
             "seconds": answers.seconds,
         },
-        "verdict": result.verdict.as_dict(),
-        "minima": [
-            {"log_z": finite(p.log_z), "weight": p.weight, **p.verdict.as_dict()}
-            for p in result.points
-        ],
+        "verdict": verdict_as_dict(result.verdict),
+        "minima": _minima(result),
         "log_z": finite(result.log_z),
         **({} if answers.bounds is None else {"bounds": answers.bounds.log_z_as_dict()}),
         "blocks": [structure.as_dict() for structure in answers.blocks],
@@ -85,6 +133,43 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
         "notes": list(answers.notes),
         "answers": [row.as_dict() for row in rows],
         **({"growth": _growth(answers, queries)} if answers.growth else {}),
+        **({"parts": list(map(_part, made.parts))} if made.parts else {}),
+        **({"sum_over": made.sums.as_dict()} if made.sums.predicates or made.sums.choice else {}),
+    }
+
+
+def _minima(result: Result) -> list[dict[str, object]]:
+    return [
+        {"log_z": finite(p.log_z), "weight": p.weight, **verdict_as_dict(p.verdict)}
+        for p in result.points
+    ]
+
+
+def _part(part: Posterior) -> dict[str, object]:
+    return {
+        "log_z": finite(part.result.log_z),
+        "trusted": part.trusted,
+        "verdict": verdict_as_dict(part.verdict),
+        "minima": _minima(part.result),
+    }
+
+
+def verdict_as_dict(verdict: Verdict) -> dict[str, object]:
+    """A verdict for JSON."""
+    return {
+        "text": verdict_text(verdict),
+        "residual": finite(verdict.residual),
+        "curvature": verdict.curvature,
+        "broken_curvature": verdict.broken_curvature,
+        "kind": verdict.kind.value,
+        "proven": verdict.proven,
+        "bits": verdict.bits,
+        "entropy": finite(verdict.entropy),
+        "entropy_bound": finite(verdict.entropy_bound),
+        "count_margin": finite(verdict.count_margin),
+        "log_z_bound": finite(verdict.log_z_bound),
+        "log_z_ceiling": finite(verdict.log_z_ceiling),
+        "plausible": verdict.plausible,
     }
 
 

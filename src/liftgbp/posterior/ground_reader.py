@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +21,16 @@ from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import checked_query
 from liftgbp.model.writer import object_text
 from liftgbp.plan import Plan
-from liftgbp.query.lookup import with_others
-from liftgbp.query.readers import Prepared, Reader, Via, pattern_text
-from liftgbp.query.rows import Row, query_rows, query_text
+from liftgbp.posterior.lookup import with_others
+from liftgbp.posterior.readers import Prepared, Reader, Via, pattern_text
+from liftgbp.posterior.rows import Row, query_rows, query_text
+from liftgbp.posterior.sources import GroundBeliefs, GroundSource
 from liftgbp.shatter import NormalModel, Obj, shatter
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import ObjAtom
+
+SAME_DIGITS = 12
+"""Variables of one kind whose marginals agree to this many digits share a row."""
 
 NOBODY = -1
 """Stands for an object that no fact and no factor is about."""
@@ -60,7 +63,7 @@ class PreparedGround(Prepared):
 
     def reader(self, log_beliefs: Floats) -> GroundReader:
         """What reads the answers to queries off beliefs."""
-        return GroundReader(self, log_beliefs)
+        return GroundReader(self, GroundBeliefs(self.graph, self.plan.layout, log_beliefs))
 
     def graph_as_dict(self) -> dict[str, object]:
         """The region graph for JSON; each region is described by one of those it stands for."""
@@ -73,25 +76,33 @@ class PreparedGround(Prepared):
         }
 
 
-class GroundAtomReader(Reader):
+@dataclass(frozen=True, eq=False)
+class GroundReader(Reader):
     """Reads the variables of a ground network.
 
-    Atoms are (predicate, ((sort, object), ...)) by numbers, and the object may be `NOBODY`.
+    Atoms are (predicate, ((sort, object), ...)) by numbers, and the object may be `NOBODY`. Where
+    the source is `finer` than messages, it tells variables apart that these do not.
     """
 
     prepared: PreparedGround
+    source: GroundSource
+    finer: bool = False
 
-    @property
-    @abstractmethod
+    @cached_property
     def kinds(self) -> Ints:
         """A number for each variable; those with equal numbers have equal distributions.
 
         It is negative for variables in no factor.
         """
-
-    @abstractmethod
-    def table(self, variables: Sequence[int]) -> Floats:
-        """The joint distribution of different variables in factors, one axis each."""
+        given = self.graph.alignment.atom_kind
+        if not self.finer:
+            return given
+        keys = [
+            (kind, *self.source.joint([k]).round(SAME_DIGITS).tolist()) if kind >= 0 else None
+            for k, kind in enumerate(given.tolist())
+        ]
+        number = {key: k for k, key in enumerate(dict.fromkeys(k for k in keys if k is not None))}
+        return np.array([-1 if key is None else number[key] for key in keys], dtype=np.int64)
 
     @property
     def graph(self) -> QuotientGraph:
@@ -301,7 +312,7 @@ class GroundAtomReader(Reader):
             predicate, *objects = _ground(atom)
             return self._outside(predicate, objects)
 
-        table = self.table(list(inside.values()))
+        table = self.source.joint(list(inside.values()))
         return np.asarray(with_others(atoms, list(inside), table[None], outside)[0])
 
     def marginals(self, predicate: int, objects: Sequence[Ints]) -> Floats:
@@ -316,7 +327,7 @@ class GroundAtomReader(Reader):
         kinds, first, kind = np.unique(
             self.kinds[variables], return_index=True, return_inverse=True
         )
-        tables = [self.table([variable]) for variable in variables[first].tolist()]
+        tables = [self.source.joint([variable]) for variable in variables[first].tolist()]
         if len(kinds):
             place, found = _places(keys, _keys(args.T, sizes))
             result[found] = np.array(tables)[kind.ravel()[place[found]]]
@@ -329,32 +340,6 @@ class GroundAtomReader(Reader):
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values of the atom's predicate."""
         return self._plain.predicates[atom[0]].values
-
-
-@dataclass(frozen=True, eq=False)
-class GroundReader(GroundAtomReader):
-    """Reads the beliefs of the quotient of a ground network."""
-
-    prepared: PreparedGround
-    log_beliefs: Floats
-
-    @property
-    def kinds(self) -> Ints:
-        """The kind of each variable in the quotient."""
-        return self.graph.alignment.atom_kind
-
-    def table(self, variables: Sequence[int]) -> Floats:
-        """The joint distribution by the belief of a region that holds the variables."""
-        if not variables:
-            return np.ones(())
-        found = self.graph.where(variables)
-        if found is None:
-            raise QueryError("its atoms lie in no common region")
-        region, axes = found
-        layout = self.prepared.plan.layout
-        belief = np.exp(layout.full_table(region, self.log_beliefs, missing=-np.inf))
-        table = belief.sum(axis=tuple(k for k in range(belief.ndim) if k not in axes))
-        return np.asarray(table.transpose([sorted(axes).index(axis) for axis in axes]))
 
 
 def _ground(atom: ObjAtom) -> tuple[int, ...]:

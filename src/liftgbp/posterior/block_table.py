@@ -377,13 +377,13 @@ class BlockStructure(Shown):
 
     def plot(self) -> Figure:
         """A figure of matplotlib: one heat map for each atom and value."""
-        from liftgbp.query.block_picture import figure_of
+        from liftgbp.posterior.block_picture import figure_of
 
         return figure_of(self)
 
     def write_picture(self, path: str | os.PathLike[str]) -> None:
         """Write the heat maps to a `.png`, `.svg` or `.pdf` file."""
-        from liftgbp.query.block_picture import write_heat_maps
+        from liftgbp.posterior.block_picture import write_heat_maps
 
         write_heat_maps(self, checked_path("path", path))
 

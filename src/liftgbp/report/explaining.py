@@ -12,28 +12,26 @@ in them, and of all solutions, the one with the smallest messages is taken.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import InputError, QueryError
-from liftgbp.model.model import Model
 from liftgbp.model.writer import rule_text
 from liftgbp.pictures.cards import Shown, code, note, pull_bar, shortened, table
 from liftgbp.pictures.markup import Content
-from liftgbp.query.answer import read_row
-from liftgbp.query.readers import LiftedReader, PreparedLifted, Reader
-from liftgbp.query.rows import Row
+from liftgbp.posterior import Posterior
+from liftgbp.posterior.answer import read_row
+from liftgbp.posterior.readers import ClassReader, PreparedLifted, Reader
+from liftgbp.posterior.rows import Row
 from liftgbp.regions import LiftedRegionGraph
+from liftgbp.report.answers_report import made_of
+from liftgbp.report.question import Question
 from liftgbp.signature import embeddings
 from liftgbp.solve import Solution
-
-if TYPE_CHECKING:
-    from liftgbp.query.answers import Answers
 
 MOST_NUMBERS = 4_000_000
 """Larger systems of equations for messages are not solved: this takes about a second."""
@@ -51,9 +49,6 @@ FULL = 5.0
 """A change of the log-odds that fills a bar: from 0.5 to 0.993."""
 
 POSSIBLE = "what hard rules leave possible"
-
-Again = Callable[[Model, bool], "Answers"]
-"""Answers about another model with the same evidence and options; or with the least effort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +183,7 @@ def _finite(number: float) -> float | None:
 
 
 def explained(
-    answers: Answers, query: str, value: str, again: Again | None, *, rules: bool
+    answers: Posterior, query: str, value: str, question: Question | None, *, rules: bool
 ) -> Explanation:
     """Why a value of an atom has its probability."""
     row = _row_of(answers.reader, query)
@@ -196,10 +191,10 @@ def explained(
     notes: list[str] = []
     if row.where and sum(own.generic for own in answers.reader.rows(query)) != 1:
         notes.append(f"this is about the row where {row.where}")
-    belief = _explained_belief(answers, query, value, again, notes)
+    belief = _explained_belief(answers, query, value, question, notes)
     without = []
-    if rules and again is not None:
-        without = list(_without_rules(answers, query, value, again))
+    if rules and question is not None:
+        without = list(_without_rules(answers, query, value, question))
     elif rules:
         notes.append("rules are left out one by one for answers of infer alone")
     region, total, pulls = ("", math.nan, ()) if belief is None else belief
@@ -208,15 +203,17 @@ def explained(
     )
 
 
-def _without_rules(answers: Answers, query: str, value: str, again: Again) -> Iterator[WithoutRule]:
+def _without_rules(
+    answers: Posterior, query: str, value: str, question: Question
+) -> Iterator[WithoutRule]:
     model = answers.model
     row = _row_of(answers.reader, query)
     here = log_odds(read_row(query, row, [answers.reader])[0][value])
     for number, rule in enumerate(model.rules):
-        others = model.rules[:number] + model.rules[number + 1 :]
         text = rule_text(rule)
         try:
-            found = _probability(again(replace(model, rules=others), False), query, value, row)
+            other = question.without_rule(number).answered()
+            found = _probability(other, query, value, row)
         except InputError as error:
             yield WithoutRule(text, math.nan, math.nan, error.message)
             continue
@@ -227,22 +224,22 @@ def _without_rules(answers: Answers, query: str, value: str, again: Again) -> It
 
 
 def _explained_belief(
-    answers: Answers, query: str, value: str, again: Again | None, notes: list[str]
+    answers: Posterior, query: str, value: str, question: Question | None, notes: list[str]
 ) -> tuple[str, float, Sequence[Pull]] | None:
     """The region of an atom, the log-odds there, and the pulls; or none, with a note."""
     found = answers
     if answers.via == "ground":
         notes.append("pulls are told about answers over classes of objects (via='lifted')")
         return None
-    if not _passes_messages(answers) and again is not None:
-        found = again(answers.model, True)
+    if not _passes_messages(answers) and question is not None:
+        found = question.quick().answered()
         p = _probability(found, query, value, _row_of(answers.reader, query))
         notes.append(
             f"messages are those of the least effort (effort='quick'), which answers {p:.6f}; "
-            f"these answers come from another method: {answers.used}"
+            f"these answers come from another method: {made_of(answers)}"
         )
     reader, result = found.reader, found.result
-    if not isinstance(reader, LiftedReader) or not isinstance(result, Solution):
+    if not isinstance(reader, ClassReader) or not isinstance(result, Solution):
         notes.append("no messages were passed over classes of objects for these answers")
         return None
     log_beliefs = result.log_beliefs
@@ -257,8 +254,8 @@ def _explained_belief(
     return _pulls(reader.prepared, log_beliefs, row, value, notes)
 
 
-def _passes_messages(answers: Answers) -> bool:
-    return isinstance(answers.reader, LiftedReader) and isinstance(answers.result, Solution)
+def _passes_messages(answers: Posterior) -> bool:
+    return isinstance(answers.reader, ClassReader) and isinstance(answers.result, Solution)
 
 
 def _row_of(reader: Reader, query: str, where: str | None = None) -> Row:
@@ -271,7 +268,7 @@ def _row_of(reader: Reader, query: str, where: str | None = None) -> Row:
     return generic[0] if len(generic) == 1 else max(rows, key=lambda row: row.count)
 
 
-def _probability(answers: Answers, query: str, value: str, row: Row) -> float:
+def _probability(answers: Posterior, query: str, value: str, row: Row) -> float:
     """The probability in the same row of other answers."""
     own = _row_of(answers.reader, query, row.where)
     return read_row(query, own, [answers.reader])[0][value]

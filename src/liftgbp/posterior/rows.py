@@ -30,7 +30,7 @@ from liftgbp.model.ast import (
 from liftgbp.model.queries import checked_query
 from liftgbp.model.scopes import quantified_variables
 from liftgbp.model.writer import constant_text, formula_text, object_text
-from liftgbp.query.events import Event
+from liftgbp.posterior.events import Event
 from liftgbp.regions.counts import Count
 from liftgbp.shatter import NormalModel, Obj
 from liftgbp.shatter.assignments import admits, assignments

@@ -21,6 +21,8 @@ from liftgbp.pictures.cards import (
     table,
 )
 from liftgbp.pictures.markup import Content, Markup
+from liftgbp.posterior.wording import independent_atoms, upper_bound
+from liftgbp.solve import IndependentAtoms
 
 PRINTED = 5e-7
 """Probabilities are printed with six digits; what differs by less looks the same."""
@@ -105,8 +107,8 @@ class Bounds(Shown):
     upper      what log Z is at most
     width      their difference, which is more precise than that of the rounded ends
     atoms      the number of ground atoms that are not observed
-    lower_by   what reaches the lower bound, in words
-    upper_by   what proves the upper one, in words
+    reached    what reaches the lower bound
+    family     the family of regions that proves the upper one; empty if no regions do
     rows       intervals of the probabilities that were asked for
 
     >>> import liftgbp
@@ -125,8 +127,8 @@ class Bounds(Shown):
     upper: float
     width: float
     atoms: int
-    lower_by: str
-    upper_by: str
+    reached: IndependentAtoms
+    family: str
     rows: tuple[ProbabilityBounds, ...] = ()
     seconds: float = 0.0
 
@@ -143,6 +145,16 @@ class Bounds(Shown):
         yield fields(told)
         if self.rows:
             yield _bounds_table(self.rows)
+
+    @property
+    def lower_by(self) -> str:
+        """What reaches the lower bound, in words; empty if none was found."""
+        return independent_atoms(self.reached) if math.isfinite(self.lower) else ""
+
+    @property
+    def upper_by(self) -> str:
+        """What proves the upper bound, in words."""
+        return upper_bound(self.family)
 
     @property
     def lower_per_atom(self) -> float:
@@ -172,7 +184,7 @@ class Bounds(Shown):
         rows = [
             OpinionRow(own.query, own.atom, own.where, _nearest(own.values, row.values))
             for query in asked
-            for own in answers.query(query)
+            for own in answers.rows_for(query)
             if (row := known.get((own.query, own.atom, own.where))) is not None
         ]
         log_z = min(max(answers.result.log_z, self.lower), self.upper)

@@ -26,10 +26,10 @@ from liftgbp.model.queries import (
 from liftgbp.model.writer import formula_text
 from liftgbp.pictures.cards import Shown, columns_chart, note
 from liftgbp.pictures.markup import Content, Markup
-from liftgbp.query.answer import Answer, read_row, rows_table
-from liftgbp.query.count_cases import CountedCase, by_listing, counted_cases
-from liftgbp.query.readers import ClassReader, Reader
-from liftgbp.query.rows import Row, renamed
+from liftgbp.posterior.answer import Answer, read_row, rows_table
+from liftgbp.posterior.count_cases import CountedCase, by_listing, counted_cases
+from liftgbp.posterior.readers import ClassReader, Reader
+from liftgbp.posterior.rows import Row, renamed
 from liftgbp.shatter.normal import ObjAtom
 
 LISTED = 1e-9

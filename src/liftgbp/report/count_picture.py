@@ -11,7 +11,7 @@ import numpy as np
 
 from liftgbp.charts import write_figure
 from liftgbp.model.queries import COMPARISONS, CountQuery
-from liftgbp.query.count_queries import QUANTILES, CountDistribution
+from liftgbp.posterior.count_queries import QUANTILES, CountDistribution
 from liftgbp.texts import visible
 
 if TYPE_CHECKING:

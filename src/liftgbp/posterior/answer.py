@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from liftgbp.arrays import Floats
 from liftgbp.errors import InternalError, NotHeldError, QueryError, checked_path, shown, wrong_type
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.parser import parse_query
@@ -25,9 +26,10 @@ from liftgbp.pictures.cards import (
     table,
 )
 from liftgbp.pictures.markup import Content, Markup, joined
-from liftgbp.query.lookup import conditional_table
-from liftgbp.query.readers import LiftedReader, Reader, joints
-from liftgbp.query.rows import Row, groups_with_same_rows
+from liftgbp.posterior.lookup import conditional_table, joint_table
+from liftgbp.posterior.readers import ClassReader, Reader
+from liftgbp.posterior.rows import Row, groups_with_same_rows
+from liftgbp.posterior.sources import Beliefs
 from liftgbp.shatter.normal import ObjAtom
 from liftgbp.signature import objects_of
 from liftgbp.texts import quoted
@@ -258,11 +260,18 @@ def _with_same_rows(text: str, readers: Sequence[Reader]) -> list[list[int]]:
     return groups_with_same_rows(parse_query(text), [r.normal for r in _lifted(readers)])
 
 
-def _lifted(readers: Sequence[Reader]) -> list[LiftedReader]:
-    lifted = [reader for reader in readers if isinstance(reader, LiftedReader)]
+def _lifted(readers: Sequence[Reader]) -> list[ClassReader]:
+    lifted = [reader for reader in readers if isinstance(reader, ClassReader)]
     if len(lifted) < len(readers):
         raise InternalError("only runs over classes of objects are read as a batch")
     return lifted
+
+
+def _joints(readers: Sequence[ClassReader], atoms: Sequence[ObjAtom]) -> Floats:
+    """The joint distributions of atoms in many runs with one layout, read as a batch."""
+    logs = [reader.source.log_beliefs for reader in readers if isinstance(reader.source, Beliefs)]
+    prepared = readers[0].prepared
+    return joint_table(atoms, prepared.graph, prepared.plan.layout, np.exp(logs))
 
 
 def every_row(reader: Reader) -> Iterator[tuple[Answer, ObjAtom]]:
@@ -293,7 +302,7 @@ def read_row(text: str, row: Row, readers: Sequence[Reader]) -> list[Answer]:
         if len(readers) == 1:
             tables, counts = readers[0].joint(row.every)[None], [row.count]
         else:
-            tables = joints(_lifted(readers), row.every)
+            tables = _joints(_lifted(readers), row.every)
             counts = [row.counted.at(r.normal.class_sizes) for r in _lifted(readers)]
     except QueryError as error:
         where = f" where {row.where}" if row.where else ""

@@ -23,10 +23,11 @@ from liftgbp.model.parser import parse_query
 from liftgbp.pictures.cards import Shown, count_text, fields, sizes_text
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import Plan
-from liftgbp.query.count_cases import Counted, CountedCase
-from liftgbp.query.lookup import joint_table
-from liftgbp.query.preview import preview
-from liftgbp.query.rows import Row, query_rows
+from liftgbp.posterior.count_cases import Counted, CountedCase, by_listing
+from liftgbp.posterior.lookup import alone, with_others
+from liftgbp.posterior.preview import preview
+from liftgbp.posterior.rows import Row, query_rows
+from liftgbp.posterior.sources import Beliefs, Source
 from liftgbp.regions import LiftedRegionGraph, RegionGraph
 from liftgbp.shatter.normal import NormalModel, ObjAtom
 
@@ -172,28 +173,28 @@ class Reader(ABC):
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values that an atom takes."""
 
-    def counted(self, case: CountedCase) -> Counted:
-        """How likely each number of objects satisfies a formula, together with a condition.
-
-        A reader that knows no more than regions about a few objects refuses.
-        """
-        raise QueryError(
-            "regions are about a few objects; a sum over counts (--sum-over) or an exact answer "
-            "(--exact) knows it"
-        )
-
     @abstractmethod
     def marginals(self, predicate: int, objects: Sequence[Ints]) -> Floats:
         """For ground atoms of a predicate, one array of objects per argument, their marginals."""
 
 
+@dataclass(frozen=True, eq=False)
 class ClassReader(Reader):
-    """Reads atoms of a model in normal form, whose objects come in classes."""
+    """Reads atoms of a model in normal form, whose objects come in classes.
+
+    `unsplit` is the normal form before classes were split, and `asked` the model before atoms were
+    added to it; rows are about these.
+    """
+
+    prepared: PreparedLifted
+    source: Source
+    unsplit: NormalModel | None = None
+    asked: Model | None = None
 
     @property
-    @abstractmethod
     def normal(self) -> NormalModel:
         """The normal form whose classes the rows of queries are about."""
+        return self.unsplit or self.prepared.graph.normal
 
     @property
     def evidence(self) -> Evidence:
@@ -202,8 +203,8 @@ class ClassReader(Reader):
 
     @property
     def model(self) -> Model:
-        """The model, with all objects that evidence names."""
-        return self.normal.model
+        """The model that was asked, with all objects that evidence names."""
+        return self.asked or self.normal.model
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -222,6 +223,22 @@ class ClassReader(Reader):
         for predicate in self.model.asked_by_default:
             text = pattern_text(predicate)
             yield from ((text, row) for row in query_rows(parse_query(text), self.normal))
+
+    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
+        """The joint distribution of atoms of a row, one axis per atom."""
+        inside = [atom for atom in dict.fromkeys(atoms) if self.source.holds(atom)]
+        table = self.source.joint(inside)[None]
+        whole = with_others(atoms, inside, table, lambda atom: alone(atom, self.normal))
+        return np.asarray(whole[0])
+
+    def counted(self, case: CountedCase) -> Counted:
+        """How likely each number of objects satisfies a formula, together with a condition."""
+        return self.source.counted(case, self)
+
+    def listed(self, case: CountedCase) -> Counted:
+        """The same for a few objects, from the joint distribution of all their atoms."""
+        ranges = self.normal.ranges
+        return Counted(by_listing(case, self.joint, lambda atom: ranges[atom[0]]))
 
     def values(self, atom: ObjAtom) -> tuple[str, ...]:
         """The values of the atom's predicate."""
@@ -266,37 +283,13 @@ class PreparedLifted(Prepared):
         """The domain size of every sort."""
         return self.graph.normal.sizes
 
-    def reader(self, log_beliefs: Floats) -> LiftedReader:
+    def reader(self, log_beliefs: Floats) -> ClassReader:
         """What reads the answers to queries off beliefs."""
-        return LiftedReader(self, log_beliefs)
+        return ClassReader(self, Beliefs(self.graph, self.plan.layout, log_beliefs))
 
     def graph_as_dict(self) -> dict[str, object]:
         """The region graph for JSON."""
         return self.graph.as_dict()
-
-
-@dataclass(frozen=True, eq=False)
-class LiftedReader(ClassReader):
-    """Reads the region graph of a model in normal form."""
-
-    prepared: PreparedLifted
-    log_beliefs: Floats
-
-    @property
-    def normal(self) -> NormalModel:
-        """The normal form that the graph was built from."""
-        return self.prepared.graph.normal
-
-    def joint(self, atoms: Sequence[ObjAtom]) -> Floats:
-        """The joint distribution by the belief of a region that holds the atoms."""
-        return np.asarray(joints([self], atoms)[0])
-
-
-def joints(readers: Sequence[LiftedReader], atoms: Sequence[ObjAtom]) -> Floats:
-    """The joint distributions of atoms in many runs with one layout, read as a batch."""
-    graph, layout = readers[0].prepared.graph, readers[0].prepared.plan.layout
-    beliefs = np.exp([reader.log_beliefs for reader in readers])
-    return joint_table(atoms, graph, layout, beliefs)
 
 
 def pattern_text(predicate: Predicate) -> str:

@@ -28,13 +28,11 @@ def joint_table(
     Beliefs are a batch with one row per run; so is the table. `across_regions` multiplies those of
     regions that share nothing.
     """
-    inside = [
-        atom for atom in dict.fromkeys(atoms) if canonise((atom,)).cluster[0] in graph.atom_counts
-    ]
+    inside = [atom for atom in dict.fromkeys(atoms) if belongs_to_graph(atom, graph)]
     if across_regions and not layout.message_entries:
         table = _independent_table(inside, graph, layout, beliefs)
     else:
-        table = _region_table(inside, graph, layout, beliefs)
+        table = region_table(inside, graph, layout, beliefs)
     return with_others(atoms, inside, table, lambda atom: alone(atom, graph.normal))
 
 
@@ -67,12 +65,21 @@ def alone(atom: ObjAtom, normal: NormalModel) -> Floats:
     return np.where(np.arange(size) == value, 1.0, 0.0)
 
 
-def _region_table(
+def belongs_to_graph(atom: ObjAtom, graph: LiftedRegionGraph) -> bool:
+    """Whether a region is about an atom."""
+    return canonise((atom,)).cluster[0] in graph.atom_counts
+
+
+def region_table(
     atoms: Sequence[ObjAtom],
     graph: LiftedRegionGraph,
     layout: Layout,
     beliefs: Floats,
 ) -> Floats:
+    """The joint tables of different atoms of a graph, by the beliefs of a region that holds them.
+
+    Beliefs are a batch with one row per run; so is the table.
+    """
     if not atoms:
         return np.ones(len(beliefs))
     wanted = Counter(canonise((atom,)).cluster[0] for atom in atoms)
@@ -99,7 +106,7 @@ def _independent_table(
     apart = _by_ground_region(atoms, graph)
     whole = np.ones(len(beliefs))
     for own in apart:
-        table = _region_table(own, graph, layout, beliefs)
+        table = region_table(own, graph, layout, beliefs)
         before = (1,) * (whole.ndim - 1)
         whole = whole.reshape(*whole.shape, *(1,) * len(own))
         whole = whole * table.reshape(len(table), *before, *table.shape[1:])

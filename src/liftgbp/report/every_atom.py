@@ -21,8 +21,8 @@ from liftgbp.limits import checkpoint
 from liftgbp.model.ast import BOOLEAN, Constant, Equal, Not, Predicate, Variable, applied
 from liftgbp.model.queries import checked_atom_query
 from liftgbp.model.writer import object_text
-from liftgbp.query.answer import Answer
-from liftgbp.query.readers import Reader
+from liftgbp.posterior.answer import Answer
+from liftgbp.posterior.readers import Reader
 
 EXTENSIONS = (".csv", ".parquet")
 SCHEMA: Schema = {

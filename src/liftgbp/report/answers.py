@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 
 from liftgbp.errors import (
     InputError,
-    InternalError,
     NotHeldError,
     QueryError,
     checked_flag,
@@ -30,7 +28,7 @@ from liftgbp.files import check_apart, installed
 from liftgbp.limits import within_limits_about
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
-from liftgbp.model.queries import CountQuery, as_count, checked_query, held, parse_count
+from liftgbp.model.queries import CountQuery, checked_query, held, parse_count
 from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.pictures.cards import (
     MOST_ROWS,
@@ -39,53 +37,43 @@ from liftgbp.pictures.cards import (
 )
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import Plan
-from liftgbp.query.answer import (
+from liftgbp.posterior import CountSum, Posterior, posterior_of
+from liftgbp.posterior.answer import (
     Answer,
     AnswerRows,
     Change,
     every_row,
     largest_change,
     marginal_of,
-    query_all,
     read_row,
 )
-from liftgbp.query.answers_report import answers_as_dict, card_of, finite
-from liftgbp.query.block_table import BlockStructure
-from liftgbp.query.count_queries import (
+from liftgbp.posterior.block_table import BlockStructure
+from liftgbp.posterior.count_queries import (
     CountDistribution,
     asks_for_count,
-    count_answer,
     count_distributions,
 )
-from liftgbp.query.every_atom import columns_of_every_atom, most_probable, write_every_atom
-from liftgbp.query.proven_bounds import Bounds
-from liftgbp.query.readers import Prepared, Reader, Via
-from liftgbp.query.result import Result
-from liftgbp.query.rows import Row
+from liftgbp.posterior.proven_bounds import Bounds
+from liftgbp.posterior.readers import Reader, Via
+from liftgbp.posterior.results import GrowthEnd, Result
+from liftgbp.posterior.rows import Row
+from liftgbp.posterior.wording import growth_end, reason, sentence, unchecked_text
 from liftgbp.regions import RegionGraph
-from liftgbp.solve import Kind, Point, Points, Remedy, Solution, Status, Verdict, reason
-from liftgbp.solve.verdict import TOO_LARGE
+from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made_of
+from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
+from liftgbp.report.question import Question
+from liftgbp.solve import Kind, Point, Points, Remedy, Status, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from liftgbp.query.explaining import Again, Explanation
-
-UNCHECKED = (
-    "the regions are too many to check that the answer is a minimum of the free energy; to "
-    "compare, ask about a part of the data or use other regions (regions='bethe', --regions bethe)"
-)
-"""What is noted about answers that are too large for a Hessian."""
-
+    from liftgbp.report.explaining import Explanation
 
 FEW_PREDICATES = 4
 """In models with more unary predicates, sums over counts take too long to be recommended."""
 
 MOST_NAMED = 1000
 """In graphs with more regions none is named, since putting such a graph into words takes long."""
-
-MORE_EFFORT = "larger regions take more effort"
-"""Why regions do not grow further, where `regions="auto"` may let them."""
 
 
 class UntrustedAnswer(UserWarning):
@@ -129,9 +117,6 @@ class Answers(Shown):
     Reading probabilities or log Z from answers that are not `trusted` warns once
     (`UntrustedAnswer`), and the warning says why. `result`, `as_dict` and `at` do not warn.
 
-    Where regions were grown automatically, `growth` holds the answers of every family that was
-    tried, small regions first, and `growth_end` says why there are no more.
-
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
     >>> answers = liftgbp.infer(model, {"person": 20})
@@ -143,51 +128,76 @@ class Answers(Shown):
     x != y 380 0.4999
     """
 
-    reader: Reader
-    result: Result
-    seconds: float
-    growth: tuple[Answers, ...] = ()
-    growth_end: str = ""
-    blocks: tuple[BlockStructure, ...] = ()
-    """How objects fall into blocks that behave differently, the largest share first."""
-
-    effort: str = ""
-    """The level of effort, where one was chosen: quick, normal or thorough."""
-
-    plain: Answers | None = None
-    """The answers without sums, blocks or larger regions, where they were found and differ."""
-
-    bounds: Bounds | None = None
-    """What log Z lies in for certain, if that was asked for."""
-
+    posterior: Posterior
     tried: frozenset[Remedy] = frozenset()
     """What was asked for by hand among the remedies; it is not recommended again."""
 
-    again: Again | None = None
-    """How to answer the same about another model, or with the least effort, for `explain`."""
+    question: Question | None = None
+    """What was asked of `infer`, for `explain` and `quick`; none about networks."""
 
     one_point: bool = False
     """Whether these are the answers of a single stationary point, as `at` gives them."""
 
-    @classmethod
-    def of(cls, prepared: Prepared, solution: Solution, seconds: float = 0.0) -> Answers:
-        """The answers that a solution of a prepared model gives."""
-        return cls(prepared.reader(solution.log_beliefs), solution, seconds)
+    @property
+    def reader(self) -> Reader:
+        """What reads probabilities off beliefs."""
+        return self.posterior.reader
+
+    @property
+    def result(self) -> Result:
+        """How the run ended, and log Z, without a warning about trust."""
+        return self.posterior.result
+
+    @property
+    def seconds(self) -> float:
+        """How long the run took."""
+        return self.posterior.seconds
 
     @property
     def graph(self) -> RegionGraph:
         """The region graph that messages were passed on."""
-        return self.reader.prepared.graph
+        return self.posterior.graph
 
     @property
     def plan(self) -> Plan:
         """The arrays that the solver ran on."""
-        return self.reader.prepared.plan
+        return self.posterior.plan
 
     @property
     def via(self) -> Via:
         """How the region graph was found: `lifted` over classes of objects, or `ground`."""
-        return self.reader.prepared.via
+        return self.posterior.via
+
+    @property
+    def sum_over(self) -> CountSum:
+        """The sum over counts; one over no predicates where there is none."""
+        return self.posterior.provenance.sums
+
+    @property
+    def blocks(self) -> tuple[BlockStructure, ...]:
+        """How objects fall into blocks that behave differently, the largest share first."""
+        return self.posterior.provenance.blocks
+
+    @property
+    def effort(self) -> str:
+        """The level of effort, where one was chosen: quick, normal or thorough."""
+        return self.posterior.provenance.effort
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """What log Z lies in for certain, if that was asked for."""
+        return self.posterior.provenance.bounds
+
+    @cached_property
+    def growth(self) -> tuple[Answers, ...]:
+        """The answers of every family that regions grew through, small regions first."""
+        return tuple(map(Answers, self.posterior.provenance.growth))
+
+    @cached_property
+    def plain(self) -> Answers | None:
+        """The answers without sums, blocks or larger regions, where they were found and differ."""
+        plain = self.posterior.provenance.plain
+        return None if plain is None else Answers(plain)
 
     def _headline(self) -> str:
         trust = "trusted" if self.trusted else "not trusted"
@@ -195,7 +205,7 @@ class Answers(Shown):
         return f"{where}: {trust}, log Z {self.result.log_z:.10g}"
 
     def _body(self) -> Iterable[Content]:
-        rows = self._all if "_all" in self.__dict__ else None
+        rows = self.posterior.every_row if "every_row" in self.posterior.__dict__ else None
         with self._within_limits():
             # There may be very many on the ground.
             first = rows or [row for row, _ in islice(every_row(self.reader), MOST_ROWS + 1)]
@@ -225,30 +235,41 @@ class Answers(Shown):
     @property
     def verdict(self) -> Verdict:
         """What is known about the best solution."""
-        return self.result.verdict
+        return self.posterior.verdict
 
     @property
     def trusted(self) -> bool:
         """Whether the numbers can be used."""
-        return not self.result.flaw
+        return self.posterior.trusted
 
     @property
     def approximate(self) -> bool:
         """Whether regions overlap, so that larger ones might change the numbers."""
-        return self.verdict.kind is not Kind.EXACT
+        return self.posterior.approximate
 
     @property
     def reason(self) -> str:
         """Why the numbers cannot be used, and what to try; empty if they can."""
-        flaw, region = self.result.flaw, self.result.region
-        if flaw and region is not None and len(self.graph.regions) <= MOST_NAMED:
-            flaw = f"{flaw}, most of all in the region {self.reader.prepared.region_text(region)}"
-        return reason(flaw, self.remedies)
+        return reason(self.flaw, self.remedies)
+
+    @property
+    def flaw(self) -> str:
+        """Why the numbers cannot be used, without what to try."""
+        found = self.result.flaw
+        text, region = sentence(found), None if found is None else found.region
+        if region is not None and len(self.graph.regions) <= MOST_NAMED:
+            text = f"{text}, most of all in the region {self.reader.prepared.region_text(region)}"
+        return text
+
+    @property
+    def growth_end(self) -> str:
+        """Why no larger regions were tried, in words; empty where regions did not grow."""
+        return growth_end(self.posterior.provenance.growth_stop)
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:
         """What is worth a try if the numbers cannot be used; empty if they can."""
-        return tuple(filter(self._applies, self.result.remedies)) if self.result.flaw else ()
+        return () if self.trusted else tuple(filter(self._applies, self.result.remedies))
 
     def _applies(self, remedy: Remedy) -> bool:
         """Whether a remedy can be tried on this model, and was not in use."""
@@ -260,7 +281,9 @@ class Answers(Shown):
             case Remedy.BLOCKS:
                 return self.effort != "quick" and not self.blocks and self.verdict.breaks
             case Remedy.REGIONS:
-                return not self.growth or (self.via == "ground" and self.growth_end == MORE_EFFORT)
+                stop = self.posterior.provenance.growth_stop
+                more = stop is not None and stop.kind is GrowthEnd.MORE_EFFORT
+                return not self.growth or (self.via == "ground" and more)
             case Remedy.BETHE:
                 return self.via == "ground" and str(self.graph.family) != "bethe"
             case Remedy.SUM_OVER:
@@ -284,22 +307,7 @@ class Answers(Shown):
         >>> sorted(round(answers.at(point).marginal("s(x)"), 3) for point in answers.minima)
         [0.0, 0.5, 1.0]
         """
-        if not any(point is own for own in self.minima):
-            if not isinstance(point, Point):
-                raise wrong_type("point", "one of answers.minima", point)
-            raise InputError("the point is none of answers.minima; those of other runs do not fit")
-        if not isinstance(self.result, Solution):
-            raise InternalError(f"{type(self.result).__name__} has points of its own")
-        solution = replace(
-            self.result,
-            log_beliefs=point.log_beliefs,
-            log_z=point.log_z,
-            residual=point.verdict.residual,
-            # A bound of the whole says nothing about one of its parts.
-            judged=point.verdict.bounded_by(-math.inf, point.verdict.bound_by, slack=0.0),
-        )
-        reader = self.reader.prepared.reader(point.log_beliefs)
-        return replace(self, reader=reader, result=solution, one_point=True)
+        return replace(self, posterior=self.posterior.at(point), one_point=True)
 
     def query(self, text: str) -> AnswerRows[Answer]:
         """The rows that answer a query.
@@ -312,27 +320,13 @@ class Answers(Shown):
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
         with self._within_limits():
-            answers = self._answered(text)
+            answers = self.posterior.answers_to(text)
         self._warn()
         return AnswerRows(answers)
 
     def _within_limits(self) -> AbstractContextManager[None]:
         """Limits on reading answers, if the model is a stranger's; so may be the query."""
         return within_limits_about(self.model, "answering")
-
-    def _answered(self, text: str) -> tuple[Answer, ...]:
-        asked = parse_count(text)
-        if asked is None:
-            parsed = parse_query(text)
-            free = checked_query(parsed, self.model).variables
-            # EXIST x smokes(x) over many objects asks whether a count is zero.
-            asked = None if free else as_count(parsed)
-            try:
-                return query_all(text, [self.reader])[0]
-            except QueryError:
-                if asked is None:
-                    raise
-        return tuple(count_answer(asked, row) for row in count_distributions(self.reader, asked))
 
     def count(self, formula: str) -> CountDistribution:
         """How many objects satisfy a formula with one free variable.
@@ -367,7 +361,7 @@ class Answers(Shown):
         """
         file = checked_path("path", path)
         check_apart(file, self.reader.evidence.files)
-        from liftgbp.query.count_picture import Chart, write_charts
+        from liftgbp.report.count_picture import Chart, write_charts
 
         charts = []
         with self._within_limits():
@@ -398,7 +392,7 @@ class Answers(Shown):
         """Whether the atoms of a query lie in a common region, so that it has an answer."""
         try:
             with self._within_limits():
-                self._answered(text)
+                self.posterior.answers_to(text)
         except NotHeldError:
             return False
         return True
@@ -441,13 +435,9 @@ class Answers(Shown):
     @property
     def all(self) -> AnswerRows[Answer]:
         """The answers for every predicate."""
+        rows = self.rows_for()
         self._warn()
-        return self._all
-
-    @cached_property
-    def _all(self) -> AnswerRows[Answer]:
-        with self._within_limits():
-            return AnswerRows(answer for answer, _ in every_row(self.reader))
+        return AnswerRows(rows)
 
     def _warn(self) -> None:
         """Warn of numbers that cannot be trusted, once, at the line of the caller's caller."""
@@ -459,12 +449,11 @@ class Answers(Shown):
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know although nothing is wrong."""
         verdict = self.result.verdict
-        unchecked = UNCHECKED if verdict.unknown == TOO_LARGE else verdict.unknown
         return (
             *self.model.notes,
             *self.reader.evidence.notes,
             *(f"a region was added that holds {atoms}" for atoms in held(self.model)),
-            *([unchecked] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
+            *([unchecked_text(verdict)] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
 
     def write_all(self, path: str | os.PathLike[str], *, observed: bool = False) -> None:
@@ -564,12 +553,13 @@ class Answers(Shown):
         asked = checked_texts("queries", queries)
         if isinstance(second, Answers) and second.sizes != self.sizes:
             raise InputError("the other answers are about domains of other sizes")
-        return compared(self.rows_for(asked), second.opinion_on(self, asked), self.result.log_z)
+        return compared(
+            self.rows_for(asked), second.opinion_on(self.posterior, asked), self.result.log_z
+        )
 
-    def opinion_on(self, answers: Answers, queries: Sequence[str]) -> Opinion:
+    def opinion_on(self, answers: object, queries: Sequence[str]) -> Opinion:
         """What these answers say about the rows of other answers."""
-        if not isinstance(answers, Answers):
-            raise wrong_type("answers", "what liftgbp.infer returns", answers)
+        answers = posterior_of(answers)
         rows = [
             OpinionRow(row.query, row.atom, row.where, row.values)
             for row in self._rows_of(answers, checked_texts("queries", queries))
@@ -578,7 +568,7 @@ class Answers(Shown):
         title = "the exact answer" if exact else "the other answers"
         return Opinion(title, rows, finite(self.result.log_z), doubt=self.reason)
 
-    def _rows_of(self, answers: Answers, queries: tuple[str, ...]) -> Sequence[Answer]:
+    def _rows_of(self, answers: Posterior, queries: tuple[str, ...]) -> Sequence[Answer]:
         """These answers for the rows of other answers, as far as both know the same objects."""
         if self.via != answers.via or self.sizes != answers.sizes:
             return self.rows_for(queries)
@@ -588,7 +578,7 @@ class Answers(Shown):
         texts: list[tuple[str, Row]] = [] if queries else list(reader.rows_of_everything())
         for text in queries:
             if asks_for_count(text, reader):
-                found += self._answered(text)
+                found += self.posterior.answers_to(text)
             else:
                 texts += [(text, row) for row in reader.rows(text)]
         return found + [read_row(text, row, [self.reader])[0] for text, row in texts]
@@ -614,11 +604,12 @@ class Answers(Shown):
           0.450166    +0.5000  0.5 smokes(x)
           0.622459    -0.2000  0.2 !smokes(x)
         """
-        from liftgbp.query.explaining import check_explained, explained
+        from liftgbp.report.explaining import check_explained, explained
 
         check_explained(query, value)
+        rules = checked_flag("rules", rules)
         with self._within_limits():
-            found = explained(self, query, value, self.again, rules=checked_flag("rules", rules))
+            found = explained(self.posterior, query, value, self.question, rules=rules)
         self._warn()
         return found
 
@@ -659,24 +650,19 @@ class Answers(Shown):
 
     def rows_for(self, queries: str | Iterable[str] = ()) -> Sequence[Answer]:
         """The rows of queries, or of every predicate, without a warning about trust."""
-        asked = checked_texts("queries", queries)
-        if not asked:
-            return self._all
-        return [row for query in asked for row in self._answered(query)]
+        with self._within_limits():
+            return self.posterior.rows_for(queries)
 
     @property
     def used(self) -> str:
         """What the answers were made of, in words."""
-        if self.verdict.kind is Kind.EXACT:
-            return self.result.solver
-        family = str(self.graph.family)
-        regions = "factor scopes" if family == "intersections" else f"regions {family}"
-        return "; ".join([*map(_with_share, self.blocks[:1]), regions])
+        return made_of(self.posterior)
 
     @property
     def change(self) -> Change | None:
         """What sums, blocks or larger regions changed most; nothing if there were none."""
-        return None if self.plain is None else largest_change(self._all, self.plain._all)
+        plain = self.posterior.provenance.plain
+        return None if plain is None else largest_change(self.rows_for(), plain.every_row)
 
     @cached_property
     def quick(self) -> Answers | None:
@@ -684,8 +670,8 @@ class Answers(Shown):
 
         Beside exact answers they are found when they are read, which takes longer than these.
         """
-        if self.plain is None and self.again is not None and not self.approximate:
-            return self.again(self.model, True)
+        if self.plain is None and self.question is not None and not self.approximate:
+            return Answers(self.question.quick().answered())
         return self.plain
 
 
@@ -697,8 +683,3 @@ def _checked_rows(rows: object) -> list[Answer]:
     if len(found) < len(listed):
         raise wrong_type("rows", "rows of answers", rows)
     return found
-
-
-def _with_share(blocks: BlockStructure) -> str:
-    """Blocks in words, with their share if it is the smaller part of an answer."""
-    return blocks.summary if blocks.share > 0.5 else f"{blocks.summary} (share {blocks.share:.1g})"

@@ -16,8 +16,8 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import InternalError, QueryError
-from liftgbp.query.events import Truth
-from liftgbp.query.rows import Row
+from liftgbp.posterior.events import Truth
+from liftgbp.posterior.rows import Row
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import Obj, ObjAtom
 from liftgbp.shatter.rule_tables import drop_indifferent

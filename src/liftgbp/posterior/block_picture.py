@@ -11,7 +11,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.charts import drawn, write_figure
-from liftgbp.query.block_table import MOST_BLOCKS, BlockStructure, cell_text, size_text
+from liftgbp.posterior.block_table import MOST_BLOCKS, BlockStructure, cell_text, size_text
 from liftgbp.texts import visible
 
 if TYPE_CHECKING:

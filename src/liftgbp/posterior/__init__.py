@@ -1,0 +1,49 @@
+"""The posterior room: from a question to beliefs to probabilities.
+
+Knows atoms, regions and beliefs; knows nothing of iteration, and nothing of how answers are shown.
+The reader of ground networks is imported from its own file, by those who need it.
+"""
+
+from liftgbp.posterior.answer import Answer, every_row, marginal_of, query_all
+from liftgbp.posterior.block_table import BlockedAtom, BlockPanel, BlockStructure
+from liftgbp.posterior.count_queries import CountAnswer, CountDistribution
+from liftgbp.posterior.posterior import Answered, Posterior, posterior_of
+from liftgbp.posterior.proven_bounds import Bounds, ProbabilityBounds
+from liftgbp.posterior.provenance import CountSum, Provenance
+from liftgbp.posterior.readers import (
+    ClassReader,
+    Prepared,
+    PreparedLifted,
+    Reader,
+    pattern_text,
+)
+from liftgbp.posterior.results import MixedResult, Result
+from liftgbp.posterior.sources import Beliefs, Source
+
+__all__ = [
+    "Answer",
+    "Answered",
+    "Beliefs",
+    "BlockPanel",
+    "BlockStructure",
+    "BlockedAtom",
+    "Bounds",
+    "ClassReader",
+    "CountAnswer",
+    "CountDistribution",
+    "CountSum",
+    "MixedResult",
+    "Posterior",
+    "Prepared",
+    "PreparedLifted",
+    "ProbabilityBounds",
+    "Provenance",
+    "Reader",
+    "Result",
+    "Source",
+    "every_row",
+    "marginal_of",
+    "pattern_text",
+    "posterior_of",
+    "query_all",
+]

@@ -1,0 +1,16 @@
+"""The report room: answers as users read them, and how values of engine rooms are shown.
+
+Engine rooms know nothing of it; `shown.py` asks it when a value is shown.
+"""
+
+from liftgbp.report.answers import Answers, UntrustedAnswer, UntrustedAnswerError
+from liftgbp.report.cards_of_engines import card_of, headline, line_of
+
+__all__ = [
+    "Answers",
+    "UntrustedAnswer",
+    "UntrustedAnswerError",
+    "card_of",
+    "headline",
+    "line_of",
+]
