@@ -1,33 +1,35 @@
 """Names become numbers, and all statements about a predicate become one array.
 
-The objects of the model come first, then new ones in order of appearance.
+Objects are numbered in order of appearance, those that a source lists before all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, group_rows, row_keys
+from liftgbp.arrays import Floats, Ints, group_rows, narrow, row_keys
 from liftgbp.errors import EvidenceError
 from liftgbp.evidence.sources import ListedObjects, Numbers, Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
+
+Names: TypeAlias = Mapping[str, Sequence[str]]
+"""The objects of each sort, in the order of their numbers."""
+
 
 # --- numbering
 
 
 def number_names(
     model: Model, statements: Sequence[Statements], listed: Sequence[ListedObjects] = ()
-) -> tuple[list[Ints], dict[str, list[str]]]:
-    """The numbers of the objects of each statement, and the new names of each sort.
-
-    Listed objects come before objects that only statements name.
-    """
-    numbers = {sort: Numbers(model.object_numbers(sort)) for sort in model.sorts}
+) -> tuple[list[Ints], dict[str, tuple[str, ...]]]:
+    """The numbers of the objects of each statement, and the names of each sort."""
+    numbers = {sort: Numbers() for sort in model.sorts}
     for line in listed:
         for name in line.names:
             _check_printable(line, name)
@@ -35,7 +37,7 @@ def number_names(
     listed_too = {sort: len(found) for sort, found in numbers.items()}
     # Going column by column is fast, but numbers new names in the order of columns.
     args = [_args(part, numbers) for part in statements]
-    new_names = {}
+    names = {}
     for sort, found in numbers.items():
         known = listed_too[sort]
         order = _order_of_appearance(statements, args, sort, known, len(found))
@@ -43,11 +45,11 @@ def number_names(
         for part, objects in zip(statements, args, strict=True):
             for position in _positions(part, sort):
                 objects[:, position] = number_of[objects[:, position]]
-        names = list(found)
-        _check_all_printable(statements, sort, names[known:])
-        new_names[sort] = names[len(model.constants(sort)) : known]
-        new_names[sort] += [names[known + index] for index in order.tolist()]
-    return args, new_names
+        appeared = list(found)
+        _check_all_printable(statements, sort, appeared[known:])
+        appeared[known:] = [appeared[known + index] for index in order.tolist()]
+        names[sort] = tuple(appeared)
+    return args, names
 
 
 def _args(part: Statements, numbers: Mapping[str, Numbers]) -> Ints:
@@ -147,15 +149,14 @@ def objects_of_terms(model: Model, statements: Sequence[Statements]) -> list[Lis
 class MergedStatements:
     """Statements about different atoms of one predicate, in the order of their sources.
 
-    Statement k comes from row `rows[k]` of origin number `origins[k]`.
+    `places[k]` is the number of the origin of statement k, and its row there.
     """
 
     predicate: Predicate
     args: Ints
     values: Ints
     chances: Floats
-    origins: Ints
-    rows: Ints
+    places: Ints
 
     @property
     def certain(self) -> NDArray[np.bool_]:
@@ -169,13 +170,12 @@ class MergedStatements:
             self.args[kept],
             self.values[kept],
             self.chances[kept],
-            self.origins[kept],
-            self.rows[kept],
+            self.places[kept],
         )
 
 
 def merge_statements(
-    model: Model, statements: Sequence[Statements], args: Sequence[Ints]
+    names: Names, statements: Sequence[Statements], args: Sequence[Ints]
 ) -> dict[str, MergedStatements]:
     """All statements by predicate; origins are numbered like the statements."""
     by_predicate: dict[str, list[int]] = {}
@@ -189,18 +189,23 @@ def merge_statements(
             np.concatenate([args[number] for number in numbers]),
             np.concatenate([part.values for part in parts]),
             np.concatenate([part.chances for part in parts]),
-            np.repeat(numbers, [len(part.rows) for part in parts]),
-            np.concatenate([part.rows for part in parts]),
+            np.concatenate([_places(k, part) for k, part in zip(numbers, parts, strict=True)]),
         )
-        merged[name] = _once(model, everything, [part.origin for part in statements])
+        merged[name] = _once(names, everything, [part.origin for part in statements])
     return merged
 
 
+def _places(origin: int, part: Statements) -> Ints:
+    places: Ints = np.empty((len(part.rows), 2), np.int64)
+    places[:, 0], places[:, 1] = origin, part.rows
+    return narrow(places)
+
+
 def _once(
-    model: Model, everything: MergedStatements, origins: Sequence[Origin]
+    names: Names, everything: MergedStatements, origins: Sequence[Origin]
 ) -> MergedStatements:
     """Each atom once, where it is stated first; later statements about it must say the same."""
-    sizes = [len(model.constants(sort)) for sort in everything.predicate.sorts]
+    sizes = [len(names[sort]) for sort in everything.predicate.sorts]
     firsts, atom_of = group_rows([row_keys(everything.args, sizes)])
     first_of = firsts[atom_of]
     differs = (everything.values != everything.values[first_of]) | (
@@ -208,24 +213,23 @@ def _once(
     )
     if differs.any():
         second = int(np.flatnonzero(differs)[0])
-        raise _contradiction(model, everything, int(first_of[second]), second, origins)
+        raise _contradiction(names, everything, int(first_of[second]), second, origins)
     return everything[np.sort(firsts)]
 
 
 def _contradiction(
-    model: Model, everything: MergedStatements, first: int, second: int, origins: Sequence[Origin]
+    names: Names, everything: MergedStatements, first: int, second: int, origins: Sequence[Origin]
 ) -> EvidenceError:
-    one, other = (_text(model, everything, k) for k in (first, second))
-    first_origin, origin = (origins[int(everything.origins[k])] for k in (first, second))
-    place = first_origin.place(int(everything.rows[first]))
-    return origin.problem(
-        int(everything.rows[second]), f"{other} contradicts {one} in {place}; drop one of them"
-    )
+    one, other = (_text(names, everything, k) for k in (first, second))
+    (before, first_row), (origin, row) = everything.places[[first, second]].tolist()
+    place = origins[before].place(first_row)
+    message = f"{other} contradicts {one} in {place}; drop one of them"
+    return cast(EvidenceError, origins[origin].problem(row, message))
 
 
-def _text(model: Model, everything: MergedStatements, statement: int) -> str:
+def _text(names: Names, everything: MergedStatements, statement: int) -> str:
     predicate = everything.predicate
     objects = everything.args[statement].tolist()
-    names = [model.constants(sort)[k] for sort, k in zip(predicate.sorts, objects, strict=True)]
+    args = [names[sort][k] for sort, k in zip(predicate.sorts, objects, strict=True)]
     value, chance = everything.values[statement], everything.chances[statement]
-    return statement_text(predicate, names, int(value), float(chance))
+    return statement_text(predicate, args, int(value), float(chance))

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from liftgbp.arrays import logs_of, narrow
+from liftgbp.arrays import logs_of
 from liftgbp.errors import (
     EvidenceError,
     Span,
@@ -20,15 +20,13 @@ from liftgbp.errors import (
     checked_texts,
     wrong_type,
 )
-from liftgbp.evidence.computed import computed_facts
-from liftgbp.evidence.data_weights import with_numbers
 from liftgbp.evidence.evidence import (
     Evidence,
     Known,
     Relation,
     SoftRelation,
     closed_in,
-    true_facts,
+    vocabulary_of,
 )
 from liftgbp.evidence.fact_lines import read_facts
 from liftgbp.evidence.fact_tables import is_table_file, matching_places, read_table, table_source
@@ -42,8 +40,6 @@ from liftgbp.evidence.numbering import (
 from liftgbp.evidence.sources import (
     ListedObjects,
     Origin,
-    PlacedRows,
-    Places,
     Statements,
     unknown_predicate,
 )
@@ -58,7 +54,6 @@ from liftgbp.model.ast import (
     Is,
     Not,
     Predicate,
-    Sort,
     Variable,
     rule_atoms,
 )
@@ -66,8 +61,6 @@ from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
 from liftgbp.model.tree_reader import Reader, subtrees
-
-_NAMES_IN_NOTES = 3
 
 
 @limited("reading evidence")
@@ -93,7 +86,7 @@ def parse_evidence(
     ...     mood(Carl) = high   // many-valued
     ...     0.7 smokes(Carl)    // seen from afar
     ... ''')
-    >>> evidence.model.constants("person")
+    >>> evidence.names["person"]
     ('Anna', 'Bob', 'Carl')
     >>> evidence.hard["smokes"].args.tolist(), evidence.hard["smokes"].values.tolist()
     ([[0], [1]], [1, 0])
@@ -225,35 +218,22 @@ def _evidence(
     asked = _asked_about(queries)
     statements = with_values(model, statements)
     listed += objects_of_terms(model, statements)
-    args, new_names = number_names(model, statements, listed)
-    enlarged = model.with_constants(new_names) if any(new_names.values()) else model
-    merged = merge_statements(enlarged, statements, args)
-    functions = {n: part.args for n, part in merged.items() if part.predicate.kind == "function"}
-    notes = tuple(_notes(model, enlarged))
-    enlarged, computed = computed_facts(enlarged, functions)
+    args, names = number_names(model, statements, listed)
+    merged = merge_statements(names, statements, args)
     origins = [part.origin for part in statements]
     all_closed = closed_in(model) | _checked_closed(model, closed, _closable(merged) - asked)
     for name in sorted(all_closed & merged.keys()):
         _check_certain(merged[name], origins)
     return Evidence(
-        with_numbers(enlarged),
-        hard={
-            **{name: _hard(part) for name, part in merged.items() if part.certain.any()},
-            **{name: true_facts(rows) for name, rows in computed.items() if len(rows)},
-        },
+        vocabulary_of(model),
+        hard={name: _hard(part) for name, part in merged.items() if part.certain.any()},
         soft={name: _soft(part) for name, part in merged.items() if not part.certain.all()},
         closed=all_closed,
         known=tuple(parse_known(model, text) for text in checked_texts("known", known)),
-        notes=(*notes, *_left_open(merged, all_closed | asked)),
-        places=Places(
-            origins,
-            {
-                name: PlacedRows(part.args, narrow(part.origins), narrow(part.rows))
-                for name, part in merged.items()
-            },
-        ),
-        read_for=model,
-        own_files=tuple(dict.fromkeys(_files(parts))),
+        notes=tuple(_left_open(merged, all_closed | asked)),
+        names=names,
+        origins=tuple(origins),
+        files=tuple(dict.fromkeys(_files(parts))),
     )
 
 
@@ -266,19 +246,16 @@ def _files(parts: Iterable[Statements | ListedObjects]) -> Iterator[str]:
 
 
 def _hard(part: MergedStatements) -> Relation:
-    certain = part.certain
-    if certain.all():
-        return Relation(part.args, part.values)  # there may be millions, and places have them, too
-    return Relation(part.args[certain], part.values[certain])
+    sure = part if part.certain.all() else part[np.flatnonzero(part.certain)]
+    return Relation(sure.args, sure.values, places=sure.places)
 
 
 def _soft(part: MergedStatements) -> SoftRelation:
-    uncertain = ~part.certain
-    values, chances = part.values[uncertain], part.chances[uncertain]
-    others = (1 - chances) / (len(part.predicate.values) - 1)
+    unsure = part[np.flatnonzero(~part.certain)]
+    others = (1 - unsure.chances) / (len(part.predicate.values) - 1)
     potentials = np.repeat(others[:, None], len(part.predicate.values), axis=1)
-    potentials[np.arange(len(values)), values] = chances
-    return SoftRelation(part.args[uncertain], logs_of(potentials))
+    potentials[np.arange(len(unsure.values)), unsure.values] = unsure.chances
+    return SoftRelation(unsure.args, logs_of(potentials), places=unsure.places)
 
 
 # --- closed predicates
@@ -340,32 +317,12 @@ def _checked_closed(
 def _check_certain(part: MergedStatements, origins: Sequence[Origin]) -> None:
     uncertain = np.flatnonzero(~part.certain)
     if len(uncertain):
-        origin = origins[part.origins[uncertain[0]]]
-        raise origin.problem(
-            int(part.rows[uncertain[0]]),
+        origin, row = part.places[uncertain[0]].tolist()
+        raise origins[origin].problem(
+            row,
             f"{part.predicate.name} is closed, so its atoms cannot have probabilities; drop the "
             "probability, or do not close the predicate",
         )
-
-
-# --- notes
-
-
-def _notes(model: Model, enlarged: Model) -> Iterable[str]:
-    for name, sort in model.sorts.items():
-        new = enlarged.constants(name)[len(model.constants(name)) :]
-        before, after = _declared_size(model, sort), len(enlarged.constants(name))
-        if new and before is not None and after > before:
-            listed = ", ".join(new[:_NAMES_IN_NOTES])
-            if len(new) > _NAMES_IN_NOTES:
-                listed += f" and {len(new) - _NAMES_IN_NOTES} more"
-            yield f"evidence names {listed}, so {name} grows from {before} to {after} objects"
-
-
-def _declared_size(model: Model, sort: Sort) -> int | None:
-    if sort.size is not None:
-        return sort.size
-    return len(model.constants(sort.name)) if sort.constants else None
 
 
 # --- counts of unnamed objects

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.grounding.atom_states import Setting, all_facts
 from liftgbp.grounding.clauses_of_terms import with_one_constant
 from liftgbp.grounding.join import Database
@@ -37,8 +36,7 @@ class RuleCount:
 
 
 def rule_counts(
-    evidence: Evidence,
-    sizes: Mapping[str, int] | None = None,
+    problem: Problem,
     *,
     table_cap: int = TABLE_CAP,
     progress: Progress = silent,
@@ -47,18 +45,18 @@ def rule_counts(
 
     >>> from liftgbp.model.parser import parse
     >>> model = parse("*friends(person,person)\\nsmokes(person)\\n1 friends(x,y) => smokes(y)")
-    >>> evidence = Evidence.of(model, "friends(Anna,Bob)\\nfriends(Bob,Carl)\\nsmokes(Carl)")
-    >>> (count,) = rule_counts(evidence, {"person": 1000})
+    >>> facts = "friends(Anna,Bob)\\nfriends(Bob,Carl)\\nsmokes(Carl)"
+    >>> (count,) = rule_counts(Problem.of(model, facts, {"person": 1000}))
     >>> count.substitutions, count.visited, count.unsettled
     (1000000, 2, 1)
     """
-    domain_sizes = evidence.domain_sizes(sizes)
-    setting = Setting(evidence, domain_sizes, all_facts(evidence, domain_sizes), table_cap)
+    model = problem.model
+    setting = Setting(problem, all_facts(problem), table_cap)
     found = []
     with closing(Database(setting.facts)) as database:
-        for done, rule in enumerate(evidence.model.rules):
-            progress("counting", done, len(evidence.model.rules))
-            parts = with_one_constant(evidence.model, rule, domain_sizes)
+        for done, rule in enumerate(model.rules):
+            progress("counting", done, len(model.rules))
+            parts = with_one_constant(model, rule, problem.sizes)
             counts = [RuleGrounder(setting, one, database).counts() for one in parts]
             total, visited, unsettled, width, exact = zip(*counts, strict=True)
             found.append(

@@ -366,7 +366,7 @@ class Answers(Shown):
         the mean.
         """
         file = checked_path("path", path)
-        check_apart(file, self.reader.evidence.files)
+        check_apart(file, self.reader.problem.files)
         from liftgbp.query.count_picture import Chart, write_charts
 
         charts = []
@@ -462,7 +462,7 @@ class Answers(Shown):
         unchecked = UNCHECKED if verdict.unknown == TOO_LARGE else verdict.unknown
         return (
             *self.model.notes,
-            *self.reader.evidence.notes,
+            *self.reader.problem.evidence.notes,
             *(f"a region was added that holds {atoms}" for atoms in held(self.model)),
             *([unchecked] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
@@ -644,7 +644,7 @@ class Answers(Shown):
     ) -> None:
         """Write these bars to a `.png`, `.svg` or `.pdf` file, or those of `rows` if given."""
         asked = checked_texts("queries", queries)
-        check_apart(checked_path("path", path), self.reader.evidence.files)
+        check_apart(checked_path("path", path), self.reader.problem.files)
         shown = AnswerRows(self.rows_for(asked) if rows is None else _checked_rows(rows))
         shown.write_picture(path, self._title)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -216,7 +216,7 @@ def _without_rules(answers: Answers, query: str, value: str, again: Again) -> It
         others = model.rules[:number] + model.rules[number + 1 :]
         text = rule_text(rule)
         try:
-            found = _probability(again(replace(model, rules=others), False), query, value, row)
+            found = _probability(again(model.with_rules(others), False), query, value, row)
         except InputError as error:
             yield WithoutRule(text, math.nan, math.nan, error.message)
             continue

@@ -8,11 +8,10 @@ something else, the answer is wrong.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 
 from liftgbp.errors import InputError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.opinions import ComparedValue
 from liftgbp.progress import Progress
 from liftgbp.query import Answers
@@ -43,13 +42,10 @@ sweeps: the transitive relation over 24 people."""
 class SampledJudge:
     """Judges the answers of one model by a sample, as far as that is cheap; it is drawn once."""
 
-    def __init__(
-        self, effort: str, known: Evidence, sizes: Mapping[str, int], progress: Progress
-    ) -> None:
-        self._known = known
-        self._sizes = sizes
+    def __init__(self, effort: str, problem: Problem, progress: Progress) -> None:
+        self._problem = problem
         self._progress = progress
-        sweeps = min(MOST_SWEEPS, int(WORK[effort]) // _work_of_sweep(known, sizes))
+        sweeps = min(MOST_SWEEPS, int(WORK[effort]) // _work_of_sweep(problem))
         self._sweeps = sweeps if sweeps >= FEWEST_SWEEPS else 0
         self._drawn: Sample | None = None
 
@@ -71,9 +67,9 @@ class SampledJudge:
     def _draw(self, answers: Answers, sweeps: int) -> Sample | None:
         try:
             drawn = sample(
-                self._known.model,
-                self._sizes,
-                evidence=self._known,
+                self._problem.model,
+                self._problem.sizes,
+                evidence=self._problem.evidence,
                 answers=answers,
                 sweeps=sweeps,
                 log_z=False,
@@ -87,13 +83,13 @@ class SampledJudge:
         return self._draw(answers, LONGER * sweeps) if again else drawn
 
 
-def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> int:
+def _work_of_sweep(problem: Problem) -> int:
     """In whole numbers: the sum over many rules may exceed all doubles."""
-    model = known.model
+    model, sizes = problem.model, problem.sizes
     atoms = sum(
         math.prod(sizes[sort] for sort in predicate.sorts)
         for name, predicate in model.predicates.items()
-        if name not in known.closed
+        if name not in problem.evidence.closed
     )
     groundings = 0
     for rule in model.rules:

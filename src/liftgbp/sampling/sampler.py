@@ -25,12 +25,12 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.evidence import AnyEvidence, Evidence
+from liftgbp.evidence import AnyEvidence, Evidence, Problem
 from liftgbp.formats import Network
 from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import Limits, limited, reporting, watch_for
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.progress import Progress, silent
 from liftgbp.query import Answers
 from liftgbp.sampling.annealing import LogZ, anneal
@@ -49,7 +49,7 @@ from liftgbp.sampling.reading import Grounder, sampled_objects
 from liftgbp.sampling.terms import WORD, Words, WorldWeights
 from liftgbp.sampling.tied import Tied, tie
 from liftgbp.sampling.world_sample import Sample, kept_rows
-from liftgbp.shatter import shatter
+from liftgbp.shatter import Shattering, object_classes
 
 SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""
@@ -177,11 +177,10 @@ def sample(
         total = counted(chain.worlds.chains, "chain")
         notes.insert(0, f"{chain.lost} of {total} found no possible world of their own")
     return Sample(
-        known=chain.known,
-        sizes=chain.domains,
+        problem=chain.problem,
         variables=chain.variables,
         tied=chain.tied,
-        grounder=Grounder(sampled_objects(chain.known, chain.domains), seed),
+        grounder=Grounder(sampled_objects(chain.problem), seed),
         worlds=kept.worlds,
         starts=tuple(chain.starts),
         start_of=chain.start_of,
@@ -200,8 +199,7 @@ def sample(
 class _Chains:
     """Chains that are ready to go, and what they are about."""
 
-    known: Evidence
-    domains: dict[str, int]
+    problem: Problem
     variables: Variables
     tied: Tied
     sweeper: Sweeper
@@ -226,10 +224,9 @@ class _Chains:
     ) -> _Chains:
         """The chains of a model, at worlds that satisfy all hard factors."""
         progress("writing out ground atoms", 0, 1)
-        known, network, atoms = _grounded(model, sizes, evidence, progress)
-        domains = known.domain_sizes(sizes)
-        _check_answers(answers, known, domains)
-        variables = Variables(atoms, network.ranges, tuple(known.model.predicates.values()))
+        problem, network, atoms = _grounded(model, sizes, evidence, progress)
+        _check_answers(answers, problem)
+        variables = Variables(atoms, network.ranges, tuple(problem.model.predicates.values()))
         progress("preparing chains", 0, 1)
         tied = tie(network)
         sweeper = Sweeper(tied.network)
@@ -240,10 +237,9 @@ class _Chains:
         values = first_values(variables, starts, start_of, random)
         worlds = Worlds(tied.network.ranges, values[tied.decides])
         worlds, lost = possible_worlds(sweeper, weights, worlds, random, progress)
-        moves = Moves(variables, domains, tied, sweeper, weights)
+        moves = Moves(variables, problem.sizes, tied, sweeper, weights)
         return cls(
-            known,
-            domains,
+            problem,
             variables,
             tied,
             sweeper,
@@ -360,7 +356,7 @@ def _grounded(
     sizes: Mapping[str, int] | None,
     evidence: AnyEvidence | Mapping[int, int] | None,
     progress: Progress,
-) -> tuple[Evidence, GroundNetwork, AtomTable]:
+) -> tuple[Problem, GroundNetwork, AtomTable]:
     """What is known, the network that it leaves, and the atoms of its variables."""
     if isinstance(model, Network):
         if sizes:
@@ -368,39 +364,39 @@ def _grounded(
         if isinstance(evidence, Evidence):
             raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
         seen = model.observed(cast("Mapping[int, int] | str | None", evidence))
-        known, atoms = model.as_evidence(seen)
-        return known, model.conditioned(seen), atoms
-    check_model(model)
-    known = Evidence.of(model, cast("AnyEvidence | None", evidence))
-    _check_size(known, known.domain_sizes(sizes))
-    if known:
-        network = ground_network(known, sizes, progress=progress)
+        problem, atoms = model.as_problem(seen)
+        return problem, model.conditioned(seen), atoms
+    problem = Problem.of(model, cast("AnyEvidence | None", evidence), sizes)
+    _check_size(problem)
+    if problem.evidence:
+        network = ground_network(problem, progress=progress)
     else:
         # Without evidence there is nothing to join, so that no database is needed.
-        network = ground_classes(shatter(known.model, sizes))
+        network = ground_classes(Shattering(object_classes(problem)).normal())
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
-    return known, network, network.atoms
+    return problem, network, network.atoms
 
 
-def _check_answers(answers: object, known: Evidence, sizes: Mapping[str, int]) -> None:
+def _check_answers(answers: object, problem: Problem) -> None:
     """Refuse answers about something else than what is sampled."""
     if answers is None:
         return
     if not isinstance(answers, Answers):
         raise wrong_type("answers", "the answers of infer", answers)
-    if dict(answers.sizes) != dict(sizes) or answers.model.predicates != known.model.predicates:
+    same = answers.model.predicates == problem.model.predicates
+    if answers.sizes != problem.sizes or not same:
         raise InputError("the answers are about another model or other domains than the sample")
 
 
-def _check_size(known: Evidence, sizes: Mapping[str, int]) -> None:
+def _check_size(problem: Problem) -> None:
     """Refuse a model whose ground network would not fit into memory, before it is written out."""
-    model = known.model
-    if known:
+    model, sizes = problem.model, problem.sizes
+    if problem.evidence:
         # Evidence may leave few factors, but never more atoms than there are.
         number, what = 0, "ground atoms"
         for name, predicate in model.predicates.items():
-            if name not in known.closed:
+            if name not in problem.evidence.closed:
                 number += math.prod(sizes[sort] for sort in predicate.sorts)
     else:
         number, what = 0, "groundings of rules"

@@ -91,9 +91,9 @@ def sweep_to_file(
     path = checked_path("output", output)
     check_output(path)
     settings = checked_settings(model, **options)
-    check_apart(path, settings.known.files)
+    check_apart(path, (*settings.model.files, *settings.evidence.files))
     points = sweep_points(sizes, weights)
-    settings.check_names(points[0])
+    settings.problem_at(points[0])
     check_function("progress", progress)
     checked_jobs(jobs)
     with held(path), _Journal(path, _fingerprint(settings)) as journal:
@@ -112,8 +112,8 @@ def sweep_to_file(
 
 def _fingerprint(settings: SweepSettings) -> str:
     """What tells apart sweeps whose points must not be mixed."""
-    mark = hashlib.sha256(model_text(settings.known.model).encode())
-    for part in _evidence_parts(settings.known):
+    mark = hashlib.sha256(model_text(settings.model).encode())
+    for part in _evidence_parts(settings.evidence):
         mark.update(part)
     others = (settings.queries, settings.effort, settings.request, settings.solver)
     mark.update(repr((others, settings.table_cap)).encode())

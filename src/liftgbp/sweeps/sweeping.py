@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from numbers import Real
@@ -21,9 +21,9 @@ from liftgbp.errors import (
     checked_texts,
     wrong_type,
 )
-from liftgbp.evidence import AnyEvidence, Evidence
+from liftgbp.evidence import AnyEvidence, Evidence, Problem
 from liftgbp.limits import Limits, each_limited, limits_about, reporting
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.model.model_checks import finite_value
 from liftgbp.pictures.cards import (
     BAD,
@@ -43,7 +43,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.query import Answer, Answers, pattern_text, query_all
 from liftgbp.query.answer import rows_table
 from liftgbp.series import SharedPlans, by_layout, solve_batch
-from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
+from liftgbp.shatter import TABLE_CAP, NormalModel, Shattering, object_classes, resize
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
 from liftgbp.solve.problem import one_thread
 from liftgbp.strategy.growth import AUTO
@@ -343,7 +343,7 @@ def sweep(
         solver=solver,
         table_cap=table_cap,
     )
-    settings.check_names(points[0])
+    settings.problem_at(points[0])
     check_function("progress", progress)
     found = in_order(
         solved_batches(settings, settings.batches(points), reporting(progress), checked_jobs(jobs))
@@ -355,7 +355,8 @@ def sweep(
 class SweepSettings:
     """What is the same at all points of a sweep."""
 
-    known: Evidence
+    model: Model
+    evidence: Evidence
     queries: tuple[str, ...]
     effort: EffortChoice
     request: Request
@@ -378,16 +379,10 @@ class SweepSettings:
         size = BATCH if self.together else 1
         return [points[first : first + size] for first in range(0, len(points), size)]
 
-    def known_at(self, point: SweepPoint) -> Evidence:
-        """The evidence, about the model with the weights of a point."""
-        if not point.weights:
-            return self.known
-        weights = dict(point.weights)
-        return replace(self.known, model=self.known.model.with_weights(weights), read_for=None)
-
-    def check_names(self, point: SweepPoint) -> None:
-        """Refuse sorts and weights that the model lacks; all points have the same ones."""
-        self.known_at(point).domain_sizes(dict(point.sizes))
+    def problem_at(self, point: SweepPoint) -> Problem:
+        """The model with the weights of a point under the evidence, and over its sizes."""
+        model = self.model.with_weights(dict(point.weights)) if point.weights else self.model
+        return Problem.of(model, self.evidence, dict(point.sizes))
 
 
 def checked_settings(
@@ -404,7 +399,6 @@ def checked_settings(
     table_cap: int = TABLE_CAP,
 ) -> SweepSettings:
     """The settings; refuses what could not be answered before anything is computed."""
-    check_model(model)
     known = Evidence.of(model, evidence)
     every = tuple(map(pattern_text, model.asked_by_default))
     asked = checked_texts("queries", queries) or every
@@ -414,6 +408,7 @@ def checked_settings(
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     chosen = as_solver(solver)
     return SweepSettings(
+        model,
         known,
         asked,
         checked_effort(effort, chosen, blocks),
@@ -537,7 +532,7 @@ def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Answers) 
 
 def _rows_alone(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
     """The rows of a point that is solved without regard to the others."""
-    objects = object_classes(settings.known_at(point), dict(point.sizes))
+    objects = object_classes(settings.problem_at(point))
     case = LiftedCase(objects, Run(settings.solver, settings.table_cap, silent))
     answers = best_answers(case, settings.request, EFFORTS[settings.effort])
     rows = [row for query in settings.queries for row in query_all(query, [answers.reader])[0]]
@@ -596,13 +591,11 @@ class _NormalForms:
 
     def at(self, point: SweepPoint) -> NormalModel:
         """The normal form of a point."""
-        sizes = dict(point.sizes)
         last = self._last.get(point.weights)
         if last is None:
-            known = self._settings.known_at(point)
-            cap = self._settings.table_cap
-            normal = shatter(known.model, sizes, evidence=known, table_cap=cap)
+            objects = object_classes(self._settings.problem_at(point))
+            normal = Shattering(objects, table_cap=self._settings.table_cap).normal()
         else:
-            normal = resize(last, sizes)
+            normal = resize(last, dict(point.sizes))
         self._last[point.weights] = normal
         return normal
