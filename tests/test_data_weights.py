@@ -58,7 +58,7 @@ def test_evidence_fits_models_with_other_weights() -> None:
 
 def test_a_weight_must_be_a_number() -> None:
     with pytest.raises(EvidenceError, match="High is an object of conf"):
-        liftgbp.parse_evidence(parse(BOXES), "redConf(A, High)")
+        liftgbp.infer(parse(BOXES), evidence="redConf(A, High)")
 
 
 @pytest.mark.parametrize(

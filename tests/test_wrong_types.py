@@ -213,7 +213,7 @@ def test_evidence_is_for_other_weights_and_formulas_too(call: Callable[..., obje
     call(MODEL, evidence=evidence)
     call(model.with_weights({"w": 2}), evidence=evidence)
     with pytest.raises(liftgbp.EvidenceError, match="unknown predicate smokes"):
-        call(liftgbp.parse("thing = 4\n1 p(thing)"), evidence=evidence)
+        call(liftgbp.parse("thing = 4\np(thing)"), evidence=evidence)
 
 
 def test_one_text_stands_for_a_list() -> None:

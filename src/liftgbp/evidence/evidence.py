@@ -43,14 +43,13 @@ class Facts:
         """Some of the facts."""
         return replace(self, **{name: array[rows] for name, array in self._arrays().items()})
 
-    def joined(self, other: Self) -> Self:
+    def joined(self, *others: Self) -> Self:
         """These facts, then others."""
-        mine, others = self._arrays(), other._arrays()
-        both: dict[str, Any] = {"places": None}
-        both |= {
-            name: np.concatenate([mine[name], others[name]]) for name in mine if name in others
-        }
-        return replace(self, **both)
+        every: dict[str, Any] = {}
+        for name in self._arrays():
+            parts = [getattr(own, name) for own in (self, *others)]
+            every[name] = None if any(part is None for part in parts) else np.concatenate(parts)
+        return replace(self, **every)
 
     def _arrays(self) -> dict[str, Any]:
         arrays = ((own.name, getattr(self, own.name)) for own in fields(self))

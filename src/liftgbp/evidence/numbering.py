@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, group_rows, narrow, row_keys
+from liftgbp.arrays import Bools, Floats, Ints, group_rows, narrow, row_keys
 from liftgbp.errors import EvidenceError
+from liftgbp.evidence.evidence import Facts
 from liftgbp.evidence.sources import ListedObjects, Numbers, Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
@@ -146,66 +146,42 @@ def objects_of_terms(model: Model, statements: Sequence[Statements]) -> list[Lis
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class MergedStatements:
-    """Statements about different atoms of one predicate, in the order of their sources.
+class MergedStatements(Facts):
+    """Statements about different atoms of one predicate, in the order of their sources."""
 
-    `places[k]` is the number of the origin of statement k, and its row there.
-    """
-
-    predicate: Predicate
-    args: Ints
     values: Ints
     chances: Floats
-    places: Ints
 
     @property
-    def certain(self) -> NDArray[np.bool_]:
+    def certain(self) -> Bools:
         """Which statements are certain."""
-        result: NDArray[np.bool_] = self.chances == 1
-        return result
-
-    def __getitem__(self, kept: Ints) -> MergedStatements:
-        return MergedStatements(
-            self.predicate,
-            self.args[kept],
-            self.values[kept],
-            self.chances[kept],
-            self.places[kept],
-        )
+        return np.asarray(self.chances == 1)
 
 
 def merge_statements(
-    names: Names, statements: Sequence[Statements], args: Sequence[Ints]
+    model: Model, names: Names, statements: Sequence[Statements], args: Sequence[Ints]
 ) -> dict[str, MergedStatements]:
     """All statements by predicate; origins are numbered like the statements."""
-    by_predicate: dict[str, list[int]] = {}
-    for number, part in enumerate(statements):
-        by_predicate.setdefault(part.predicate.name, []).append(number)
-    merged = {}
-    for name, numbers in by_predicate.items():
-        parts = [statements[number] for number in numbers]
-        everything = MergedStatements(
-            parts[0].predicate,
-            np.concatenate([args[number] for number in numbers]),
-            np.concatenate([part.values for part in parts]),
-            np.concatenate([part.chances for part in parts]),
-            np.concatenate([_places(k, part) for k, part in zip(numbers, parts, strict=True)]),
-        )
-        merged[name] = _once(names, everything, [part.origin for part in statements])
-    return merged
-
-
-def _places(origin: int, part: Statements) -> Ints:
-    places: Ints = np.empty((len(part.rows), 2), np.int64)
-    places[:, 0], places[:, 1] = origin, part.rows
-    return narrow(places)
+    parts: dict[str, list[MergedStatements]] = {}
+    for number, (part, objects) in enumerate(zip(statements, args, strict=True)):
+        places: Ints = np.empty((len(part.rows), 2), np.int64)
+        places[:, 0], places[:, 1] = number, part.rows
+        merged = MergedStatements(objects, part.values, part.chances, places=narrow(places))
+        parts.setdefault(part.predicate.name, []).append(merged)
+    return {
+        name: _once(names, model.predicates[name], first.joined(*others), statements)
+        for name, (first, *others) in parts.items()
+    }
 
 
 def _once(
-    names: Names, everything: MergedStatements, origins: Sequence[Origin]
+    names: Names,
+    predicate: Predicate,
+    everything: MergedStatements,
+    statements: Sequence[Statements],
 ) -> MergedStatements:
     """Each atom once, where it is stated first; later statements about it must say the same."""
-    sizes = [len(names[sort]) for sort in everything.predicate.sorts]
+    sizes = [len(names[sort]) for sort in predicate.sorts]
     firsts, atom_of = group_rows([row_keys(everything.args, sizes)])
     first_of = firsts[atom_of]
     differs = (everything.values != everything.values[first_of]) | (
@@ -213,23 +189,28 @@ def _once(
     )
     if differs.any():
         second = int(np.flatnonzero(differs)[0])
-        raise _contradiction(names, everything, int(first_of[second]), second, origins)
-    return everything[np.sort(firsts)]
+        raise _contradiction(
+            names, predicate, everything, [int(first_of[second]), second], statements
+        )
+    return everything.take(np.sort(firsts))
 
 
 def _contradiction(
-    names: Names, everything: MergedStatements, first: int, second: int, origins: Sequence[Origin]
+    names: Names,
+    predicate: Predicate,
+    everything: MergedStatements,
+    both: list[int],
+    statements: Sequence[Statements],
 ) -> EvidenceError:
-    one, other = (_text(names, everything, k) for k in (first, second))
-    (before, first_row), (origin, row) = everything.places[[first, second]].tolist()
-    place = origins[before].place(first_row)
+    """The error for two statements about an atom."""
+    args = [names[s][k] for s, k in zip(predicate.sorts, everything.args[both[0]], strict=True)]
+    one, other = (
+        statement_text(predicate, args, int(everything.values[k]), float(everything.chances[k]))
+        for k in both
+    )
+    assert everything.places is not None
+    (before, first_row), (origin, row) = everything.places[both].tolist()
+    place = statements[before].origin.place(first_row)
     message = f"{other} contradicts {one} in {place}; drop one of them"
-    return cast(EvidenceError, origins[origin].problem(row, message))
-
-
-def _text(names: Names, everything: MergedStatements, statement: int) -> str:
-    predicate = everything.predicate
-    objects = everything.args[statement].tolist()
-    args = [names[sort][k] for sort, k in zip(predicate.sorts, objects, strict=True)]
-    value, chance = everything.values[statement], everything.chances[statement]
-    return statement_text(predicate, args, int(value), float(chance))
+    error: EvidenceError = statements[origin].origin.problem(row, message)
+    return error

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from itertools import islice
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from liftgbp.errors import CapacityError, ContradictionError, SizeError
 from liftgbp.evidence.computed import check_all_named, computed_facts
 from liftgbp.evidence.data_weights import with_numbers
 from liftgbp.evidence.evidence import AnyEvidence, Evidence, Known, Relation, closed_in
-from liftgbp.model.ast import Atom, Constant, Rule, TableParfactor, rule_atoms
+from liftgbp.model.ast import Constant, Rule, TableParfactor, rule_atoms
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text, object_text
 
@@ -118,12 +118,7 @@ def bound(model: Model, evidence: Evidence) -> tuple[Model, Evidence]:
     """The model with all objects, and the evidence with their numbers and all that follows."""
     named = model.with_constants({sort: own for sort, own in evidence.names.items() if own})
     known = evidence.renumbered(_names(named))
-    functions = {
-        name: facts.args
-        for name, facts in known.hard.items()
-        if model.predicates[name].kind == "function"
-    }
-    whole, computed = computed_facts(named, functions)
+    whole, computed = computed_facts(named, known.hard)
     return with_numbers(whole), replace(
         known,
         names=_names(whole),
@@ -187,57 +182,42 @@ def contradiction(
 
 def _known_atoms(problem: Problem, rule: Rule, substitution: Mapping[str, int]) -> Iterator[str]:
     """The observed atoms of a rule, and where they are stated; only a few below quantifiers."""
+    model = problem.model
     for atom in rule_atoms(rule):
-        objects = _objects(problem.model, atom, substitution)
-        if None in objects:
-            facts = _matching_facts(problem.evidence, atom.predicate, objects)
-            for row in facts[:_FACTS_BELOW_QUANTIFIERS]:
-                yield from _fact(problem, atom.predicate, tuple(row))
-        else:
-            yield from _fact(problem, atom.predicate, cast("tuple[int, ...]", objects))
+        predicate = model.predicates[atom.predicate]
+        objects = [
+            model.object_numbers(sort)[term.name]
+            if isinstance(term, Constant)
+            else substitution.get(term.name)
+            for term, sort in zip(atom.args, predicate.sorts, strict=True)
+        ]
+        observed = _observed(problem, atom.predicate, objects)
+        for found, value in islice(observed, _FACTS_BELOW_QUANTIFIERS):
+            place = problem.evidence.place(atom.predicate, found)
+            where = f" ({place.source.name}:{place.line}:{place.column})" if place else ""
+            text = ground_atom_text(model, atom.predicate, found)
+            yield f"{text} is {predicate.values[value]}{where}"
 
 
-def _objects(model: Model, atom: Atom, substitution: Mapping[str, int]) -> tuple[int | None, ...]:
-    """The objects of an atom; `None` for a quantified variable."""
-    return tuple(
-        model.object_numbers(sort)[term.name]
-        if isinstance(term, Constant)
-        else substitution.get(term.name)
-        for term, sort in zip(atom.args, model.predicates[atom.predicate].sorts, strict=True)
-    )
-
-
-def _matching_facts(
-    evidence: Evidence, predicate: str, objects: tuple[int | None, ...]
-) -> list[list[int]]:
-    relation = evidence.hard.get(predicate)
-    if relation is None:
-        return []
-    fits = np.ones(len(relation.args), np.bool_)
-    for column, number in zip(relation.args.T, objects, strict=True):
-        if number is not None:
-            fits &= column == number
-    rows: list[list[int]] = relation.args[fits].tolist()
-    return rows
-
-
-def _fact(problem: Problem, name: str, objects: tuple[int, ...]) -> Iterator[str]:
-    value = _observed(problem, name, objects)
-    if value is not None:
-        atom = ground_atom_text(problem.model, name, objects)
-        place = problem.evidence.place(name, objects)
-        where = f" ({place.source.name}:{place.line}:{place.column})" if place else ""
-        yield f"{atom} is {problem.model.predicates[name].values[value]}{where}"
-
-
-def _observed(problem: Problem, predicate: str, objects: tuple[int, ...]) -> int | None:
-    """The number of the value that an atom is known to have."""
+def _observed(
+    problem: Problem, predicate: str, objects: Sequence[int | None]
+) -> Iterator[tuple[tuple[int, ...], int]]:
+    """The atoms over these objects that are observed, and their values; `None` is any object."""
     relation = problem.evidence.hard.get(predicate)
     if relation is not None:
-        rows = np.flatnonzero((relation.args == objects).all(axis=1))
-        if len(rows):
-            return int(relation.values[rows[0]])
-    for known, first in problem.known_blocks():
-        if predicate in dict(known.values) and first <= objects[0] < first + known.count:
-            return dict(known.values)[predicate]
-    return 0 if predicate in problem.evidence.closed else None
+        fits = np.ones(len(relation.args), np.bool_)
+        for column, number in zip(relation.args.T, objects, strict=True):
+            fits &= number is None or column == number
+        for row, value in zip(relation.args[fits].tolist(), relation.values[fits], strict=True):
+            yield tuple(row), int(value)
+        if fits.any():
+            return
+    known = tuple(number for number in objects if number is not None)
+    if len(known) < len(objects):
+        return
+    for block, first in problem.known_blocks():
+        if predicate in dict(block.values) and first <= known[0] < first + block.count:
+            yield known, dict(block.values)[predicate]
+            return
+    if predicate in problem.evidence.closed:
+        yield known, 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, cast
@@ -32,11 +31,13 @@ from liftgbp.evidence.fact_lines import read_facts
 from liftgbp.evidence.fact_tables import is_table_file, matching_places, read_table, table_source
 from liftgbp.evidence.numbering import (
     MergedStatements,
+    Names,
     merge_statements,
     number_names,
     objects_of_terms,
     with_values,
 )
+from liftgbp.evidence.python_facts import python_facts
 from liftgbp.evidence.sources import (
     ListedObjects,
     Origin,
@@ -55,6 +56,7 @@ from liftgbp.model.ast import (
     Not,
     Predicate,
     Variable,
+    applied,
     rule_atoms,
 )
 from liftgbp.model.model import Model, check_model
@@ -134,20 +136,13 @@ def load_evidence(
     check_model(model)
     untrusted = checked_flag("untrusted", untrusted)
     parts = [part for source in sources for part in _read(model, source, untrusted)]
-    return _noted(_evidence(model, parts, closed, known, queries), parts)
+    return _evidence(model, parts, closed, known, queries)
 
 
 def stated_evidence(model: Model, given: object) -> Evidence:
     """The evidence that a value of Python states: a text, a path, a mapping, or a list of these."""
     check_model(model)
-    parts = list(_stated(model, given))
-    return _noted(_evidence(model, parts, (), ()), parts)
-
-
-def _noted(evidence: Evidence, parts: Iterable[Statements | ListedObjects]) -> Evidence:
-    """The evidence with the notes of the tables it is from."""
-    notes = [note for part in parts if isinstance(part, Statements) for note in part.notes]
-    return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
+    return _evidence(model, list(_stated(model, given)), (), ())
 
 
 _GIVEN = (
@@ -169,7 +164,7 @@ def _stated(model: Model, given: object) -> Iterator[Statements | ListedObjects]
         case os.PathLike():
             yield from _read(model, given, untrusted=False)
         case Mapping():
-            yield from _from_mapping(model, given)
+            yield from python_facts(model, given)
         case list() | tuple():
             for one in given:
                 yield from _stated(model, one)
@@ -179,17 +174,11 @@ def _stated(model: Model, given: object) -> Iterator[Statements | ListedObjects]
             raise wrong_type("evidence", _GIVEN, given)
 
 
-def _from_mapping(model: Model, given: Mapping[str, Any]) -> list[Statements | ListedObjects]:
-    from liftgbp.evidence.python_facts import python_facts
-
-    return python_facts(model, given)
-
-
 def _read(
     model: Model, source: str | os.PathLike[str] | Mapping[str, Any], untrusted: bool
 ) -> list[Statements | ListedObjects]:
     if isinstance(source, Mapping):
-        return _from_mapping(model, source)
+        return python_facts(model, source)
     path = input_path("evidence", source, EvidenceError)
     table = table_source(source) if isinstance(source, str) else None
     # A file may have an equals sign in its name.
@@ -215,22 +204,28 @@ def _evidence(
 ) -> Evidence:
     statements = [part for part in parts if isinstance(part, Statements)]
     listed = [part for part in parts if isinstance(part, ListedObjects)]
+    notes = [note for part in statements for note in part.notes]
     asked = _asked_about(queries)
     statements = with_values(model, statements)
     listed += objects_of_terms(model, statements)
     args, names = number_names(model, statements, listed)
-    merged = merge_statements(names, statements, args)
+    merged = merge_statements(model, names, statements, args)
     origins = [part.origin for part in statements]
-    all_closed = closed_in(model) | _checked_closed(model, closed, _closable(merged) - asked)
+    _check_one_value(model, names, merged)
+    all_closed = closed_in(model) | _checked_closed(model, closed, _closable(model, merged) - asked)
     for name in sorted(all_closed & merged.keys()):
-        _check_certain(merged[name], origins)
+        _check_certain(name, merged[name], origins)
     return Evidence(
         vocabulary_of(model),
         hard={name: _hard(part) for name, part in merged.items() if part.certain.any()},
-        soft={name: _soft(part) for name, part in merged.items() if not part.certain.all()},
+        soft={
+            name: _soft(part, len(model.predicates[name].values))
+            for name, part in merged.items()
+            if not part.certain.all()
+        },
         closed=all_closed,
         known=tuple(parse_known(model, text) for text in checked_texts("known", known)),
-        notes=tuple(_left_open(merged, all_closed | asked)),
+        notes=(*_left_open(model, merged, all_closed | asked), *notes),
         names=names,
         origins=tuple(origins),
         files=tuple(dict.fromkeys(_files(parts))),
@@ -246,16 +241,29 @@ def _files(parts: Iterable[Statements | ListedObjects]) -> Iterator[str]:
 
 
 def _hard(part: MergedStatements) -> Relation:
-    sure = part if part.certain.all() else part[np.flatnonzero(part.certain)]
+    sure = part if part.certain.all() else part.take(np.flatnonzero(part.certain))
     return Relation(sure.args, sure.values, places=sure.places)
 
 
-def _soft(part: MergedStatements) -> SoftRelation:
-    unsure = part[np.flatnonzero(~part.certain)]
-    others = (1 - unsure.chances) / (len(part.predicate.values) - 1)
-    potentials = np.repeat(others[:, None], len(part.predicate.values), axis=1)
+def _soft(part: MergedStatements, values: int) -> SoftRelation:
+    unsure = part.take(np.flatnonzero(~part.certain))
+    others = (1 - unsure.chances) / (values - 1)
+    potentials = np.repeat(others[:, None], values, axis=1)
     potentials[np.arange(len(unsure.values)), unsure.values] = unsure.chances
     return SoftRelation(unsure.args, logs_of(potentials), places=unsure.places)
+
+
+def _check_one_value(model: Model, names: Names, merged: Mapping[str, MergedStatements]) -> None:
+    """Refuse functions with two values for the same arguments."""
+    for name, part in merged.items():
+        sorts = model.predicates[name].sorts
+        values: dict[tuple[int, ...], int] = {}
+        for *args, value in part.args.tolist() if model.predicates[name].kind == "function" else ():
+            known = values.setdefault(tuple(args), value)
+            if known != value:
+                term = applied(name, [names[s][k] for s, k in zip(sorts, args, strict=False)])
+                one, other = names[sorts[-1]][known], names[sorts[-1]][value]
+                raise EvidenceError(f"{term} has two values, {one} and {other}; drop one of them")
 
 
 # --- closed predicates
@@ -274,19 +282,20 @@ def _asked_about(queries: str | Iterable[str]) -> frozenset[str]:
     return frozenset(atom.predicate for query in parsed for atom in rule_atoms(query.rule))
 
 
-def _closable(merged: Mapping[str, MergedStatements]) -> frozenset[str]:
+def _closable(model: Model, merged: Mapping[str, MergedStatements]) -> frozenset[str]:
     """The predicates with facts, none of them uncertain."""
+    found = ((model.predicates[name], part) for name, part in merged.items())
     return frozenset(
-        name
-        for name, part in merged.items()
-        if part.certain.all()
-        and part.predicate.values == BOOLEAN
-        and part.predicate.kind == "relation"
+        predicate.name
+        for predicate, part in found
+        if part.certain.all() and predicate.values == BOOLEAN and predicate.kind == "relation"
     )
 
 
-def _left_open(merged: Mapping[str, MergedStatements], settled: frozenset[str]) -> Iterator[str]:
-    for name in sorted(_closable(merged) - settled):
+def _left_open(
+    model: Model, merged: Mapping[str, MergedStatements], settled: frozenset[str]
+) -> Iterator[str]:
+    for name in sorted(_closable(model, merged) - settled):
         facts = merged[name].values
         if len(facts) >= MANY_FACTS and facts.all():
             yield (
@@ -314,13 +323,12 @@ def _checked_closed(
     return frozenset(listed)
 
 
-def _check_certain(part: MergedStatements, origins: Sequence[Origin]) -> None:
-    uncertain = np.flatnonzero(~part.certain)
-    if len(uncertain):
-        origin, row = part.places[uncertain[0]].tolist()
+def _check_certain(name: str, part: MergedStatements, origins: Sequence[Origin]) -> None:
+    if not part.certain.all() and part.places is not None:
+        origin, row = part.places[np.flatnonzero(~part.certain)[0]].tolist()
         raise origins[origin].problem(
             row,
-            f"{part.predicate.name} is closed, so its atoms cannot have probabilities; drop the "
+            f"{name} is closed, so its atoms cannot have probabilities; drop the "
             "probability, or do not close the predicate",
         )
 
@@ -346,11 +354,14 @@ def parse_known(model: Model, text: str) -> Known:
     claims = dict[str, int]()
     variables = set[tuple[str, str]]()
     for atom, value, span in _claims(_formula(formula)):
-        predicate = _unary(model, atom, span)
-        number = _value_number(predicate, value, span)
+        predicate, variable = _unary(model, atom, span)
+        if value not in predicate.values:
+            values = ", ".join(predicate.values)
+            raise EvidenceError(f"{predicate.name} takes the values {values}", span)
+        number = predicate.values.index(value)
         if claims.setdefault(predicate.name, number) != number:
             raise EvidenceError(f"{predicate.name} is given two values", span)
-        variables.add((_variable(atom, span), predicate.sorts[0]))
+        variables.add((variable, predicate.sorts[0]))
     if len(variables) > 1:
         pairs = ", ".join(f"{name} is a {sort}" for name, sort in sorted(variables))
         raise EvidenceError(f"{formula.strip()} is about several objects ({pairs}); {_SHAPE}")
@@ -383,7 +394,8 @@ def _claims(formula: Formula) -> Iterator[tuple[Atom, str, Span | None]]:
             raise EvidenceError(f"only values of atoms, joined by ^, are allowed here; {_SHAPE}")
 
 
-def _unary(model: Model, atom: Atom, span: Span | None) -> Predicate:
+def _unary(model: Model, atom: Atom, span: Span | None) -> tuple[Predicate, str]:
+    """The predicate of an atom about one unnamed object, and the variable that stands for it."""
     predicate = model.predicates.get(atom.predicate)
     if predicate is None:
         raise EvidenceError(unknown_predicate(model, atom.predicate), span)
@@ -392,23 +404,12 @@ def _unary(model: Model, atom: Atom, span: Span | None) -> Predicate:
             f"{predicate} cannot be known about unnamed objects; use a predicate with one argument",
             span,
         )
-    return predicate
-
-
-def _value_number(predicate: Predicate, value: str, span: Span | None) -> int:
-    if value not in predicate.values:
-        known = ", ".join(predicate.values)
-        raise EvidenceError(f"{predicate.name} takes the values {known}", span)
-    return predicate.values.index(value)
-
-
-def _variable(atom: Atom, span: Span | None) -> str:
     (term,) = atom.args
     if not isinstance(term, Variable):
         raise EvidenceError(
             f"{term} is an object; state facts about it in a file, and use a variable here", span
         )
-    return term.name
+    return predicate, term.name
 
 
 def _count(text: str, written: str) -> int:

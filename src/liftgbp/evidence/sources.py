@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, overload
+from typing import TypeAlias, overload
 
 import numpy as np
 
@@ -14,20 +14,6 @@ from liftgbp.errors import EvidenceError, Source, Span, comma_list, counted
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 from liftgbp.model.writer import constant_text
-
-
-class Origin(Protocol):
-    """A file with statements in rows, which are numbered from 0."""
-
-    @property
-    def name(self) -> str:
-        """The name of the file or the value."""
-
-    def place(self, row: int) -> str:
-        """Where a row is, for messages."""
-
-    def problem(self, row: int, message: str) -> EvidenceError:
-        """The error that points at a row."""
 
 
 class Texts(Sequence[str]):
@@ -125,7 +111,7 @@ class Statements:
     columns: tuple[Sequence[str], ...]
     values: Ints
     chances: Floats
-    origin: Origin
+    origin: FactFile | TableFile
     rows: Ints
     notes: tuple[str, ...] = ()
 
@@ -136,7 +122,7 @@ class ListedObjects:
 
     sort: str
     names: Sequence[str]
-    origin: Origin
+    origin: FactFile | TableFile
     row: int
 
 
@@ -204,6 +190,10 @@ class TableFile:
         if len(places) > MOST_PROBLEMS:
             lines.append("  and more")
         return EvidenceError("\n".join([f"{self.name} has rows that cannot be used:", *lines]))
+
+
+Origin: TypeAlias = FactFile | TableFile
+"""Where statements are from, in rows that are numbered from 0."""
 
 
 def unknown_predicate(model: Model, name: str) -> str:

@@ -121,7 +121,7 @@ def _fingerprint(settings: SweepSettings) -> str:
 
 
 def _evidence_parts(known: Evidence) -> Iterator[bytes]:
-    yield repr((sorted(known.closed), known.known)).encode()
+    yield repr((sorted(known.closed), known.known, known.names)).encode()
     for name, relation in sorted(known.hard.items()):
         yield from (name.encode(), relation.args.tobytes(), relation.values.tobytes())
     for name, soft in sorted(known.soft.items()):
