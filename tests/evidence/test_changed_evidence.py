@@ -167,6 +167,14 @@ def test_whole_predicates_are_forgotten() -> None:
     assert "knows" in evidence.without("knows").closed
 
 
+def test_closed_predicates_have_no_uncertain_facts() -> None:
+    model = parse("friends(p, p)")
+    closed = parse_evidence(model, "friends(A,B)", closed=["friends"])
+    with pytest.raises(EvidenceError, match="1:1: friends is closed, so its atoms cannot have"):
+        closed.with_facts({"friends(B,A)": 0.4})
+    assert closed.with_facts({"friends(A,B)": None}).closed == {"friends"}
+
+
 def test_the_value_of_a_function_is_replaced() -> None:
     model = parse("person = {A, B, C}\nperson motherOf(person)\nsmokes(person)")
     evidence = parse_evidence(model, "motherOf(A) = B\nmotherOf(B) = C\nmotherOf(C) = C")

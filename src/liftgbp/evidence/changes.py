@@ -9,7 +9,13 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Ints, row_keys
 from liftgbp.errors import checked_texts
-from liftgbp.evidence.evidence import AnyEvidence, AnyFacts, Evidence, closed_in
+from liftgbp.evidence.evidence import (
+    AnyEvidence,
+    AnyFacts,
+    Evidence,
+    check_certain,
+    closed_in,
+)
 from liftgbp.evidence.fact_lines import read_atoms
 from liftgbp.evidence.python_facts import forgotten_atoms
 from liftgbp.evidence.sources import Statements, atom_text
@@ -30,7 +36,7 @@ def with_facts(evidence: Evidence, facts: AnyEvidence) -> Evidence:
         for name, relation in relations.items():
             old, _ = _dropped(old, name, relation.args)
     origins = len(old.origins)
-    return replace(
+    both = replace(
         old,
         hard=_joined(old.hard, new.hard, origins),
         soft=_joined(old.soft, new.soft, origins),
@@ -40,6 +46,8 @@ def with_facts(evidence: Evidence, facts: AnyEvidence) -> Evidence:
         origins=(*old.origins, *new.origins),
         files=(*old.files, *new.files),
     )
+    check_certain(both)
+    return both
 
 
 def without(evidence: Evidence, facts: Iterable[str]) -> Evidence:

@@ -230,28 +230,30 @@ class Evidence(Shown):
 
     def renumbered(self, names: Mapping[str, tuple[str, ...]]) -> Evidence:
         """The same evidence, with objects numbered as these names are; unnamed ones follow."""
+        moved: dict[str, Ints] = {}
+        for sort, own in self.names.items():
+            if own != names.get(sort, ()):
+                numbers = {name: number for number, name in enumerate(names[sort])}
+                # Beyond the names is the first unnamed object.
+                moved[sort] = np.array([*(numbers[name] for name in own), len(numbers)], np.int64)
+
+        def renumbered(predicate: str, facts: AnyFacts) -> AnyFacts:
+            sorts = self.vocabulary.predicates[predicate].sorts
+            if moved.keys().isdisjoint(sorts):
+                return facts
+            args = facts.args.copy()
+            for k, sort in enumerate(sorts):
+                if sort in moved:
+                    beyond = np.maximum(args[:, k] - len(self.names[sort]), 0)
+                    args[:, k] = moved[sort].take(args[:, k], mode="clip") + beyond
+            return replace(facts, args=args)
+
         return replace(
             self,
             names=names,
-            hard={name: self._renumbered(name, own, names) for name, own in self.hard.items()},
-            soft={name: self._renumbered(name, own, names) for name, own in self.soft.items()},
+            hard={name: renumbered(name, own) for name, own in self.hard.items()},
+            soft={name: renumbered(name, own) for name, own in self.soft.items()},
         )
-
-    def _renumbered(
-        self, predicate: str, facts: AnyFacts, names: Mapping[str, tuple[str, ...]]
-    ) -> AnyFacts:
-        args = facts.args
-        for k, sort in enumerate(self.vocabulary.predicates[predicate].sorts):
-            old, new = self.names.get(sort, ()), names.get(sort, ())
-            if old == new:
-                continue
-            if args is facts.args:
-                args = args.copy()
-            numbers = {name: number for number, name in enumerate(new)}
-            named = args[:, k] < len(old)
-            args[~named, k] += len(new) - len(old)
-            args[named, k] = np.array([numbers[name] for name in old], np.int64)[args[named, k]]
-        return facts if args is facts.args else replace(facts, args=args)
 
     def place(self, predicate: str, objects: Sequence[int]) -> Span | None:
         """Where the fact about an atom was stated; facts from tables have no place in a text."""
@@ -307,3 +309,17 @@ def vocabulary_of(model: Model) -> Model:
 def closed_in(model: Model) -> frozenset[str]:
     """The predicates that a model declares closed."""
     return frozenset(name for name, predicate in model.predicates.items() if predicate.closed)
+
+
+def check_certain(evidence: Evidence) -> None:
+    """Refuse uncertain facts about closed predicates."""
+    for name in sorted(evidence.closed & evidence.soft.keys()):
+        message = (
+            f"{name} is closed, so its atoms cannot have probabilities; drop the probability, or "
+            "do not close the predicate"
+        )
+        places = evidence.soft[name].places
+        if places is None:
+            raise EvidenceError(message)
+        origin, row = places[0].tolist()
+        raise evidence.origins[origin].problem(row, message)

@@ -24,6 +24,7 @@ from liftgbp.evidence.evidence import (
     Known,
     Relation,
     SoftRelation,
+    check_certain,
     closed_in,
     vocabulary_of,
 )
@@ -40,7 +41,6 @@ from liftgbp.evidence.numbering import (
 from liftgbp.evidence.python_facts import python_facts
 from liftgbp.evidence.sources import (
     ListedObjects,
-    Origin,
     Statements,
     unknown_predicate,
 )
@@ -210,12 +210,9 @@ def _evidence(
     listed += objects_of_terms(model, statements)
     args, names = number_names(model, statements, listed)
     merged = merge_statements(model, names, statements, args)
-    origins = [part.origin for part in statements]
     _check_one_value(model, names, merged)
     all_closed = closed_in(model) | _checked_closed(model, closed, _closable(model, merged) - asked)
-    for name in sorted(all_closed & merged.keys()):
-        _check_certain(name, merged[name], origins)
-    return Evidence(
+    evidence = Evidence(
         vocabulary_of(model),
         hard={name: _hard(part) for name, part in merged.items() if part.certain.any()},
         soft={
@@ -227,9 +224,11 @@ def _evidence(
         known=tuple(parse_known(model, text) for text in checked_texts("known", known)),
         notes=(*_left_open(model, merged, all_closed | asked), *notes),
         names=names,
-        origins=tuple(origins),
+        origins=tuple(part.origin for part in statements),
         files=tuple(dict.fromkeys(_files(parts))),
     )
+    check_certain(evidence)
+    return evidence
 
 
 def _files(parts: Iterable[Statements | ListedObjects]) -> Iterator[str]:
@@ -321,16 +320,6 @@ def _checked_closed(
                 "predicate with the values false and true can be closed"
             )
     return frozenset(listed)
-
-
-def _check_certain(name: str, part: MergedStatements, origins: Sequence[Origin]) -> None:
-    if not part.certain.all() and part.places is not None:
-        origin, row = part.places[np.flatnonzero(~part.certain)[0]].tolist()
-        raise origins[origin].problem(
-            row,
-            f"{name} is closed, so its atoms cannot have probabilities; drop the "
-            "probability, or do not close the predicate",
-        )
 
 
 # --- counts of unnamed objects
