@@ -182,6 +182,18 @@ def test_the_value_of_a_function_is_replaced() -> None:
     assert sorted(changed.hard["motherOf"].args.tolist()) == [[0, 2], [1, 2], [2, 2]]
 
 
+def test_terms_stand_for_the_values_of_functions() -> None:
+    model = parse("person = {A, B, C}\nperson motherOf(person)\nsmokes(person)")
+    mothers, smokers = "motherOf(A) = B\nmotherOf(B) = C\nmotherOf(C) = C", "smokes(motherOf(A))"
+    both = parse_evidence(model, f"{mothers}\n{smokers}")
+    for first, then in ((mothers, smokers), (smokers, mothers)):
+        changed = parse_evidence(model, first).with_facts(then)
+        assert sorted(changed.names["person"]) == sorted(both.names["person"])
+        names = [changed.names["person"][k] for (k,) in changed.hard["smokes"].args.tolist()]
+        assert names == ["B"]
+        assert Problem.of(model, changed).model == model
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -19,6 +19,7 @@ from liftgbp.evidence.evidence import (
 from liftgbp.evidence.fact_lines import read_atoms
 from liftgbp.evidence.python_facts import forgotten_atoms
 from liftgbp.evidence.sources import Statements, atom_text
+from liftgbp.model.ast import applied
 
 
 def with_facts(evidence: Evidence, facts: AnyEvidence) -> Evidence:
@@ -27,6 +28,8 @@ def with_facts(evidence: Evidence, facts: AnyEvidence) -> Evidence:
     if isinstance(facts, Mapping):
         for part in forgotten_atoms(evidence.vocabulary, facts):
             evidence, _ = _without_atoms(evidence, part)
+    values = {**_values(evidence), **_values(new)}
+    evidence, new = _with_values(evidence, values), _with_values(new, values)
     names = {
         sort: tuple(dict.fromkeys((*evidence.names.get(sort, ()), *new.names.get(sort, ()))))
         for sort in {**evidence.names, **new.names}
@@ -48,6 +51,26 @@ def with_facts(evidence: Evidence, facts: AnyEvidence) -> Evidence:
     )
     check_certain(both)
     return both
+
+
+def _values(evidence: Evidence) -> dict[str, str]:
+    """The values of functions, by terms such as `motherOf(Anna)`."""
+    predicates = evidence.vocabulary.predicates
+    return {
+        applied(name, [evidence.names[s][k] for s, k in zip(sorts, args, strict=True)]): (
+            evidence.names[result][value]
+        )
+        for name, facts in evidence.hard.items()
+        if predicates[name].kind == "function"
+        for *sorts, result in [predicates[name].sorts]
+        for *args, value in facts.args.tolist()
+    }
+
+
+def _with_values(evidence: Evidence, values: Mapping[str, str]) -> Evidence:
+    """The evidence with the values of terms in the place of objects that they name."""
+    names = evidence.names.items()
+    return replace(evidence, names={s: tuple(values.get(n, n) for n in own) for s, own in names})
 
 
 def without(evidence: Evidence, facts: Iterable[str]) -> Evidence:
