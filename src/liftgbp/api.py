@@ -198,9 +198,9 @@ def infer(
     run = Run(as_solver(solver), table_cap, progress)
     request = Request.of(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = EFFORTS[checked_effort(effort, run.solver, blocks)]
-    started = time.perf_counter()
+    asked = checked_texts("queries", queries)
 
-    def told(answers: Answers, again: Again | None = None) -> Answers:
+    def told(answers: Answers, started: float, again: Again | None = None) -> Answers:
         seconds = time.perf_counter() - started
         answers = replace(answers, again=again, tried=request.tried, seconds=seconds)
         if strict and not answers.trusted:
@@ -209,18 +209,19 @@ def infer(
 
     if _is_network(model):
         _refuse_for_networks(request, bounds)
-        if checked_texts("queries", queries):
+        if asked:
             raise InputError("regions that hold a query are added over classes of objects only")
         prepared = partial(_network, model, sizes, evidence, via, progress=progress)
-        return told(answers_about_network(prepared, level, request, run))
-    asked = checked_texts("queries", queries)
+        started = time.perf_counter()
+        return told(answers_about_network(prepared, level, request, run), started)
 
     def about(known: object) -> Answers:
+        started = time.perf_counter()
         problem = _problem(model, sizes, known, regions or FACTOR_SCOPES, run, fit=True)
         if asked:
             problem = replace(problem, model=holding(problem.model, asked, table_cap))
         answers = answers_about(problem, via, level, request, run, bounds=bounds)
-        return told(answers, partial(_again, problem, via, level, request, run))
+        return told(answers, started, partial(_again, problem, via, level, request, run))
 
     if isinstance(evidence, list | tuple) and any(isinstance(one, Evidence) for one in evidence):
         return [about(one) for one in evidence]

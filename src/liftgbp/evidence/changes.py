@@ -69,8 +69,9 @@ def _values(evidence: Evidence) -> dict[str, str]:
 
 def _with_values(evidence: Evidence, values: Mapping[str, str]) -> Evidence:
     """The evidence with the values of terms in the place of objects that they name."""
-    names = evidence.names.items()
-    return replace(evidence, names={s: tuple(values.get(n, n) for n in own) for s, own in names})
+    named = evidence.names.items()
+    names = {sort: tuple(values.get(name, name) for name in every) for sort, every in named}
+    return replace(evidence, names=names) if values else evidence
 
 
 def without(evidence: Evidence, facts: Iterable[str]) -> Evidence:
@@ -92,15 +93,14 @@ def without(evidence: Evidence, facts: Iterable[str]) -> Evidence:
 
 def _without_predicate(evidence: Evidence, predicate: str) -> Evidence:
     known = (
-        replace(block, values=tuple(own for own in block.values if own[0] != predicate))
+        replace(block, values=tuple(value for value in block.values if value[0] != predicate))
         for block in evidence.known
     )
-    declared = closed_in(evidence.vocabulary)
     return replace(
         evidence,
-        hard={name: own for name, own in evidence.hard.items() if name != predicate},
-        soft={name: own for name, own in evidence.soft.items() if name != predicate},
-        closed=evidence.closed - ({predicate} - declared),
+        hard={name: facts for name, facts in evidence.hard.items() if name != predicate},
+        soft={name: facts for name, facts in evidence.soft.items() if name != predicate},
+        closed=evidence.closed - ({predicate} - closed_in(evidence.vocabulary)),
         known=tuple(block for block in known if block.values),
     )
 
@@ -131,17 +131,13 @@ def _dropped(evidence: Evidence, predicate: str, args: Ints) -> tuple[Evidence, 
         dropped |= np.isin(there, here)
         return relation.take(np.flatnonzero(~np.isin(here, there)))
 
-    hard, soft = dict(evidence.hard), dict(evidence.soft)
-    if predicate in hard:
-        hard[predicate] = left(hard[predicate])
-    if predicate in soft:
-        soft[predicate] = left(soft[predicate])
-    changed = replace(
-        evidence,
-        hard={name: own for name, own in hard.items() if len(own.args)},
-        soft={name: own for name, own in soft.items() if len(own.args)},
-    )
-    return changed, dropped
+    def rest(relations: Mapping[str, AnyFacts]) -> dict[str, AnyFacts]:
+        changed = {**relations, predicate: left(relations[predicate])}
+        return {name: facts for name, facts in changed.items() if len(facts.args)}
+
+    hard = rest(evidence.hard) if predicate in evidence.hard else evidence.hard
+    soft = rest(evidence.soft) if predicate in evidence.soft else evidence.soft
+    return replace(evidence, hard=hard, soft=soft), dropped
 
 
 def _joined(

@@ -47,12 +47,12 @@ class Facts:
         """These facts, then others."""
         every: dict[str, Any] = {}
         for name in self._arrays():
-            parts = [getattr(own, name) for own in (self, *others)]
+            parts = [getattr(facts, name) for facts in (self, *others)]
             every[name] = None if any(part is None for part in parts) else np.concatenate(parts)
         return replace(self, **every)
 
     def _arrays(self) -> dict[str, Any]:
-        arrays = ((own.name, getattr(self, own.name)) for own in fields(self))
+        arrays = ((one.name, getattr(self, one.name)) for one in fields(self))
         return {name: array for name, array in arrays if array is not None}
 
 
@@ -231,11 +231,12 @@ class Evidence(Shown):
     def renumbered(self, names: Mapping[str, tuple[str, ...]]) -> Evidence:
         """The same evidence, with objects numbered as these names are; unnamed ones follow."""
         moved: dict[str, Ints] = {}
-        for sort, own in self.names.items():
-            if own != names.get(sort, ()):
+        for sort, before in self.names.items():
+            if before != names.get(sort, ()):
                 numbers = {name: number for number, name in enumerate(names[sort])}
                 # Beyond the names is the first unnamed object.
-                moved[sort] = np.array([*(numbers[name] for name in own), len(numbers)], np.int64)
+                places = [*(numbers[name] for name in before), len(numbers)]
+                moved[sort] = np.array(places, np.int64)
 
         def renumbered(predicate: str, facts: AnyFacts) -> AnyFacts:
             sorts = self.vocabulary.predicates[predicate].sorts
@@ -251,8 +252,8 @@ class Evidence(Shown):
         return replace(
             self,
             names=names,
-            hard={name: renumbered(name, own) for name, own in self.hard.items()},
-            soft={name: renumbered(name, own) for name, own in self.soft.items()},
+            hard={name: renumbered(name, facts) for name, facts in self.hard.items()},
+            soft={name: renumbered(name, facts) for name, facts in self.soft.items()},
         )
 
     def place(self, predicate: str, objects: Sequence[int]) -> Span | None:

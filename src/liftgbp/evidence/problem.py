@@ -55,8 +55,7 @@ class Problem:
 
     def resized(self, sizes: Mapping[str, int] | None = None) -> Problem:
         """The same over other domains."""
-        found = _checked_sizes(self.model, self.evidence, sizes)
-        return replace(self, sizes=found)
+        return replace(self, sizes=_checked_sizes(self.model, self.evidence, sizes))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -116,7 +115,7 @@ def _checked_sizes(
 
 def bound(model: Model, evidence: Evidence) -> tuple[Model, Evidence]:
     """The model with all objects, and the evidence with their numbers and all that follows."""
-    named = model.with_constants({sort: own for sort, own in evidence.names.items() if own})
+    named = model.with_constants({sort: names for sort, names in evidence.names.items() if names})
     known = evidence.renumbered(_names(named))
     whole, computed = computed_facts(named, known.hard)
     return with_numbers(whole), replace(
