@@ -381,8 +381,7 @@ class _Checking:
         if isinstance(self.model, Network):
             ground = _written_out(self.model, self.model.observed(self.evidence))
         else:
-            known = Evidence.of(self.model, self.evidence)
-            ground = reference.ground(self.model, answers.sizes, known)
+            ground = reference.ground(self.model, answers.sizes, self.evidence)
         try:
             return ExactInference.about(ground, answers, self.queries)
         except CapacityError:
@@ -392,8 +391,7 @@ class _Checking:
         """Whether a model has few enough ground factors over smaller domains."""
         if isinstance(self.model, Network):
             return False
-        known = Evidence.of(self.model, self.evidence)
-        normal = shatter(known.model, sizes, evidence=known)
+        normal = shatter(self.model, sizes, evidence=self.evidence)
         return ground_factors(normal) <= MOST_FACTORS
 
 

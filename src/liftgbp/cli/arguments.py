@@ -274,22 +274,22 @@ def read_model_and_evidence(
     else:
         model = liftgbp.load(path, **access)
     model = model.with_weights(weights)
-
-    def evidence_about(model: liftgbp.Model) -> liftgbp.Evidence | None:
-        if not (sources or closed or known):
-            return None
+    evidence = None
+    if sources or closed or known:
         untrusted = access["untrusted"]
-        return liftgbp.load_evidence(
+        evidence = liftgbp.load_evidence(
             model, *sources, closed=closed, known=known, queries=queries, untrusted=untrusted
         )
-
-    evidence = evidence_about(model)
     if not model.demands or sizes is None:
         return model, evidence
     # Objects that evidence names count for the probabilities that the model demands.
-    named = model if evidence is None else evidence.model
-    fitted = liftgbp.fit_weights(model, named.domain_sizes(sizes))
-    return fitted, evidence_about(fitted)
+    fitted = liftgbp.fit_weights(model, with_objects(model, evidence).domain_sizes(sizes))
+    return fitted, evidence
+
+
+def with_objects(model: liftgbp.Model, evidence: liftgbp.Evidence | None) -> liftgbp.Model:
+    """The model with the objects that evidence names."""
+    return model if evidence is None else evidence.enlarge(model)
 
 
 def read_network(path: str, options: dict[str, Any]) -> liftgbp.Network:
@@ -362,7 +362,7 @@ def read_question(
         return {"model": network, "evidence": options.pop("evidence")}, options
     model, evidence = read_model_and_evidence(path, weights, options, queries, sizes)
     check_block_sorts(options["blocks"], model)
-    (model if evidence is None else evidence.model).check_queries(queries, atoms=atoms)
+    with_objects(model, evidence).check_queries(queries, atoms=atoms)
     return {"model": model, "sizes": sizes, "evidence": evidence}, options
 
 

@@ -17,6 +17,7 @@ from liftgbp.cli.arguments import (
     output_file,
     read_model_and_evidence,
     read_network,
+    with_objects,
 )
 from liftgbp.cli.entry import INTERRUPTED
 from liftgbp.cli.help_pages import Command, option
@@ -193,7 +194,7 @@ def sample(
             sampled = {"model": network, "evidence": sources[0][0] if sources[0] else None}
         else:
             relational, evidence = read_model_and_evidence(model, weights, options, queries, sizes)
-            (relational if evidence is None else evidence.model).check_queries(queries)
+            with_objects(relational, evidence).check_queries(queries)
             sampled = {"model": relational, "sizes": sizes, "evidence": evidence}
         answers = None
         if starts == "answers":

@@ -23,7 +23,7 @@ from liftgbp.counting.peaks import Weighed, check_space, weigh
 from liftgbp.counting.points import CountedModel, SolvedPoint
 from liftgbp.counting.space import DIGITS, Counts
 from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
-from liftgbp.evidence import AnyEvidence, Evidence
+from liftgbp.evidence import AnyEvidence, Problem
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.plan import Layout, compile_plan
@@ -121,9 +121,8 @@ def sum_over_counts(
     """
     started = time.perf_counter()
     chosen = as_solver(solver)
-    shattering = Shattering(
-        object_classes(Evidence.of(model, evidence), sizes), table_cap=table_cap
-    )
+    problem = Problem.of(model, evidence, sizes)
+    shattering = Shattering(object_classes(problem), table_cap=table_cap)
     names = tuple(dict.fromkeys(checked_texts("sum_over", predicates)))
     if AUTO in names and len(names) > 1:
         raise InputError("sum over auto alone, or over predicates that you name")
