@@ -23,10 +23,9 @@ ALLOWED = {
     "pictures": {"texts"},
     "limits": {"errors", "pictures"},
     "arrays": set(),
-    "heap": set(),
     "progress": {"limits"},
     "workers": {"errors", "limits"},
-    "files": {"errors", "limits"},
+    "files": {"errors"},
     "charts": {"texts", "files", "pictures"},
     "input_files": {"errors", "limits"},
     "example_models": {"errors"},
@@ -55,13 +54,12 @@ ALLOWED = {
     "ground_parts": ENGINE | GROUND | {"parts"},
     "growth": {"errors", "query"},
     "effort": {"errors", "limits", "shatter", "solve", "query", "growth"},
-    "exact": ENGINE | GROUND | {"heap", "progress"},
+    "exact": ENGINE | GROUND | {"progress"},
     "bounding": ENGINE | {"progress", "blocks", "effort", "via", "opinions"},
     "lifted_runs": ENGINE
     | {"progress", "counting", "blocks", "exact", "parts", "growth", "effort", "bounding"}
     | {"sampling"},
     "ground_runs": ENGINE
-    | {"heap"}
     | GROUND
     | {"progress", "exact", "parts", "ground_parts", "growth", "effort", "lifted_runs"},
     "fitting": {"errors", "arrays", "model", "query"},
@@ -167,6 +165,7 @@ def test_public_surface() -> None:
         "InternalError",
         "Kind",
         "LiftedRegionGraph",
+        "LiftgbpError",
         "LimitExceeded",
         "Limits",
         "MessageCheck",
@@ -178,6 +177,7 @@ def test_public_surface() -> None:
         "Point",
         "Prepared",
         "ProbabilityBounds",
+        "ProcessError",
         "QueryError",
         "Reproduction",
         "Sample",

@@ -1,9 +1,8 @@
 """The commands.
 
-Exit codes: 0 when all went well, 1 when the answer is not trusted or a limit is exceeded, 2 for bad
-input; the entry adds
-130 for Ctrl-C. Views are imported by the commands that print something: they take longer to import
-than all of this.
+Exit codes: 0 when all went well, 1 when the answer is not trusted, and one for each branch of the
+tree of errors; the entry adds 130 for Ctrl-C. Views are imported by the commands that print
+something: they take longer to import than all of this.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from liftgbp.cli.arguments import (
     write_blocks_plot,
 )
 from liftgbp.cli.entry import INTERRUPTED
-from liftgbp.cli.help_pages import TYPED, CommandGroup, Setting, option
+from liftgbp.cli.help_pages import TYPED, CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
 from liftgbp.cli.selection import (
@@ -58,8 +57,7 @@ from liftgbp.cli.selection import (
 from liftgbp.texts import visible
 
 NOT_TRUSTED = 1
-NOT_DONE = 1
-BAD_INPUT = 2
+BAD_INPUT, LIMIT_EXCEEDED, PROCESS_IN_THE_WAY, BUG = 2, 3, 4, 5
 CLOSED_PIPE = 141
 """What shells report for programs that end by SIGPIPE."""
 
@@ -67,11 +65,11 @@ BREAKS = "\n\t"
 """Messages have lines, and tabs under which a caret stands."""
 
 
-def run(*, apart: bool) -> int:
+def run() -> int:
     """Run the command line; the number is its exit code."""
     _prepare_streams()
     try:
-        code = int(cli.main(prog_name="liftgbp", standalone_mode=False, obj=Setting(apart)) or 0)
+        code = int(cli.main(prog_name="liftgbp", standalone_mode=False) or 0)
         sys.stdout.flush()
         return code
     except click.ClickException as error:
@@ -92,13 +90,27 @@ def run(*, apart: bool) -> int:
         return BAD_INPUT
     except MemoryError:
         click.echo("error: out of memory; use smaller formulas or smaller regions", err=True)
-        return BAD_INPUT
-    except (liftgbp.BusyError, liftgbp.LimitExceeded, liftgbp.WorkerError) as error:
+        return LIMIT_EXCEEDED
+    except liftgbp.LiftgbpError as error:
+        code = _exit_code(error)
+        if code == BUG:
+            import traceback
+
+            traceback.print_exc()
         click.echo(f"error: {visible(str(error), BREAKS)}", err=True)
-        return NOT_DONE
-    except liftgbp.InputError as error:
-        click.echo(f"error: {visible(str(error), BREAKS)}", err=True)
-        return BAD_INPUT
+        return code
+
+
+def _exit_code(error: liftgbp.LiftgbpError) -> int:
+    match error:
+        case liftgbp.InputError():
+            return BAD_INPUT
+        case liftgbp.LimitExceeded():
+            return LIMIT_EXCEEDED
+        case liftgbp.ProcessError():
+            return PROCESS_IN_THE_WAY
+        case _:
+            return BUG
 
 
 def _prepare_streams() -> None:

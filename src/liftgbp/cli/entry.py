@@ -28,18 +28,15 @@ TIDY = {"duckdb", "matplotlib", "pyspark", "scipy"}
 DuckDB does. They take longer to import than what could be saved at the end."""
 
 
-def main(*, apart: bool = True) -> None:
-    """Run the command line and leave with its exit code.
-
-    Commands with a limit run in a process of their own, unless `apart` is false.
-    """
+def main() -> None:
+    """Run the command line and leave with its exit code."""
     gc.set_threshold(NEW_OBJECTS)
     try:
         # Imported here, since Ctrl-C may come while this takes its time.
         with leaving():
             from liftgbp.cli.commands import run
 
-            code = run(apart=apart)
+            code = run()
     except BaseException as error:
         if not _is_interrupt(error):
             raise
