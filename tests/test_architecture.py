@@ -21,7 +21,7 @@ ALLOWED = {
     "errors": set(),
     "texts": set(),
     "pictures": {"texts"},
-    "limits": {"errors", "pictures"},
+    "limits": {"errors"},
     "arrays": set(),
     "progress": {"limits"},
     "workers": {"errors", "limits"},

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
 from liftgbp.errors import CapacityError, LimitExceeded, checked_number, wrong_type
-from liftgbp.pictures.cards import HasSettings
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -41,7 +40,7 @@ MEMORY_EVERY = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Limits(HasSettings):
+class Limits:
     """The most that a run may take; `None` stands for no limit.
 
     seconds  time
@@ -225,7 +224,7 @@ def limited(
         def run(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
             limits = cast("Limits | None", keywords.get("limits"))
             model = args[0] if args else keywords.get("model")
-            watch = watch_for(_or_for_strangers(limits, keywords.get("untrusted"), model))
+            watch = watch_for(limits_about(model, limits, keywords.get("untrusted")))
             if watch is None:
                 return function(*args, **keywords)
             given: Any = keywords.get("progress")
@@ -243,9 +242,12 @@ def limited(
     return decorate
 
 
-def limits_about(model: object, limits: Limits | None) -> Limits | None:
+def limits_about(model: object, limits: Limits | None, untrusted: object = False) -> Limits | None:
     """The limits that are given or, if there are none, those for the model of a stranger."""
-    return _or_for_strangers(limits, False, model)
+    if limits is not None or _CURRENT.get() is not None:
+        return limits
+    strange = untrusted is True or getattr(model, "untrusted", False) is True
+    return Limits.for_strangers() if strange else None
 
 
 @contextmanager
@@ -258,13 +260,6 @@ def within_limits_about(model: object, stage: str) -> Iterator[None]:
     with watch.running():
         watch.enter(stage)
         yield
-
-
-def _or_for_strangers(limits: Limits | None, untrusted: object, model: object) -> Limits | None:
-    if limits is not None or _CURRENT.get() is not None:
-        return limits
-    strange = untrusted is True or getattr(model, "untrusted", False) is True
-    return Limits.for_strangers() if strange else None
 
 
 def reporting(progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
@@ -286,16 +281,11 @@ def each_limited(limits: Limits | None, items: Iterator[Result]) -> Iterator[Res
     while True:
         # Not around the `yield`: what the caller does between two items is no part of the run.
         with watch.running():
-            found = list(_first(items))
-        if not found:
-            return
-        yield found[0]
-
-
-def _first(items: Iterator[Result]) -> Iterator[Result]:
-    for item in items:
+            try:
+                item = next(items)
+            except StopIteration:
+                return
         yield item
-        return
 
 
 # --- work

@@ -17,12 +17,11 @@ from liftgbp.cli.arguments import (
     read_model_and_evidence,
     read_question,
 )
+from liftgbp.cli.entry import NOT_TRUSTED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
 from liftgbp.texts import visible
-
-DISAGREES = 1
 
 
 @click.command(
@@ -108,7 +107,7 @@ def check(
 
         show_check(result)
     doubtful = found.is_smaller and not found.answers.trusted
-    return 0 if found.agrees and not doubtful else DISAGREES
+    return 0 if found.agrees and not doubtful else NOT_TRUSTED
 
 
 def _check_messages(options: Options, as_json: bool) -> int:
@@ -136,4 +135,4 @@ def _check_messages(options: Options, as_json: bool) -> int:
         from liftgbp.cli.report_views import show_messages
 
         show_messages(result)
-    return 0 if report.agrees else DISAGREES
+    return 0 if report.agrees else NOT_TRUSTED

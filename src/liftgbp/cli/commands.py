@@ -41,7 +41,15 @@ from liftgbp.cli.arguments import (
     split_assignments,
     write_blocks_plot,
 )
-from liftgbp.cli.entry import INTERRUPTED
+from liftgbp.cli.entry import (
+    BAD_INPUT,
+    BUG,
+    CLOSED_PIPE,
+    INTERRUPTED,
+    LIMIT_EXCEEDED,
+    NOT_TRUSTED,
+    PROCESS_IN_THE_WAY,
+)
 from liftgbp.cli.help_pages import TYPED, CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
@@ -53,11 +61,6 @@ from liftgbp.cli.selection import (
     write_answers,
 )
 from liftgbp.texts import visible
-
-NOT_TRUSTED = 1
-BAD_INPUT, LIMIT_EXCEEDED, PROCESS_IN_THE_WAY, BUG = 2, 3, 4, 5
-CLOSED_PIPE = 141
-"""What shells report for programs that end by SIGPIPE."""
 
 BREAKS = "\n\t"
 """Messages have lines, and tabs under which a caret stands."""

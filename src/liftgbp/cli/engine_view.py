@@ -9,6 +9,7 @@ from click.core import ParameterSource
 
 import liftgbp
 from liftgbp.cli.arguments import Options
+from liftgbp.cli.entry import NOT_TRUSTED
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.report_views import show_engine_forecast
 from liftgbp.cli.selection import print_result
@@ -20,8 +21,6 @@ ALLOWED = {
     "compress",
 }  # fmt: skip
 """The options that mean something to an engine."""
-
-NOT_CONVERGED = 1
 
 
 def query_on_engine(
@@ -71,7 +70,7 @@ def query_on_engine(
         print_result(run.as_dict())
     else:
         _show(run)
-    return 0 if run.converged else NOT_CONVERGED
+    return 0 if run.converged else NOT_TRUSTED
 
 
 def _show(run: liftgbp.EngineRun) -> None:

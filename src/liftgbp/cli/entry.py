@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-INTERRUPTED = 130
+NOT_TRUSTED, BAD_INPUT, LIMIT_EXCEEDED, PROCESS_IN_THE_WAY, BUG = 1, 2, 3, 4, 5
+INTERRUPTED, CLOSED_PIPE = 130, 141
+"""Exit codes, the last two as shells report programs that end by SIGINT and SIGPIPE."""
 
 NEW_OBJECTS = 200_000
 """Garbage is looked for after this many new objects. A small query makes 77 000, almost all of

@@ -10,12 +10,11 @@ import click
 import liftgbp
 from liftgbp.cli import options as declared
 from liftgbp.cli.arguments import Options, method, read_question
+from liftgbp.cli.entry import NOT_TRUSTED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
 from liftgbp.texts import visible
-
-NOT_TRUSTED = 1
 
 
 @click.command(

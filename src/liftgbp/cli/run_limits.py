@@ -18,9 +18,8 @@ from types import FrameType
 from typing import Any
 
 import liftgbp
+from liftgbp.cli.entry import LIMIT_EXCEEDED
 from liftgbp.limits import GIGABYTE, Watch
-
-LIMIT_EXCEEDED = 3
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at the clock and the memory."""

@@ -19,7 +19,7 @@ from liftgbp.cli.arguments import (
     read_model_and_evidence,
     read_question,
 )
-from liftgbp.cli.entry import INTERRUPTED
+from liftgbp.cli.entry import INTERRUPTED, NOT_TRUSTED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
@@ -95,8 +95,6 @@ def bounds(as_json: bool, **typed: Any) -> None:
 
         show_bounds(found.as_dict())
 
-
-NOT_MIXED = 1
 
 FOR_ANSWERS = 0.3
 """The part of the time of a sample that answers may take, at which its chains start."""
@@ -214,7 +212,7 @@ def sample(
         show_sample(result)
     if found.interrupted:
         return INTERRUPTED
-    return 0 if found.mixed else NOT_MIXED
+    return 0 if found.mixed else NOT_TRUSTED
 
 
 def compared_with_sample(
