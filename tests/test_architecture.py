@@ -15,7 +15,7 @@ import processes
 
 SOURCE = Path(liftgbp.__file__).parent
 ORDER = """
-errors texts shown pictures limits arrays heap progress workers files charts input_files
+errors texts shown pictures limits arrays progress workers files charts input_files
 example_models
 model evidence shatter signature grounding formats regions compress plan
 solve opinions posterior
@@ -142,6 +142,7 @@ def test_public_surface() -> None:
         "InternalError",
         "Kind",
         "LiftedRegionGraph",
+        "LiftgbpError",
         "LimitExceeded",
         "Limits",
         "MessageCheck",
@@ -153,6 +154,7 @@ def test_public_surface() -> None:
         "Point",
         "Prepared",
         "ProbabilityBounds",
+        "ProcessError",
         "QueryError",
         "Reproduction",
         "Sample",

@@ -19,7 +19,6 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import (
     CapacityError,
     InputError,
-    LimitExceeded,
     SizeError,
     check_function,
     checked_number,
@@ -325,8 +324,6 @@ class _Checking:
                     continue
                 compared = self._answers(sizes, options)
                 second, _ = self._second(sizes, compared)
-            except LimitExceeded:
-                raise
             except (SizeError, CapacityError):
                 continue
             except InputError:
