@@ -50,7 +50,8 @@ def choose_via(
     if name == "ground":
         return None
     must_lift = regions not in ("intersections", "bethe", "subsets")
-    if name == "auto" and evidence and not must_lift and _names_everything(evidence):
+    names_everything = any(p.kind != "relation" for p in evidence.model.predicates.values())
+    if name == "auto" and evidence and not must_lift and names_everything:
         return None
     try:
         objects = object_classes(evidence, sizes)
@@ -65,10 +66,6 @@ def choose_via(
         few = ways <= MANY_PARFACTORS or _ways(evidence, objects.sizes) > HARDLY_MORE * ways
     too_large = _open_atoms(evidence, objects.sizes) > MOST_ATOMS
     return objects if name == "lifted" or must_lift or few or too_large else None
-
-
-def _names_everything(evidence: Evidence) -> bool:
-    return any(p.kind != "relation" for p in evidence.model.predicates.values())
 
 
 def _ways(evidence: Evidence, per_sort: Mapping[str, int]) -> int:
