@@ -26,8 +26,6 @@ Column: TypeAlias = NDArray[np.integer | np.bool_]
 Item = TypeVar("Item")
 AnyNumber = TypeVar("AnyNumber", bound=np.generic)
 
-_ALL_BITS = 2**64 - 1
-
 
 def mix(values: Hashes) -> Hashes:
     """Spread each number over all 64 bits (the finaliser of splitmix64)."""
@@ -49,31 +47,6 @@ def hash_rows(columns: Sequence[Column]) -> Hashes:
     return total
 
 
-def mix_one(value: int) -> int:
-    """What `mix` does, to a single number.
-
-    >>> mix_one(2**64 + 7) == int(mix(np.array([7], dtype=np.uint64))[0])
-    True
-    """
-    value = (value + 0x9E3779B97F4A7C15) & _ALL_BITS
-    value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9 & _ALL_BITS
-    value = (value ^ (value >> 27)) * 0x94D049BB133111EB & _ALL_BITS
-    return value ^ (value >> 31)
-
-
-def hash_row(row: Sequence[int]) -> int:
-    """What `hash_rows` gives for a single row.
-
-    >>> hash_row([7, 1]) == int(hash_rows([np.array([7]), np.array([1])])[0])
-    True
-    """
-    total = 0
-    for number, value in enumerate(row):
-        times, plus = _ODD[2 * number % 256 : 2 * number % 256 + 2].tolist()
-        total += mix_one(value * times + plus)
-    return total & _ALL_BITS
-
-
 class RowIndex:
     """Finds one of many rows of whole numbers; a dictionary would take ten times the memory.
 
@@ -83,17 +56,17 @@ class RowIndex:
     """
 
     def __init__(self, rows: Ints) -> None:
-        self._rows = rows
-        hashes = hash_rows(list(rows.T)) if rows.shape[1] else np.zeros(len(rows), dtype=np.uint64)
-        self._order = np.argsort(hashes)
-        self._hashes = hashes[self._order]
+        self._order = row_order(list(rows.T)) if rows.shape[1] else np.arange(len(rows))
+        self._columns = np.ascontiguousarray(rows[self._order].T)
 
     def find(self, row: Sequence[int]) -> int | None:
         """The place of a row, if it is there."""
-        wanted = np.uint64(hash_row(row))
-        first, last = (np.searchsorted(self._hashes, wanted, side) for side in ("left", "right"))
-        places = self._order[first:last].tolist()
-        return next((k for k in places if self._rows[k].tolist() == list(row)), None)
+        first, last = 0, len(self._order)
+        for column, value in zip(self._columns, row, strict=True):
+            part = column[first:last]
+            start, stop = (part.searchsorted(value, side) for side in ("left", "right"))
+            first, last = first + int(start), first + int(stop)
+        return self._order.item(first) if first < last else None
 
 
 def distinct(values: NDArray[AnyNumber]) -> NDArray[AnyNumber]:

@@ -106,18 +106,6 @@ def _not_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def read_bytes(
-    path: Path,
-    *,
-    regular: bool = False,
-    most: int | None = None,
-    error: type[InputError] = InputError,
-    span: Span | None = None,
-) -> bytes:
-    """All bytes of a file; the options are those of `pieces`."""
-    return b"".join(pieces(path, regular=regular, most=most, error=error, span=span))
-
-
 def read_text(
     path: Path,
     *,
@@ -128,6 +116,7 @@ def read_text(
 ) -> str:
     """The text of a file; the options are those of `pieces`."""
     try:
-        return read_bytes(path, regular=regular, most=most, error=error, span=span).decode("utf-8")
+        parts = pieces(path, regular=regular, most=most, error=error, span=span)
+        return b"".join(parts).decode("utf-8")
     except UnicodeDecodeError:
         raise error(f"cannot read {path}: it is not UTF-8 text", span) from None

@@ -252,13 +252,8 @@ class _Alignment:
 
     def largest_difference(self, lifted: Floats, ground: reference.Beliefs) -> float:
         probabilities = np.exp(lifted)
-        return max(
-            (
-                float(np.abs(self._table(k, axes, probabilities) - np.exp(ground[region])).max())
-                for region, k, axes in self._matches
-            ),
-            default=0.0,
-        )
-
-    def _table(self, region: int, axes: list[int], probabilities: Floats) -> Floats:
-        return self._layout.full_table(region, probabilities, missing=0.0).transpose(axes)
+        largest = 0.0
+        for region, k, axes in self._matches:
+            table = self._layout.full_table(k, probabilities, missing=0.0).transpose(axes)
+            largest = max(largest, float(np.abs(table - np.exp(ground[region])).max()))
+        return largest

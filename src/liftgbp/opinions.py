@@ -13,17 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from liftgbp.errors import checked_path
-from liftgbp.pictures.cards import (
-    BAD,
-    DOUBTFUL,
-    GOOD,
-    Shown,
-    badge,
-    bar,
-    code,
-    shortened,
-    table,
-)
+from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, Shown, badge, bar, code, shortened, table
 from liftgbp.pictures.markup import Content
 
 if TYPE_CHECKING:

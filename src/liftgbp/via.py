@@ -50,7 +50,8 @@ def choose_via(name: ViaChoice, problem: Problem, regions: str) -> ObjectClasses
         return None
     must_lift = regions not in ("intersections", "bethe", "subsets")
     evidence = problem.evidence
-    if name == "auto" and evidence and not must_lift and _names_everything(problem):
+    names_everything = any(p.kind != "relation" for p in problem.model.predicates.values())
+    if name == "auto" and evidence and not must_lift and names_everything:
         return None
     try:
         objects = object_classes(problem)
@@ -67,10 +68,6 @@ def choose_via(name: ViaChoice, problem: Problem, regions: str) -> ObjectClasses
         )
     too_large = open_atoms(problem) > MOST_ATOMS
     return objects if name == "lifted" or must_lift or few or too_large else None
-
-
-def _names_everything(problem: Problem) -> bool:
-    return any(p.kind != "relation" for p in problem.model.predicates.values())
 
 
 def groundings(model: Model, sizes: Mapping[str, int]) -> int:

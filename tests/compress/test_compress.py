@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
 from liftgbp import arrays, reference
-from liftgbp.arrays import mix, mix_one
+from liftgbp.arrays import mix
 from liftgbp.compress import (
     QuotientGraph,
     colour_refinement,
@@ -151,7 +151,6 @@ def poor_hashes(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
     mask = 2**bits - 1
     for module in (arrays, colour_refinement, potentials):
         monkeypatch.setattr(module, "mix", lambda values: mix(values) & np.uint64(mask))
-    monkeypatch.setattr(arrays, "mix_one", lambda value: mix_one(value) & mask)
 
 
 @pytest.mark.parametrize("bits", [0, 1])

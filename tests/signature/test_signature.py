@@ -19,7 +19,7 @@ from liftgbp.signature import (
     overlaps,
 )
 from liftgbp.signature.canonical import rename
-from liftgbp.signature.overlap import twin_groups
+from liftgbp.signature.embedding import twin_groups
 
 ARITIES = (0, 1, 1, 2, 2, 3)
 thorough = settings(max_examples=120, deadline=None)

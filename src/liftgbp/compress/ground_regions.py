@@ -84,10 +84,7 @@ class GroundRegions:
 
 
 def ground_region_graph(
-    network: GroundNetwork,
-    family: str | Family = "intersections",
-    *,
-    progress: Progress = silent,
+    network: GroundNetwork, family: str | Family = "intersections", *, progress: Progress = silent
 ) -> GroundRegions:
     """The ground region graph of a network.
 

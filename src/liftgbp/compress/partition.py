@@ -99,10 +99,7 @@ def relations(regions: GroundRegions) -> list[Containment]:
 
 
 def _relation(
-    regions: GroundRegions,
-    large_size: int,
-    small_size: int,
-    parts: list[_Inside],
+    regions: GroundRegions, large_size: int, small_size: int, parts: list[_Inside]
 ) -> Containment:
     larges, smalls, places, covers = zip(*parts, strict=True)
     large, small = np.concatenate(larges), np.concatenate(smalls)

@@ -58,16 +58,14 @@ def compress(
       1  v0   n=4  c=-1  parents × κ: 0 × 2
     """
     progress("comparing potentials", 0, 1)
-    frames = first_frames(regions, network, _colours(network) if colours is None else colours)
+    if colours is None:
+        colours = (
+            np.zeros_like(network.ranges) if network.atoms is None else network.atoms.predicate
+        )
+    frames = first_frames(regions, network, colours)
     partition = refine(regions, frames, progress)
     progress("building the quotient", 0, 1)
     return _QuotientBuilder(network, partition).graph()
-
-
-def _colours(network: GroundNetwork) -> Ints:
-    if network.atoms is not None:
-        return network.atoms.predicate
-    return np.zeros(len(network.ranges), dtype=np.int64)
 
 
 class _QuotientBuilder:

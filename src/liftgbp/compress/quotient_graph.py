@@ -224,14 +224,9 @@ class QuotientGraph(RegionGraph):
         """The same in words."""
         return " ".join(f"v{variable}" for variable in self.variables(number))
 
-    @cached_property
-    def _outer(self) -> list[bool]:
-        flags: list[bool] = self.alignment.regions.outer[self.alignment.example].tolist()
-        return flags
-
     def is_outer(self, number: int) -> bool:
         """Whether a region lies in no other one."""
-        return self._outer[number]
+        return bool(self.alignment.regions.outer[self.alignment.example[number]])
 
     @property
     def title(self) -> str:

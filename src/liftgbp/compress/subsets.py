@@ -8,15 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.arrays import (
-    Bools,
-    Ints,
-    expand,
-    group_rows,
-    places_of_rows,
-    stable_order,
-    starts_of,
-)
+from liftgbp.arrays import Bools, Ints, expand, group_rows, places_of_rows, stable_order, starts_of
 from liftgbp.errors import CapacityError
 
 MOST_OCCURRENCES = 2 * 10**8

@@ -180,7 +180,9 @@ class _Simple:
             sliced = np.array([self._given[table] for table in given])[(slice(None), *cut)]
             rows = np.flatnonzero(group[kind_of] == number)
             place = np.searchsorted(kinds, kind_of[rows])
-            _check_possible(sliced, block.scopes[first[kinds]], pattern)
+            impossible = np.isneginf(sliced.reshape(len(sliced), -1)).all(axis=1)
+            if impossible.any():
+                raise _contradiction(block.scopes[first[kinds]][impossible.argmax()], pattern)
             open_axes = [axis for axis, value in enumerate(pattern) if value == OPEN]
             self._add_alike(block.scopes[rows][:, open_axes], sliced, place)
 
@@ -198,12 +200,6 @@ class _Simple:
                 self.tables.extend(slim)
             else:
                 self.log_constant += float(np.bincount(place, minlength=len(own)) @ slim)
-
-
-def _check_possible(tables: Floats, scopes: Ints, pattern: Sequence[int]) -> None:
-    impossible = np.isneginf(tables.reshape(len(tables), -1)).all(axis=1)
-    if impossible.any():
-        raise _contradiction(scopes[impossible.argmax()], pattern)
 
 
 def _contradiction(scope: Ints, pattern: Sequence[int]) -> ContradictionError:

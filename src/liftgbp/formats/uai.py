@@ -12,16 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from liftgbp.arrays import Floats
 from liftgbp.formats.simplify import Factors, Logs, check_possible, check_scope, described
 from liftgbp.formats.words import WordReader
-from liftgbp.formats.writing import (
-    Decimals,
-    WrittenFactors,
-    number_text,
-    replace_files,
-    table_of_names,
-)
+from liftgbp.formats.writing import WrittenFactors, number_text, replace_files, table_of_names
 from liftgbp.grounding import GroundNetwork
 
 COMMENTS = re.compile(r"^[ \t]*c(?=\s|$).*$", re.MULTILINE)
@@ -141,10 +134,9 @@ def _uai_text(network: GroundNetwork) -> Iterator[str]:
     yield f"{len(factors.table_of)}\n"
     for scope in factors.scopes:
         yield f"{' '.join(map(str, (len(scope), *scope)))}\n"
-    texts = [_table_text(potentials) for potentials in factors.tables]
+    texts = [
+        f"\n{potentials.size}\n{' '.join(map(number_text, potentials.ravel().tolist()))}\n"
+        for potentials in factors.tables
+    ]
     for number in factors.table_of:
         yield texts[number]
-
-
-def _table_text(potentials: Floats | Decimals) -> str:
-    return f"\n{potentials.size}\n{' '.join(map(number_text, potentials.ravel().tolist()))}\n"

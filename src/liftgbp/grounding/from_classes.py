@@ -16,7 +16,7 @@ from liftgbp.arrays import Ints
 from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.shatter.assignments import falling
 from liftgbp.shatter.normal import NormalModel, NormalParfactor, Obj
-from liftgbp.signature import objects_of
+from liftgbp.signature import objects_of, objects_per_class
 
 
 def ground_classes(normal: NormalModel) -> GroundNetwork:
@@ -77,7 +77,7 @@ def ground_factors(normal: NormalModel) -> int:
     """How many ground factors a normal form has, before those over the same atoms are merged."""
     total = 0
     for parfactor in normal.parfactors:
-        used = Counter(cls for cls, _ in objects_of(parfactor.atoms))
+        used = objects_per_class(parfactor.atoms)
         ways = math.prod(falling(normal.class_sizes[cls], n) for cls, n in used.items())
         total += ways // math.prod(math.factorial(len(own)) for own in parfactor.exchangeable)
     return total

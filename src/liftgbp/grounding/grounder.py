@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, distinct, group_rows, row_keys
+from liftgbp.arrays import Ints, distinct, group_rows, row_keys
 from liftgbp.errors import ContradictionError
 from liftgbp.evidence import Problem
 from liftgbp.grounding.atom_states import Facts, GroundingTask, all_facts, open_facts
@@ -51,16 +51,16 @@ def ground_network(
     model, domain_sizes = problem.model, problem.sizes
     chains = Chains(len(model.predicates)) if chained else None
     facts = all_facts(problem)
-    setting = GroundingTask(problem, facts, table_cap, chains)
+    task = GroundingTask(problem, facts, table_cap, chains)
     grounded = Grounded()
-    with closing(Database(setting.facts)) as database:
+    with closing(Database(task.facts)) as database:
         for done, rule in enumerate(model.rules):
             progress("grounding", done, len(model.rules))
             for one in with_one_constant(model, rule, domain_sizes):
-                RuleGrounder(setting, one, database)(grounded)
+                RuleGrounder(task, one, database)(grounded)
     for number, name in enumerate(model.predicates):
         if name in problem.evidence.soft:
-            _SoftFactors(setting, number)(grounded)
+            _add_soft_factors(task, number, grounded)
     progress("grounding", len(model.rules), len(model.rules))
     predicates = list(model.predicates.values())
     if chains is not None and chains.defined:
@@ -72,58 +72,51 @@ def ground_network(
     return _network(predicates, domain_sizes, facts, grounded.factors, grounded.log_constant)
 
 
-class _SoftFactors:
-    """Uncertain observations of one predicate as factors over single atoms."""
+def _add_soft_factors(task: GroundingTask, number: int, result: Grounded) -> None:
+    """Add uncertain observations of a predicate, as factors over single atoms.
 
-    def __init__(self, setting: GroundingTask, predicate: int) -> None:
-        self._setting = setting
-        self._number = predicate
-        self._predicate = list(setting.model.predicates.values())[predicate]
-        self._facts = setting.facts[predicate]
+    The factor of an observed atom is a constant.
+    """
+    predicate = list(task.model.predicates.values())[number]
+    soft, facts = task.problem.evidence.soft[predicate.name], task.facts[number]
+    states = _states_of(soft.args, facts, [task.sizes[sort] for sort in predicate.sorts])
+    for state in distinct(states).tolist():
+        rows = np.flatnonzero(states == state)
+        tables, table_of = np.unique(soft.log_potentials[rows], axis=0, return_inverse=True)
+        for k, table in enumerate(tables):
+            args = soft.args[rows[table_of.ravel() == k]]
+            rest = table if state == facts.unknown else np.asarray(table[state])
+            if np.all(rest == -np.inf):
+                raise _soft_contradiction(task, predicate.name, min(map(tuple, args.tolist())))
+            axes, left = drop_indifferent(((number, ()),) * rest.ndim, rest)
+            if axes:
+                result.factors.append(AtomFactors((number,), (args,), left))
+            else:
+                result.constants[float(left)] += len(args)
 
-    def __call__(self, result: Grounded) -> None:
-        """Add the factors to the result; the factor of an observed atom is a constant."""
-        soft = self._setting.problem.evidence.soft[self._predicate.name]
-        states = self._states(soft.args)
-        for state in distinct(states).tolist():
-            rows = np.flatnonzero(states == state)
-            tables, table_of = np.unique(soft.log_potentials[rows], axis=0, return_inverse=True)
-            for k, table in enumerate(tables):
-                members = rows[table_of.ravel() == k]
-                self._add(soft.args[members], table, state, result)
 
-    def _add(self, args: Ints, table: Floats, state: int, result: Grounded) -> None:
-        rest = table if state == self._facts.unknown else np.asarray(table[state])
-        if np.all(rest == -np.inf):
-            raise self._contradiction(args)
-        axes, left = drop_indifferent(((self._number, ()),) * rest.ndim, rest)
-        if axes:
-            result.factors.append(AtomFactors((self._number,), (args,), left))
-        else:
-            result.constants[float(left)] += len(args)
+def _states_of(args: Ints, facts: Facts, sizes: Sequence[int]) -> Ints:
+    """The states of atoms, by their objects."""
+    keys = row_keys(np.concatenate([args, facts.args]), sizes)
+    wanted, listed = keys[: len(args)], keys[len(args) :]
+    order = np.argsort(listed)
+    place = np.minimum(np.searchsorted(listed, wanted, sorter=order), len(listed) - 1)
+    states = np.full(len(args), facts.default)
+    if len(listed):
+        known = listed[order[place]] == wanted
+        states[known] = facts.values[order[place[known]]]
+    return states
 
-    def _states(self, args: Ints) -> Ints:
-        """The states of atoms, by their objects."""
-        sizes = [self._setting.sizes[sort] for sort in self._predicate.sorts]
-        keys = row_keys(np.concatenate([args, self._facts.args]), sizes)
-        wanted, listed = keys[: len(args)], keys[len(args) :]
-        order = np.argsort(listed)
-        place = np.minimum(np.searchsorted(listed, wanted, sorter=order), len(listed) - 1)
-        states = np.full(len(args), self._facts.default)
-        if len(listed):
-            found = listed[order[place]] == wanted
-            states[found] = self._facts.values[order[place[found]]]
-        return states
 
-    def _contradiction(self, args: Ints) -> ContradictionError:
-        objects = min(map(tuple, args.tolist()))
-        name = self._predicate.name
-        atom = ground_atom_text(self._setting.model, name, objects)
-        return ContradictionError(
-            f"soft evidence rules out every value that {atom} "
-            "can have; drop one of the statements about it",
-            self._setting.problem.evidence.place(name, objects),
-        )
+def _soft_contradiction(
+    task: GroundingTask, predicate: str, objects: tuple[int, ...]
+) -> ContradictionError:
+    atom = ground_atom_text(task.model, predicate, objects)
+    return ContradictionError(
+        f"soft evidence rules out every value that {atom} "
+        "can have; drop one of the statements about it",
+        task.problem.evidence.place(predicate, objects),
+    )
 
 
 # --- numbering atoms
@@ -245,13 +238,13 @@ def rule_counts(
     (1000000, 2, 1)
     """
     model = problem.model
-    setting = GroundingTask(problem, all_facts(problem), table_cap)
+    task = GroundingTask(problem, all_facts(problem), table_cap)
     found = []
-    with closing(Database(setting.facts)) as database:
+    with closing(Database(task.facts)) as database:
         for done, rule in enumerate(model.rules):
             progress("counting", done, len(model.rules))
             parts = with_one_constant(model, rule, problem.sizes)
-            counts = [RuleGrounder(setting, one, database).counts() for one in parts]
+            counts = [RuleGrounder(task, one, database).counts() for one in parts]
             total, visited, factors, width, exact = zip(*counts, strict=True)
             found.append(
                 RuleCount(rule, max(total), sum(visited), sum(factors), max(width), all(exact))

@@ -212,7 +212,10 @@ def selection_query(selection: Selection, names: Names = NUMBERED) -> str:
             state = f"COALESCE(t{k}.v, {some.default})"
         code = f"({code}) * {some.range + 1} + {state}"
     columns = [f"x{k}" for k in range(len(selection.pattern.domains))]
-    unseen = [_some_unlisted(drivers - selection.drivers) for drivers in selection.earlier]
+    unseen = [
+        f"({' OR '.join(f't{k}.v IS NULL' for k in sorted(drivers - selection.drivers))})"
+        for drivers in selection.earlier
+    ]
     return (
         f"SELECT {', '.join([*columns, f'{code} AS code'])} FROM "
         f"({_Inner(selection, names).query()}) AS r"
@@ -227,10 +230,6 @@ def _matches(k: int, atom: PlacedAtom, names: Names) -> str:
         for position, p in enumerate(atom.places)
     ]
     return " AND ".join(equal) or "TRUE"
-
-
-def _some_unlisted(atoms: Collection[int]) -> str:
-    return f"({' OR '.join(f't{k}.v IS NULL' for k in sorted(atoms))})"
 
 
 def _where(conditions: Sequence[str]) -> str:

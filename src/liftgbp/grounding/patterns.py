@@ -14,12 +14,7 @@ from liftgbp.arrays import Floats, Ints, distinct
 from liftgbp.grounding.atom_states import Facts
 from liftgbp.model.ast import Rule
 from liftgbp.model.model import Model
-from liftgbp.shatter.assignments import (
-    assignments,
-    check_number_of_ways,
-    falling,
-    rule_admits,
-)
+from liftgbp.shatter.assignments import assignments, check_number_of_ways, falling, rule_admits
 from liftgbp.shatter.normal import Obj, ObjectClass
 from liftgbp.shatter.rule_tables import Labels
 

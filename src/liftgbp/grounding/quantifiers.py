@@ -135,9 +135,8 @@ class Chains:
             self._known[rest] = found
             atoms = tuple(dict.fromkeys(_atoms(rest)))
             own = (*atoms, found.atom)
-            axes = dict(zip(own, np.ix_(*map(np.arange, shape(own))), strict=True))
-            holds = _truth(_Alike(found, rest), axes)
-            table = np.where(np.broadcast_to(holds, shape(own)), 0.0, -np.inf)
+            holds = _truth_table(_Alike(found, rest), own, shape(own))
+            table = np.where(holds, 0.0, -np.inf)
             self.defined.append((own, table))
         return self._known[rest]
 
@@ -145,16 +144,16 @@ class Chains:
 class Expansion:
     """The factor of a rule with quantifiers under one substitution and the evidence."""
 
-    def __init__(self, setting: GroundingTask, rule: ast.Rule) -> None:
+    def __init__(self, task: GroundingTask, rule: ast.Rule) -> None:
         self._rule = rule
-        self._model = setting.model
-        self._sizes = setting.sizes
-        self._cap = setting.table_cap
-        self._sorts = setting.model.variable_sorts(rule)
-        self._number_of = setting.object_number
-        self._predicates = {name: k for k, name in enumerate(setting.model.predicates)}
-        self._facts = setting.facts
-        self._chains = setting.chains
+        self._model = task.model
+        self._sizes = task.sizes
+        self._cap = task.table_cap
+        self._sorts = task.model.variable_sorts(rule)
+        self._number_of = task.object_number
+        self._predicates = {name: k for k, name in enumerate(task.model.predicates)}
+        self._facts = task.facts
+        self._chains = task.chains
         self._instances = 0
         self._listed: dict[str, dict[tuple[int, ...], int]] = {}
         self._indices: dict[tuple[str, tuple[int, ...]], dict[tuple[int, ...], list[int]]] = {}
@@ -169,7 +168,7 @@ class Expansion:
             rest = self._chained(rest, self._chains)
             atoms = tuple(dict.fromkeys(_atoms(rest)))
         self._check_capacity(atoms)
-        truth = np.broadcast_to(_truth(rest, self._axes(atoms)), self._shape(atoms))
+        truth = _truth_table(rest, atoms, self._shape(atoms))
         if self._rule.weight is None:
             table = np.where(truth, 0.0, -np.inf)
         else:
@@ -343,10 +342,6 @@ class Expansion:
         ranges = [*(own.range for own in self._facts), 2]
         return tuple(ranges[predicate] for predicate, _ in atoms)
 
-    def _axes(self, atoms: Sequence[GroundAtom]) -> dict[GroundAtom, Ints]:
-        """Per atom its values, as arrays that broadcast against each other."""
-        return dict(zip(atoms, np.ix_(*map(np.arange, self._shape(atoms))), strict=True))
-
 
 def _fewest(found: Sequence[list[int] | None]) -> list[int] | None:
     return min((some for some in found if some is not None), key=len, default=None)
@@ -370,6 +365,12 @@ def _atoms(rest: _Rest) -> Iterator[GroundAtom]:
         case _Alike(left, right):
             yield from _atoms(left)
             yield from _atoms(right)
+
+
+def _truth_table(rest: _Rest, atoms: Sequence[GroundAtom], shape: tuple[int, ...]) -> Bools:
+    """In which states of these atoms, an axis each, a formula holds."""
+    axes = dict(zip(atoms, np.ix_(*map(np.arange, shape)), strict=True))
+    return np.broadcast_to(_truth(rest, axes), shape)
 
 
 def _truth(rest: _Rest, axes: Mapping[GroundAtom, Ints]) -> Bools:

@@ -76,17 +76,15 @@ class Grounded:
 class RuleGrounder:
     """Grounds one rule, pattern by pattern."""
 
-    def __init__(self, setting: GroundingTask, rule: Rule, database: Database) -> None:
-        self._setting = setting
+    def __init__(self, task: GroundingTask, rule: Rule, database: Database) -> None:
+        self._task = task
         self._rule = rule
         self._database = database
-        skeleton = Skeleton(setting.model, rule)
-        self._facts = (*setting.facts, *(open_facts(2) for _ in skeleton.quantified))
-        self._patterns = Patterns(
-            skeleton.model, skeleton.rule, setting.sizes, setting.object_number
-        )
-        self._tables = RuleTables(skeleton.model, skeleton.rule, setting.sizes, setting.table_cap)
-        self._expansion = Expansion(setting, rule)
+        skeleton = Skeleton(task.model, rule)
+        self._facts = (*task.facts, *(open_facts(2) for _ in skeleton.quantified))
+        self._patterns = Patterns(skeleton.model, skeleton.rule, task.sizes, task.object_number)
+        self._tables = RuleTables(skeleton.model, skeleton.rule, task.sizes, task.table_cap)
+        self._expansion = Expansion(task, rule)
         self._rows = 0
 
     def __call__(self, result: Grounded) -> None:
@@ -180,7 +178,7 @@ class RuleGrounder:
         result: Grounded,
     ) -> None:
         """Add the factors of substitutions whose atoms have equal states: they share a table."""
-        if any(atom.predicate >= len(self._setting.facts) for atom in kept):
+        if any(atom.predicate >= len(self._task.facts) for atom in kept):
             self._expand(pattern, rows, result)
         elif kept:
             result.factors.append(_factors(kept, rows, left))
@@ -203,7 +201,7 @@ class RuleGrounder:
         result.add(found)
 
     def _contradiction(self, pattern: Pattern, row: Sequence[int]) -> ContradictionError:
-        return contradiction(self._setting.problem, self._rule, _substitution(pattern, row))
+        return contradiction(self._task.problem, self._rule, _substitution(pattern, row))
 
     def _other_row(self, pattern: Pattern, selections: Sequence[Selection]) -> tuple[int, ...]:
         """The first substitution of a pattern that is in no selection."""

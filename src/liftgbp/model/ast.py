@@ -205,6 +205,18 @@ def children(formula: Formula) -> tuple[Formula, ...]:
     return ()
 
 
+def terms_of(part: Formula) -> tuple[Term, ...]:
+    """The terms of an atom, an equality or a quantifier, but not those of formulas inside."""
+    match part:
+        case Is(atom):
+            return atom.args
+        case Equal(left, right):
+            return (left, right)
+        case Exists(variable) | Forall(variable):
+            return (variable,)
+    return ()
+
+
 def map_formula(function: Callable[[Formula], Formula], formula: Formula) -> Formula:
     """The same formula with each of its children replaced by the function's value of it.
 
@@ -393,6 +405,12 @@ def subformulas(formula: Formula) -> Iterator[Formula]:
         yield from subformulas(part)
 
 
+def variable_names(formula: Formula) -> list[str]:
+    """The variables of a formula, free and bound, in order of appearance."""
+    terms = (term for part in subformulas(formula) for term in terms_of(part))
+    return list(dict.fromkeys(term.name for term in terms if isinstance(term, Variable)))
+
+
 def rule_atoms(rule: Rule) -> Iterator[Atom]:
     """Every atom occurrence of a rule, in the order of the text."""
     if isinstance(rule, TableParfactor):
@@ -405,14 +423,9 @@ def rule_atoms(rule: Rule) -> Iterator[Atom]:
 
 def rule_equalities(rule: Rule) -> Iterator[Equal]:
     """Every equality of a rule, including those in its restrictions."""
-    if isinstance(rule, WeightedFormula):
-        for part in subformulas(rule.formula):
-            if isinstance(part, Equal):
-                yield part
-    for restriction in rule.restrictions:
-        for part in subformulas(restriction):
-            if isinstance(part, Equal):
-                yield part
+    formulas = (rule.formula,) if isinstance(rule, WeightedFormula) else ()
+    for formula in (*formulas, *rule.restrictions):
+        yield from (part for part in subformulas(formula) if isinstance(part, Equal))
 
 
 # --- queries

@@ -85,7 +85,7 @@ class _Front:
         """The body of a clause in the variables of another head of the same form."""
         new = dict(zip(clause.head_variables, head, strict=True))
         terms = {one.variable.name for one in clause.body_terms}
-        local = [name for name in _all_variables(clause.body) if name not in new]
+        local = [name for name in ast.variable_names(clause.body) if name not in new]
         for term in clause.body_terms:
             local += [name for name in sorted(term.over) if name not in {*new, *local, *terms}]
         for name in local:
@@ -215,27 +215,6 @@ def _variables(args: Sequence[ast.Term], terms: Sequence[TermDefinition]) -> dic
                 found.update(_variables(atoms[arg.name].args[:-1], terms))
             found[arg.name] = None
     return found
-
-
-def _all_variables(formula: ast.Formula) -> list[str]:
-    """The variables of a formula, free and bound, in order of appearance."""
-    found: dict[str, None] = {}
-
-    def walk(part: ast.Formula) -> ast.Formula:
-        match part:
-            case ast.Is(atom):
-                terms: tuple[ast.Term, ...] = atom.args
-            case ast.Equal(left, right):
-                terms = (left, right)
-            case ast.Exists(variable) | ast.Forall(variable):
-                terms = (variable,)
-            case _:
-                terms = ()
-        found.update((term.name, None) for term in terms if isinstance(term, ast.Variable))
-        return ast.map_formula(walk, part)
-
-    walk(formula)
-    return list(found)
 
 
 def _renamed(formula: ast.Formula, new: Mapping[str, str]) -> ast.Formula:

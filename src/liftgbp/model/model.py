@@ -227,16 +227,14 @@ class Model(Shown):
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What a user may want to know, although nothing is wrong."""
-        mentioned = (
-            f"formulas mention {', '.join(extra)} besides the declared constants of {name}"
-            for name, sort in self.sorts.items()
-            if sort.constants and (extra := self._mentioned_only(sort))
-        )
-        return (*mentioned, *self.remarks)
-
-    def _mentioned_only(self, sort: ast.Sort) -> tuple[str, ...]:
-        declared = frozenset(sort.constants)
-        return tuple(name for name in self.mentioned[sort.name] if name not in declared)
+        notes = []
+        for name, sort in self.sorts.items():
+            declared = frozenset(sort.constants)
+            extra = [one for one in self.mentioned[name] if one not in declared]
+            if declared and extra:
+                listed = ", ".join(extra)
+                notes.append(f"formulas mention {listed} besides the declared constants of {name}")
+        return (*notes, *self.remarks)
 
     # --- named weights
 
@@ -301,16 +299,13 @@ class Model(Shown):
         >>> list(model.without_weight), list(model.with_weights({"w1": 0.7}).without_weight)
         (['w1'], [])
         """
-        return {
-            w.name: rule
-            for w, rule in self._left_out()
-            if w.name not in self.weights and not self._all_have_weights(rule)
-        }
-
-    def _all_have_weights(self, rule: ast.WeightedFormula) -> bool:
-        """Whether a formula about `+x` has a weight for each constant, and there are constants."""
-        own = self.own_weights(rule)
-        return bool(own) and all(chosen in own for chosen in self.choices_of_constants(rule))
+        missing = {w.name: rule for w, rule in self._left_out() if w.name not in self.weights}
+        for name, rule in list(missing.items()):
+            # A formula about `+x` may have a weight for each constant.
+            own = self.own_weights(rule)
+            if own and all(chosen in own for chosen in self.choices_of_constants(rule)):
+                del missing[name]
+        return missing
 
     def check_weights(self) -> None:
         """Refuse formulas without a weight, once numbers are needed."""

@@ -97,15 +97,11 @@ def checked_predicate(
     predicate = model.predicates.get(atom.predicate)
     if predicate is None:
         raise error(
-            f"unknown predicate {atom.predicate}; {_declared(model, atom.predicate)}",
-            atom.span,
+            f"unknown predicate {atom.predicate}; {_declared(model, atom.predicate)}", atom.span
         )
     if len(atom.args) != len(predicate.sorts):
         wanted, got = len(predicate.sorts), len(atom.args)
-        raise error(
-            f"{predicate.name} takes {counted(wanted, 'argument')}, got {got}",
-            atom.span,
-        )
+        raise error(f"{predicate.name} takes {counted(wanted, 'argument')}, got {got}", atom.span)
     return predicate
 
 
@@ -123,8 +119,7 @@ def check_value(model: Model, part: ast.Is) -> None:
                 f"{part.value}, ask for both, as in -q '{part.atom}, {part.value}'"
             )
         raise ModelError(
-            f"{predicate.name} takes the values {values}{remedy}",
-            part.span or part.atom.span,
+            f"{predicate.name} takes the values {values}{remedy}", part.span or part.atom.span
         )
 
 

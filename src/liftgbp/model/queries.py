@@ -14,12 +14,7 @@ from liftgbp.model.assemble import resolved_formula
 from liftgbp.model.model import Model
 from liftgbp.model.model_checks import check_value
 from liftgbp.model.parser import COUNT, parse_query
-from liftgbp.model.scopes import (
-    constants_of,
-    free_variables,
-    quantified_variables,
-    term_sorts,
-)
+from liftgbp.model.scopes import constants_of, free_variables, quantified_variables, term_sorts
 from liftgbp.model.syntax import clean_source
 from liftgbp.model.writer import atom_text, formula_text
 
@@ -201,7 +196,7 @@ def checked_atom_query(text: str, model: Model) -> ast.Query:
         raise QueryError(f"{form}; ask about other formulas without their objects")
     own = {term.name for term in query.atoms[0].args if isinstance(term, ast.Variable)}
     for restriction in query.restrictions:
-        named = [term.name for term in _terms(restriction) if isinstance(term, ast.Variable)]
+        named = ast.variable_names(restriction)
         if not named or not own.issuperset(named):
             raise QueryError(f"{text}: restrictions are about the variables of the atom")
     return query
@@ -320,14 +315,7 @@ def _holding(model: Model, asked: ast.Query, cap: int) -> ast.TableParfactor | N
         )
     free = set(free_variables(replace(rule, restrictions=())))
     restrictions = tuple(
-        own
-        for own in rule.restrictions
-        if {t.name for t in _terms(own) if isinstance(t, ast.Variable)} <= free
+        own for own in rule.restrictions if free.issuperset(ast.variable_names(own))
     )
     ones = (ast.Number(1.0),) * entries
     return ast.TableParfactor(atoms, ones, restrictions, terms.query.distinct, kept=True)
-
-
-def _terms(restriction: ast.Equal | ast.Not) -> tuple[ast.Term, ...]:
-    inner = restriction.body if isinstance(restriction, ast.Not) else restriction
-    return (inner.left, inner.right) if isinstance(inner, ast.Equal) else ()

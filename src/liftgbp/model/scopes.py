@@ -56,15 +56,10 @@ def free_variables(rule: ast.Rule) -> tuple[str, ...]:
 
 
 def _free(formula: ast.Formula, bound: frozenset[str]) -> Iterator[str]:
-    terms: tuple[ast.Term, ...] = ()
-    match formula:
-        case ast.Is(atom):
-            terms = atom.args
-        case ast.Equal(left, right):
-            terms = (left, right)
-        case ast.Exists(variable) | ast.Forall(variable):
-            bound |= {variable.name}
-    yield from (t.name for t in terms if isinstance(t, ast.Variable) and t.name not in bound)
+    if isinstance(formula, ast.Exists | ast.Forall):
+        bound |= {formula.variable.name}
+    names = (term.name for term in ast.terms_of(formula) if isinstance(term, ast.Variable))
+    yield from (name for name in names if name not in bound)
     for part in ast.children(formula):
         yield from _free(part, bound)
 
@@ -89,8 +84,7 @@ def check_restricted_variables(rule: ast.Rule) -> None:
     bound = {variable.name for variable in quantified_variables(rule)}
     for restriction in rule.restrictions:
         for part in ast.subformulas(restriction):
-            terms = (part.left, part.right) if isinstance(part, ast.Equal) else ()
-            for term in terms:
+            for term in ast.terms_of(part):
                 if isinstance(term, ast.Variable) and term.name not in free:
                     problem = (
                         "is bound by a quantifier; restrictions are about free variables"
@@ -117,21 +111,19 @@ def term_sorts(rule: ast.Rule, predicates: Mapping[str, ast.Predicate]) -> dict[
                     "use two variables",
                     term.span or atom.span,
                 )
-    _spread_over_equalities(rule, sorts)
-    for variable in _all_variables(rule):
+    equalities = list(ast.rule_equalities(rule))
+    spread(sorts, [(equality.left, equality.right) for equality in equalities])
+    for equality in equalities:
+        _check_comparable(equality, sorts, rule.span)
+    compared = [term for equality in equalities for term in (equality.left, equality.right)]
+    variables = [term for term in compared if isinstance(term, ast.Variable)]
+    for variable in (*variables, *quantified_variables(rule)):
         if variable not in sorts:
             raise ModelError(
                 f"the sort of variable {variable} is unknown; use it in an atom",
                 variable.span or rule.span,
             )
     return sorts
-
-
-def _spread_over_equalities(rule: ast.Rule, sorts: dict[ast.Term, str]) -> None:
-    equalities = list(ast.rule_equalities(rule))
-    spread(sorts, [(equality.left, equality.right) for equality in equalities])
-    for equality in equalities:
-        _check_comparable(equality, sorts, rule.span)
 
 
 def spread(sorts: dict[Known, str], pairs: Sequence[tuple[Known, Known]]) -> None:
@@ -171,12 +163,6 @@ def _check_comparable(
             "only objects of one sort can be compared",
             equality.span or rule_span,
         )
-
-
-def _all_variables(rule: ast.Rule) -> Iterator[ast.Variable]:
-    for equality in ast.rule_equalities(rule):
-        yield from (t for t in (equality.left, equality.right) if isinstance(t, ast.Variable))
-    yield from quantified_variables(rule)
 
 
 def constants_of(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from copy import copy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -130,8 +131,7 @@ class _Tables:
         return narrow(rows.flat[expand(rows.starts[self.which], np.diff(self.starts))])
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Reads:
+class _Reads(NamedTuple):
     """Terms before their entries are known: which region reads what through which axes.
 
     `inside` goes along with them; `what` numbers edges, or regions.
@@ -305,7 +305,8 @@ class _Compiler:
         incoming = np.diff(arrays.edges_by_child[1])[arrays.member_region]
         entries = np.diff(regions.starts)[arrays.member_owner]
         if int((incoming * entries).sum()) < FACTORED_FROM:
-            return self._written(_joined(own, self._through_members(incoming))), None, None
+            pairs = zip(own, self._through_members(incoming), strict=True)
+            return self._written(_Reads(*map(np.concatenate, pairs))), None, None
         inner = _Reads(
             arrays.member_owner,
             arrays.member_region,
@@ -390,9 +391,3 @@ def _summed(
     entry = pairs // len(own)
     lengths = np.bincount(entry, minlength=len(targets))
     return pairs % len(own), states // targets.sizes[entry], lengths
-
-
-def _joined(first: _Reads, second: _Reads) -> _Reads:
-    names = ("region", "what", "source", "axes", "inside")
-    pairs = ((getattr(first, name), getattr(second, name)) for name in names)
-    return _Reads(*(np.concatenate(pair) for pair in pairs))

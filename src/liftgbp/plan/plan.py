@@ -11,16 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import (
-    Floats,
-    Ints,
-    Ragged,
-    Segments,
-    Shared,
-    expand,
-    first_and_last,
-    starts_of,
-)
+from liftgbp.arrays import Floats, Ints, Ragged, Segments, Shared, expand, first_and_last, starts_of
 from liftgbp.regions.ground_pairs import GroundPairs
 
 if TYPE_CHECKING:

@@ -29,9 +29,7 @@ class Orbits:
 
 
 def find_orbits(
-    shape: Sequence[int],
-    symmetries: Sequence[Sequence[int]],
-    alive: Bools | None = None,
+    shape: Sequence[int], symmetries: Sequence[Sequence[int]], alive: Bools | None = None
 ) -> Orbits:
     """The orbits of states under permutations of the axes; dead states must be symmetric, too.
 

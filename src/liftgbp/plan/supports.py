@@ -45,7 +45,8 @@ class _Supports:
         self._apply_tables()
         before = -1
         while before != (before := sum(int(mask.sum()) for mask in self._alive)):
-            self._check_not_empty()
+            if not all(mask.any(axis=1).all() for mask in self._alive):
+                raise self._graph.contradiction()
             self._restrict()
             self._extend()
         return self._alive
@@ -94,7 +95,3 @@ class _Supports:
             extended = around.reshape(len(places), self._alive[there].shape[1], -1).any(axis=2)
             children = self._row[arrays.edge_child[places]]
             np.logical_and.at(self._alive[there], children, extended)
-
-    def _check_not_empty(self) -> None:
-        if not all(mask.any(axis=1).all() for mask in self._alive):
-            raise self._graph.contradiction()

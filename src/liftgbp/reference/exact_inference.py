@@ -193,10 +193,7 @@ def _collect(
 
 
 def _distribute(
-    cliques: list[_Clique],
-    parent: list[int | None],
-    tables: list[Floats],
-    messages: list[Floats],
+    cliques: list[_Clique], parent: list[int | None], tables: list[Floats], messages: list[Floats]
 ) -> None:
     """Add to each table what its parent knows from elsewhere; then tables are beliefs."""
     for step in reversed(range(len(cliques))):

@@ -20,7 +20,7 @@ from typing import TypeAlias, cast
 
 from liftgbp.regions.counts import Count, choose
 from liftgbp.shatter.assignments import Size
-from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
+from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of, objects_per_class
 
 MOST_ANCHORS = 5
 """The most anchors of a class; regions with more objects are not used."""
@@ -97,7 +97,7 @@ class _Order:
         self._sizes = class_sizes
         self._anchors = [0] * len(class_sizes)
         for cluster in clusters.values():
-            for cls, count in Counter(cls for cls, _ in objects_of(cluster)).items():
+            for cls, count in objects_per_class(cluster).items():
                 most = min(class_sizes[cls], MOST_ANCHORS)
                 self._anchors[cls] = min(most, max(self._anchors[cls], count))
         self._axes_of_kind: dict[Atom, list[tuple[int, int]]] = {}
@@ -129,7 +129,7 @@ class _Order:
 
     def _places(self, kind: Atom) -> list[list[Obj]]:
         """For each object of an atom the anchors, and as many others as the atom may need."""
-        per_class = Counter(cls for cls, _ in objects_of([kind]))
+        per_class = objects_per_class((kind,))
         reach = {
             cls: min(self._sizes[cls], self._anchors[cls] + count)
             for cls, count in per_class.items()

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import product
 
 from liftgbp.shatter.assignments import falling
-from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
+from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_per_class
 
 MOST_CYCLE_TYPES = 5_000
 """Up to this many cycle types, clusters are counted exactly; beyond it, a lower bound is used."""
@@ -25,13 +25,9 @@ def ground_atoms(kinds: Iterable[Atom], sizes: Sizes) -> int:
     100
     """
     return sum(
-        math.prod(falling(sizes[cls], count) for cls, count in _objects_per_class(kind).items())
+        math.prod(falling(sizes[cls], count) for cls, count in objects_per_class((kind,)).items())
         for kind in kinds
     )
-
-
-def _objects_per_class(kind: Atom) -> Counter[int]:
-    return Counter(cls for cls, _ in objects_of([kind]))
 
 
 # --- listing
@@ -54,16 +50,12 @@ def cluster_levels(
             canonise(tuple(sorted((*cluster, atom)))).cluster
             for cluster in level
             for kind in kinds
-            for atom in placements(kind, _present(cluster), class_sizes)
+            for atom in placements(kind, objects_per_class(cluster), class_sizes)
             if atom not in cluster
         }
         if not level:
             return
         yield level
-
-
-def _present(cluster: Cluster) -> Counter[int]:
-    return Counter(cls for cls, _ in objects_of(cluster))
 
 
 def placements(kind: Atom, present: Mapping[int, int], sizes: Sizes) -> Iterator[Atom]:
@@ -107,9 +99,9 @@ def count_clusters(kinds: Sequence[Atom], size: int, class_sizes: Sequence[int])
     # More objects than a cluster can have make no difference.
     reach = {
         cls: min(
-            class_sizes[cls], size * max(_objects_per_class(kind).get(cls, 0) for kind in kinds)
+            class_sizes[cls], size * max(objects_per_class((kind,)).get(cls, 0) for kind in kinds)
         )
-        for cls in sorted({cls for kind in kinds for cls in _objects_per_class(kind)})
+        for cls in sorted({cls for kind in kinds for cls in objects_per_class((kind,))})
     }
     atoms = ground_atoms(kinds, reach)
     # The atoms outside a cluster are a cluster, too.

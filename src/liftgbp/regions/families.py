@@ -20,14 +20,7 @@ from liftgbp.regions.clusters import (
     placements,
 )
 from liftgbp.shatter import NormalModel
-from liftgbp.signature import (
-    Atom,
-    Cluster,
-    canonise,
-    embeddings,
-    objects_of,
-    twin_groups,
-)
+from liftgbp.signature import Atom, Cluster, canonise, embeddings, objects_of, twin_groups
 
 FAMILIES = (
     "intersections",

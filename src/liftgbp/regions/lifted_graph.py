@@ -30,7 +30,7 @@ from liftgbp.regions.counts import Count, ExactCounts, choose
 from liftgbp.regions.region_graph import RegionGraph
 from liftgbp.shatter import NormalModel
 from liftgbp.shatter.normal import SOFT
-from liftgbp.signature import Atom, Obj, canonise, objects_of
+from liftgbp.signature import Atom, Obj, canonise, objects_of, objects_per_class
 
 if TYPE_CHECKING:
     from liftgbp.regions.graph_drawing import Sketch
@@ -228,7 +228,7 @@ class LiftedRegionGraph(RegionGraph):
         """
         most = [0] * len(self.class_sizes)
         for region in self.regions:
-            for cls, count in Counter(cls for cls, _ in objects_of(region.cluster)).items():
+            for cls, count in objects_per_class(region.cluster).items():
                 most[cls] = max(most[cls], 2 * count)
         return tuple(most)
 

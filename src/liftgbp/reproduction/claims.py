@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 from liftgbp.regions import LiftedRegionGraph
 from liftgbp.reproduction.experiments import CHAIN, TRANSITIVE
@@ -237,12 +238,9 @@ def _partner(runs: Sequence[Measurement], run: Measurement, method: str) -> Meas
 
 
 def _by_model_and_weight(runs: Sequence[Measurement]) -> Iterator[list[Measurement]]:
-    for _, own in groupby(sorted(runs, key=_series), _series):
+    series = attrgetter("model", "weight")
+    for _, own in groupby(sorted(runs, key=series), series):
         yield sorted(own, key=lambda run: run.people)
-
-
-def _series(run: Measurement) -> tuple[str, float]:
-    return run.model, run.weight
 
 
 def _shape(run: Measurement) -> tuple[int, int]:

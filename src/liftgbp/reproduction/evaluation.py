@@ -16,7 +16,7 @@ from liftgbp.model.model_checks import finite_value
 from liftgbp.pictures.cards import DOUBTFUL, GOOD, PLAIN, Shown, badge, note, table as html_table
 from liftgbp.pictures.markup import Content
 from liftgbp.progress import Progress, silent
-from liftgbp.regions import LiftedRegionGraph, build_regions
+from liftgbp.regions import build_regions
 from liftgbp.reproduction.claims import Claim, judge_claims
 from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, PERSON
 from liftgbp.reproduction.measure import Measurement, Settings, measure
@@ -109,7 +109,7 @@ def reproduce(
         progress(f"{experiment.name}, w = {weight:g}, N = {people:g}", done, len(cases))
         runs += measure(experiment, weight, people, settings)
     progress("writing", len(cases), len(cases))
-    chain = _chain_graph(weights[0])
+    chain = build_regions(shatter(CHAIN.model(weights[0]), {PERSON: FIGURE_SIZE}))
     claims = judge_claims(runs, chain)
     figures = _figures(runs, weights)
     note = "" if figures else NO_FIGURES
@@ -134,10 +134,6 @@ def _check_settings(weights: Sequence[float], sizes: Sequence[int]) -> None:
         checked_number("a size", size, least=1)
     if min(sizes) < CHAIN.ground_sizes[0]:
         raise InputError(f"the chain model needs at least 4 people, got the size {min(sizes)}")
-
-
-def _chain_graph(weight: float) -> LiftedRegionGraph:
-    return build_regions(shatter(CHAIN.model(weight), {PERSON: FIGURE_SIZE}))
 
 
 def _figures(

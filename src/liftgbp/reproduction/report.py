@@ -39,12 +39,8 @@ def table(runs: Iterable[Measurement]) -> str:
             row |= {"agrees": ""}
         if run.method == EXACT:
             row |= {"regions": "", "edges": ""}
-        writer.writerow({name: "" if _undefined(value) else value for name, value in row.items()})
+        writer.writerow({name: "" if str(own) == "nan" else own for name, own in row.items()})
     return text.getvalue()
-
-
-def _undefined(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 def report(
@@ -61,7 +57,7 @@ def report(
         "# The paper's evaluation, run again",
         _setting(weights, settings),
         "## Claims",
-        _claims(claims),
+        _markdown(["claim", "verdict"], ([claim.title, claim.verdict] for claim in claims)),
         *(f"### {claim.title}\n\n{_claim(claim)}" for claim in claims),
         "## Figures",
         note or "\n\n".join(f"![{name}]({name})" for name in figures),
@@ -90,10 +86,6 @@ def _setting(weights: Sequence[float], settings: Settings) -> str:
         f"beliefs are compared over {settings.compared} iterations, up to where diverging "
         "messages leave nothing but rounding to compare."
     )
-
-
-def _claims(claims: Sequence[Claim]) -> str:
-    return _markdown(["claim", "verdict"], ([claim.title, claim.verdict] for claim in claims))
 
 
 def _claim(claim: Claim) -> str:

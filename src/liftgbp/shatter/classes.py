@@ -172,8 +172,9 @@ class _Facts:
     def text(self, fact: Fact) -> str:
         """A fact about an object in words, with `{}` for the objects that are not named."""
         predicate, objects, value = fact
+        model = self.problem.model
         atom = applied(
-            predicate, ("{}" if number < 0 else self._name(s, number) for s, number in objects)
+            predicate, ("{}" if k < 0 else object_text(model, sort, k) for sort, k in objects)
         )
         if value < 0:
             return f"{atom} uncertain"
@@ -181,9 +182,6 @@ class _Facts:
         if values == ("false", "true"):
             return atom if value else f"!{atom}"
         return f"{atom} = {values[value]}"
-
-    def _name(self, sort: str, number: int) -> str:
-        return object_text(self.problem.model, sort, number)
 
 
 @dataclass

@@ -15,14 +15,7 @@ from itertools import chain, product
 from typing import TypeAlias
 
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
-from liftgbp.shatter.normal import (
-    NormalModel,
-    Obj,
-    ObjAtom,
-    ObjectClass,
-    Observations,
-    pattern_of,
-)
+from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom, ObjectClass, Observations, pattern_of
 from liftgbp.shatter.shattering import Shattering
 from liftgbp.shatter.ways import ManySizes, Uncounted, sliced, soft_way
 

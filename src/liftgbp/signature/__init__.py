@@ -12,8 +12,7 @@ from liftgbp.signature.canonical import (
     objects_of,
     stabiliser,
 )
-from liftgbp.signature.embedding import embeddings
-from liftgbp.signature.overlap import overlaps, twin_groups
+from liftgbp.signature.embedding import embeddings, objects_per_class, overlaps, twin_groups
 
 __all__ = [
     "Atom",
@@ -23,6 +22,7 @@ __all__ = [
     "canonise",
     "embeddings",
     "objects_of",
+    "objects_per_class",
     "overlaps",
     "stabiliser",
     "twin_groups",
