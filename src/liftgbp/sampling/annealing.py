@@ -99,18 +99,18 @@ class _Base:
         self._known: dict[UnitClass, Floats] = {}
         self.share = 1.0
 
-    def __call__(self, own: UnitClass) -> Floats:
+    def __call__(self, drawn: UnitClass) -> Floats:
         """The log chances of joint values relative to value 0, (U, V - 1, C or 1)."""
-        if own not in self._known:
+        if drawn not in self._known:
             every = np.sum(
                 [
                     self._logs[column][:, digits]
-                    for column, digits in zip(own.units.T, own.terms.digits, strict=True)
+                    for column, digits in zip(drawn.units.T, drawn.terms.digits, strict=True)
                 ],
                 axis=0,
             )
-            self._known[own] = every[:, 1:] - every[:, :1]
-        return self.share * self._known[own]
+            self._known[drawn] = every[:, 1:] - every[:, :1]
+        return self.share * self._known[drawn]
 
 
 def _of_worlds(logs: Floats, worlds: Worlds) -> Floats:
