@@ -150,7 +150,9 @@ def _of_reader(variables: Variables, reader: Reader) -> Chances:
     for number in range(len(variables.predicates)):
         rows, args = variables.of(number)
         if len(rows):
-            tables.append(_without_nan(reader.marginals(number, list(args.T)))[:, :, None])
+            table = reader.marginals(number, list(args.T))
+            unknown = np.isnan(table).any(axis=1, keepdims=True)
+            tables.append(np.where(unknown, 1 / table.shape[1], table)[:, :, None])
         else:
             tables.append(np.ones((0, len(variables.predicates[number].values), 1)))
     return lambda chains, random: tables
@@ -224,7 +226,3 @@ def _fill(
     wanted = atom.table[tuple(np.maximum(own, 0) for own in at)].transpose(0, 2, 1)
     use = inside[:, None, :] & ~np.isnan(wanted).any(axis=1, keepdims=True)
     tables[number][rows] = np.where(use, wanted, tables[number][rows])
-
-
-def _without_nan(table: Floats) -> Floats:
-    return np.where(np.isnan(table).any(axis=1, keepdims=True), 1 / table.shape[1], table)

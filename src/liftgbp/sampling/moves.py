@@ -53,10 +53,6 @@ class Rhythm:
     accepted: float = 0.0
     _recent: float = 0.0
 
-    def is_due(self, sweep: int) -> bool:
-        """Whether the move is tried after this sweep."""
-        return sweep % self.every == 0
-
     def note(self, accepted: Bools) -> None:
         """Take note of which chains accepted a move."""
         share = float(accepted.mean())
@@ -100,7 +96,7 @@ class Moves:
     def after_sweep(self, sweep: int, worlds: Worlds, random: np.random.Generator) -> None:
         """Try the moves that are due."""
         for name, rhythm in self.rhythms.items():
-            if rhythm.is_due(sweep):
+            if sweep % rhythm.every == 0:
                 accepted = self._tried(name, worlds, random)
                 if accepted is not None:
                     rhythm.note(accepted)

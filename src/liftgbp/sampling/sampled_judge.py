@@ -12,7 +12,6 @@ from dataclasses import replace
 
 from liftgbp.errors import InputError
 from liftgbp.evidence import Evidence
-from liftgbp.opinions import ComparedValue
 from liftgbp.progress import Progress
 from liftgbp.query import Answers
 from liftgbp.sampling.sampler import sample
@@ -68,7 +67,10 @@ class SampledJudge:
         largest = comparison.largest
         if largest is None or not comparison.disagrees:
             return answers
-        verdict = answers.result.verdict.contradicted_by(_in_words(largest))
+        verdict = answers.result.verdict.contradicted_by(
+            f"a sample says P({largest.text}) = {largest.second:.3g} (standard error "
+            f"{largest.error:.1g}), not {largest.answer:.3g}"
+        )
         return replace(answers, result=answers.result.with_verdict(verdict))
 
     def _draw(self, answers: Answers, sweeps: int) -> Sample | None:
@@ -88,11 +90,3 @@ class SampledJudge:
             return None
         again = drawn.doubt and sweeps == self._sweeps and answers.compare(drawn).differs
         return self._draw(answers, LONGER * sweeps) if again else drawn
-
-
-def _in_words(row: ComparedValue) -> str:
-    """What a sample says about an atom, and what the answer does."""
-    return (
-        f"a sample says P({row.text}) = {row.second:.3g} (standard error {row.error:.1g}), "
-        f"not {row.answer:.3g}"
-    )

@@ -316,8 +316,9 @@ class Sample(Shown):
     def _read(self, row: GroundRow, flat: Floats) -> SampledAnswer:
         predicates = self.variables.predicates
         values = [predicates[number].values for number in row.predicates]
-        drawn = flat.reshape(*flat.shape[:2], *map(len, values))
-        drawn = _over_atoms(drawn, row.places)
+        # Tables over all atoms of the row, some of which are the same atom.
+        wide = repeat_axes(flat.reshape(-1, *map(len, values)), row.places)
+        drawn = wide.reshape(*flat.shape[:2], *wide.shape[1:])
         answer = row.row
         given = len(answer.given)
         if answer.event is not None:
@@ -480,13 +481,6 @@ def _sampled(about: Answer, keys: Sequence[tuple[str, ...]], told: Diagnosis) ->
         r_hat=float(np.nanmax(told.r_hat, initial=1.0)),
         **same,
     )
-
-
-def _over_atoms(drawn: Floats, places: Sequence[int]) -> Floats:
-    """Tables over all atoms of a row, some of which are the same atom."""
-    flat = drawn.reshape(-1, *drawn.shape[2:])
-    wide = repeat_axes(flat, places)
-    return wide.reshape(*drawn.shape[:2], *wide.shape[1:])
 
 
 def _finite(number: float) -> float | None:
