@@ -10,7 +10,7 @@ from typing import Any
 
 from liftgbp.engines.engine import SPARK_TABLE, Engine, Table
 from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
-from liftgbp.engines.engine_files import files_of, form_of, is_csv, literal_pattern
+from liftgbp.engines.engine_files import files_of, form_of, is_csv, pattern_of
 from liftgbp.errors import EvidenceError
 from liftgbp.evidence.fact_tables import TablePlace
 from liftgbp.forecasting import Cost
@@ -92,7 +92,7 @@ class DuckDBEngine(Engine):
                     table, database=(self._attached(path), schema or "main")
                 )
             files = files_of(places)
-            patterns = [literal_pattern(file) for file in files]
+            patterns = [pattern_of(file, r"[*?[]", r"[\g<0>]") for file in files]
             if is_csv(place):
                 form = form_of(files, places[0].header)
                 return self.connection.read_csv(

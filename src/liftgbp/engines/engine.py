@@ -111,10 +111,6 @@ class Engine(ABC):
         finally:
             options.fuse_selects = before
 
-    def create_by(self, name: str, sql: str) -> Table:
-        """Compute the table that SQL of grounding describes, and keep it."""
-        return self.create_as(name, self.translated(sql))
-
     def translated(self, sql: str) -> str:
         """SQL of grounding in the words of this engine."""
         return str(importlib.import_module("sqlglot").transpile(sql, DIALECT, self.dialect)[0])

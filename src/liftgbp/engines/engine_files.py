@@ -92,13 +92,6 @@ def state_of(source: str) -> list[tuple[str, int, int]]:
     return files
 
 
-def literal_pattern(file: str) -> str:
-    """A pattern of DuckDB that matches this file only."""
-    return file if "://" in file else re.sub(r"[*?[]", r"[\g<0>]", str(Path(file).absolute()))
-
-
-def escaped_pattern(file: str) -> str:
-    """A pattern of Hadoop that matches this file only."""
-    return (
-        file if "://" in file else re.sub(r"[*?\[\]{}\\]", r"\\\g<0>", str(Path(file).absolute()))
-    )
+def pattern_of(file: str, special: str, escaped: str) -> str:
+    """A pattern that matches this file only, where special characters are written in some way."""
+    return file if "://" in file else re.sub(special, escaped, str(Path(file).absolute()))

@@ -157,7 +157,10 @@ def forecast_on_engine(
     """
     task = checked_task(model, evidence, engine, closed, sizes, regions, memory, progress)
     most_counted = checked_number("most_counted", most_counted, least=0)
-    with _started(engine, memory) as started:
+    with (
+        tempfile.TemporaryDirectory(prefix="liftgbp-", ignore_cleanup_errors=True) as folder,
+        contextlib.closing(start(engine, Path(folder), memory)) as started,
+    ):
         progress("counting facts", 0, 1)
         known = read_sources(started, model, task.sources, task.closed, task.sizes, counting=True)
         counted = _Counted(started, model, known, most_counted, progress)
@@ -176,15 +179,6 @@ def forecast_on_engine(
         in_memory=in_memory,
         takes=_place(in_memory, most * KINDS["duckdb"].cost.disk),
     )
-
-
-@contextlib.contextmanager
-def _started(engine: str, memory: float | None) -> Iterator[Engine]:
-    """An engine that only counts; it has a folder for the while."""
-    with tempfile.TemporaryDirectory(prefix="liftgbp-", ignore_cleanup_errors=True) as folder:
-        started = start(engine, Path(folder), memory)
-        with contextlib.closing(started):
-            yield started
 
 
 def _place(in_memory: float, disk: float) -> str:

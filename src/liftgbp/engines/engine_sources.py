@@ -58,14 +58,11 @@ def read_sources(
     For `counting`, facts stay where they are: those that are stated twice count twice, and facts
     that contradict each other are not found.
     """
-    reader = _Reader(engine, model, frozenset(closed) | _closed_in(model), counting)
+    declared = (name for name, predicate in model.predicates.items() if predicate.closed)
+    reader = _Reader(engine, model, frozenset(closed).union(declared), counting)
     for source in sources:
         reader.add(source)
     return reader.finish(sizes)
-
-
-def _closed_in(model: Model) -> frozenset[str]:
-    return frozenset(name for name, predicate in model.predicates.items() if predicate.closed)
 
 
 def sql_literal(name: str, number: bool) -> str:

@@ -188,7 +188,7 @@ class _Grounder:
         """Ground one rule."""
         for join in self._joins.of(rule):
             name = f"selected{len(self._made)}"
-            rows = self._engine.create_by(name, join.sql)
+            rows = self._engine.create_as(name, self._engine.translated(join.sql))
             self._made.append(name)
             for (code,) in self._engine.rows(rows.select("code").distinct()):
                 unknown, left = join.left(int(code))

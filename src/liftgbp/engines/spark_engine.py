@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from liftgbp.engines.engine import SPARK_TABLE, Engine, Table
 from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
-from liftgbp.engines.engine_files import escaped_pattern, files_of, form_of, is_csv
+from liftgbp.engines.engine_files import files_of, form_of, is_csv, pattern_of
 from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence.fact_tables import TablePlace
 from liftgbp.forecasting import Cost
@@ -138,7 +138,7 @@ class SparkEngine(Engine):
             if colon and is_file(path):
                 raise EvidenceError(f"{place} is a table of DuckDB; use --engine duckdb")
             files = files_of(places)
-            patterns = [escaped_pattern(file) for file in files]
+            patterns = [pattern_of(file, r"[*?\[\]{}\\]", r"\\\g<0>") for file in files]
             if is_csv(place):
                 form = form_of(files, places[0].header)
                 names = (name.replace("`", "``") for name in form.columns)

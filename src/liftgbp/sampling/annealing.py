@@ -19,7 +19,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.grounding import GroundNetwork
 from liftgbp.progress import Progress
 from liftgbp.sampling.chain_starts import drawn_values
 from liftgbp.sampling.chains import Sweeper, UnitClass, Worlds
@@ -69,7 +68,10 @@ def anneal(
         now = (step / steps) ** 2 if step < steps else 1.0
         # What the current worlds weigh more in the next distribution than in this one.
         soft, hard = weights.soft(worlds.planes), weights.violations(worlds.planes)
-        start = _of_worlds(logs, worlds)
+        # Their log chances at the start.
+        every = np.broadcast_to(logs, (*logs.shape[:2], chains))
+        at = worlds.values[:, None].astype(np.int64)
+        start = np.take_along_axis(every, at, axis=1).sum(axis=(0, 1))
         if step < steps:
             total += (now - before) * (soft - PENALTY * hard - start)
             heat = Heat(now, now * PENALTY)
@@ -79,7 +81,10 @@ def anneal(
             total += (now - before) * (soft - start) + before * PENALTY * hard
             total = np.where(hard > 0, -np.inf, total)
         before = now
-    return _estimate(total + network_constant(sweeper.index.network))
+    network = sweeper.index.network
+    # Atoms in no factor have as many worlds as they have values.
+    free = sum(count * math.log(values) for values, count in network.free.items())
+    return _estimate(total + network.log_constant + free)
 
 
 def _log_chances(chances: Floats, ranges: Ints) -> Floats:
@@ -99,25 +104,18 @@ class _Base:
         self._known: dict[UnitClass, Floats] = {}
         self.share = 1.0
 
-    def __call__(self, own: UnitClass) -> Floats:
+    def __call__(self, drawn: UnitClass) -> Floats:
         """The log chances of joint values relative to value 0, (U, V - 1, C or 1)."""
-        if own not in self._known:
+        if drawn not in self._known:
             every = np.sum(
                 [
                     self._logs[column][:, digits]
-                    for column, digits in zip(own.units.T, own.terms.digits, strict=True)
+                    for column, digits in zip(drawn.units.T, drawn.terms.digits, strict=True)
                 ],
                 axis=0,
             )
-            self._known[own] = every[:, 1:] - every[:, :1]
-        return self.share * self._known[own]
-
-
-def _of_worlds(logs: Floats, worlds: Worlds) -> Floats:
-    """The log chance of each world at the start."""
-    every = np.broadcast_to(logs, (*logs.shape[:2], worlds.chains))
-    at = worlds.values[:, None].astype(np.int64)
-    return np.asarray(np.take_along_axis(every, at, axis=1).sum(axis=(0, 1)))
+            self._known[drawn] = every[:, 1:] - every[:, :1]
+        return self.share * self._known[drawn]
 
 
 def _estimate(total: Floats) -> LogZ:
@@ -133,9 +131,3 @@ def _estimate(total: Floats) -> LogZ:
         # What the best chains say is then no more than the top of a wide distribution.
         error = max(error, float(total[np.isfinite(total)].std()))
     return LogZ(float(top + math.log(mean)), float(error), float(effective))
-
-
-def network_constant(network: GroundNetwork) -> float:
-    """What a network adds to log Z besides its factors: constants, and atoms in no factor."""
-    free = sum(count * math.log(values) for values, count in network.free.items())
-    return network.log_constant + free

@@ -56,8 +56,8 @@ class Variables:
     def of(self, predicate: int) -> tuple[Ints, Ints]:
         """The variables of a predicate, and the objects of each."""
         order, starts = self._by_predicate
-        own = order[starts[predicate] : starts[predicate + 1]]
-        return own, self.atoms.args[own, : len(self.predicates[predicate].sorts)]
+        variables = order[starts[predicate] : starts[predicate + 1]]
+        return variables, self.atoms.args[variables, : len(self.predicates[predicate].sorts)]
 
     @cached_property
     def _by_predicate(self) -> tuple[Ints, Ints]:
@@ -69,24 +69,24 @@ class Variables:
 
 def starts_of(variables: Variables, answers: Posterior | None) -> list[Start]:
     """Random worlds first, then what answers are made of."""
-    found = [Start("random worlds", None, _uniform(variables))]
+    random_worlds = [Start("random worlds", None, _uniform(variables))]
     if answers is None:
-        return found
+        return random_worlds
     more: list[Start] = []
     blocks = answers.provenance.blocks
     for number, structure in enumerate(blocks, start=1):
         chances = _of_blocks(variables, answers.reader, structure)
         more.append(Start(f"blocks {number}", structure.share, chances))
     points = [point for point in answers.result.points if point.weight > 0]
-    left = max(0.0, 1.0 - sum(own.share for own in blocks))
+    left = max(0.0, 1.0 - sum(structure.share for structure in blocks))
     if len(points) > 1:
         for number, point in enumerate(points, start=1):
             chances = _of_reader(variables, answers.at(point).reader)
             more.append(Start(f"minimum {number}", left * point.weight, chances))
     elif left > LEAST_SHARE:
         more.append(Start("the answers", left, _of_reader(variables, answers.reader)))
-    more = [own for own in more if own.share is not None and own.share >= LEAST_SHARE]
-    return found + sorted(more, key=lambda own: -(own.share or 0.0))[:MOST_STARTS]
+    more = [start for start in more if start.share is not None and start.share >= LEAST_SHARE]
+    return random_worlds + sorted(more, key=lambda start: -(start.share or 0.0))[:MOST_STARTS]
 
 
 def allotted(starts: Sequence[Start], chains: int) -> Ints:
@@ -109,8 +109,8 @@ def first_values(
         if not len(chains):
             continue
         for predicate, chances in enumerate(start.chances(len(chains), random)):
-            own, _ = variables.of(predicate)
-            values[np.ix_(own, chains)] = drawn_values(chances, len(chains), random)
+            rows, _ = variables.of(predicate)
+            values[np.ix_(rows, chains)] = drawn_values(chances, len(chains), random)
     return values
 
 
@@ -126,12 +126,12 @@ def mean_chances(variables: Variables, answers: Posterior | None) -> Floats:
     """The chances of the values of all variables, by answers or uniform: (variables, values)."""
     start = _uniform(variables) if answers is None else _of_reader(variables, answers.reader)
     tables = start(1, np.random.default_rng(0))
-    widest = max((len(own.values) for own in variables.predicates), default=1)
-    found = np.zeros((len(variables.ranges), widest))
+    widest = max((len(predicate.values) for predicate in variables.predicates), default=1)
+    chances = np.zeros((len(variables.ranges), widest))
     for number, table in enumerate(tables):
-        own, _ = variables.of(number)
-        found[own, : table.shape[1]] = table[:, :, 0]
-    return found
+        rows, _ = variables.of(number)
+        chances[rows, : table.shape[1]] = table[:, :, 0]
+    return chances
 
 
 def _uniform(variables: Variables) -> Chances:
@@ -149,9 +149,11 @@ def _uniform(variables: Variables) -> Chances:
 def _of_reader(variables: Variables, reader: Reader) -> Chances:
     tables = []
     for number in range(len(variables.predicates)):
-        own, args = variables.of(number)
-        if len(own):
-            tables.append(_without_nan(reader.marginals(number, list(args.T)))[:, :, None])
+        rows, args = variables.of(number)
+        if len(rows):
+            table = reader.marginals(number, list(args.T))
+            unknown = np.isnan(table).any(axis=1, keepdims=True)
+            tables.append(np.where(unknown, 1 / table.shape[1], table)[:, :, None])
         else:
             tables.append(np.ones((0, len(variables.predicates[number].values), 1)))
     return lambda chains, random: tables
@@ -174,17 +176,17 @@ def _of_blocks(variables: Variables, reader: Reader, structure: BlockStructure) 
 
     def blocks_of(chains: int, random: np.random.Generator) -> dict[str, Ints]:
         """For each sort the block of each object in each chain; 0 for none."""
-        found = {}
+        blocks = {}
         for sort, size in normal.sizes.items():
-            found[sort] = np.zeros((size, chains), np.int64)
+            blocks[sort] = np.zeros((size, chains), np.int64)
             home = normal.class_index[sort].of_all(np.arange(size))
             for cls in np.unique(home).tolist():
                 members = np.flatnonzero(home == cls)
-                own = numbers.get(by_class[cls], np.zeros(0, np.int64))
-                if len(own) == len(members):
+                labels = numbers.get(by_class[cls], np.zeros(0, np.int64))
+                if len(labels) == len(members):
                     for chain in range(chains):
-                        found[sort][members, chain] = random.permutation(own)
-        return found
+                        blocks[sort][members, chain] = random.permutation(labels)
+        return blocks
 
     def chances(chains: int, random: np.random.Generator) -> list[Floats]:
         tables = [
@@ -225,7 +227,3 @@ def _fill(
     wanted = atom.table[tuple(np.maximum(own, 0) for own in at)].transpose(0, 2, 1)
     use = inside[:, None, :] & ~np.isnan(wanted).any(axis=1, keepdims=True)
     tables[number][rows] = np.where(use, wanted, tables[number][rows])
-
-
-def _without_nan(table: Floats) -> Floats:
-    return np.where(np.isnan(table).any(axis=1, keepdims=True), 1 / table.shape[1], table)

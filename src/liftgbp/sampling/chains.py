@@ -35,8 +35,8 @@ class Worlds:
         self.planes: Words = np.zeros((self.where.rows, values.shape[1] // WORD), np.uint64)
         self._ranges = ranges
         for length in np.unique(ranges).tolist():
-            own = np.flatnonzero(ranges == length)
-            self.write(own, values[own], length)
+            same = np.flatnonzero(ranges == length)
+            self.write(same, values[same], length)
 
     @property
     def chains(self) -> int:
@@ -59,8 +59,8 @@ class Worlds:
     def forget(self, variables: Ints) -> None:
         """Make every literal about some variables false; their values stay as they are."""
         for value in range(int(self._ranges[variables].max(initial=0))):
-            own = variables[self._ranges[variables] > value]
-            self.planes[self.where.first[own] + value] = 0
+            some = variables[self._ranges[variables] > value]
+            self.planes[self.where.first[some] + value] = 0
 
     def with_values(self, values: Bytes) -> Worlds:
         """Worlds of the same variables."""
@@ -167,16 +167,16 @@ class Sweeper:
         base: Callable[[UnitClass], Floats] | None = None,
     ) -> None:
         """Draw every variable once. `base` has log weights to add for each class of units."""
-        for own in (*self.singles, *self._turn()):
+        for units in (*self.singles, *self._turn()):
             checkpoint()
-            own.draw(worlds, random, heat, None if base is None else base(own))
+            units.draw(worlds, random, heat, None if base is None else base(units))
 
     def _turn(self) -> list[UnitClass]:
         """The next classes of units of several variables, about as many units as singles."""
-        budget = sum(len(own.units) for own in self.singles)
-        found: list[UnitClass] = []
-        while self.several and len(found) < len(self.several) and budget > 0:
-            found.append(self.several[self._next % len(self.several)])
-            budget -= len(found[-1].units)
+        budget = sum(len(single.units) for single in self.singles)
+        turn: list[UnitClass] = []
+        while self.several and len(turn) < len(self.several) and budget > 0:
+            turn.append(self.several[self._next % len(self.several)])
+            budget -= len(turn[-1].units)
             self._next += 1
-        return found
+        return turn

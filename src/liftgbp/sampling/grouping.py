@@ -45,14 +45,14 @@ class Grouping:
         """What all chains say, or what groups say that are weighed by their shares."""
         if not self.apart:
             return diagnose(draws)
-        found = {number: diagnose(draws[:, self.group_of == number]) for number in self.shares}
+        by_group = {number: diagnose(draws[:, self.group_of == number]) for number in self.shares}
         shares = np.array(list(self.shares.values()))[:, None]
-        every = list(found.values())
+        every = list(by_group.values())
         return Diagnosis(
-            np.asarray((shares * [own.mean for own in every]).sum(axis=0)),
-            np.sqrt((shares**2 * np.square([own.error for own in every])).sum(axis=0)),
-            np.sum([own.effective for own in every], axis=0),
-            np.max([own.r_hat for own in every], axis=0),
+            np.asarray((shares * [one.mean for one in every]).sum(axis=0)),
+            np.sqrt((shares**2 * np.square([one.error for one in every])).sum(axis=0)),
+            np.sum([one.effective for one in every], axis=0),
+            np.max([one.r_hat for one in every], axis=0),
         )
 
 
@@ -72,7 +72,7 @@ def grouped(draws: Floats, start_of: Ints, shares: Sequence[float | None]) -> Gr
     group_of = start_of.copy()
     for _ in range(ROUNDS):
         centres = {n: means[group_of == n].mean(axis=0) for n in known if (group_of == n).any()}
-        distance = np.array([((means - own) ** 2).sum(axis=1) for own in centres.values()])
+        distance = np.array([((means - centre) ** 2).sum(axis=1) for centre in centres.values()])
         group_of = np.array(list(centres))[distance.argmin(axis=0)]
     numbers, counts = np.unique(group_of, return_counts=True)
     if len(numbers) < 2 or counts.min() < FEWEST_CHAINS:
@@ -80,8 +80,8 @@ def grouped(draws: Floats, start_of: Ints, shares: Sequence[float | None]) -> Gr
     if not _far_apart(means, group_of) or _moved(start_of, group_of, known) > MOST_MOVED:
         return together
     total = sum(known[number] for number in numbers.tolist())
-    found = Grouping(group_of, {n: known[n] / total for n in numbers.tolist()})
-    return found if found.diagnosed(draws).r_hat.max() <= MOST_R_HAT else together
+    apart = Grouping(group_of, {n: known[n] / total for n in numbers.tolist()})
+    return apart if apart.diagnosed(draws).r_hat.max() <= MOST_R_HAT else together
 
 
 def _far_apart(means: Floats, group_of: Ints) -> bool:

@@ -53,10 +53,6 @@ class Rhythm:
     accepted: float = 0.0
     _recent: float = 0.0
 
-    def is_due(self, sweep: int) -> bool:
-        """Whether the move is tried after this sweep."""
-        return sweep % self.every == 0
-
     def note(self, accepted: Bools) -> None:
         """Take note of which chains accepted a move."""
         share = float(accepted.mean())
@@ -90,7 +86,7 @@ class Moves:
         self._objects = self._movable_objects()
         self._known: dict[int, list[UnitClass]] = {}
         per_sweep = max(1, len(sweeper.singles))
-        some = max((len(own) for own in self._objects), default=0)
+        some = max((len(roots) for roots in self._objects), default=0)
         self.rhythms = {
             "objects": Rhythm(max(1, -(-COST * 2 * min(some, per_sweep) // per_sweep))),
             "exchanges": Rhythm(2),
@@ -100,7 +96,7 @@ class Moves:
     def after_sweep(self, sweep: int, worlds: Worlds, random: np.random.Generator) -> None:
         """Try the moves that are due."""
         for name, rhythm in self.rhythms.items():
-            if rhythm.is_due(sweep):
+            if sweep % rhythm.every == 0:
                 accepted = self._tried(name, worlds, random)
                 if accepted is not None:
                     rhythm.note(accepted)
@@ -118,59 +114,61 @@ class Moves:
     def _movable_objects(self) -> list[Ints]:
         """The deciding variables of the atoms about some objects, object by object."""
         atoms, ranges = self._variables.atoms, self._tied.network.ranges
-        found: list[Ints] = []
+        movable: list[Ints] = []
         for sort, size in self._sizes.items():
             about: list[tuple[Ints, Ints]] = []
             for number, predicate in enumerate(self._variables.predicates):
-                own, _ = self._variables.of(number)
+                rows, _ = self._variables.of(number)
                 about += [
-                    (own, atoms.args[own, k])
+                    (rows, atoms.args[rows, k])
                     for k, other in enumerate(predicate.sorts)
                     if other == sort
                 ]
             chosen = np.random.default_rng(0).permutation(size)[:MOST_OBJECTS]
             for obj in chosen.tolist() if about else []:
                 roots = np.unique(
-                    np.concatenate([self._tied.root[own[objects == obj]] for own, objects in about])
+                    np.concatenate(
+                        [self._tied.root[rows[objects == obj]] for rows, objects in about]
+                    )
                 )
                 roots = roots[ranges[roots] > 1]
                 if 1 < len(roots) <= MOST_ATOMS:
-                    found.append(roots)
-        return found
+                    movable.append(roots)
+        return movable
 
     def _classes(self, number: int) -> list[UnitClass]:
         if number not in self._known:
-            index, own = self._sweeper.index, self._objects[number]
+            index, roots = self._sweeper.index, self._objects[number]
             ranges = index.network.ranges
-            colours = coloured(index, own[:, None])
+            colours = coloured(index, roots[:, None])
             self._known[number] = [
-                UnitClass(index, own[(colours == colour) & (ranges[own] == length)][:, None])
+                UnitClass(index, roots[(colours == colour) & (ranges[roots] == length)][:, None])
                 for colour in range(int(colours.max()) + 1)
-                for length in np.unique(ranges[own[colours == colour]]).tolist()
+                for length in np.unique(ranges[roots[colours == colour]]).tolist()
             ]
         return self._known[number]
 
     def _move_object(self, number: int, worlds: Worlds, random: np.random.Generator) -> Bools:
-        own = self._objects[number]
+        roots = self._objects[number]
         classes = self._classes(number)
         order = [classes[k] for k in random.permutation(len(classes)).tolist()]
         before = self._log_weights(worlds)
         old = worlds.copy()
-        backward = self._drawn_anew(order, own, worlds, None)
-        forward = self._drawn_anew(order, own, worlds, random)
+        backward = self._drawn_anew(order, roots, worlds, None)
+        forward = self._drawn_anew(order, roots, worlds, random)
         gain = self._log_weights(worlds) - before + backward - forward
         return self._settled(gain, worlds, old, random)
 
     @staticmethod
     def _drawn_anew(
-        order: Sequence[UnitClass], own: Ints, worlds: Worlds, random: np.random.Generator | None
+        order: Sequence[UnitClass], roots: Ints, worlds: Worlds, random: np.random.Generator | None
     ) -> Floats:
         """The log chance of drawing some atoms one after the other; without `random`, as they are.
 
         An atom that is not drawn yet makes all literals about it false, in both directions.
         """
         old = [unit.joint(worlds) for unit in order]
-        worlds.forget(own)
+        worlds.forget(roots)
         chance = np.zeros(worlds.chains)
         for unit, joint in zip(order, old, strict=True):
             weights = unit.log_weights(worlds, FULL)
@@ -200,11 +198,11 @@ class Moves:
         one, other = random.choice(self._sizes[sort], 2, replace=False).tolist()
         places = [(number, place)]
         if random.random() < 0.5:
-            places = [(n, p) for own, n, p in self._slots if own == sort]
+            places = [(n, p) for which, n, p in self._slots if which == sort]
         atoms = self._variables.atoms
         args = atoms.args.copy()
-        for own, column in places:
-            rows, _ = self._variables.of(own)
+        for which, column in places:
+            rows, _ = self._variables.of(which)
             old = args[rows, column]
             args[rows, column] = np.where(old == one, other, np.where(old == other, one, old))
         return self._found(args), self._same_values
@@ -262,8 +260,8 @@ class Moves:
         before = self._log_weights(worlds)
         old = worlds.copy()
         for length in np.unique(self._tied.network.ranges).tolist():
-            own = np.flatnonzero(self._tied.network.ranges == length)
-            worlds.write(own, values[own], length)
+            same = np.flatnonzero(self._tied.network.ranges == length)
+            worlds.write(same, values[same], length)
         return self._settled(self._log_weights(worlds) - before, worlds, old, random)
 
     # --- acceptance

@@ -36,17 +36,17 @@ def possible_worlds(
     While they look for one, chains may violate hard factors at a price. Each stops at the first
     possible world that it meets.
     """
-    found = weights.violations(worlds.planes) == 0
-    kept = worlds.copy()
+    possible = weights.violations(worlds.planes) == 0
+    first = worlds.copy()
     rounds = 0
-    while not found.all() and rounds < MOST_SWEEPS:
+    while not possible.all() and rounds < MOST_SWEEPS:
         progress("looking for possible worlds", rounds, MOST_SWEEPS)
         sweeper.sweep(worlds, random, Heat(1.0, PENALTIES[rounds % len(PENALTIES)]))
         rounds += 1
-        new = (weights.violations(worlds.planes) == 0) & ~found
-        kept.take(np.flatnonzero(new), worlds)
-        found |= new
-    if not found.any():
+        new = (weights.violations(worlds.planes) == 0) & ~possible
+        first.take(np.flatnonzero(new), worlds)
+        possible |= new
+    if not possible.any():
         with suppress(CapacityError):
             # Raises a `ContradictionError` if there is none.
             JunctionTree(sweeper.index.network, provable)
@@ -55,9 +55,9 @@ def possible_worlds(
             f"no world that satisfies all hard formulas was found in {MOST_SWEEPS} sweeps of "
             f"{chains}; there may be none, or too few to be found by sampling"
         )
-    lost = np.flatnonzero(~found)
+    lost = np.flatnonzero(~possible)
     if len(lost):
-        values = kept.values.copy()
-        values[:, lost] = values[:, random.choice(np.flatnonzero(found), len(lost))]
-        kept = worlds.with_values(values)
-    return kept, len(lost)
+        values = first.values.copy()
+        values[:, lost] = values[:, random.choice(np.flatnonzero(possible), len(lost))]
+        first = worlds.with_values(values)
+    return first, len(lost)

@@ -128,12 +128,14 @@ class Grounder:
         open_ones = [obj for obj in objects if obj not in constants and obj not in row.bound]
         members = {cls: self._members(cls, constants, normal) for cls, _ in open_ones}
         choices = [members[cls] for cls, _ in open_ones]
-        grid = np.prod([float(len(own)) for own in choices])
+        grid = np.prod([float(len(some)) for some in choices])
         if grid <= 4 * MOST_GROUNDINGS:
             columns = [c.ravel() for c in np.meshgrid(*choices, indexing="ij")] if choices else []
         else:
             random = np.random.default_rng(self._seed)
-            columns = [own[random.integers(len(own), size=2 * MOST_GROUNDINGS)] for own in choices]
+            columns = [
+                some[random.integers(len(some), size=2 * MOST_GROUNDINGS)] for some in choices
+            ]
         count = len(columns[0]) if columns else 1
         keep = np.ones(count, bool)
         for j, (cls, _) in enumerate(open_ones):
@@ -143,24 +145,24 @@ class Grounder:
         rows = np.flatnonzero(keep)
         if len(rows) > MOST_GROUNDINGS:
             rows = rows[np.random.default_rng(self._seed).permutation(len(rows))[:MOST_GROUNDINGS]]
-        found = {obj: column[rows] for obj, column in zip(open_ones, columns, strict=True)}
-        found |= {obj: np.full(len(rows), number) for obj, number in constants.items()}
+        chosen = {obj: column[rows] for obj, column in zip(open_ones, columns, strict=True)}
+        chosen |= {obj: np.full(len(rows), number) for obj, number in constants.items()}
         for cls in {cls for cls, _ in row.bound}:
             taken = np.column_stack(
-                [np.full((len(rows), 1), -1), *(c for o, c in found.items() if o[0] == cls)]
+                [np.full((len(rows), 1), -1), *(c for o, c in chosen.items() if o[0] == cls)]
             )
             every = self._members(cls, {}, normal)
-            own = [obj for obj in row.bound if obj[0] == cls]
-            rest = np.array([np.setdiff1d(every, used)[: len(own)] for used in taken])
-            found |= {obj: rest[:, k] for k, obj in enumerate(own)}
-        return found
+            bound = [obj for obj in row.bound if obj[0] == cls]
+            rest = np.array([np.setdiff1d(every, used)[: len(bound)] for used in taken])
+            chosen |= {obj: rest[:, k] for k, obj in enumerate(bound)}
+        return chosen
 
     @staticmethod
     def _members(number: int, constants: dict[Obj, int], normal: NormalModel) -> Ints:
         """The objects of a class that the query does not name."""
         sort = normal.classes[number].sort
         every = np.arange(normal.sizes[sort])
-        named = [own for (home, _), own in constants.items() if home == number]
+        named = [obj for (home, _), obj in constants.items() if home == number]
         inside = normal.class_index[sort].of_all(every) == number
         return np.asarray(every[inside & ~np.isin(every, named)])
 
@@ -188,9 +190,9 @@ def _on_the_ground(query: str, row: Row, reader: GroundReader) -> GroundRow:
     if len(atoms) == 1 and NOBODY not in objects[0]:
         variables, args = reader.variables(predicates[0])
         kinds = reader.kinds[variables]
-        own = np.flatnonzero((args == objects[0]).all(axis=1))
-        if len(own):
-            alike = args[kinds == kinds[own[0]]]
+        rows = np.flatnonzero((args == objects[0]).all(axis=1))
+        if len(rows):
+            alike = args[kinds == kinds[rows[0]]]
             objects = (alike[:MOST_GROUNDINGS],)
     return GroundRow(query, row, predicates, objects, places)
 
@@ -234,10 +236,10 @@ class Literals:
 
         Atoms in no factor are uniform: all their values hold, with one over their number.
         """
-        own = self._variables.predicates[predicate]
-        values = len(own.values)
-        sizes = [self._problem.sizes[sort] for sort in own.sorts]
-        closed = own.name in self._problem.evidence.closed
+        declared = self._variables.predicates[predicate]
+        values = len(declared.values)
+        sizes = [self._problem.sizes[sort] for sort in declared.sorts]
+        closed = declared.name in self._problem.evidence.closed
         literals = np.full((len(objects), values), self.never if closed else self.always)
         literals[:, 0] = self.always
         factors = np.full(len(objects), 1.0 if closed else 1 / values)
@@ -246,8 +248,8 @@ class Literals:
         inside = at >= 0
         literals[inside] = self._rows[variables[at[inside]], :values]
         factors[inside] = 1.0
-        if own.name in self._facts:
-            listed, known = self._facts[own.name]
+        if declared.name in self._facts:
+            listed, known = self._facts[declared.name]
             at = _places(objects, listed, sizes)
             seen = at >= 0
             exact = known[at[seen]][:, None] == np.arange(values)
@@ -257,11 +259,11 @@ class Literals:
 
     def cells(self, row: GroundRow) -> Cells:
         """The cells of a row: one for each assignment of values to its atoms."""
-        found = [
+        atoms = [
             self.of(predicate, objects)
             for predicate, objects in zip(row.predicates, row.objects, strict=True)
         ]
-        if not found:  # a formula that always holds, or never
+        if not atoms:  # a formula that always holds, or never
             return Cells(
                 np.array([[self.always]]),
                 np.zeros(1, np.int64),
@@ -269,11 +271,11 @@ class Literals:
                 np.zeros(1, np.int64),
                 1,
             )
-        shape = [literals.shape[1] for literals, _ in found]
+        shape = [literals.shape[1] for literals, _ in atoms]
         if np.prod(shape) > MOST_CELLS:
             raise QueryError(f"{row.row.text} has more than {MOST_CELLS} assignments")
-        count = len(found[0][0])
-        factor = np.prod([own for _, own in found], axis=0)
+        count = len(atoms[0][0])
+        factor = np.prod([factors for _, factors in atoms], axis=0)
         # Groundings with equal factors are counted together.
         levels, level = np.unique(factor, return_inverse=True)
         literals: list[Ints] = []
@@ -282,7 +284,7 @@ class Literals:
         cell: list[int] = []
         for number, digits in enumerate(product(*map(range, shape))):
             columns = np.column_stack(
-                [own[:, digit] for (own, _), digit in zip(found, digits, strict=True)]
+                [rows[:, digit] for (rows, _), digit in zip(atoms, digits, strict=True)]
             )
             for k, value in enumerate(levels.tolist()):
                 members = columns[level.ravel() == k]
@@ -307,19 +309,19 @@ def _places(wanted: Ints, listed: Ints, sizes: Sequence[int]) -> Ints:
 
 def joined(every: Sequence[Cells]) -> Cells:
     """The cells of several rows, one after the other."""
-    widest = max((own.literals.shape[1] for own in every), default=1)
-    firsts = np.cumsum([0, *(own.number for own in every)])
-    lengths = np.cumsum([0, *(len(own.literals) for own in every)])
+    widest = max((one.literals.shape[1] for one in every), default=1)
+    firsts = np.cumsum([0, *(one.number for one in every)])
+    lengths = np.cumsum([0, *(len(one.literals) for one in every)])
     # A literal that is repeated changes nothing.
     wide = [
-        np.pad(own.literals, ((0, 0), (0, widest - own.literals.shape[1])), "edge") for own in every
+        np.pad(one.literals, ((0, 0), (0, widest - one.literals.shape[1])), "edge") for one in every
     ]
     none = np.zeros(0, np.int64)
     return Cells(
         np.concatenate([np.zeros((0, widest), np.int64), *wide]),
-        np.concatenate([none, *(own.starts + n for own, n in zip(every, lengths, strict=False))]),
-        np.concatenate([np.zeros(0), *(own.weights for own in every)]),
-        np.concatenate([none, *(own.cell + n for own, n in zip(every, firsts, strict=False))]),
+        np.concatenate([none, *(one.starts + n for one, n in zip(every, lengths, strict=False))]),
+        np.concatenate([np.zeros(0), *(one.weights for one in every)]),
+        np.concatenate([none, *(one.cell + n for one, n in zip(every, firsts, strict=False))]),
         int(firsts[-1]),
     )
 
@@ -341,7 +343,7 @@ def traces_of(
 
 def traces(worlds: Iterator[Words], cells: Cells) -> Floats:
     """What each cell has in each world and chain: (draws, C, number of cells)."""
-    found = []
+    draws = []
     bounds = [*cells.starts.tolist(), len(cells.literals)]
     few = len(cells.literals) > FEW_GROUNDINGS * len(cells.starts)
     for planes in worlds:
@@ -357,5 +359,5 @@ def traces(worlds: Iterator[Words], cells: Cells) -> Floats:
             sums = np.add.reduceat(rows, cells.starts, axis=0, dtype=np.int64)
         total = np.zeros((cells.number, planes.shape[1] * WORD))
         np.add.at(total, cells.cell, sums * cells.weights[:, None])
-        found.append(total.T)
-    return np.array(found)
+        draws.append(total.T)
+    return np.array(draws)

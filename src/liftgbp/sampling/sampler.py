@@ -152,11 +152,11 @@ def sample(
         with clock.watched():
             chain = _Chains(model, sizes, evidence, posterior, width * WORD, seed, clock.progress)
             clock.start(len(chain.tied.network.ranges))
-            kept = _Kept(chain.tied.network.ranges, chain.worlds.chains)
+            thinned = _Kept(chain.tied.network.ranges, chain.worlds.chains)
             while clock.goes_on():
                 chain.sweep(clock.done + 1)
                 clock.done += 1
-                kept.add(clock.done, chain.worlds)
+                thinned.add(clock.done, chain.worlds)
     except LimitExceeded:
         if not clock.is_up:
             raise
@@ -179,17 +179,20 @@ def sample(
         variables=chain.variables,
         tied=chain.tied,
         grounder=Grounder(sampled_objects(chain.problem), seed),
-        worlds=kept.worlds,
+        worlds=thinned.worlds,
         starts=tuple(chain.starts),
         start_of=chain.start_of,
         seed=seed,
         sweeps=clock.done,
-        every=kept.every,
+        every=thinned.every,
         seconds=time.perf_counter() - clock.begun,
         interrupted=clock.interrupted,
         annealed=annealed,
         notes=tuple(notes),
-        moves={name: own.accepted / max(1, own.tries) for name, own in chain.moves.rhythms.items()},
+        moves={
+            name: rhythm.accepted / max(1, rhythm.tries)
+            for name, rhythm in chain.moves.rhythms.items()
+        },
     )
 
 

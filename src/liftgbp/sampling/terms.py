@@ -242,8 +242,8 @@ class Terms:
         first, kind = distinct_rows(np.column_stack([block.table_of[factors], places]))
         for number, example in enumerate(first.tolist()):
             table = index.network.tables[block.table_of[factors[example]]]
-            own = np.flatnonzero(kind == number)
-            self._add_kind(table, places[example], scopes[own], unit[own])
+            same = np.flatnonzero(kind == number)
+            self._add_kind(table, places[example], scopes[same], unit[same])
 
     def _add_kind(self, table: Floats, places: Ints, scopes: Ints, unit: Ints) -> None:
         """Factors with the same table and with the same axes inside their units."""
@@ -366,14 +366,14 @@ class _Sum:
                 continue
             for key, parts in by_vector.items():
                 units, literals = (np.concatenate(part) for part in zip(*parts, strict=True))
-                for own, places in _rectangles(units):
+                for members, places in _rectangles(units):
                     filled = _filled(literals, places, never)
-                    yield Counted(own, filled, Vectors(*self._vector[key]))
+                    yield Counted(members, filled, Vectors(*self._vector[key]))
 
     def _weighted(
         self, by_vector: dict[bytes, list[tuple[Ints, Ints]]], never: int
     ) -> Iterator[Counted]:
-        parts = [(*part, key) for key, own in by_vector.items() for part in own]
+        parts = [(*part, key) for key, members in by_vector.items() for part in members]
         units = np.concatenate([part[0] for part in parts])
         literals = np.concatenate([part[1] for part in parts])
         repeats = [len(part[0]) for part in parts]
@@ -381,9 +381,9 @@ class _Sum:
             np.repeat([self._vector[part[2]][k] for part in parts], repeats, axis=0)
             for k in range(2)
         ]
-        for own, places in _rectangles(units):
+        for members, places in _rectangles(units):
             soft, hard = (_at(vector, places).transpose(1, 2, 0) for vector in vectors)
-            yield Weighted(own, _filled(literals, places, never), Vectors(soft, hard))
+            yield Weighted(members, _filled(literals, places, never), Vectors(soft, hard))
 
 
 def _rectangles(units: Ints) -> Iterator[tuple[Ints, Ints]]:
@@ -392,7 +392,7 @@ def _rectangles(units: Ints) -> Iterator[tuple[Ints, Ints]]:
     Where a unit has fewer terms than others, a place is -1.
     """
     order = np.argsort(units, kind="stable")
-    own, starts, counts = np.unique(units[order], return_index=True, return_counts=True)
+    different, starts, counts = np.unique(units[order], return_index=True, return_counts=True)
     # At most a third of a rectangle is empty.
     level = np.ceil(np.log(counts) / np.log(1.5)).astype(np.int64)
     for one in np.unique(level).tolist():
@@ -400,7 +400,7 @@ def _rectangles(units: Ints) -> Iterator[tuple[Ints, Ints]]:
         height = int(counts[members].max())
         row = np.arange(height)[:, None]
         places = np.minimum(starts[members] + row, len(order) - 1)
-        yield own[members], np.where(row < counts[members], order[places], -1)
+        yield different[members], np.where(row < counts[members], order[places], -1)
 
 
 def _filled(literals: Ints, places: Ints, never: int) -> Ints:

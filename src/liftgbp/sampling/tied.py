@@ -49,17 +49,17 @@ def tie(network: GroundNetwork) -> Tied:
     ([0, 0], [0.0, 0.5])
     """
     root, value = _roots(network)
-    own, number = np.unique(root, return_inverse=True)
-    result = Tied(network, own, number.ravel(), value)
-    if len(own) == len(root):
+    deciding, number = np.unique(root, return_inverse=True)
+    result = Tied(network, deciding, number.ravel(), value)
+    if len(deciding) == len(root):
         return result
     blocks, tables = _rewritten(network, root, value)
     for block in blocks:
-        block.scopes[:] = np.searchsorted(own, block.scopes)
+        block.scopes[:] = np.searchsorted(deciding, block.scopes)
     return replace(
         result,
         network=merged(
-            network.ranges[own],
+            network.ranges[deciding],
             blocks,
             tables,
             log_constant=network.log_constant,
@@ -118,13 +118,13 @@ def _rewritten(
         place = (scopes[:, :, None] == scopes[:, None, :]).argmax(axis=2)
         first, kind = distinct_rows(np.column_stack([block.table_of, change[block.scopes], place]))
         for number, example in enumerate(first.tolist()):
-            own = np.flatnonzero(kind == number)
+            alike = np.flatnonzero(kind == number)
             axes = np.unique(place[example])
             table = network.tables[block.table_of[example]]
             maps = value[block.scopes[example]]
             tables.append(_over_roots(table, place[example], axes, maps))
-            same = np.full(len(own), len(tables) - 1)
-            blocks.append(FactorBlock(scopes[own][:, axes], same))
+            same = np.full(len(alike), len(tables) - 1)
+            blocks.append(FactorBlock(scopes[alike][:, axes], same))
     return blocks, tables
 
 

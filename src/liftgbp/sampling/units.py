@@ -32,11 +32,11 @@ def single_classes(index: FactorIndex) -> list[Ints]:
     ranges = index.network.ranges
     open_ones = np.flatnonzero(ranges > 1)
     colours = coloured(index, open_ones[:, None])
-    found = []
+    classes = []
     for colour in range(int(colours.max(initial=-1)) + 1):
-        own = open_ones[colours == colour]
-        found += [own[ranges[own] == r][:, None] for r in np.unique(ranges[own]).tolist()]
-    return found
+        units = open_ones[colours == colour]
+        classes += [units[ranges[units] == r][:, None] for r in np.unique(ranges[units]).tolist()]
+    return classes
 
 
 def hard_classes(index: FactorIndex) -> list[Ints]:
@@ -48,17 +48,17 @@ def hard_classes(index: FactorIndex) -> list[Ints]:
         by_shape.setdefault(shape, set()).add(unit)
         if sum(map(len, by_shape.values())) >= MOST_HARD_UNITS:
             break
-    found: list[Ints] = []
+    classes: list[Ints] = []
     for same in by_shape.values():
         units = np.array(sorted(same), np.int64)
         colours = coloured(index, units)
-        found += [units[colours == colour] for colour in range(int(colours.max()) + 1)]
-    return found
+        classes += [units[colours == colour] for colour in range(int(colours.max()) + 1)]
+    return classes
 
 
 def _hard_units(network: GroundNetwork) -> Iterator[tuple[int, ...]]:
     possible = [np.isfinite(table) for table in network.tables]
-    is_hard = np.array([not own.all() for own in possible], bool)
+    is_hard = np.array([not states.all() for states in possible], bool)
     for block in network.blocks:
         if block.scopes.shape[1] < 2:
             continue

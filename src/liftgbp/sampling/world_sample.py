@@ -152,16 +152,16 @@ class Sample(Shown):
 
     def query(self, text: str) -> AnswerRows[SampledAnswer]:
         """The rows that answer a query, with standard errors."""
-        asked = parse_count(text)
-        if asked is not None:
-            return AnswerRows([self._counted(asked)])
-        asked = as_count(parse_query(text))
+        count = parse_count(text)
+        if count is not None:
+            return AnswerRows([self._counted(count)])
+        count = as_count(parse_query(text))
         try:
             return AnswerRows(self._answered(self.grounder.rows(text)))
         except QueryError:
-            if asked is None:
+            if count is None:
                 raise
-        return AnswerRows([self._counted(asked)])
+        return AnswerRows([self._counted(count)])
 
     def _counted(self, query: CountQuery) -> SampledAnswer:
         """How many objects satisfy a formula, counted in each world."""
@@ -189,23 +189,19 @@ class Sample(Shown):
         keys: list[tuple[str, ...]] = [("false",), ("true",)]
         if query.operator:
             holds = np.vectorize(COMPARISONS[query.operator], otypes=[bool])(counts, query.number)
-            told = np.stack([~holds, holds], axis=-1)
+            events = np.stack([~holds, holds], axis=-1).astype(float)
         else:
             values = np.unique(counts)
             keys = [(str(int(value)),) for value in values.tolist()]
-            told = counts[..., None] == values
-        mean, found = self._given(told.astype(float), np.rint(given), bool(query.conditions))
+            events = (counts[..., None] == values).astype(float)
+        if query.conditions:
+            condition = np.broadcast_to(np.rint(given)[..., None], events.shape)
+            told = self._ratio(events * condition, condition)
+        else:
+            told = self._diagnosed(events)
         conditions = query.condition_texts
         about = Answer(query.text, query.text, (query.text,), (), "", 1, {}, "", conditions)
-        return _sampled(about, keys, mean, found)
-
-    def _given(self, drawn: Floats, given: Floats, conditional: bool) -> tuple[Floats, Diagnosis]:
-        """What is drawn, or what is drawn where a condition holds."""
-        if not conditional:
-            found = self._diagnosed(drawn)
-            return found.mean, found
-        joint = drawn * given[..., None]
-        return self._ratio(joint, np.broadcast_to(given[..., None], drawn.shape))
+        return _sampled(about, keys, told)
 
     def marginal(self, atom: str, value: str | tuple[str, ...] = "true") -> float:
         """The probability that an atom has a value, for different objects without names."""
@@ -253,8 +249,8 @@ class Sample(Shown):
 
     def as_dict(self, queries: str | Iterable[str] = ()) -> dict[str, object]:
         """Everything that a program may want to know, ready for JSON."""
-        asked = checked_texts("queries", queries)
-        rows = [row for text in asked for row in self.query(text)] if asked else self.all
+        texts = checked_texts("queries", queries)
+        rows = [row for text in texts for row in self.query(text)] if texts else self.all
         annealed = self.annealed
         return {
             "model": self.model.name,
@@ -281,10 +277,10 @@ class Sample(Shown):
             raise InputError("the sample is about domains of other sizes than the answers")
         counts = [text for text in queries if asks_for_count(text, answers.reader)]
         others = [text for text in queries if text not in counts]
-        found = [row for text in counts for row in self.query(text)]
+        answered = [row for text in counts for row in self.query(text)]
         if others or not queries:
-            found += self._answered(self.grounder.rows_of(answers.reader, others))
-        rows = [OpinionRow(r.query, r.atom, r.where, r.values, r.errors) for r in found]
+            answered += self._answered(self.grounder.rows_of(answers.reader, others))
+        rows = [OpinionRow(r.query, r.atom, r.where, r.values, r.errors) for r in answered]
         annealed = self.annealed
         return Opinion(
             "the sample",
@@ -305,17 +301,19 @@ class Sample(Shown):
     def _read(self, row: GroundRow, flat: Floats) -> SampledAnswer:
         predicates = self.variables.predicates
         values = [predicates[number].values for number in row.predicates]
-        drawn = flat.reshape(*flat.shape[:2], *map(len, values))
-        drawn = _over_atoms(drawn, row.places)
+        # Tables over all atoms of the row, some of which are the same atom.
+        wide = repeat_axes(flat.reshape(-1, *map(len, values)), row.places)
+        drawn = wide.reshape(*flat.shape[:2], *wide.shape[1:])
         answer = row.row
         given = len(answer.given)
         if answer.event is not None:
             drawn = answer.event.folded(drawn, given)
         if answer.conditional:
-            mean, found = self._conditional(drawn, given)
+            axes = tuple(range(2, drawn.ndim - given))
+            condition = np.broadcast_to(drawn.sum(axis=axes, keepdims=True), drawn.shape)
+            told = self._ratio(drawn, condition)
         else:
-            found = self._diagnosed(drawn)
-            mean = found.mean
+            told = self._diagnosed(drawn)
         keys = list(product(*asked_values(answer, lambda atom: predicates[atom[0]].values)))
         about = Answer(
             row.query,
@@ -328,23 +326,19 @@ class Sample(Shown):
             answer.example,
             answer.conditions,
         )
-        return _sampled(about, keys, mean, found)
+        return _sampled(about, keys, told)
 
-    def _conditional(self, drawn: Floats, given: int) -> tuple[Floats, Diagnosis]:
-        """Joint probabilities over those of the condition; errors by linearising the ratio."""
-        axes = tuple(range(2, drawn.ndim - given))
-        return self._ratio(drawn, np.broadcast_to(drawn.sum(axis=axes, keepdims=True), drawn.shape))
-
-    def _ratio(self, drawn: Floats, condition: Floats) -> tuple[Floats, Diagnosis]:
+    def _ratio(self, drawn: Floats, condition: Floats) -> Diagnosis:
+        """The ratio of two means; its errors by linearising it."""
         shape = drawn.shape[2:]
         joint_mean = self._diagnosed(drawn, whole=False).mean
         mean_condition = self._diagnosed(condition, whole=False).mean
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = joint_mean / mean_condition
             linear = (drawn - ratio * condition) / mean_condition
-        found = self._diagnosed(np.nan_to_num(linear), whole=False)
-        errors = np.where(np.isnan(ratio), np.nan, found.error.reshape(shape))
-        return ratio, Diagnosis(found.mean, errors, found.effective, found.r_hat)
+        told = self._diagnosed(np.nan_to_num(linear), whole=False)
+        errors = np.where(np.isnan(ratio), np.nan, told.error.reshape(shape))
+        return Diagnosis(ratio, errors, told.effective, told.r_hat)
 
     # --- worlds
 
@@ -363,8 +357,8 @@ class Sample(Shown):
             planes[written] = world
             planes[where.first] = ~np.uint64(0)
             for value in range(1, int(ranges.max(initial=1))):
-                own = where.first[ranges > value]
-                planes[own] &= ~planes[own + value]
+                rows = where.first[ranges > value]
+                planes[rows] &= ~planes[rows + value]
             yield planes
 
     # --- groups of chains
@@ -379,15 +373,11 @@ class Sample(Shown):
         if whole and shape == (2,):
             # One probability says everything about the other.
             one = self._grouping.diagnosed(flat[:, :, 1:])
-            others = (np.repeat(own, 2) for own in (one.error, one.effective, one.r_hat))
+            others = (np.repeat(part, 2) for part in (one.error, one.effective, one.r_hat))
             return Diagnosis(np.append(1 - one.mean, one.mean), *others)
-        found = self._grouping.diagnosed(flat)
-        return Diagnosis(
-            found.mean.reshape(shape),
-            found.error.reshape(shape),
-            found.effective.reshape(shape),
-            found.r_hat.reshape(shape),
-        )
+        told = self._grouping.diagnosed(flat)
+        parts = told.mean, told.error, told.effective, told.r_hat
+        return Diagnosis(*(part.reshape(shape) for part in parts))
 
     @cached_property
     def _grouping(self) -> Grouping:
@@ -429,7 +419,7 @@ class Sample(Shown):
         schema: Schema = {
             "draw": int,
             "chain": int,
-            **{name: bool if own else str for name, own in zip(names, boolean, strict=True)},
+            **{name: bool if truth else str for name, truth in zip(names, boolean, strict=True)},
         }
         with whole_file(file) as unfinished:
             write_table(unfinished, schema, self._records(boolean))
@@ -440,8 +430,8 @@ class Sample(Shown):
         variables = np.arange(len(names))
         for draw, planes in enumerate(self._planes()):
             world = self._values(planes)
-            own = self.tied.value[variables[:, None], world[self.tied.root]]
-            for chain, column in enumerate(own.T.tolist()):
+            values_of_atoms = self.tied.value[variables[:, None], world[self.tied.root]]
+            for chain, column in enumerate(values_of_atoms.T.tolist()):
                 cells = [
                     bool(value) if truth else name[value]
                     for value, truth, name in zip(column, boolean, names, strict=True)
@@ -453,10 +443,10 @@ class Sample(Shown):
         where = Planes(ranges)
         values = np.zeros((len(ranges), planes.shape[1] * WORD), np.int64)
         for value in range(1, int(ranges.max(initial=1))):
-            own = np.flatnonzero(ranges > value)
-            words = np.ascontiguousarray(planes[where.first[own] + value])
+            some = np.flatnonzero(ranges > value)
+            words = np.ascontiguousarray(planes[where.first[some] + value])
             bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
-            values[own] += value * bits.astype(np.int64)
+            values[some] += value * bits.astype(np.int64)
         return values
 
 
@@ -468,25 +458,16 @@ def kept_rows(ranges: Ints) -> Ints:
     return np.flatnonzero(every)
 
 
-def _sampled(
-    about: Answer, keys: Sequence[tuple[str, ...]], mean: Floats, found: Diagnosis
-) -> SampledAnswer:
+def _sampled(about: Answer, keys: Sequence[tuple[str, ...]], told: Diagnosis) -> SampledAnswer:
     """What a row is about, with its probabilities and their errors."""
-    kept = {name: getattr(about, name) for name in Answer.__slots__ if name != "values"}
+    same = {name: getattr(about, name) for name in Answer.__slots__ if name != "values"}
     return SampledAnswer(
-        values=dict(zip(keys, mean.ravel().tolist(), strict=True)),
-        errors=dict(zip(keys, found.error.ravel().tolist(), strict=True)),
-        effective=float(np.nanmin(found.effective, initial=np.inf)),
-        r_hat=float(np.nanmax(found.r_hat, initial=1.0)),
-        **kept,
+        values=dict(zip(keys, told.mean.ravel().tolist(), strict=True)),
+        errors=dict(zip(keys, told.error.ravel().tolist(), strict=True)),
+        effective=float(np.nanmin(told.effective, initial=np.inf)),
+        r_hat=float(np.nanmax(told.r_hat, initial=1.0)),
+        **same,
     )
-
-
-def _over_atoms(drawn: Floats, places: Sequence[int]) -> Floats:
-    """Tables over all atoms of a row, some of which are the same atom."""
-    flat = drawn.reshape(-1, *drawn.shape[2:])
-    wide = repeat_axes(flat, places)
-    return wide.reshape(*drawn.shape[:2], *wide.shape[1:])
 
 
 def _finite(number: float) -> float | None:
