@@ -25,7 +25,6 @@ from liftgbp.evidence.evidence import (
     Relation,
     SoftRelation,
     check_certain,
-    closed_in,
     vocabulary_of,
 )
 from liftgbp.evidence.fact_lines import read_facts
@@ -211,7 +210,7 @@ def _evidence(
     args, names = number_names(model, statements, listed)
     merged = merge_statements(model, names, statements, args)
     _check_one_value(model, names, merged)
-    all_closed = closed_in(model) | _checked_closed(model, closed, _closable(model, merged) - asked)
+    all_closed = model.closed | _checked_closed(model, closed, _closable(model, merged) - asked)
     evidence = Evidence(
         vocabulary_of(model),
         hard={name: _hard(part) for name, part in merged.items() if part.certain.any()},

@@ -225,6 +225,11 @@ class Model(Shown):
         plain = {n: replace(p, kind="relation") for n, p in self.predicates.items()}
         return replace(self.with_rules(()), predicates=plain, weights={})
 
+    @cached_property
+    def closed(self) -> frozenset[str]:
+        """The predicates that the model declares closed."""
+        return frozenset(name for name, predicate in self.predicates.items() if predicate.closed)
+
     @property
     def asked_by_default(self) -> tuple[Predicate, ...]:
         """The predicates that are worth asking about: not functions, and not steps in time."""
