@@ -223,8 +223,9 @@ def infer(
         answers = answers_about(problem, via, level, request, run, bounds=bounds)
         return told(answers, started, partial(_again, problem, via, level, request, run))
 
-    if isinstance(evidence, list | tuple) and any(isinstance(one, Evidence) for one in evidence):
-        return [about(one) for one in evidence]
+    several = evidence if isinstance(evidence, list | tuple) else ()
+    if several and all(isinstance(one, Evidence) for one in several):
+        return [about(one) for one in several]
     return about(evidence)
 
 

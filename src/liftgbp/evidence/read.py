@@ -168,7 +168,10 @@ def _stated(model: Model, given: object) -> Iterator[Statements | ListedObjects]
             for one in given:
                 yield from _stated(model, one)
         case Evidence():
-            raise EvidenceError("Evidence cannot be in a list with other evidence; pass it alone")
+            raise EvidenceError(
+                "Evidence cannot be in a list with other evidence; pass it alone, or add facts to "
+                "it with evidence.with_facts(...); infer also takes a list of Evidence alone"
+            )
         case _:
             raise wrong_type("evidence", _GIVEN, given)
 
