@@ -8,7 +8,7 @@ of them says the same, and puts them into one region.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 from liftgbp.errors import InternalError
@@ -47,7 +47,7 @@ def with_joint_exclusions(model: Model, sizes: Mapping[str, int]) -> Model:
     'c'
     """
     rules = tuple(_joint(model, rule, sizes) for rule in model.rules)
-    return model if rules == model.rules else replace(model, rules=rules)
+    return model if rules == model.rules else model.with_rules(rules)
 
 
 def _joint(model: Model, rule: Rule, sizes: Mapping[str, int]) -> Rule:

@@ -103,7 +103,9 @@ def outlined(model: Model, large: Collection[str]) -> Outlined | None:
     stand_ins = {own.stand_in.name: own.stand_in for own in definitions}
     predicates = {**model.predicates, **stand_ins}
     rules += _kept(definitions, predicates)
-    return Outlined(replace(model, predicates=predicates, rules=tuple(rules)), tuple(definitions))
+    # Rules that mention constants in another order must not give them other numbers.
+    named = model.with_rules(())
+    return Outlined(replace(named, predicates=predicates, rules=tuple(rules)), tuple(definitions))
 
 
 class _Unsuitable(Exception):  # noqa: N818
