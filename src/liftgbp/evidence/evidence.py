@@ -194,6 +194,7 @@ class Evidence(Shown):
 
     def _check_fits(self, model: Model) -> None:
         """Refuse a model that lacks what the evidence is about, or declares it in another way."""
+        check_model(model)
         if model.predicates is self.vocabulary.predicates:
             return
         stated = self.closed - self.vocabulary.closed
@@ -226,6 +227,7 @@ class Evidence(Shown):
         """
         from liftgbp.evidence.problem import bound
 
+        self._check_fits(model)
         return bound(model, self)[0]
 
     def renumbered(self, names: Mapping[str, tuple[str, ...]]) -> Evidence:

@@ -171,9 +171,11 @@ class Model(Shown):
         return {name: tuple(dict.fromkeys(self._names(sort))) for name, sort in self.sorts.items()}
 
     def _names(self, sort: Sort) -> Iterator[str]:
+        """All names of a sort; those of evidence keep their numbers, whatever rules mention."""
         yield from sort.constants
-        listed = set(sort.from_evidence)
-        yield from (name for name in self.mentioned[sort.name] if name not in listed)
+        if mentioned := self.mentioned[sort.name]:
+            listed = set(sort.from_evidence)
+            yield from (name for name in mentioned if name not in listed)
         yield from sort.from_evidence
 
     @cached_property
