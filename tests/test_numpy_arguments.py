@@ -84,6 +84,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
     network = liftgbp.load_network(net)
     answers = liftgbp.infer(MODEL, effort="quick")
     sample = liftgbp.sample(MODEL, sweeps=64)
+    evidence = liftgbp.parse_evidence(MODEL, "smokes(Anna)")
     builder = liftgbp.ModelBuilder().sort("a", size=3).predicate("p", "a")
     prepared_graph = liftgbp.prepare(MODEL)
     model = {"model": MODEL}
@@ -129,7 +130,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Sample.write": (sample.write, {"path": folder / "worlds.csv"}),
         "Network.observed": (network.observed, {}),
         "Network.conditioned": (network.conditioned, {}),
-        "Network.as_evidence": (network.as_evidence, {}),
+        "Network.as_problem": (network.as_problem, {}),
         "Network.check_queries": (network.check_queries, {"queries": "x0"}),
         "Model.with_weights": (MODEL.with_weights, {}),
         "Model.with_constants": (MODEL.with_constants, {}),
@@ -139,6 +140,9 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any]]]:
         "Model.variable_sorts": (MODEL.variable_sorts, {}),
         "Model.domain_sizes": (MODEL.domain_sizes, {}),
         "Evidence.of": (liftgbp.Evidence.of, model),
+        "Evidence.enlarge": (evidence.enlarge, {}),
+        "Evidence.with_facts": (evidence.with_facts, {}),
+        "Evidence.without": (evidence.without, {}),
         "ModelBuilder.sort": (builder.sort, {"name": "b"}),
         "ModelBuilder.predicate": (builder.predicate, {"name": "q"}),
         "ModelBuilder.weight": (builder.weight, {"name": "w", "value": 1}),

@@ -219,8 +219,9 @@ def infer(
             raise UntrustedAnswerError(answers)
         return answers
 
-    if isinstance(evidence, list | tuple) and any(isinstance(one, Evidence) for one in evidence):
-        return [about(one) for one in evidence]
+    several = evidence if isinstance(evidence, list | tuple) else ()
+    if several and all(isinstance(one, Evidence) for one in several):
+        return [about(one) for one in several]
     return about(evidence)
 
 

@@ -222,7 +222,7 @@ def test_a_list_of_evidence_has_a_list_of_answers() -> None:
     one = liftgbp.infer(MODEL, SIZES, evidence=["smokes(Anna)", {"rain": True}])
     assert one.log_z == liftgbp.infer(MODEL, SIZES, evidence="smokes(Anna)\nrain").log_z
     with pytest.raises(EvidenceError, match="cannot be in a list"):
-        liftgbp.infer(MODEL, SIZES, evidence=[["rain"], [evidence]])  # type: ignore[list-item]
+        liftgbp.infer(MODEL, SIZES, evidence=["rain", evidence])  # type: ignore[list-item]
 
 
 def test_rules_that_are_left_out_leave_the_numbers_of_objects() -> None:

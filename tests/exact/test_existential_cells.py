@@ -306,3 +306,15 @@ def test_too_many_for_either() -> None:
     model = parse("s(p)\nr(p,p)\n1 s(y) => EXIST x r(x,y)\n0.5 r(x,y) => r(y,x)")
     with pytest.raises(CapacityError, match="use fewer objects, or write all atoms out"):
         infer(model, {"p": 1000})
+
+
+def test_constants_keep_their_numbers() -> None:
+    """Bob is mentioned first, but below the quantifier that a stand-in takes the place of."""
+    model = parse(
+        "p(t)\ns(t)\nq(t)\nr(t,t)\n1 p(x) => EXIST y (r(x,y) ^ q(Bob))\n2 s(Anna)\n-0.5 r(x,y)"
+    )
+    for size in (4, 40):
+        answers = infer(model, {"t": size}, evidence="!q(Bob)", exact=True)
+        assert answers.marginal("s(Anna)") == pytest.approx(1 / (1 + math.exp(-2)))
+        assert answers.marginal("s(Bob)") == pytest.approx(0.5)
+        assert answers.marginal("q(Bob)") == 0

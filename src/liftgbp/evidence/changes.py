@@ -14,7 +14,6 @@ from liftgbp.evidence.evidence import (
     AnyFacts,
     Evidence,
     check_certain,
-    closed_in,
 )
 from liftgbp.evidence.fact_lines import read_atoms
 from liftgbp.evidence.python_facts import forgotten_atoms
@@ -100,7 +99,7 @@ def _without_predicate(evidence: Evidence, predicate: str) -> Evidence:
         evidence,
         hard={name: facts for name, facts in evidence.hard.items() if name != predicate},
         soft={name: facts for name, facts in evidence.soft.items() if name != predicate},
-        closed=evidence.closed - ({predicate} - closed_in(evidence.vocabulary)),
+        closed=evidence.closed - ({predicate} - evidence.vocabulary.closed),
         known=tuple(block for block in known if block.values),
     )
 

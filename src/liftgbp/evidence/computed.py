@@ -7,13 +7,14 @@ from each choice of arguments, named like the term: `walking(Anna)`.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from itertools import product
 
 import numpy as np
 
 from liftgbp.arrays import Ints
 from liftgbp.errors import CapacityError, EvidenceError, SizeError
+from liftgbp.evidence.evidence import Relation
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 
@@ -21,42 +22,38 @@ MOST_FACTS = 10**6
 """So many facts take a second and 16 MB; an order of 1400 numbers has that many."""
 
 
-def computed_facts(model: Model, stated: Container[str]) -> tuple[Model, dict[str, Ints]]:
+def computed_facts(model: Model, stated: Container[str]) -> tuple[Model, dict[str, Relation]]:
     """The model with the objects that functions construct, and the facts that are computed.
 
-    Functions about which facts are `stated` construct nothing. The rows of each array are the
-    objects of true atoms.
+    Functions about which facts are `stated` construct nothing.
     """
     facts: dict[str, Ints] = {}
     for predicate in model.predicates.values():
         if predicate.kind == "function" and predicate.name not in stated:
             model, facts[predicate.name] = _constructed(model, predicate)
     for predicate in model.predicates.values():
-        if predicate.kind in ("step", "order"):
+        if not predicate.is_stated:
             facts[predicate.name] = _between_numbers(model, predicate)
-    return model, facts
-
-
-def sorts_that_need_names(model: Model) -> Iterator[str]:
-    """The sorts all of whose objects must have names, since steps or functions are about them."""
-    for predicate in model.predicates.values():
-        if predicate.kind == "function":
-            yield from predicate.sorts
-        elif predicate.kind != "relation":
-            yield predicate.sorts[0]
+    return model, {
+        name: Relation(rows, np.ones(len(rows), np.int64))
+        for name, rows in facts.items()
+        if len(rows)
+    }
 
 
 def check_all_named(model: Model, sizes: Mapping[str, int]) -> None:
     """Refuse unnamed objects of sorts that steps or functions are about."""
-    for sort in dict.fromkeys(sorts_that_need_names(model)):
-        names = model.constants(sort)
-        if sizes[sort] > len(names):
-            raise SizeError(
-                f"{sizes[sort] - len(names)} of {sizes[sort]} objects of {sort} have no names, but "
-                f"steps such as t+1 and functions need them; list them, as in "
-                f"{sort} = {{1,...,{sizes[sort]}}}, and drop the size",
-                model.sorts[sort].span,
-            )
+    for predicate in model.predicates.values():
+        sorts = predicate.sorts if predicate.kind != "relation" else ()
+        for sort in sorts:
+            names = model.constants(sort)
+            if sizes[sort] > len(names):
+                raise SizeError(
+                    f"{sizes[sort] - len(names)} of {sizes[sort]} objects of {sort} have no names, "
+                    f"but steps such as t+1 and functions need them; list them, as in "
+                    f"{sort} = {{1,...,{sizes[sort]}}}, and drop the size",
+                    model.sorts[sort].span,
+                )
 
 
 # --- functions

@@ -184,7 +184,7 @@ class Evidence(Shown):
         """
         check_model(model)
         if given is None:
-            return cls(vocabulary_of(model), closed=closed_in(model), names={})
+            return cls(vocabulary_of(model), closed=model.closed, names={})
         if not isinstance(given, Evidence):
             from liftgbp.evidence.read import stated_evidence
 
@@ -194,9 +194,10 @@ class Evidence(Shown):
 
     def _check_fits(self, model: Model) -> None:
         """Refuse a model that lacks what the evidence is about, or declares it in another way."""
+        check_model(model)
         if model.predicates is self.vocabulary.predicates:
             return
-        stated = self.closed - closed_in(self.vocabulary)
+        stated = self.closed - self.vocabulary.closed
         counted = {name for known in self.known for name, _ in known.values}
         for name in dict.fromkeys((*self.hard, *self.soft, *sorted(stated), *sorted(counted))):
             read_for, declared = self.vocabulary.predicates[name], model.predicates.get(name)
@@ -226,6 +227,7 @@ class Evidence(Shown):
         """
         from liftgbp.evidence.problem import bound
 
+        self._check_fits(model)
         return bound(model, self)[0]
 
     def renumbered(self, names: Mapping[str, tuple[str, ...]]) -> Evidence:
@@ -305,11 +307,6 @@ class Evidence(Shown):
 def vocabulary_of(model: Model) -> Model:
     """The model without its rules."""
     return Model(model.sorts, model.predicates, name=model.name, untrusted=model.untrusted)
-
-
-def closed_in(model: Model) -> frozenset[str]:
-    """The predicates that a model declares closed."""
-    return frozenset(name for name, predicate in model.predicates.items() if predicate.closed)
 
 
 def check_certain(evidence: Evidence) -> None:

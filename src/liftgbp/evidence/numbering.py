@@ -5,7 +5,7 @@ Objects are numbered in order of appearance, those that a source lists before al
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -31,9 +31,7 @@ def number_names(
     """The numbers of the objects of each statement, and the names of each sort."""
     numbers = {sort: Numbers() for sort in model.sorts}
     for line in listed:
-        for name in line.names:
-            _check_printable(line, name)
-            _ = numbers[line.sort][name]
+        numbers[line.sort].of(line.names)
     listed_too = {sort: len(found) for sort, found in numbers.items()}
     # Going column by column is fast, but numbers new names in the order of columns.
     args = [_args(part, numbers) for part in statements]
@@ -46,7 +44,7 @@ def number_names(
             for position in _positions(part, sort):
                 objects[:, position] = number_of[objects[:, position]]
         appeared = list(found)
-        _check_all_printable(statements, sort, appeared[known:])
+        _check_printable(statements, listed, sort, appeared)
         appeared[known:] = [appeared[known + index] for index in order.tolist()]
         names[sort] = tuple(appeared)
     return args, names
@@ -84,21 +82,25 @@ def _lines(statements: Sequence[Statements]) -> Iterator[Ints]:
         yield lines
 
 
-def _check_printable(part: ListedObjects, name: str) -> None:
-    if not name.isprintable():
-        raise part.origin.problem(part.row, f"the name {name!r} cannot be printed")
-
-
-def _check_all_printable(statements: Sequence[Statements], sort: str, names: Sequence[str]) -> None:
+def _check_printable(
+    statements: Sequence[Statements],
+    listed: Sequence[ListedObjects],
+    sort: str,
+    names: Iterable[str],
+) -> None:
     """Refuses names that messages and tables could not show."""
     wrong = next((name for name in names if not name.isprintable()), None)
     if wrong is None:
         return
+    message = f"the name {wrong!r} cannot be printed"
+    for line in listed:
+        if line.sort == sort and wrong in line.names:
+            raise line.origin.problem(line.row, message)
     for part in statements:
         for position in _positions(part, sort):
             if wrong in part.columns[position]:
                 row = int(part.rows[part.columns[position].index(wrong)])
-                raise part.origin.problem(row, f"the name {wrong!r} cannot be printed")
+                raise part.origin.problem(row, message)
 
 
 def _positions(part: Statements, sort: str) -> list[int]:

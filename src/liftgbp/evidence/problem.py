@@ -9,11 +9,10 @@ from itertools import islice
 
 import numpy as np
 
-from liftgbp.arrays import Ints
 from liftgbp.errors import CapacityError, ContradictionError, SizeError
 from liftgbp.evidence.computed import check_all_named, computed_facts
 from liftgbp.evidence.data_weights import with_numbers
-from liftgbp.evidence.evidence import AnyEvidence, Evidence, Known, Relation, closed_in
+from liftgbp.evidence.evidence import AnyEvidence, Evidence, Known, Relation
 from liftgbp.model.ast import Constant, Rule, TableParfactor, rule_atoms
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text, object_text
@@ -121,19 +120,14 @@ def bound(model: Model, evidence: Evidence) -> tuple[Model, Evidence]:
     return with_numbers(whole), replace(
         known,
         names=_names(whole),
-        hard={**known.hard, **{n: true_facts(rows) for n, rows in computed.items() if len(rows)}},
-        closed=evidence.closed - closed_in(evidence.vocabulary) | closed_in(model),
+        hard={**known.hard, **computed},
+        closed=evidence.closed - evidence.vocabulary.closed | model.closed,
         notes=(*_growth_notes(model, named), *evidence.notes),
     )
 
 
 def _names(model: Model) -> dict[str, tuple[str, ...]]:
     return {sort: model.constants(sort) for sort in model.sorts}
-
-
-def true_facts(rows: Ints) -> Relation:
-    """The relation whose atoms over these objects are true."""
-    return Relation(rows, np.ones(len(rows), np.int64))
 
 
 _NAMES_IN_NOTES = 3

@@ -25,7 +25,6 @@ from liftgbp.evidence.evidence import (
     Relation,
     SoftRelation,
     check_certain,
-    closed_in,
     vocabulary_of,
 )
 from liftgbp.evidence.fact_lines import read_facts
@@ -169,7 +168,10 @@ def _stated(model: Model, given: object) -> Iterator[Statements | ListedObjects]
             for one in given:
                 yield from _stated(model, one)
         case Evidence():
-            raise EvidenceError("Evidence cannot be in a list with other evidence; pass it alone")
+            raise EvidenceError(
+                "Evidence cannot be in a list with other evidence; pass it alone, or add facts to "
+                "it with evidence.with_facts(...); infer also takes a list of Evidence alone"
+            )
         case _:
             raise wrong_type("evidence", _GIVEN, given)
 
@@ -211,7 +213,7 @@ def _evidence(
     args, names = number_names(model, statements, listed)
     merged = merge_statements(model, names, statements, args)
     _check_one_value(model, names, merged)
-    all_closed = closed_in(model) | _checked_closed(model, closed, _closable(model, merged) - asked)
+    all_closed = model.closed | _checked_closed(model, closed, _closable(model, merged) - asked)
     evidence = Evidence(
         vocabulary_of(model),
         hard={name: _hard(part) for name, part in merged.items() if part.certain.any()},

@@ -157,9 +157,11 @@ class Model(Shown):
         return {name: tuple(dict.fromkeys(self._names(sort))) for name, sort in self.sorts.items()}
 
     def _names(self, sort: ast.Sort) -> Iterator[str]:
+        """All names of a sort; those of evidence keep their numbers, whatever rules mention."""
         yield from sort.constants
-        listed = set(sort.from_evidence)
-        yield from (name for name in self.mentioned[sort.name] if name not in listed)
+        if mentioned := self.mentioned[sort.name]:
+            listed = set(sort.from_evidence)
+            yield from (name for name in mentioned if name not in listed)
         yield from sort.from_evidence
 
     @cached_property
@@ -210,6 +212,11 @@ class Model(Shown):
         # Without rules, nothing follows from steps and functions.
         plain = {n: replace(p, kind="relation") for n, p in self.predicates.items()}
         return replace(self.with_rules(()), predicates=plain, weights={})
+
+    @cached_property
+    def closed(self) -> frozenset[str]:
+        """The predicates that the model declares closed."""
+        return frozenset(name for name, predicate in self.predicates.items() if predicate.closed)
 
     @property
     def asked_by_default(self) -> tuple[ast.Predicate, ...]:

@@ -91,7 +91,9 @@ def outlined(model: Model, large: Collection[str]) -> Outlined | None:
     stand_ins = {own.stand_in.name: own.stand_in for own in definitions}
     predicates = {**model.predicates, **stand_ins}
     rules += _kept(definitions, predicates)
-    return Outlined(replace(model, predicates=predicates, rules=tuple(rules)), tuple(definitions))
+    # Rules that mention constants in another order must not give them other numbers.
+    named = model.with_rules(())
+    return Outlined(replace(named, predicates=predicates, rules=tuple(rules)), tuple(definitions))
 
 
 class _Unsuitable(Exception):  # noqa: N818
@@ -139,7 +141,7 @@ def with_joint_exclusions(model: Model, sizes: Mapping[str, int]) -> Model:
     'c'
     """
     rules = tuple(_joint(model, rule, sizes) for rule in model.rules)
-    return model if rules == model.rules else replace(model, rules=rules)
+    return model if rules == model.rules else model.with_rules(rules)
 
 
 def _joint(model: Model, rule: ast.Rule, sizes: Mapping[str, int]) -> ast.Rule:

@@ -174,7 +174,7 @@ def sweep_points(
 
 
 def _whole(size: int) -> int:
-    """A size as a whole number of Python, if it is one; `check_names` refuses others."""
+    """A size as a whole number of Python, if it is one; `Problem.of` refuses others."""
     try:
         whole = int(size)
     except (ValueError, OverflowError):
