@@ -41,9 +41,7 @@ from liftgbp.posterior import CountSum, Posterior, posterior_of
 from liftgbp.posterior.answer import (
     Answer,
     AnswerRows,
-    Change,
     every_row,
-    largest_change,
     marginal_of,
     read_row,
 )
@@ -62,6 +60,7 @@ from liftgbp.regions import RegionGraph
 from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made_of
 from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.report.question import Question
+from liftgbp.report.rows_shown import Change, largest_change
 from liftgbp.solve import Kind, Point, Points, Remedy, Status, Verdict
 
 if TYPE_CHECKING:
@@ -553,9 +552,7 @@ class Answers(Shown):
         asked = checked_texts("queries", queries)
         if isinstance(second, Answers) and second.sizes != self.sizes:
             raise InputError("the other answers are about domains of other sizes")
-        return compared(
-            self.rows_for(asked), second.opinion_on(self.posterior, asked), self.result.log_z
-        )
+        return compared(self.rows_for(asked), second.opinion_on(self, asked), self.result.log_z)
 
     def opinion_on(self, answers: object, queries: Sequence[str]) -> Opinion:
         """What these answers say about the rows of other answers."""

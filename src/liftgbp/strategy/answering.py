@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.errors import CapacityError, InputError, InternalError
@@ -12,7 +13,6 @@ from liftgbp.model.existentials import large_quantifiers
 from liftgbp.model.queries import held
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior
-from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.shatter import ObjectClasses
 from liftgbp.strategy.growth import AUTO
 from liftgbp.strategy.lifted_case import LiftedCase, with_quantifiers
@@ -20,6 +20,9 @@ from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
 from liftgbp.strategy.strategy import best_answers
 from liftgbp.via import ViaChoice, choose_via, few_groundings
+
+if TYPE_CHECKING:
+    from liftgbp.posterior.ground_reader import PreparedGround
 
 TAKEN_APART = (
     "there is no exact answer by classes of objects for a quantifier over {}, so the model was "
@@ -156,6 +159,7 @@ def prepare_ground(
 ) -> PreparedGround:
     """The model written out under its evidence, and compressed."""
     from liftgbp.grounding import ground_network
+    from liftgbp.posterior.ground_reader import PreparedGround
     from liftgbp.strategy.ground_case import quotient
 
     network = ground_network(

@@ -40,9 +40,9 @@ from liftgbp.pictures.cards import (
 from liftgbp.pictures.line_chart import line_chart
 from liftgbp.pictures.markup import Content
 from liftgbp.posterior import Answer, Posterior, pattern_text, query_all
-from liftgbp.posterior.answer import rows_table
 from liftgbp.progress import Progress, silent
 from liftgbp.report import Answers
+from liftgbp.report.rows_shown import rows_table
 from liftgbp.series import SharedPlans, by_layout, solve_batch
 from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
