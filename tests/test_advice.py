@@ -12,7 +12,7 @@ import liftgbp
 from command_shell import Shell
 from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.posterior.wording import ADVICE
-from liftgbp.solve import flooding, search
+from liftgbp.solve import flood, search
 
 MOST_WORK = 3e12
 """Multiplications of Newton steps and of flooding: some minutes of one core."""
@@ -50,14 +50,14 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
         spend(len(damping) * float(len(chart.frame.free)) ** 3)
         return step_of(chart, damping, least)
 
-    flood = flooding._Flood.step
+    flood_step = flood.Flood.step
 
     def counted_flood(self: Any, *given: Any) -> Any:
         spend(float(self.log_beliefs.size))
-        return flood(self, *given)
+        return flood_step(self, *given)
 
     monkeypatch.setattr(search, "step_of", counted_step)
-    monkeypatch.setattr(flooding._Flood, "step", counted_flood)
+    monkeypatch.setattr(flood.Flood, "step", counted_flood)
 
 
 @pytest.mark.usefixtures("limited")

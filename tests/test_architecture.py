@@ -15,7 +15,7 @@ import processes
 
 SOURCE = Path(liftgbp.__file__).parent
 ORDER = """
-errors shown texts pictures limits arrays heap progress workers files charts input_files
+errors texts shown pictures limits arrays heap progress workers files charts input_files
 example_models model evidence shatter signature grounding formats regions compress plan
 solve opinions posterior
 reference via series counting blocks exact sampling effort bounding

@@ -17,8 +17,7 @@ from liftgbp.errors import CapacityError, ContradictionError, SizeError
 from liftgbp.evidence import Evidence, Known, Relation
 from liftgbp.model.model import Model
 from liftgbp.progress import silent
-from liftgbp.strategy.answering import prepare_ground
-from liftgbp.strategy.ground_case import GroundCase
+from liftgbp.strategy.ground_case import GroundCase, prepare_ground
 from liftgbp.strategy.run import Run
 from random_models import models_with_evidence
 

@@ -41,7 +41,7 @@ from liftgbp.report import Answers, UntrustedAnswerError
 from liftgbp.report.question import Question
 from liftgbp.shatter import TABLE_CAP, Shattering
 from liftgbp.solve import Auto, SolverChoice, as_solver
-from liftgbp.strategy.answering import answers_about_network, prepare_ground
+from liftgbp.strategy.answering import answers_about_network
 from liftgbp.strategy.lifted_case import prepare_lifted
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
@@ -345,6 +345,8 @@ def _prepared(
     known = _checked(model, evidence, regions, table_cap, progress)
     objects = choose_via(via, known, sizes, regions)
     if objects is None:
+        from liftgbp.strategy.ground_case import prepare_ground
+
         return prepare_ground(known, sizes, regions, Run(Auto(), table_cap, progress))
     progress("shattering", 0, 1)
     return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)
@@ -424,7 +426,7 @@ def export_network(
         check_apart(own, known.files)
     # Counted first, as they would fill the memory; some may turn out to be one factor.
     counts = rule_counts(known, sizes, table_cap=table_cap, progress=progress)
-    groundings = sum(count.unsettled for count in counts)
+    groundings = sum(count.factors for count in counts)
     what = f"writing {groundings} ground formulas"
     check_work(what, groundings // WRITTEN_AT_ONCE, "use smaller domains")
     # Two files are written, which must belong together.

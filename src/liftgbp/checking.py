@@ -119,7 +119,7 @@ class ExactInference:
 
 def _joint(
     ground: reference.GroundModel,
-    exact: reference.Exact,
+    exact: reference.ExactResult,
     atoms: Sequence[reference.GroundAtom],
     shape: Sequence[int],
 ) -> Floats:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from liftgbp.errors import CapacityError, check_function, checked_number, wrong_type
 from liftgbp.evidence import AnyEvidence, Evidence
+from liftgbp.grounding import RuleCount, rule_counts
 from liftgbp.limits import GIGABYTE, Limits, limited, physical_memory
 from liftgbp.model.model import Model, check_model
 from liftgbp.pictures.cards import Shown, code, count_text, sizes_text, table
@@ -18,23 +19,6 @@ from liftgbp.progress import Progress, silent
 from liftgbp.regions import build_regions
 from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering
 from liftgbp.via import ViaChoice, choose_via, parfactors_of
-
-BYTES_PER_FACTOR = 1500
-"""Memory for each ground factor while regions are found and compared.
-
-Measured: 1.3 kB on a fold of IMDB, 0.5 kB on the citations of 7 000 papers.
-"""
-
-BYTES_PER_ROW, BYTES_PER_ENTRY = 100, 80
-"""Memory for each row of a join, and for each entry of a table while messages are passed: some ten
-numbers of eight bytes."""
-
-SECONDS_PER_ROW, SECONDS_PER_FACTOR, SECONDS_PER_ENTRY = 1e-6, 2e-5, 4e-6
-"""Processor time for each row of a join, for finding and comparing the regions of a ground factor,
-and for all messages about an entry. Measured on a network of 10^5 friendships."""
-
-LARGEST_IN_TWO_DIGITS = 99.5
-"""Beyond, two digits would need an exponent."""
 
 BASE_BYTES = 10**8
 """What Python and the libraries take."""
@@ -63,7 +47,7 @@ class StageForecast:
 
     def as_dict(self) -> dict[str, object]:
         """The numbers for JSON."""
-        found: dict[str, object] = {
+        numbers: dict[str, object] = {
             "stage": self.stage,
             "what": self.what,
             "number": self.number,
@@ -71,31 +55,70 @@ class StageForecast:
             "seconds": self.seconds,
         }
         if self.entries is not None:
-            found |= {"entries": self.entries, "disk": self.disk}
-        return found
+            numbers |= {"entries": self.entries, "disk": self.disk}
+        return numbers
 
     @property
-    def cells(self) -> tuple[str, ...]:
-        """How tables show it, under `headings`."""
-        seconds = "" if self.seconds is None else about(self.seconds)
-        shown = (self.stage, count_text(self.number), self.what)
-        if self.entries is None:
-            return (*shown, about(self.gigabytes), seconds)
-        return (
-            *shown,
-            count_text(self.entries),
-            about(self.gigabytes),
-            about(self.disk),
-            seconds,
+    def cells(self) -> dict[str, str]:
+        """How tables show it, by heading; only engines have entries and disks."""
+        shown = {"stage": self.stage, "at most": count_text(self.number), "what": self.what}
+        if self.entries is not None:
+            shown["entries"] = count_text(self.entries)
+        shown["GB, about"] = about(self.gigabytes)
+        if self.entries is not None:
+            shown["GB of disk"] = about(self.disk)
+        shown["s, about"] = "" if self.seconds is None else about(self.seconds)
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one of many takes, such as a factor, or a number in a table.
+
+    memory   bytes
+    seconds  processor time; None if it was not measured
+    disk     bytes of disk
+    base     bytes of memory that are taken whatever their number is
+    """
+
+    memory: float
+    seconds: float | None = None
+    disk: float = 0.0
+    base: float = 0.0
+
+    def stage(
+        self,
+        stage: str,
+        what: str,
+        number: int,
+        *,
+        entries: int | None = None,
+        times: int = 1,
+        limit: float = math.inf,
+    ) -> StageForecast:
+        """A stage with so many of them, or so many entries in tables about them.
+
+        They are gone through several times, in no more memory than the limit.
+        """
+        size = number if entries is None else entries
+        return StageForecast(
+            stage,
+            what,
+            number,
+            min(self.base + size * self.memory, limit) / GIGABYTE,
+            None if self.seconds is None else size * self.seconds * times,
+            entries,
+            size * self.disk / GIGABYTE,
         )
 
-    @property
-    def headings(self) -> tuple[str, ...]:
-        """The headings above `cells`; only engines have entries and disks."""
-        first = ("stage", "at most", "what")
-        if self.entries is None:
-            return (*first, "GB, about", "s, about")
-        return (*first, "entries", "GB, about", "GB of disk", "s, about")
+
+ROW = Cost(memory=100, seconds=1e-6)
+FACTOR = Cost(memory=1500, seconds=2e-5)
+ENTRY = Cost(memory=80, seconds=4e-6)
+"""What a row of a join takes, finding and comparing the regions of a ground factor, and all
+messages about an entry of a table: some ten numbers of eight bytes. Memory for a factor was 1.3 kB
+on a fold of IMDB and 0.5 kB on the citations of 7,000 papers; times are those of a network of 10^5
+friendships."""
 
 
 def about(number: float) -> str:
@@ -104,44 +127,20 @@ def about(number: float) -> str:
     >>> about(0.0123), about(12345.6)
     ('0.012', '12,346')
     """
-    return f"{number:.2g}" if number < LARGEST_IN_TWO_DIGITS else count_text(round(number))
+    # Beyond, two digits would need an exponent.
+    return f"{number:.2g}" if number < 99.5 else count_text(round(number))
 
 
 def stage_table(stages: Sequence[StageForecast]) -> Content:
     """The stages as a table."""
-    headings = stages[0].headings
-    numbers = [k for k in range(len(headings)) if headings[k] not in ("stage", "what")]
-    return table(headings, [stage.cells for stage in stages], numbers=numbers)
+    headings = list(stages[0].cells)
+    numbers = [k for k, heading in enumerate(headings) if heading not in ("stage", "what")]
+    return table(headings, [tuple(stage.cells.values()) for stage in stages], numbers=numbers)
 
 
 def ground_gigabytes(factors: int) -> float:
     """About how much memory the regions of so many ground factors take."""
-    return (BASE_BYTES + factors * BYTES_PER_FACTOR) / GIGABYTE
-
-
-@dataclass(frozen=True, slots=True)
-class RuleForecast:
-    """What a rule grounds to; see `grounding.rule_counts`."""
-
-    line: int | None
-    text: str
-    substitutions: int
-    visited: int
-    factors: int
-    width: int
-    exact: bool
-
-    def as_dict(self) -> dict[str, object]:
-        """The numbers for JSON."""
-        return {
-            "line": self.line,
-            "rule": self.text,
-            "substitutions": self.substitutions,
-            "visited": self.visited,
-            "factors": self.factors,
-            "atoms": self.width,
-            "counted": self.exact,
-        }
+    return (BASE_BYTES + factors * FACTOR.memory) / GIGABYTE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -172,7 +171,7 @@ class Forecast(Shown):
     unknown: dict[str, int]
     classes: dict[str, int]
     parfactors: int
-    rules: tuple[RuleForecast, ...]
+    rules: tuple[RuleCount, ...]
     stages: tuple[StageForecast, ...] = ()
     refused: str = ""
 
@@ -203,24 +202,16 @@ class Forecast(Shown):
         return f"{self.model}{sizes_text(self.sizes)}: {self.via}, {size}"
 
     def _body(self) -> Iterable[Content]:
+        both = self.facts, self.unknown
         rows = [
-            (
-                name,
-                count_text(self.facts[name]) if name in self.facts else "",
-                count_text(self.unknown[name]) if name in self.unknown else "",
-            )
+            (name, *(count_text(some[name]) if name in some else "" for some in both))
             for name in dict.fromkeys((*self.facts, *self.unknown))
         ]
         yield table(("predicate", "facts", "unknown atoms"), rows, numbers=[1, 2])
         if self.stages:
             yield stage_table(self.stages)
-        counts = [
-            (
-                code(rule.text),
-                count_text(rule.substitutions),
-                count_text(rule.visited),
-                count_text(rule.factors),
-            )
+        counts: list[tuple[Content, ...]] = [
+            (code(rule.text), *map(count_text, (rule.substitutions, rule.visited, rule.factors)))
             for rule in self.rules
         ]
         if counts:
@@ -281,11 +272,11 @@ def forecast(
     domain_sizes = known.domain_sizes(sizes)
     classes: dict[str, int] = {}
     parfactors = 0
-    rules: tuple[RuleForecast, ...] = ()
+    rules: tuple[RuleCount, ...] = ()
     stages: tuple[StageForecast, ...] = ()
     refused = ""
     if objects is None:
-        rules = _rules(known, sizes, table_cap, progress)
+        rules = rule_counts(known, sizes, table_cap=table_cap, progress=progress)
         stages = _on_ground(rules)
     else:
         classes = dict(Counter(c.sort for c in objects.classes))
@@ -308,18 +299,12 @@ def forecast(
     )
 
 
-def _on_ground(rules: Sequence[RuleForecast]) -> tuple[StageForecast, ...]:
-    rows = sum(rule.visited for rule in rules)
-    factors = sum(rule.factors for rule in rules)
+def _on_ground(rules: Sequence[RuleCount]) -> tuple[StageForecast, ...]:
     entries = sum(rule.factors * 2**rule.width for rule in rules)
-    found = (
-        ("joining facts", "rows", rows, BYTES_PER_ROW, SECONDS_PER_ROW),
-        ("finding regions", "scopes of factors", factors, BYTES_PER_FACTOR, SECONDS_PER_FACTOR),
-        ("passing messages", "entries of tables", entries, BYTES_PER_ENTRY, SECONDS_PER_ENTRY),
-    )
-    return tuple(
-        StageForecast(stage, what, number, number * size / GIGABYTE, number * time)
-        for stage, what, number, size, time in found
+    return (
+        ROW.stage("joining facts", "rows", sum(rule.visited for rule in rules)),
+        FACTOR.stage("finding regions", "scopes of factors", sum(rule.factors for rule in rules)),
+        ENTRY.stage("passing messages", "entries of tables", entries),
     )
 
 
@@ -332,31 +317,25 @@ def _over_classes(
     progress("shattering", 0, 1)
     normal = Shattering(objects, table_cap=table_cap).normal()
     progress("building regions", 0, 1)
-    found = build_regions(normal, regions)
+    graph = build_regions(normal, regions)
     progress("compiling", 0, 1)
-    entries = compile_plan(found).layout.belief_entries
-    factors = len(normal.parfactors)
+    entries = compile_plan(graph).layout.belief_entries
+    # How long these take was never measured.
+    factor, entry = Cost(FACTOR.memory), Cost(ENTRY.memory)
+    what = f"regions, for {graph.ground_regions:.6g} ground ones"
+    edges = factor.stage("building regions", what, len(graph.edges))
     return (
-        StageForecast(
-            "shattering", "factors over classes", factors, factors * BYTES_PER_FACTOR / GIGABYTE
-        ),
-        StageForecast(
-            "building regions",
-            f"regions, for {found.ground_regions:.6g} ground ones",
-            len(found.regions),
-            len(found.edges) * BYTES_PER_FACTOR / GIGABYTE,
-        ),
-        StageForecast(
-            "passing messages", "entries of tables", entries, entries * BYTES_PER_ENTRY / GIGABYTE
-        ),
+        factor.stage("shattering", "factors over classes", len(normal.parfactors)),
+        replace(edges, number=len(graph.regions)),
+        entry.stage("passing messages", "entries of tables", entries),
     )
 
 
 def _facts(known: Evidence) -> Counter[str]:
-    found = Counter({name: len(relation.values) for name, relation in known.hard.items()})
+    facts = Counter({name: len(relation.values) for name, relation in known.hard.items()})
     for counted in known.known:
-        found.update({name: counted.count for name, _ in counted.values})
-    return found
+        facts.update({name: counted.count for name, _ in counted.values})
+    return facts
 
 
 def _unknown(known: Evidence, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -366,22 +345,3 @@ def _unknown(known: Evidence, sizes: Mapping[str, int]) -> dict[str, int]:
         for name, predicate in known.model.predicates.items()
         if name not in known.closed
     }
-
-
-def _rules(
-    known: Evidence, sizes: Mapping[str, int] | None, table_cap: int, progress: Progress
-) -> tuple[RuleForecast, ...]:
-    from liftgbp.grounding import rule_counts
-
-    return tuple(
-        RuleForecast(
-            None if count.rule.span is None else count.rule.span.line,
-            "" if count.rule.span is None else " ".join(count.rule.span.text.split()),
-            count.substitutions,
-            count.visited,
-            count.unsettled,
-            count.width,
-            count.exact,
-        )
-        for count in rule_counts(known, sizes, table_cap=table_cap, progress=progress)
-    )

@@ -59,11 +59,11 @@ def choose_via(
             raise
         return None
     per_sort = Counter(c.sort for c in objects.classes)
-    ways = _ways(evidence, per_sort)
+    ways = groundings(evidence, per_sort)
     few = ways <= FEW_PARFACTORS
     if not evidence:
-        few = ways <= MANY_PARFACTORS or _ways(evidence, objects.sizes) > HARDLY_MORE * ways
-    too_large = _open_atoms(evidence, objects.sizes) > MOST_ATOMS
+        few = ways <= MANY_PARFACTORS or groundings(evidence, objects.sizes) > HARDLY_MORE * ways
+    too_large = open_atoms(evidence, objects.sizes) > MOST_ATOMS
     return objects if name == "lifted" or must_lift or few or too_large else None
 
 
@@ -71,16 +71,17 @@ def _names_everything(evidence: Evidence) -> bool:
     return any(p.kind != "relation" for p in evidence.model.predicates.values())
 
 
-def _ways(evidence: Evidence, per_sort: Mapping[str, int]) -> int:
-    """About how many parfactors the rules shatter into, or factors if objects are counted."""
+def groundings(evidence: Evidence, sizes: Mapping[str, int]) -> int:
+    """The groundings of all rules over so many objects, or over so many classes of them."""
     total = 0
     for rule in evidence.model.rules:
         scope = evidence.model.scope(rule)
-        total += math.prod(per_sort[scope.sorts[v]] for v in scope.free)
+        total += math.prod(sizes[scope.sorts[v]] for v in scope.free)
     return total
 
 
-def _open_atoms(evidence: Evidence, sizes: Mapping[str, int]) -> int:
+def open_atoms(evidence: Evidence, sizes: Mapping[str, int]) -> int:
+    """The ground atoms of predicates that are not closed."""
     return sum(
         math.prod(sizes[sort] for sort in predicate.sorts)
         for name, predicate in evidence.model.predicates.items()
@@ -99,4 +100,4 @@ def few_groundings(evidence: Evidence, sizes: Mapping[str, int]) -> bool:
 
 def parfactors_of(objects: ObjectClasses, evidence: Evidence) -> int:
     """About how many parfactors the rules shatter into over these classes."""
-    return _ways(evidence, Counter(c.sort for c in objects.classes))
+    return groundings(evidence, Counter(c.sort for c in objects.classes))

@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 import liftgbp
 import random_models
 from liftgbp import reference
-from liftgbp.blocks.curvature import Halves, judged_by_halves
+from liftgbp.blocks.curvature import Halves, HalvesJudge
 from liftgbp.counting.count_mixture import CountMixture
 from liftgbp.evidence import Evidence, Known
 from liftgbp.model.model import Model
@@ -110,7 +110,7 @@ def test_random_models_have_the_curvature_of_the_ground(
         answers, shattering = quick(model, sizes)
     except liftgbp.InputError:
         return
-    result = judged_by_halves(answers.posterior, shattering, OWN, math.inf).result
+    result = HalvesJudge(shattering, OWN, math.inf).judge(answers.posterior).result
     found = result.verdict.broken_curvature
     assume(found is not None)
     halves = halves_of(answers, shattering)
@@ -148,7 +148,7 @@ def test_a_saddle_is_far_from_the_exact_answer_and_blocks_are_nearer() -> None:
     model, sizes = liftgbp.parse(TRIANGLES), {"p": 4}
     answers, shattering = quick(model, sizes)
     assert answers.trusted
-    judged = liftgbp.Answers(judged_by_halves(answers.posterior, shattering, OWN, math.inf))
+    judged = liftgbp.Answers(HalvesJudge(shattering, OWN, math.inf).judge(answers.posterior))
     assert not judged.trusted
     assert judged.verdict.kind is liftgbp.Kind.SADDLE
     assert "a saddle of the ground free energy" in judged.reason
@@ -165,7 +165,7 @@ def test_a_saddle_is_far_from_the_exact_answer_and_blocks_are_nearer() -> None:
 def test_one_block_of_a_transitive_relation(size: int) -> None:
     """Up to ten objects it is a minimum of the ground free energy, and trusted."""
     answers, shattering = quick(liftgbp.parse(TRANSITIVE), {"p": size})
-    judged = liftgbp.Answers(judged_by_halves(answers.posterior, shattering, OWN, math.inf))
+    judged = liftgbp.Answers(HalvesJudge(shattering, OWN, math.inf).judge(answers.posterior))
     assert judged.trusted == (size == 10)
     assert ("saddle of the ground free energy" in judged.reason) == (size > 10)
 
@@ -204,7 +204,7 @@ def test_sums_are_judged_by_their_most_likely_counts() -> None:
     model, sizes = liftgbp.parse(FRIENDS_KNOWS + "\ns(p)\n0.5 s(x) ^ f(x,y) | x != y"), {"p": 8}
     _, shattering = quick(model, sizes)
     summed = liftgbp.infer(model, sizes, effort="quick", sum_over="s")
-    found = judged_by_halves(summed.posterior, shattering, OWN, math.inf).verdict.broken_curvature
+    found = HalvesJudge(shattering, OWN, math.inf).judge(summed.posterior).verdict.broken_curvature
     assert isinstance(summed.reader, ClassReader)
     assert isinstance(summed.reader.source, CountMixture)
     part, place = summed.reader.source.likely
@@ -215,7 +215,7 @@ def test_sums_are_judged_by_their_most_likely_counts() -> None:
     objects = choose_via("lifted", evidence, sizes, "intersections")
     assert objects is not None
     alone = liftgbp.infer(model, sizes, evidence=evidence, effort="quick", via="lifted")
-    expected = judged_by_halves(alone.posterior, Shattering(objects), OWN, math.inf).verdict
+    expected = HalvesJudge(Shattering(objects), OWN, math.inf).judge(alone.posterior).verdict
     assert found is not None
     assert found == pytest.approx(expected.broken_curvature, abs=1e-9)
     assert expected.curvature is not None
@@ -226,7 +226,7 @@ def test_what_is_not_computed_is_not_there() -> None:
     model = liftgbp.parse(TRANSITIVE)
     answers, shattering = quick(model, {"p": 12})
     assert answers.verdict.broken_curvature is None
-    assert judged_by_halves(answers.posterior, shattering, OWN, most_work=1e6) is answers.posterior
+    assert HalvesJudge(shattering, OWN, 1e6).judge(answers.posterior) is answers.posterior
     # Regions that hold everything are exact.
     alone, shattering = quick(model, {"p": 3}, "objects:3")
-    assert judged_by_halves(alone.posterior, shattering, OWN, math.inf) is alone.posterior
+    assert HalvesJudge(shattering, OWN, math.inf).judge(alone.posterior) is alone.posterior

@@ -40,15 +40,6 @@ FAMILIES = ["intersections", "subsets", "bethe"]
 RUN_AWAY = 100.0
 
 
-@pytest.fixture(params=["few", "many"])
-def rounds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Refine region by region as far as it goes, or on arrays only."""
-    most = 10**9 if request.param == "few" else -1
-    monkeypatch.setattr("liftgbp.compress.colour_refinement.MOST_REGIONS", most)
-    monkeypatch.setattr("liftgbp.compress.colour_refinement.MOST_NAMES", most)
-    return str(request.param)
-
-
 def quotient(network: GroundNetwork, family: str = "intersections") -> QuotientGraph:
     graph = compress(ground_region_graph(network, family), network)
     assert_counted_once(graph)
@@ -105,7 +96,6 @@ def assert_floods_like_the_ground(ground: reference.GroundModel, family: str) ->
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=st.one_of(ground_models(), ground_models(hard=True)))
-@pytest.mark.usefixtures("rounds")
 def test_random_networks(family: str, ground: reference.GroundModel) -> None:
     assert_floods_like_the_ground(ground, family)
 
@@ -127,7 +117,6 @@ def test_random_relational_models(family: str, model: Model, domain: dict[str, i
 
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=ground_models(), family=st.sampled_from(FAMILIES), data=st.data())
-@pytest.mark.usefixtures("rounds")
 def test_a_shuffled_copy_adds_no_kinds(
     ground: reference.GroundModel, family: str, data: st.DataObject
 ) -> None:
@@ -154,25 +143,6 @@ def test_a_shuffled_copy_adds_no_kinds(
     assert plans[0].layout.message_entries == plans[1].layout.message_entries
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-@given(ground=ground_models(), family=st.sampled_from(FAMILIES))
-def test_single_regions_part_like_many(ground: reference.GroundModel, family: str) -> None:
-    network = network_of(ground)
-    regions = ground_region_graph(network, family)
-    graphs = []
-    for most in (-1, 10**9):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("liftgbp.compress.colour_refinement.MOST_REGIONS", most)
-            patch.setattr("liftgbp.compress.colour_refinement.MOST_NAMES", most)
-            graphs.append(compress(regions, network))
-    many, few = graphs
-    assert few.alignment.kind.tolist() == many.alignment.kind.tolist()
-    assert sorted(few.kappa) == sorted(many.kappa)
-    assert len(few.messages) == len(many.messages)
-    entries = [compile_plan(graph).layout.belief_entries for graph in graphs]
-    assert entries[0] == entries[1]
-
-
 # --- hashes that collide
 
 
@@ -181,15 +151,13 @@ def poor_hashes(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
     mask = 2**bits - 1
     for module in (arrays, colour_refinement, potentials):
         monkeypatch.setattr(module, "mix", lambda values: mix(values) & np.uint64(mask))
-    for module in (arrays, colour_refinement):
-        monkeypatch.setattr(module, "mix_one", lambda value: mix_one(value) & mask)
+    monkeypatch.setattr(arrays, "mix_one", lambda value: mix_one(value) & mask)
 
 
 @pytest.mark.parametrize("bits", [0, 1])
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=st.one_of(ground_models(), ground_models(hard=True)))
-@pytest.mark.usefixtures("rounds")
 def test_colliding_hashes_merge_nothing(
     family: str, bits: int, ground: reference.GroundModel
 ) -> None:
@@ -378,7 +346,6 @@ def test_a_long_chain_of_triples_has_no_two_alike() -> None:
     assert len(graph.n) == 3000 + 2999 + 2998
 
 
-@pytest.mark.usefixtures("rounds")
 def test_a_broken_ring_is_folded_at_the_break() -> None:
     ends = np.arange(301)
     which = (ends == 7).astype(np.int64)

@@ -11,11 +11,12 @@ import pytest
 
 import liftgbp
 from liftgbp import reference
+from liftgbp.arrays import Integers
 from liftgbp.counting.points import CountedModel, exact_offset
 from liftgbp.counting.space import SplitClass
 from liftgbp.evidence import Evidence
 from liftgbp.plan import refill_all
-from liftgbp.regions import GraphSeries
+from liftgbp.regions import ExactCounts
 from liftgbp.series import SharedPlans
 from liftgbp.shatter import Shattering, SplitShattering, object_classes, splits_by_value
 
@@ -104,9 +105,9 @@ def test_plans_at_many_counts_are_those_at_each(case: str) -> None:
         ]
         left = [own for own in left if own not in others]
         sizes = list(np.array([alike.class_sizes(own) for own in others], dtype=object).T)
-        series = GraphSeries(base.graph, sizes)
+        exact = ExactCounts(base.graph, sizes, np.ones_like(sizes[0]))
         tables, constants = alike.factors.tables(sizes), alike.factors.constants(sizes)
-        plans = refill_all(base.plan, series, tables, constants)
+        plans = refill_all(base.plan, exact, tables, constants)
         together = max(together, len(plans))
         for k, own in enumerate(others):
             alone = split.at(own).normal
@@ -114,7 +115,7 @@ def test_plans_at_many_counts_are_those_at_each(case: str) -> None:
             for stack, parfactor in zip(tables, alone.parfactors, strict=True):
                 assert np.array_equal(stack[k], parfactor.log_table)
             graph = base.graph.resized(alone)
-            assert_counts(series, graph, k)
+            assert_counts(exact, graph, k)
             plan = SharedPlans("intersections").prepare(alone).plan
             assert np.array_equal(plans[k].theta, plan.theta)
             assert np.array_equal(plans[k].theta_lost, plan.theta_lost)
@@ -127,15 +128,15 @@ def test_plans_at_many_counts_are_those_at_each(case: str) -> None:
     assert together > 1
 
 
-def assert_counts(series: GraphSeries, graph: liftgbp.LiftedRegionGraph, k: int) -> None:
+def assert_counts(exact: ExactCounts[Integers], graph: liftgbp.LiftedRegionGraph, k: int) -> None:
     def at(columns: Sequence[np.ndarray]) -> tuple[int, ...]:
         return tuple(own[k] for own in columns)
 
-    assert at(series.n) == graph.n
-    assert at(series.kappa) == graph.kappa
-    assert at(series.counting_numbers) == graph.counting_numbers
-    assert {atom: own[k] for atom, own in series.atom_counts.items()} == graph.atom_counts
-    assert {values: own[k] for values, own in series.free_atoms.items()} == graph.free_atoms
+    assert at(exact.n) == graph.n
+    assert at(exact.kappa) == graph.kappa
+    assert at(exact.counting_numbers) == graph.counting_numbers
+    assert {atom: own[k] for atom, own in exact.atom_counts.items()} == graph.atom_counts
+    assert {values: own[k] for values, own in exact.free_atoms.items()} == graph.free_atoms
 
 
 @pytest.mark.parametrize("case", CASES)

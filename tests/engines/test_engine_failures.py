@@ -48,10 +48,10 @@ MOMENTS = {
         "duckdb_engine", "DuckDBEngine.create_as", "", "kill(arguments[0] == 'regions_1_1_1')"
     ),
     "before the journal is written": (
-        "engine_runs", "_Journal.write", "kill('iteration' in arguments[0])", ""
+        "engine_runs", "_Journal.write", "kill('iteration' in keywords)", ""
     ),
     "before tables are dropped": (
-        "engine_runs", "_Journal.write", "", "kill('kinds' in arguments[0])"
+        "engine_runs", "_Journal.write", "", "kill('iteration' in keywords)"
     ),
 }  # fmt: skip
 

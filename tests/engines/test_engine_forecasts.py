@@ -75,12 +75,11 @@ def test_counts_are_those_of_enumeration(tmp_path: Path) -> None:
     assert stages["writing marginals"].number == 4
 
 
-def test_products_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_products_are_not_counted(tmp_path: Path) -> None:
     model = liftgbp.parse(PAIRS + "0.1 smokes(x) ^ smokes(y) | x != y\n")
     source = network(tmp_path, 12, 14, 5)
     counted = liftgbp.forecast_on_engine(model, source, closed="friends")
-    monkeypatch.setattr(engine_forecasts, "MOST_COUNTED", 50)
-    bound = liftgbp.forecast_on_engine(model, source, closed="friends")
+    bound = liftgbp.forecast_on_engine(model, source, closed="friends", most_counted=50)
     people = counted.sizes["person"]
     more = bound.stages[1].number - counted.stages[1].number
     assert more == people**2 - people * (people - 1)

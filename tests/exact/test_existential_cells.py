@@ -16,8 +16,8 @@ from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.exact.exact_result import ExactLimits
 from liftgbp.exact.over_classes import exact_with_quantifiers
 from liftgbp.messages import GroundObjects
-from liftgbp.model.existentials import outlined
 from liftgbp.model.model import Model
+from liftgbp.model.rewriting import outlined
 from liftgbp.posterior import every_row
 from liftgbp.progress import silent
 from liftgbp.shatter import Shattering, object_classes

@@ -13,7 +13,7 @@ import liftgbp
 from liftgbp.opinions import Opinion, OpinionRow, compared
 from liftgbp.pictures.line_chart import Curve, Stretch, curves_range, line_chart, ticks
 from liftgbp.sweeps.sweep_curves import BranchValue, swept_curves
-from liftgbp.sweeps.sweeping import ANSWER_COLUMNS
+from liftgbp.sweeps.sweep_rows import ANSWER_TYPES
 
 ISING = "s(thing)\nq(thing)\n$w = 1\n$w/|thing| s(x) <=> s(y) | x != y"
 
@@ -137,7 +137,7 @@ def test_a_plot_has_branches_and_leaves_out_constants() -> None:
 def test_what_is_not_stable_is_dashed() -> None:
     before = (BranchValue(0.1, True, True), BranchValue(0.5, False, False))
     after = (BranchValue(0.52, False, False), BranchValue(0.12, True, True))
-    shown = swept_curves([record(1, 0.1), record(2, 0.12)], [before, after], ANSWER_COLUMNS)
+    shown = swept_curves([record(1, 0.1), record(2, 0.12)], [before, after], ANSWER_TYPES)
     (curve,) = shown.curves
     assert set(curve.branches) == {
         Stretch(((1.0, 0.1), (2.0, 0.12)), stable=True, shares=True),
@@ -148,7 +148,7 @@ def test_what_is_not_stable_is_dashed() -> None:
 def test_branches_that_are_far_apart_are_not_joined() -> None:
     before = (BranchValue(0.0, True, True), BranchValue(1.0, True, True))
     after = (BranchValue(0.5, True, True), BranchValue(1.0, True, True))
-    shown = swept_curves([record(1, 0.5), record(2, 0.6)], [before, after], ANSWER_COLUMNS)
+    shown = swept_curves([record(1, 0.5), record(2, 0.6)], [before, after], ANSWER_TYPES)
     lengths = sorted(abs(own.points[1][1] - own.points[0][1]) for own in shown.curves[0].branches)
     assert lengths == [0.0, 0.0, 0.0]
 
@@ -172,7 +172,7 @@ def test_the_axis_shows_the_effect() -> None:
 
 def test_points_that_are_not_trusted_are_marked() -> None:
     records = [record(1, 0.1), record(2, 0.2, trusted=False)]
-    shown = swept_curves(records, [(), ()], ANSWER_COLUMNS)
+    shown = swept_curves(records, [(), ()], ANSWER_TYPES)
     assert shown.curves[0].trusted == (True, False)
     assert "×" in line_chart("thing", shown.curves).svg().source
 
@@ -202,15 +202,12 @@ def test_sweeps_to_pictures(extension: str, tmp_path: Path) -> None:
     assert [own.name for own in tmp_path.iterdir()] == [file.name]
 
 
-def test_an_interrupted_sweep_keeps_its_branches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_sweep_keeps_its_branches(tmp_path: Path) -> None:
     """Continued, it draws what an uninterrupted one draws."""
     model = liftgbp.parse(ISING)
     whole, file = tmp_path / "whole.svg", tmp_path / "part.svg"
-    options = {"weights": {"w": [1.5, 2.0, 2.5]}, "effort": "quick"}
+    options = {"weights": {"w": [1.5, 2.0, 2.5]}, "effort": "quick", "batch": 1}
     liftgbp.sweep_to_file(model, whole, {"thing": [50]}, **options)  # type: ignore[arg-type]
-    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 1)
     with pytest.raises(KeyboardInterrupt):
         liftgbp.sweep_to_file(
             model,
@@ -219,7 +216,7 @@ def test_an_interrupted_sweep_keeps_its_branches(
             progress=interrupt_at(2),
             **options,  # type: ignore[arg-type]
         )
-    assert '"branches"' in (tmp_path / "part.svg.partial").read_text(encoding="utf-8")
+    assert (tmp_path / "part.svg.partial").read_text(encoding="utf-8").count("\n") == 3
     liftgbp.sweep_to_file(model, file, {"thing": [50]}, **options)  # type: ignore[arg-type]
     assert file.read_bytes() == whole.read_bytes()
 

@@ -14,7 +14,7 @@ import pytest
 import liftgbp
 from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.regions import build_regions
-from liftgbp.reproduction import Cell, Claim, Reproduction, Run
+from liftgbp.reproduction import Cell, Claim, Measurement, Reproduction
 from liftgbp.reproduction.claims import judge_claims, paper_kappa
 from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, friends_of_smokers
 from liftgbp.shatter import shatter
@@ -131,11 +131,11 @@ def test_exceptions_are_grouped_by_series() -> None:
     assert Claim("", "", "", cells).exceptions == ("a: 1, 2",)
 
 
-def made_up_runs(model: str) -> list[Run]:
+def made_up_runs(model: str) -> list[Measurement]:
     """Runs in which every claim holds for the model."""
     runs = []
     for people in (4, 5, 10**9):
-        run = Run(model, 1.4, people, "lifted GBP", 0.3, Status.DIVERGED, 0.02, 0.01, 4, 7)
+        run = Measurement(model, 1.4, people, "lifted GBP", 0.3, Status.DIVERGED, 0.02, 0.01, 4, 7)
         runs += [
             run,
             replace(run, method="lifted BP", probability=0.31),
@@ -146,7 +146,7 @@ def made_up_runs(model: str) -> list[Run]:
     return [*runs, ground]
 
 
-def verdicts(runs: list[Run]) -> dict[str, str]:
+def verdicts(runs: list[Measurement]) -> dict[str, str]:
     return {claim.title: claim.verdict for claim in judge_claims(runs, chain_graph())}
 
 
@@ -156,7 +156,9 @@ def test_claims_hold_where_they_should() -> None:
     assert set(found.values()) == {"reproduced"}
 
 
-def changed(runs: list[Run], method: str, people: int, **change: object) -> list[Run]:
+def changed(
+    runs: list[Measurement], method: str, people: int, **change: object
+) -> list[Measurement]:
     return [
         replace(run, **change) if (run.method, run.people) == (method, people) else run
         for run in runs

@@ -14,7 +14,7 @@ from liftgbp.errors import ContradictionError
 from liftgbp.grounding import GroundNetwork
 from liftgbp.plan import Plan, compile as plan_compile, compile_plan
 from liftgbp.plan.plan import Factored
-from liftgbp.solve import Flooding, flood_blocks
+from liftgbp.solve import Flooding, flood
 from liftgbp.solve.auto import with_tolerances
 from random_networks import networks
 from solve.test_flooding import CHAIN, FRIENDS_SMOKERS, TRANSITIVE, plan_of
@@ -31,7 +31,7 @@ q(person)
 def _small_blocks() -> Iterator[None]:
     """Blocks of a few regions, and indices of half the length."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flood_blocks, "ENTRIES", 7)
+        patch.setattr(flood, "ENTRIES", 7)
         patch.setattr(arrays, "NARROWED_FROM", 1)
         yield
 
@@ -71,14 +71,6 @@ def test_models(
     assert_same_runs(flooding, plan)
     tilted = np.random.default_rng(1).normal(size=(1, plan.layout.message_entries))
     assert_same_runs(flooding, plan, tilted)
-
-
-@pytest.mark.parametrize(("text", "cavities"), [(PAIRS, True), (TRANSITIVE, False)])
-def test_pairs_read_cavities(text: str, cavities: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan_compile, "FACTORED_FROM", 0)
-    monkeypatch.setattr(plan_compile, "_kept", {})
-    powers = flood_blocks._PlanBlocks(plan_of(text, 5)).powers
-    assert isinstance(powers, flood_blocks._Cavities) == cavities
 
 
 @pytest.mark.parametrize("factored", [False, True])

@@ -120,8 +120,7 @@ def test_unknown_names_are_refused(model: Model) -> None:
 # --- rows come as they are found
 
 
-def test_rows_come_batch_by_batch(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 2)
+def test_rows_come_batch_by_batch(model: Model) -> None:
     begun: list[int] = []
     sizes = [2, 3, 4, 5, 6]
     result = sweep(
@@ -130,6 +129,7 @@ def test_rows_come_batch_by_batch(model: Model, monkeypatch: pytest.MonkeyPatch)
         queries=["smokes(x)"],
         progress=lambda stage, done, total: begun.append(done),
         effort="quick",
+        batch=2,
     )
     assert begun == []
     rows = iter(result)
@@ -225,10 +225,7 @@ def test_rows_say_why_a_point_is_not_trusted() -> None:
         assert record["reason"] == row.reason
 
 
-def test_a_journal_tells_evidence_apart(
-    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 1)
+def test_a_journal_tells_evidence_apart(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     one, other = (liftgbp.parse_evidence(model, f"smokes({name})") for name in ("Anna", "Bob"))
     with pytest.raises(KeyboardInterrupt):
@@ -239,10 +236,11 @@ def test_a_journal_tells_evidence_apart(
             evidence=one,
             progress=Interrupt(after=1),
             effort="quick",
+            batch=1,
         )
     with pytest.raises(InputError, match="another model"):
-        sweep_to_file(model, path, {"person": [2, 3]}, evidence=other, effort="quick")
-    assert sweep_to_file(model, path, {"person": [2, 3]}, evidence=one, effort="quick")
+        sweep_to_file(model, path, {"person": [2, 3]}, evidence=other, effort="quick", batch=1)
+    assert sweep_to_file(model, path, {"person": [2, 3]}, evidence=one, effort="quick", batch=1)
 
 
 # --- files
@@ -304,14 +302,12 @@ class Interrupt:
 def test_an_interrupted_sweep_goes_on(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 2)
+    options = {"effort": "quick", "batch": 2}
     sizes = {"person": [2, 3, 4, 5, 6, 7]}
-    whole = sweep_to_file(model, tmp_path / "whole.csv", sizes, queries=[QUERY], effort="quick")
+    whole = sweep_to_file(model, tmp_path / "whole.csv", sizes, queries=[QUERY], **options)
     path = tmp_path / "s.csv"
     with pytest.raises(KeyboardInterrupt):
-        sweep_to_file(
-            model, path, sizes, queries=[QUERY], progress=Interrupt(after=2), effort="quick"
-        )
+        sweep_to_file(model, path, sizes, queries=[QUERY], progress=Interrupt(after=2), **options)
     assert not path.exists()
     journal = tmp_path / "s.csv.partial"
     assert len(journal.read_text().splitlines()) == 1 + 4
@@ -325,26 +321,25 @@ def test_an_interrupted_sweep_goes_on(
         return original(plans, normal)
 
     monkeypatch.setattr(SharedPlans, "prepare", counting)
-    records = sweep_to_file(model, path, sizes, queries=[QUERY], effort="quick")
+    records = sweep_to_file(model, path, sizes, queries=[QUERY], **options)
     assert asked == [4, 5, 6, 7]
     assert not journal.exists()
     assert len(path.read_text().splitlines()) == 1 + len(whole)
     assert records == whole
 
 
-def test_the_journal_of_another_sweep_is_not_touched(
-    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 1)
+def test_the_journal_of_another_sweep_is_not_touched(model: Model, tmp_path: Path) -> None:
     path = tmp_path / "s.csv"
     with pytest.raises(KeyboardInterrupt):
-        sweep_to_file(model, path, {"person": [2, 3]}, progress=Interrupt(after=1), effort="quick")
+        sweep_to_file(
+            model, path, {"person": [2, 3]}, progress=Interrupt(after=1), effort="quick", batch=1
+        )
     journal = tmp_path / "s.csv.partial"
     before = journal.read_text()
     other = model.with_weights({"w": 0.3})
     for changed, options in ((other, {}), (model, {"solver": liftgbp.Flooding()})):
         with pytest.raises(InputError, match="another model"):
-            sweep_to_file(changed, path, {"person": [2]}, **options, effort="quick")
+            sweep_to_file(changed, path, {"person": [2]}, **options, effort="quick", batch=1)
     assert journal.read_text() == before
 
 

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from liftgbp.files import held, whole_file, whole_files
 
 MODEL = liftgbp.parse("p(thing)\n$w = 1\n$w p(x) ^ p(y) | x != y")
 SIZES = {"thing": [2, 3, 4, 5]}
+ALONE: dict[str, Any] = {"effort": "quick", "batch": 1}
 HOLDER = """
 import sys, time
 from pathlib import Path
@@ -34,9 +36,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def interrupted(tmp_path: Path) -> Path:
     """The output of a sweep that was interrupted after two points."""
-    monkeypatch.setattr("liftgbp.sweeps.sweeping.BATCH", 1)
     left = [2]
 
     def interrupt(*_progress: object) -> None:
@@ -46,7 +47,7 @@ def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     path = tmp_path / "s.csv"
     with pytest.raises(KeyboardInterrupt):
-        liftgbp.sweep_to_file(MODEL, path, SIZES, progress=interrupt, effort="quick")
+        liftgbp.sweep_to_file(MODEL, path, SIZES, progress=interrupt, **ALONE)
     assert [one.name for one in tmp_path.iterdir()] == ["s.csv.partial"]
     return path
 
@@ -126,7 +127,7 @@ def test_a_lock_file_of_somebody_else_is_not_touched(tmp_path: Path) -> None:
 def damages(journal: bytes) -> dict[str, bytes]:
     header, first, second = journal.splitlines(keepends=True)
     strange = json.loads(second)
-    del strange["records"][0]["log_z"]
+    del strange["finished"][0][0]["log_z"]
     return {
         "null bytes at the end": journal + b"\0" * 4096 + b"\n",
         "null bytes inside": header + b"\0" * len(first) + second,
@@ -139,13 +140,13 @@ def damages(journal: bytes) -> dict[str, bytes]:
         "a list": header + b"[1, 2]\n",
         "a point without records": header + b'{"sizes": [], "weights": []}\n',
         "a record without a column": header + json.dumps(strange).encode() + b"\n",
-        "records that are none": header + b'{"sizes": [], "weights": [], "records": [7]}\n',
+        "records that are none": header + b'{"sizes": [], "weights": [], "finished": [[7, []]]}\n',
         "deep": header + b"[" * 10**6 + b"\n",
         "another file": b"person,p\n1,2\n",
     }
 
 
-NAMES = list(damages(b'{"sweep": "0"}\n{}\n{"records": [{"log_z": 0}]}\n'))
+NAMES = list(damages(b'{"sweep": "0"}\n{}\n{"finished": [[{"log_z": 0}, []]]}\n'))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -156,7 +157,7 @@ def test_a_damaged_journal_is_kept_aside(interrupted: Path, name: str) -> None:
     before = interrupted.with_name("s.csv.partial.damaged-1")
     before.write_text("damaged earlier")
     with pytest.warns(UserWarning, match=r"is damaged; it is kept as s\.csv\.partial\.damaged-2"):
-        liftgbp.sweep_to_file(MODEL, interrupted, SIZES, effort="quick")
+        liftgbp.sweep_to_file(MODEL, interrupted, SIZES, **ALONE)
     assert interrupted.with_name("s.csv.partial.damaged-2").read_bytes() == damaged
     assert before.read_text() == "damaged earlier"
     assert not journal.exists()
@@ -174,7 +175,7 @@ def test_the_command_line_says_so(
     )
     assert code == 0
     assert f"note: {interrupted}.partial is damaged; it is kept as" in err
-    assert "sweep_files.py" not in err
+    assert "sweep_journal.py" not in err
 
 
 @pytest.mark.parametrize("kept", range(0, 400, 7))
@@ -182,7 +183,7 @@ def test_a_journal_cut_short_anywhere_is_continued(interrupted: Path, kept: int)
     """This is what an interrupt leaves; nothing is damaged."""
     journal = interrupted.with_name("s.csv.partial")
     journal.write_bytes(journal.read_bytes()[:kept])
-    liftgbp.sweep_to_file(MODEL, interrupted, SIZES, effort="quick")
+    liftgbp.sweep_to_file(MODEL, interrupted, SIZES, **ALONE)
     assert [one.name for one in interrupted.parent.iterdir()] == ["s.csv"]
     assert sorted({row["thing"] for row in rows(interrupted)}) == ["2", "3", "4", "5"]
 
@@ -191,26 +192,26 @@ def test_points_of_another_sweep_are_kept(interrupted: Path) -> None:
     journal = interrupted.with_name("s.csv.partial")
     before = journal.read_bytes()
     with pytest.warns(UserWarning, match=r"s\.csv\.partial is kept: it holds 2 finished points of"):
-        liftgbp.sweep_to_file(MODEL, interrupted, {"thing": [7, 6]}, effort="quick")
+        liftgbp.sweep_to_file(MODEL, interrupted, {"thing": [7, 6]}, **ALONE)
     assert [row["thing"] for row in rows(interrupted)][::2] == ["7", "6"]
     assert journal.read_bytes() == before
     # A sweep with one of the points needs no others.
     with pytest.warns(UserWarning, match="it holds 1 finished point of"):
-        liftgbp.sweep_to_file(MODEL, interrupted, {"thing": 3}, effort="quick")
-    liftgbp.sweep_to_file(MODEL, interrupted, SIZES, effort="quick")
+        liftgbp.sweep_to_file(MODEL, interrupted, {"thing": 3}, **ALONE)
+    liftgbp.sweep_to_file(MODEL, interrupted, SIZES, **ALONE)
     assert [row["thing"] for row in rows(interrupted)][::2] == ["2", "3", "4", "5"]
     assert [one.name for one in interrupted.parent.iterdir()] == ["s.csv"]
 
 
 def test_a_full_disk_is_named(interrupted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from liftgbp.sweeps import sweep_files
+    from liftgbp.sweeps import sweep_journal
 
     def full(_journal: object, _line: str) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sweep_files._Journal, "_append", full)
+    monkeypatch.setattr(sweep_journal.Journal, "_append", full)
     with pytest.raises(liftgbp.InputError, match=r"cannot write .*s\.csv: No space left"):
-        liftgbp.sweep_to_file(MODEL, interrupted, SIZES, effort="quick")
+        liftgbp.sweep_to_file(MODEL, interrupted, SIZES, **ALONE)
 
 
 # --- files of others

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import Popen
+from typing import Any
 
 import pytest
 
@@ -34,17 +35,12 @@ CASES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sweeping, "BATCH", 3)
-
-
 @pytest.mark.parametrize("jobs", [2, 3])
 @pytest.mark.parametrize("name", CASES)
 def test_rows_are_the_same_for_any_number_of_jobs(name: str, jobs: int) -> None:
     model, sizes, options = CASES[name]
-    alone = liftgbp.sweep(model, sizes, **options).rows
-    shared = liftgbp.sweep(model, sizes, **options, jobs=jobs).rows
+    alone = liftgbp.sweep(model, sizes, **options, batch=3).rows
+    shared = liftgbp.sweep(model, sizes, **options, batch=3, jobs=jobs).rows
     assert shared == alone
     # Equal numbers may still differ in their last digits, but not as texts.
     assert list(map(str, shared)) == list(map(str, alone))
@@ -58,7 +54,7 @@ def test_files_are_the_same_for_any_number_of_jobs(name: str, suffix: str, tmp_p
     written = []
     for jobs in (1, 2, 3):
         path = tmp_path / f"{jobs}{suffix}"
-        liftgbp.sweep_to_file(model, path, sizes, **options, jobs=jobs)
+        liftgbp.sweep_to_file(model, path, sizes, **options, jobs=jobs, batch=3)
         written.append(path.read_bytes())
     assert written[0] == written[1] == written[2]
     assert len(list(tmp_path.iterdir())) == 3
@@ -228,6 +224,7 @@ def test_a_timeout_ends_all_workers(tmp_path: Path) -> None:
 
 def test_resumed_batches_are_solved_as_a_whole(tmp_path: Path) -> None:
     """So a point has the same neighbours, and the same last digits, as without an interrupt."""
+    options: dict[str, Any] = {"effort": "quick", "batch": 3}
     sizes = {"person": list(range(4, 16))}
     path, whole = tmp_path / "s.csv", tmp_path / "whole.csv"
 
@@ -236,11 +233,11 @@ def test_resumed_batches_are_solved_as_a_whole(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        liftgbp.sweep_to_file(SMOKERS, path, sizes, effort="quick", progress=interrupt)
+        liftgbp.sweep_to_file(SMOKERS, path, sizes, **options, progress=interrupt)
     journal = path.with_name("s.csv.partial")
     lines = journal.read_bytes().splitlines(keepends=True)
-    assert len(lines) == 1 + sweeping.BATCH
+    assert len(lines) == 1 + 3
     journal.write_bytes(b"".join(lines[:-1]))
-    liftgbp.sweep_to_file(SMOKERS, path, sizes, effort="quick", jobs=2)
-    liftgbp.sweep_to_file(SMOKERS, whole, sizes, effort="quick")
+    liftgbp.sweep_to_file(SMOKERS, path, sizes, **options, jobs=2)
+    liftgbp.sweep_to_file(SMOKERS, whole, sizes, **options)
     assert path.read_bytes() == whole.read_bytes()

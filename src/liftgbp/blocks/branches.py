@@ -21,7 +21,7 @@ from itertools import permutations, product
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.blocks.information import information
+from liftgbp.blocks.information import information, log_ways
 from liftgbp.blocks.labels import label_information
 from liftgbp.blocks.nearby_sizes import Around, moved, stencil_over
 from liftgbp.blocks.products import BlockProducts, MeanField
@@ -101,11 +101,9 @@ class Branch:
     @property
     def leaves_open(self) -> float:
         """What a world does not tell about the blocks of its objects, of the log of all ways."""
-        ways = (
-            math.lgamma(sum(own) + 1) - sum(math.lgamma(size + 1) for size in own)
-            for own in self.sizes
+        return (
+            sum(float(log_ways(np.rint(own))[0]) for own in self.products.sizes) - self.information
         )
-        return sum(ways) - self.information
 
 
 class Branches:

@@ -43,52 +43,44 @@ WORK_OF_REGION = 1e6
 
 @dataclass(frozen=True, slots=True)
 class HalvesJudge:
-    """Judges answers by the curvature between halves of classes, within a part of some work."""
+    """Judges answers by the curvature between halves of classes.
+
+    `shattering` is the model with one block per class, `work` is that of a level of effort.
+    """
 
     shattering: Shattering
     tolerances: Tolerances
     work: float
 
     def judge(self, answers: Posterior) -> Posterior:
-        """Answers that are not trusted if the halves of classes would rather differ."""
-        return judged_by_halves(answers, self.shattering, self.tolerances, self.work)
+        """Answers that are not trusted if their best point is a saddle of the ground free energy.
 
-
-def judged_by_halves(
-    answers: Posterior, shattering: Shattering, tolerances: Tolerances, most_work: float
-) -> Posterior:
-    """Answers that are not trusted if their best point is a saddle of the ground free energy.
-
-    `shattering` is the model with one block per class, `most_work` is that of a level of effort.
-    Answers with blocks stay as they are, and so do those whose halves would take too large a part
-    of it. A sum over counts is judged by its most
-    likely counts.
-    """
-    result, reader = answers.result, answers.reader
-    if not answers.trusted:
-        return answers
-    if not isinstance(reader, ClassReader):
-        return answers
-    if isinstance(result, Solution) and isinstance(reader.source, Beliefs):
-        halves = Halves.of_classes(reader.prepared, shattering)
-        shown = [k for k, point in enumerate(result.points) if point.weight > 0]
-        logs = [result.points[k].log_beliefs for k in shown] or [result.log_beliefs]
-        found = halves.curvatures(np.exp(logs), tolerances, HALVES * most_work)
-        points = list(result.points)
-        for k, curvature in zip(shown, found, strict=False):
-            if curvature is not None:
-                verdict = points[k].verdict.broken_by(curvature, tolerances)
-                points[k] = replace(points[k], verdict=verdict)
-        result = replace(result, points=tuple(points))
-    elif isinstance(reader.source, CountMixture):
-        halves, beliefs = Halves.of_counts(reader.source, shattering)
-        found = halves.curvatures(beliefs[None], tolerances, HALVES * most_work)
-    else:
-        return answers
-    if found[0] is None:
-        return answers
-    judged = result.with_verdict(result.verdict.broken_by(found[0], tolerances))
-    return replace(answers, result=judged)
+        Answers with blocks stay as they are, and so do those whose halves would take too large a
+        part of the work. A sum over counts is judged by its most likely counts.
+        """
+        result, reader = answers.result, answers.reader
+        if not answers.trusted or not isinstance(reader, ClassReader):
+            return answers
+        if isinstance(result, Solution) and isinstance(reader.source, Beliefs):
+            halves = Halves.of_classes(reader.prepared, self.shattering)
+            shown = [k for k, point in enumerate(result.points) if point.weight > 0]
+            logs = [result.points[k].log_beliefs for k in shown] or [result.log_beliefs]
+            found = halves.curvatures(np.exp(logs), self.tolerances, HALVES * self.work)
+            points = list(result.points)
+            for k, curvature in zip(shown, found, strict=False):
+                if curvature is not None:
+                    verdict = points[k].verdict.broken_by(curvature, self.tolerances)
+                    points[k] = replace(points[k], verdict=verdict)
+            result = replace(result, points=tuple(points))
+        elif isinstance(reader.source, CountMixture):
+            halves, beliefs = Halves.of_counts(reader.source, self.shattering)
+            found = halves.curvatures(beliefs[None], self.tolerances, HALVES * self.work)
+        else:
+            return answers
+        if found[0] is None:
+            return answers
+        judged = result.with_verdict(result.verdict.broken_by(found[0], self.tolerances))
+        return replace(answers, result=judged)
 
 
 @dataclass(frozen=True, eq=False)

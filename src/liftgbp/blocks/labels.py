@@ -21,6 +21,7 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.blocks.flat import ways
 from liftgbp.blocks.products import BlockProducts, MeanField
+from liftgbp.blocks.search import Found
 from liftgbp.solve import IndependentAtoms
 
 MOST_OBJECTS = 20_000
@@ -51,6 +52,19 @@ def label_information(products: BlockProducts, field: MeanField) -> float:
     total = top + math.log(math.fsum(np.exp(logs - top)))
     slack = ROUNDING * (1 + math.lgamma(first + second + 1) + abs(total))
     return max(0.0, -total - slack)
+
+
+def best_mixture(
+    found: Sequence[Found], values: Sequence[float], field: MeanField
+) -> tuple[float, IndependentAtoms]:
+    """The most that products over blocks reach, mixed in all ways; and which they are.
+
+    `values` are what the products reach alone.
+    """
+    told = [label_information(own.products, field) for own in found]
+    reached = [value + more for value, more in zip(values, told, strict=True)]
+    best = max(range(len(found)), key=reached.__getitem__)
+    return reached[best], over_blocks(found[best].sizes, mixed=told[best] > 0)
 
 
 def over_blocks(sizes: Sequence[Sequence[float]], *, mixed: bool) -> IndependentAtoms:

@@ -12,8 +12,8 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.blocks.branches import Branch, Branches
-from liftgbp.blocks.curvature import judged_by_halves, size_of_parts
-from liftgbp.blocks.labels import label_information, over_blocks
+from liftgbp.blocks.curvature import HalvesJudge, size_of_parts
+from liftgbp.blocks.labels import best_mixture
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import Found, find_blocks
 from liftgbp.counting.count_mixture import CountMixture
@@ -253,14 +253,9 @@ class _Mixer:
 
     def _bound(self, found: Sequence[Found]) -> Bound:
         """The best of what products reach, mixed in all ways to put objects into blocks."""
-        told = [label_information(own.products, self._field) for own in found]
-        values = [
-            float(self._field.bounds(own.products)[0]) + more
-            for own, more in zip(found, told, strict=True)
-        ]
-        best = max(range(len(found)), key=values.__getitem__)
-        log_z = self._prepared.plan.log_offset + values[best]
-        by = over_blocks(found[best].sizes, mixed=told[best] > 0)
+        values = [float(self._field.bounds(own.products)[0]) for own in found]
+        reached, by = best_mixture(found, values, self._field)
+        log_z = self._prepared.plan.log_offset + reached
         own = self._descent.tolerances
         return Bound(log_z, own.bound_slack * abs(log_z) + own.level, by)
 
@@ -305,7 +300,8 @@ class _Mixer:
     def _is_minimum(self) -> bool:
         """Whether the answer with one block is trusted, though halves of classes may differ."""
         own = self._descent.tolerances
-        return judged_by_halves(self._answers, self._shattering, own, self._most_work).trusted
+        judge = HalvesJudge(self._shattering, own, self._most_work)
+        return judge.judge(self._answers).trusted
 
     def _base_weight(self) -> Decimal:
         result = self._answers.result

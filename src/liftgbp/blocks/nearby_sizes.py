@@ -77,16 +77,13 @@ class Around:
         return bool(np.linalg.eigvalsh(self._curvatures(self.values)).max() < 0)
 
     def beliefs(self, points: Sequence[Counts]) -> Floats:
-        """The beliefs at some sizes."""
-        return self._extended(self.rows, self._moves(points))
+        """The beliefs at some sizes; never negative."""
+        moves = np.tensordot(self._moves(points), self._slopes(self.rows), 1)
+        return np.asarray(np.maximum(self.rows[0] + moves, 0.0))
 
     def _moves(self, points: Sequence[Counts]) -> Floats:
         moves = [[point[cell] - self.peak[cell] for cell, _ in self.axes] for point in points]
         return np.array(moves, dtype=float).reshape(len(points), len(self.axes))
-
-    def _extended(self, rows: Floats, moves: Floats) -> Floats:
-        """What is known at the points of the stencil, at other points; never negative."""
-        return np.asarray(np.maximum(rows[0] + np.tensordot(moves, self._slopes(rows), 1), 0.0))
 
     def _slopes(self, rows: Floats) -> Floats:
         ends = [self._ends(axis) for axis in range(len(self.axes))]

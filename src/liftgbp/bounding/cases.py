@@ -13,27 +13,23 @@ from liftgbp.signature import objects_of
 
 def fixed(shattering: Shattering, atom: ObjAtom, value: int) -> NormalModel:
     """The model with the objects of an atom in classes of their own, and its value certain."""
-    normal, own = _apart(shattering, atom)
-    table = np.full(normal.ranges[atom[0]], -np.inf)
-    table[value] = 0.0
-    factor = NormalParfactor((own,), table, (), SOFT)
-    return replace(normal, parfactors=(*normal.parfactors, factor), same_from=None)
-
-
-def _apart(shattering: Shattering, atom: ObjAtom) -> tuple[NormalModel, ObjAtom]:
-    """The model with the objects of an atom in classes of their own, and the atom there."""
     predicate, args = atom
     objects = objects_of([atom])
     splits: list[Split] = []
     counts: list[int] = []
     cell: dict[Obj, tuple[int, int]] = {}
     for cls in sorted({cls for cls, _ in objects}):
-        own = [obj for obj in objects if obj[0] == cls]
-        cell |= {obj: (cls, k) for k, obj in enumerate(own)}
-        left = shattering.classes[cls].size - len(own)
-        sizes = [1] * len(own) + [left] * (left > 0)
+        named = [obj for obj in objects if obj[0] == cls]
+        cell |= {obj: (cls, k) for k, obj in enumerate(named)}
+        left = shattering.classes[cls].size - len(named)
+        sizes = [1] * len(named) + [left] * (left > 0)
         if len(sizes) > 1:
             splits.append(Split(cls, sum(sizes), ((),) * len(sizes)))
             counts += sizes
     split = SplitShattering(shattering, splits).at(counts)
-    return split.normal, (predicate, tuple((split.class_of[cell[obj]], 0) for obj in args))
+    normal = split.normal
+    table = np.full(normal.ranges[predicate], -np.inf)
+    table[value] = 0.0
+    alone = predicate, tuple((split.class_of[cell[obj]], 0) for obj in args)
+    factor = NormalParfactor((alone,), table, (), SOFT)
+    return replace(normal, parfactors=(*normal.parfactors, factor), same_from=None)

@@ -189,6 +189,10 @@ class Program:
         """The first entry of each outer region."""
         return np.unique(self.regions, return_index=True)[1]
 
+    def least(self, entropies: Floats) -> Floats:
+        """The least entropy of each step, (S), of those of all choices."""
+        return np.minimum.reduceat(entropies, np.unique(self.step, return_index=True)[1])
+
     def bound(self, choice_weights: Floats, slopes: Floats, multipliers: Floats) -> float:
         """What the program nowhere exceeds.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 
+from liftgbp.blocks import Bound
 from liftgbp.bounding.interval import known_first, rounded_down, rounded_up
 from liftgbp.bounding.proving import FAMILIES, Proof, Prover
 from liftgbp.posterior import Bounds, Posterior
@@ -21,7 +22,7 @@ all facts of smoking-network.mln take 4e8, and more time than the answer."""
 
 def judged_by(answers: Posterior, found: Bounds) -> Posterior:
     """Answers with bounds; they are not trusted if their log Z lies outside."""
-    above = _above(answers, found.lower, found.reached)
+    above = Bound(found.lower, _slack(found.lower), found.reached).judge(answers)
     return _below(above, found.upper).made_of(bounds=found)
 
 
@@ -41,7 +42,8 @@ class ProvenJudge:
         if not answers.trusted:
             return answers
         lower, by = self._lower
-        answers = _above(answers, rounded_down(lower), by)
+        least = rounded_down(lower)
+        answers = Bound(least, _slack(least), by).judge(answers)
         for family in self._families(answers):
             if not answers.trusted:
                 break
@@ -53,7 +55,7 @@ class ProvenJudge:
     @cached_property
     def _proof(self) -> Proof:
         self._prover.progress("bounding log Z", 0, 1)
-        return self._prover.proof(self._shattering)
+        return Proof(self._prover, self._shattering.normal(), self._shattering)
 
     @cached_property
     def _lower(self) -> tuple[Fraction | None, IndependentAtoms]:
@@ -69,14 +71,6 @@ class ProvenJudge:
         own = str(answers.graph.family)
         plain = isinstance(answers.result, Solution) and own in families
         yield from families[families.index(own) + 1 :] if plain else families
-
-
-def _above(answers: Posterior, lower: float, by: IndependentAtoms) -> Posterior:
-    """Answers judged by what log Z is at least."""
-    verdict = answers.result.verdict
-    if lower > verdict.log_z_bound:
-        verdict = verdict.bounded_by(lower, by, _slack(lower))
-    return answers.judged(verdict)
 
 
 def _below(answers: Posterior, upper: float) -> Posterior:

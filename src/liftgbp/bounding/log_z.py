@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 
 from liftgbp.bounding.interval import rounded_down, rounded_up
-from liftgbp.bounding.proving import Prover
+from liftgbp.bounding.proving import Proof, Prover
 from liftgbp.effort import FACTOR_SCOPES, EffortChoice, checked_effort
 from liftgbp.errors import (
     CapacityError,
@@ -88,7 +88,7 @@ def bounds_over(
     progress("shattering", 0, 1)
     shattering = Shattering(objects, table_cap=table_cap)
     prover = Prover.of(effort, regions, progress)
-    proof = prover.proof(shattering)
+    proof = Proof(prover, shattering.normal(), shattering)
     interval = proof.interval
     rows = []
     if queries:

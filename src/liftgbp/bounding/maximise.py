@@ -67,17 +67,7 @@ class Maximum:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Point:
-    b: Floats
-    z: Floats
-    v: Floats
-    w: Floats
-    weights: Floats
-    multipliers: Floats
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Change:
-    """A Newton step; `b` and `z` are changes of logs."""
+    """Where the method is, or a Newton step from there, in which b and z are changes of logs."""
 
     b: Floats
     z: Floats
@@ -128,8 +118,7 @@ def _start(program: Program) -> _Point:
     multipliers = np.zeros(len(program.matrix))
     multipliers[: len(first)] = np.maximum.reduceat(slopes / program.multiplicity, first) + 1.0
     entropies = conditionals.entropies(joint, shares)[program.chosen]
-    least = np.minimum.reduceat(entropies, np.unique(program.step, return_index=True)[1])
-    v = least - LEVEL
+    v = program.least(entropies) - LEVEL
     return _Point(
         b=b,
         z=multipliers @ program.matrix - slopes,
@@ -154,8 +143,7 @@ class _Here:
         slopes = conditionals.slopes(self._shares)
         self._slopes = slopes[program.chosen]
         self.bound = program.bound(point.weights, slopes, point.multipliers)
-        first = np.unique(program.step, return_index=True)[1]
-        least = np.minimum.reduceat(self._entropies, first)
+        least = program.least(self._entropies)
         self.value = float(program.energy @ point.b + program.shares @ least)
         self.off_equations = program.right_side - program.matrix @ point.b
         self.mu = self._mean(point)
@@ -201,7 +189,7 @@ class _Here:
         gram.flat[:: len(gram) + 1] += RIDGE
         self._gram, self._gram_scale = gram, scale
 
-    def _change(self, mu: float) -> _Change:
+    def _change(self, mu: float) -> _Point:
         """The Newton step towards some μ."""
         program, point, step = self._program, self._point, self._program.step
         several, stiffness = self._several, self._stiffness
@@ -222,7 +210,7 @@ class _Here:
         b = (free - self._solved @ multipliers) * self._scale
         rise = self._slopes @ (point.b * b)
         v = (short + np.bincount(step, stiffness * rise)) / self._stiff
-        return _Change(
+        return _Point(
             b=b,
             z=pull - b,
             v=v,
@@ -231,7 +219,7 @@ class _Here:
             multipliers=multipliers,
         )
 
-    def _moved(self, change: _Change) -> _Point:
+    def _moved(self, change: _Point) -> _Point:
         point = self._point
         primal = min(_part(change.b), _inside(change.w, point.w))
         dual = min(_part(change.z), _inside(change.weights, point.weights))

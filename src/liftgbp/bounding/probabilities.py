@@ -112,7 +112,7 @@ class Probabilities:
         try:
             normal = fixed(self._shattering, atom, value)
             if whole.lower is not None and whole.upper - whole.lower < HOPELESS:
-                return self._prover.smaller.interval(normal)
+                return Proof(self._prover.smaller, normal).interval
             # Where it is not impossible, nothing could be said about it.
             compile_plan(build_regions(normal, FACTOR_SCOPES), bounds=False)
             return replace(whole, lower=None)

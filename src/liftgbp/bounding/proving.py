@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from liftgbp.arrays import Floats
-from liftgbp.blocks.labels import label_information, over_blocks
+from liftgbp.blocks.labels import best_mixture
 from liftgbp.blocks.products import ROUNDING, MeanField
 from liftgbp.blocks.search import find_blocks
 from liftgbp.bounding.cases import fixed
@@ -101,14 +101,6 @@ class Prover:
     def smaller(self) -> Prover:
         """Over smaller regions, unless some were asked for by hand."""
         return self if self.by_hand else replace(self, most_operations=FEW_OPERATIONS)
-
-    def interval(self, normal: NormalModel) -> Interval:
-        """What log Z of a model lies in."""
-        return Proof(self, normal).interval
-
-    def proof(self, shattering: Shattering) -> Proof:
-        """The interval of a model, with what it was found with."""
-        return Proof(self, shattering.normal(), shattering)
 
 
 class Proof:
@@ -271,12 +263,7 @@ def _best_product(
     found = find_blocks(field, number, most_work=work, patient=True, hot=blocks > 1)
     if not found:
         found = find_blocks(field, [1] * len(number))
-    told = [label_information(own.products, field) for own in found]
-    rests = [
-        float(field.rests(own.products)[0]) + more for own, more in zip(found, told, strict=True)
-    ]
-    best = max(range(len(found)), key=rests.__getitem__)
-    if not math.isfinite(rests[best]):
+    reached, by = best_mixture(found, [float(field.rests(own.products)[0]) for own in found], field)
+    if not math.isfinite(reached):
         return None, NO_BLOCKS
-    by = over_blocks(found[best].sizes, mixed=told[best] > 0)
-    return known + Fraction(rests[best]), by
+    return known + Fraction(reached), by

@@ -119,11 +119,11 @@ def _show_stages(terminal: Terminal, found: liftgbp.Forecast) -> None:
 
 
 def _stage_sheet(found: liftgbp.Forecast | liftgbp.EngineForecast) -> Sheet:
-    first, *headings = found.stages[0].headings
+    first, *headings = found.stages[0].cells
     columns = [Column(name, right=name != "what") for name in headings]
     sheet = Sheet("stages", [Column(first), *columns], lead="{}")
     for own in found.stages:
-        sheet.add(*own.cells)
+        sheet.add(*own.cells.values())
     return sheet
 
 

@@ -9,8 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.arrays import Bools, Ints, distinct, group_rows, row_order, stable_order, starts_of
-from liftgbp.compress.loops import loops
-from liftgbp.compress.subsets import Inside, common_subsets, containments, maximal
+from liftgbp.compress.subsets import Inside, common_subsets, containments, loops, maximal
 from liftgbp.errors import InputError
 from liftgbp.grounding import FactorBlock, GroundNetwork
 from liftgbp.progress import Progress, silent
@@ -21,7 +20,7 @@ FAMILIES = ("intersections", "subsets", "bethe", "loops")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Pattern:
+class Nesting:
     """Regions that have regions inside at the same places.
 
     size     the number of variables
@@ -61,7 +60,7 @@ class GroundRegions:
     family: Family
     rows: tuple[Ints, ...]
     outer: Bools
-    patterns: tuple[Pattern, ...]
+    patterns: tuple[Nesting, ...]
     held: tuple[Held, ...]
 
     def __len__(self) -> int:
@@ -258,7 +257,7 @@ def _masks(positions: Ints) -> Ints:
 
 def _patterns(
     rows: Sequence[Ints], starts: Ints, inside: Iterator[tuple[int, int, Inside]]
-) -> Iterator[Pattern]:
+) -> Iterator[Nesting]:
     empty = np.zeros(0, dtype=np.int64)
     pairs: list[list[tuple[Ints, Ints, Ints]]] = [[(empty, empty, empty)] for _ in rows]
     for large, small, found in inside:
@@ -277,10 +276,10 @@ def _patterns(
             )
 
 
-def _patterns_of_count(size: int, regions: Ints, members: Ints, masks: Ints) -> Iterator[Pattern]:
+def _patterns_of_count(size: int, regions: Ints, members: Ints, masks: Ints) -> Iterator[Nesting]:
     """The patterns of regions with equally many regions inside."""
     if not masks.shape[1]:
-        yield Pattern(size, (), regions, members, {})
+        yield Nesting(size, (), regions, members, {})
         return
     first, group = group_rows(list(masks.T))
     order = stable_order(group)
@@ -289,4 +288,4 @@ def _patterns_of_count(size: int, regions: Ints, members: Ints, masks: Ints) -> 
     for number, row in enumerate(masks[first].tolist()):
         chosen = order[bounds[number] : bounds[number + 1]]
         covers = cover_parents([whole, *row])
-        yield Pattern(size, tuple(row), regions[chosen], members[chosen], covers)
+        yield Nesting(size, tuple(row), regions[chosen], members[chosen], covers)

@@ -9,7 +9,6 @@ axes one lies, up to the group of that kind.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,7 +46,7 @@ CodePart: TypeAlias = tuple[slice, Hashes]
 
 
 @dataclass(frozen=True, eq=False)
-class Relation:
+class Containment:
     """All pairs of a region of one size and a region of another size inside it.
 
     The variables of `small[p]` are those at `positions[p]` of `large[p]`, in ascending order. Pairs
@@ -66,16 +65,15 @@ class Relation:
 
     def pairs_of(self, regions: Ints, first: int, role: int) -> tuple[Ints, Ints]:
         """The pairs in which regions (numbered from `first`) are the large or the small one."""
-        starts = self.large_starts if role == INSIDE else self.small_starts
-        lengths = starts[regions - first + 1] - starts[regions - first]
-        pairs = expand(starts[regions - first], lengths)
+        starts, lengths = self.stretches_of(regions, first, role)
+        pairs = expand(starts, lengths)
         return (pairs if role == INSIDE else self.by_small[pairs]), lengths
 
-    def pairs_at(self, place: int, role: int) -> Ints | slice:
-        """The pairs of the region at one place."""
-        if role == INSIDE:
-            return slice(self.large_starts.item(place), self.large_starts.item(place + 1))
-        return self.by_small[self.small_starts.item(place) : self.small_starts.item(place + 1)]
+    def stretches_of(self, regions: Ints, first: int, role: int) -> tuple[Ints, Ints]:
+        """Where these pairs start for each region, in the order for its role, and how many."""
+        starts = self.large_starts if role == INSIDE else self.small_starts
+        own = starts[regions - first]
+        return own, starts[regions - first + 1] - own
 
 
 def in_bytes(places: Ints) -> Ints:
@@ -88,7 +86,7 @@ _Inside: TypeAlias = tuple[Ints, Ints, tuple[int, ...], bool]
 it."""
 
 
-def relations(regions: GroundRegions) -> list[Relation]:
+def relations(regions: GroundRegions) -> list[Containment]:
     """The pairs of regions and regions inside, for each two sizes."""
     parts: dict[tuple[int, int], list[_Inside]] = {}
     for pattern in regions.patterns:
@@ -105,7 +103,7 @@ def _relation(
     large_size: int,
     small_size: int,
     parts: list[_Inside],
-) -> Relation:
+) -> Containment:
     larges, smalls, places, covers = zip(*parts, strict=True)
     large, small = np.concatenate(larges), np.concatenate(smalls)
     counts = list(map(len, larges))
@@ -120,7 +118,7 @@ def _relation(
         first, last = bounds[block], bounds[block + 1]
         return starts_of(np.bincount(numbers - first, minlength=last - first))
 
-    return Relation(
+    return Containment(
         large_size=large_size,
         small_size=small_size,
         large=large,
@@ -153,7 +151,7 @@ class Partition:
         """The number of the first region of a size."""
         return self._starts[self._block[size]]
 
-    def roles(self, size: int) -> Iterator[tuple[Relation, int]]:
+    def roles(self, size: int) -> Iterator[tuple[Containment, int]]:
         """The relations in which regions of a size take part, and whether as large or small."""
         for relation in self.relations:
             if relation.large_size == size:
@@ -169,36 +167,6 @@ class Partition:
     def _trivial(self) -> Ints:
         of_size = [self.groups.trivial(own.shape[1]) for own in self.frame]
         return np.repeat(np.array(of_size, dtype=np.int64), np.diff(self.regions.starts))
-
-    @cached_property
-    def degrees(self) -> Ints:
-        """How many neighbours each region has."""
-        degrees = np.zeros(len(self.regions), dtype=np.int64)
-        for relation in self.relations:
-            for own in (relation.large, relation.small):
-                degrees += np.bincount(own, minlength=len(degrees))
-        return degrees
-
-    # --- single regions
-
-    def size_of(self, region: int) -> int:
-        """The number of variables of a region."""
-        return int(self.frame[self._block_of(region)].shape[1])
-
-    def frame_of(self, region: int) -> list[int]:
-        """Which variable each axis of a region is."""
-        block = self._block_of(region)
-        frame: list[int] = self.frame[block][region - self._starts[block]].tolist()
-        return frame
-
-    def axis_of(self, region: int) -> list[int]:
-        """Which axis each variable of a region is."""
-        block = self._block_of(region)
-        axis: list[int] = self.axis[block][region - self._starts[block]].tolist()
-        return axis
-
-    def _block_of(self, region: int) -> int:
-        return bisect_right(self._starts, region) - 1
 
     # --- symmetries
 
@@ -234,7 +202,7 @@ class Partition:
 
     # --- frames
 
-    def embeddings(self, relation: Relation, pairs: Ints) -> Ints:
+    def embeddings(self, relation: Containment, pairs: Ints) -> Ints:
         """For each axis of the small region which axis of the large one it is."""
         return self.embed(relation.large[pairs], relation.small[pairs], relation.positions[pairs])
 
@@ -259,7 +227,7 @@ class Partition:
 
     # --- names
 
-    def names(self, relation: Relation, pairs: Ints, role: int, group: int) -> Hashes:
+    def names(self, relation: Containment, pairs: Ints, role: int, group: int) -> Hashes:
         """The codes of embeddings up to the neighbour's group, for each element of the own group.
 
         Column g has the codes after permuting the own frame by g.
@@ -380,7 +348,7 @@ def unlike(partition: Partition, representative: Ints) -> Bools:
 
 
 def _sorted_names(
-    partition: Partition, relation: Relation, role: int, regions: Ints
+    partition: Partition, relation: Containment, role: int, regions: Ints
 ) -> tuple[tuple[Ints, Bools, Hashes], Ints]:
     """The names of neighbours in one role, as columns, sorted for each of some regions of a size.
 

@@ -25,7 +25,7 @@ from liftgbp.arrays import (
 from liftgbp.compress.alignment import Alignment
 from liftgbp.compress.colour_refinement import refine
 from liftgbp.compress.ground_regions import GroundRegions
-from liftgbp.compress.partition import AROUND, Partition, Relation, in_bytes
+from liftgbp.compress.partition import AROUND, Containment, Partition, in_bytes
 from liftgbp.compress.potentials import first_frames, stabilisers
 from liftgbp.compress.quotient_graph import QuotientGraph, quotient_graph
 from liftgbp.errors import InternalError
@@ -61,7 +61,7 @@ def compress(
     frames = first_frames(regions, network, _colours(network) if colours is None else colours)
     partition = refine(regions, frames, progress)
     progress("building the quotient", 0, 1)
-    return _Builder(network, partition).graph()
+    return _QuotientBuilder(network, partition).graph()
 
 
 def _colours(network: GroundNetwork) -> Ints:
@@ -70,7 +70,7 @@ def _colours(network: GroundNetwork) -> Ints:
     return np.zeros(len(network.ranges), dtype=np.int64)
 
 
-class _Builder:
+class _QuotientBuilder:
     """Describes each kind by its first region, the example."""
 
     def __init__(self, network: GroundNetwork, partition: Partition) -> None:
@@ -105,28 +105,16 @@ class _Builder:
         member, local = self._members()
         held = self._held()
         return GraphArrays(
-            axes=self._axes.values,
-            shapes=shapes.values,
-            symmetries=[groups.generators(group) for group in range(len(groups))],
-            region_shape=narrow(np.concatenate(region_shape)),
-            region_symmetries=narrow(self._partition.group[self._example]),
-            held_region=held[0],
-            held_table=held[1],
-            held_axes=held[2],
-            member_owner=member[0],
-            member_region=member[1],
-            member_axes=member[2],
-            local_member=local[0],
-            local_edge=local[1],
-            local_count=local[2],
-            edge_child=edges.edges[0],
-            edge_parent=edges.edges[1],
-            edge_message=edges.edges[2],
-            edge_axes=edges.edges[3],
-            message_parent=edges.messages[0],
-            message_child=edges.messages[1],
-            message_axes=edges.messages[2],
-            message_symmetries=edges.messages[3],
+            self._axes.values,
+            shapes.values,
+            [groups.generators(group) for group in range(len(groups))],
+            narrow(np.concatenate(region_shape)),
+            narrow(self._partition.group[self._example]),
+            *held,
+            *member,
+            *local,
+            *edges.edges,
+            *edges.messages,
         )
 
     # --- what is inside
@@ -290,7 +278,7 @@ class EdgeTable:
             raise InternalError("a region inside another has a parent that sends no message")
         return found
 
-    def _add(self, relation: Relation) -> Hashes:
+    def _add(self, relation: Containment) -> Hashes:
         """Add the edges between two sizes, and return the codes of their embeddings."""
         pairs = np.flatnonzero(relation.cover & self._is_example[relation.small])
         child, parent = self._kind[relation.small[pairs]], self._kind[relation.large[pairs]]
@@ -312,7 +300,7 @@ class EdgeTable:
         self._sent += len(head)
         return code
 
-    def _orbits(self, relation: Relation, pairs: Ints) -> tuple[Hashes, Ints, Ints, Ints]:
+    def _orbits(self, relation: Containment, pairs: Ints) -> tuple[Hashes, Ints, Ints, Ints]:
         """For each pair the orbit of its name under the symmetries of the child.
 
         That is a code of the orbit, the symmetry that leads to its first name, the embedding

@@ -16,7 +16,7 @@ from liftgbp.counting.space import DIGITS, Counts, Space, SplitClass
 from liftgbp.errors import ContradictionError
 from liftgbp.plan import Plan, refill_all
 from liftgbp.posterior import PreparedLifted
-from liftgbp.regions import GraphSeries, LiftedRegionGraph
+from liftgbp.regions import ExactCounts, LiftedRegionGraph
 from liftgbp.series import SharedPlans, by_layout, solve_series
 from liftgbp.shatter import SplitShattering
 from liftgbp.shatter.splitting import AlikeCounts, Cell, value_text
@@ -192,12 +192,12 @@ def _planned(
     `class_sizes` are the sizes of all classes at each of the counts.
     """
     sizes = list(np.array(list(class_sizes.values()), dtype=object).T)
-    series = GraphSeries(base.prepared.graph, sizes)
+    exact = ExactCounts(base.prepared.graph, sizes, np.ones_like(sizes[0]))
     constants = alike.factors.constants(sizes)
-    plans = refill_all(base.prepared.plan, series, alike.factors.tables(sizes), constants)
+    plans = refill_all(base.prepared.plan, exact, alike.factors.tables(sizes), constants)
     with localcontext(Context(prec=DIGITS)):
         offsets = np.array(list(map(_decimal, constants)), dtype=object)
-        for values, count in series.free_atoms.items():
+        for values, count in exact.free_atoms.items():
             offsets = offsets + count * _ln(values)
     return list(map(_PlannedPoint, class_sizes, repeat(base), plans, offsets.tolist()))
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal
 from functools import lru_cache
 from itertools import chain, combinations, pairwise, product
 from typing import TypeAlias
+
+from flint import arb
+
+from liftgbp.solve.frames import precision
 
 Counts: TypeAlias = tuple[int, ...]
 """How many objects are in each cell, the cells of all classes in a row."""
@@ -19,12 +23,8 @@ exponents of 1e18, and their differences need some twenty digits behind the poin
 
 _PRECISE = Context(prec=DIGITS)
 
-EXACT = 60
-"""Factorials up to this number are multiplied out; beyond it, the seven terms of the series below
-give some thirty digits."""
-
-# The coefficients B(2n) / (2n (2n - 1)) of Stirling's series.
-STIRLING = ((1, 12), (-1, 360), (1, 1260), (-1, 1680), (1, 1188), (-691, 360360), (1, 156))
+BITS = 256
+"""Bits of the logs of factorials, which have as many digits and some to spare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,6 @@ class SplitClass:
 
     def compositions(self, size: int) -> Iterator[Counts]:
         """All ways to spread this many objects over the cells."""
-        if self.cells == 2:
-            yield from zip(range(size + 1), range(size, -1, -1), strict=True)
-            return
         for bars in combinations(range(size + self.cells - 1), self.cells - 1):
             ends = (-1, *bars, size + self.cells - 1)
             yield tuple(b - a - 1 for a, b in pairwise(ends))
@@ -133,19 +130,10 @@ def _scaled(part: Counts, units: int, size: int) -> Counts:
 
 @lru_cache(maxsize=100_000)
 def log_factorial(n: int) -> Decimal:
-    """The log of n!, to some thirty digits.
+    """The log of n!.
 
     >>> round(log_factorial(5).exp(), 20), round(float(log_factorial(10**6)), 6)
     (Decimal('120.00000000000000000000'), 12815518.384658)
     """
-    with localcontext(Context(prec=DIGITS)):
-        if n <= EXACT:
-            return Decimal(math.factorial(n)).ln()
-        x = Decimal(n)
-        series = sum(
-            (Decimal(a) / (b * x ** (2 * k + 1)) for k, (a, b) in enumerate(STIRLING)), Decimal(0)
-        )
-        return x * x.ln() - x + (2 * PI * x).ln() / 2 + series
-
-
-PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494459")
+    with precision(BITS):
+        return Decimal(arb(n + 1).lgamma().str(DIGITS, radius=False))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import reduce
 
-from liftgbp.engines.engine import Column, Engine, Table
+from liftgbp.engines.engine import Column, Engine, Table, joined
 from liftgbp.engines.factor_tables import Kind, column
 from liftgbp.engines.message_tables import (
     Messages,
@@ -50,12 +50,12 @@ def compressed(engine: Engine, kinds: RegionKinds, progress: Progress) -> Region
     last = 0
     while True:
         progress("comparing atoms", 0, 1)
-        found = colours.count()
-        if found > WORTHWHILE * colours.atoms:
+        number = colours.count()
+        if number > WORTHWHILE * colours.atoms:
             return None
-        if found == last:
+        if number == last:
             return colours.quotient()
-        last = found
+        last = number
         colours.refine()
 
 
@@ -100,17 +100,16 @@ class _Colours:
         colours, signals = engine.table(colour_table(kind)), self._signals(kind)
         if not signals:
             return colours
-        whole = signals[0] if len(signals) == 1 else engine.ibis.union(*signals)
-        sums = whole.group_by(kind.keys).aggregate(low=whole.low.sum(), high=whole.high.sum())
+        sums = engine.summed(signals, kind.keys, ["low", "high"])
         sums = sums.rename({f"right_{key}": key for key in kind.keys})
         matches = [colours[key] == sums[f"right_{key}"] for key in kind.keys]
-        joined = colours.left_join(sums, matches)
-        low, high = (joined[name].fill_null(0).cast("int64") for name in ("low", "high"))
-        return joined.select(*kind.keys, c=engine.hashed(joined.c, engine.hashed(low, high)))
+        both = colours.left_join(sums, matches)
+        low, high = (both[name].fill_null(0).cast("int64") for name in ("low", "high"))
+        return both.select(*kind.keys, c=engine.hashed(both.c, engine.hashed(low, high)))
 
     def _signals(self, kind: Kind) -> list[Table]:
         """What atoms of a kind hear from the pairs around them, in halves."""
-        found = []
+        signals = []
         for pair in self._kinds.pairs:
             for axis in (0, 1):
                 if pair.part([axis]) == kind:
@@ -120,23 +119,16 @@ class _Colours:
                     signal = self._engine.hashed(table[f"l{axis}"], table[f"c{1 - axis}"])
                     keys = dict(zip(kind.keys, (table[k] for k in pair.key(axis)), strict=True))
                     table = table.select(**keys, signal=signal)
-                    found.append(
+                    signals.append(
                         table.select(*kind.keys, low=table.signal % HALF, high=table.signal // HALF)
                     )
-        return found
+        return signals
 
     def _with_colour(self, table: Table, pair: Kind, axis: int) -> Table:
         """Pairs with the colour of one of their atoms."""
         atom = pair.part([axis])
         colours = self._engine.table(colour_table(atom))
-        right = colours.select(
-            **{f"right_{key}": colours[key] for key in atom.keys}, **{f"c{axis}": colours.c}
-        ).view()
-        own = pair.key(axis)
-        matches = [
-            table[left] == right[f"right_{key}"] for left, key in zip(own, atom.keys, strict=True)
-        ]
-        return table.join(right, matches).select(*table.columns, f"c{axis}")
+        return joined(table, colours, pair.key(axis), atom.keys, {"c": f"c{axis}"})
 
     def _label(self, table: Table, kind: Kind, axes: Sequence[int], salt: int) -> Column:
         """A number for the potentials in the order of these axes."""
@@ -168,9 +160,9 @@ class _Colours:
         """One row for each colour, with how many atoms have it."""
         table = self._engine.table(Messages.region_table(kind, 0))
         colours = self._engine.table(colour_table(kind))
-        joined = table.join(colours, kind.keys)
-        potentials = {name: joined[name].min() for name in (column("t", s) for s in kind.states)}
-        return joined.group_by(k0_0=joined.c).aggregate(**potentials, many=joined.count())
+        both = table.join(colours, kind.keys)
+        potentials = {name: both[name].min() for name in kind.columns("t")}
+        return both.group_by(k0_0=both.c).aggregate(**potentials, many=both.count())
 
     def _pairs_alike(self, kind: Kind) -> Table:
         """One row for each combination of colours and potentials, with how many pairs have it."""
@@ -184,13 +176,13 @@ class _Colours:
             f1=hashed(hashed(table.c1, table.l1), table.c0),
         )
         columns: dict[str, Column] = {"k0_0": table.c0, "k1_0": table.c1, "f": table.f0}
-        columns |= {column("t", state): table[column("t", state)] for state in kind.states}
+        columns |= {name: table[name] for name in kind.columns("t")}
         if kind.predicates[0] == kind.predicates[1]:
             columns = self._turned(table, kind, columns)
         table = table.select(**columns)
-        kept = [name for name in columns if name != "f"]
+        names = [name for name in columns if name != "f"]
         grouped = table.group_by("f").aggregate(
-            **{name: table[name].min() for name in kept}, pairs=table.count()
+            **{name: table[name].min() for name in names}, pairs=table.count()
         )
         return grouped.drop("f")
 
@@ -199,15 +191,14 @@ class _Colours:
         other: dict[str, Column] = {"k0_0": table.c1, "k1_0": table.c0, "f": table.f1}
         other |= {column("t", s): table[column("t", s[::-1])] for s in kind.states}
         turn = table.f1 < table.f0
-        return {name: turn.ifelse(other[name], own) for name, own in columns.items()}
+        return {name: turn.ifelse(other[name], one) for name, one in columns.items()}
 
     def _weighted(self, kind: Kind) -> Table:
         """Pairs of colours with how many of them are around one atom of either colour."""
         table = self._engine.table(f"alike_{kind.name}")
         for axis in (0, 1):
             atoms = self._engine.table(f"alike_{kind.part([axis]).name}")
-            right = atoms.select(right_c=atoms.k0_0, many=atoms.many).view()
-            joined = table.join(right, [table[f"k{axis}_0"] == right.right_c])
-            number = joined.pairs.cast("float64") / joined.many.cast("float64")
-            table = joined.select(*table.columns, **{weight(axis): number})
+            table = joined(table, atoms, [f"k{axis}_0"], ["k0_0"], {"many": "many"})
+            number = table.pairs.cast("float64") / table.many.cast("float64")
+            table = table.mutate(**{weight(axis): number}).drop("many")
         return table.drop("pairs")

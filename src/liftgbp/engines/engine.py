@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from liftgbp.evidence.fact_tables import TablePlace
+from liftgbp.forecasting import Cost
 
 Table: TypeAlias = Any
 """An expression of Ibis that stands for a table."""
@@ -33,6 +34,15 @@ class Engine(ABC):
     dialect: str
     hash: str
     """The function of the engine that makes one number of 64 bits from others."""
+    module: str
+    """What has to be installed."""
+    extra: str
+    """The extra of liftgbp that installs it."""
+    cost: Cost
+    """What a number in a table takes, which is a row times a column, in any stage and each
+    iteration."""
+    seconds_to_start: float
+    """Until the engine has done a small run."""
 
     def __init__(self, folder: Path, connection: Any) -> None:
         self.folder = folder
@@ -126,6 +136,39 @@ class Engine(ABC):
     def number(self, value: Any) -> Any:
         """One value that is computed from a table; None if there are no rows."""
         return self.rows(value.as_table())[0][0]
+
+    def union(self, parts: Sequence[Table]) -> Table:
+        """The rows of one or several tables."""
+        return parts[0] if len(parts) == 1 else self.ibis.union(*parts)
+
+    def summed(self, parts: Sequence[Table], keys: Sequence[str], names: Sequence[str]) -> Table:
+        """The sums of some columns over the rows of tables with the same keys."""
+        whole = self.union(parts)
+        return whole.group_by(keys).aggregate(**{name: whole[name].sum() for name in names})
+
+
+def joined(
+    table: Table,
+    right: Table,
+    keys: Sequence[str],
+    right_keys: Sequence[str],
+    names: Mapping[str, str],
+    *,
+    outer: bool = False,
+) -> Table:
+    """Rows with columns of another table under new names.
+
+    Rows that are not in the other table are left out; in an `outer` join, they have zeros.
+    """
+    columns = {f"right_{name}": right[name] for name in right_keys}
+    chosen = right.select(**columns, **{new: right[old] for old, new in names.items()}).view()
+    pairs = zip(keys, right_keys, strict=True)
+    matches = [table[key] == chosen[f"right_{other}"] for key, other in pairs]
+    if not outer:
+        return table.join(chosen, matches).select(*table.columns, *names.values())
+    both = table.left_join(chosen, matches)
+    filled = {new: both[new].fill_null(0.0) for new in names.values()}
+    return both.select(*table.columns, **filled)
 
 
 def _two(one: Any, other: Any) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 from liftgbp.engines.duckdb_engine import DuckDBEngine
 from liftgbp.engines.engine import Engine
 from liftgbp.engines.spark_engine import SparkEngine
 from liftgbp.errors import InputError
+from liftgbp.files import need_module
 
 KINDS: dict[str, type[DuckDBEngine] | type[SparkEngine]] = {
     "duckdb": DuckDBEngine,
@@ -20,12 +20,7 @@ def start(name: str, folder: Path, memory: float | None) -> Engine:
     """Start an engine that keeps its tables in a folder; it may take so many GB of memory."""
     if name not in KINDS:
         raise InputError(f"engine must be {' or '.join(KINDS)}, got {name!r}")
-    for module in ("ibis", "duckdb" if name == "duckdb" else "pyspark"):
-        try:
-            importlib.import_module(module)
-        except ImportError:
-            extra = "engine" if name == "duckdb" else "spark"
-            raise InputError(
-                f"the engine {name} needs {module}; install it with pip install 'liftgbp[{extra}]'"
-            ) from None
-    return KINDS[name](folder, memory)
+    kind = KINDS[name]
+    for module in ("ibis", kind.module):
+        need_module(module, kind.extra, f"the engine {name}")
+    return kind(folder, memory)

@@ -16,23 +16,23 @@ from liftgbp.input_files import is_directory, is_file, pieces
 
 def files_of(places: Sequence[TablePlace]) -> list[str]:
     """The files of a source; a folder stands for the Parquet files in it."""
-    found: list[str] = []
+    files: list[str] = []
     for one in places:
         path = Path(one.place)
         if re.match(r"[a-z0-9]+://", one.place):
-            found.append(one.place)
+            files.append(one.place)
         elif is_directory(path):
             inside = sorted(str(file) for file in path.glob("*.parquet"))
             if not inside:
                 raise EvidenceError(f"there are no .parquet files in {path}")
-            found += inside
+            files += inside
         elif is_file(path):
             if not is_table_file(one.place):
                 raise EvidenceError(f"cannot read {one.place}: {KINDS}")
-            found.append(str(path))
+            files.append(str(path))
         else:
             raise EvidenceError(f"cannot read {one.place}: no such file, folder or table")
-    return found
+    return files
 
 
 def is_csv(place: str) -> bool:
@@ -79,7 +79,7 @@ def state_of(source: str) -> list[tuple[str, int, int]]:
     written = table_source(source)
     if written is None or "://" in written[1]:
         return []
-    found = []
+    files = []
     for one in matching_places(written[1]):
         with contextlib.suppress(OSError):  # what cannot be read is refused later, in words
             path = Path(one.place)
@@ -88,8 +88,8 @@ def state_of(source: str) -> list[tuple[str, int, int]]:
                 path = Path(database)
             for file in sorted(path.glob("*.parquet")) if path.is_dir() else [path]:
                 known = file.stat()
-                found.append((str(file), known.st_size, known.st_mtime_ns))
-    return found
+                files.append((str(file), known.st_size, known.st_mtime_ns))
+    return files
 
 
 def literal_pattern(file: str) -> str:

@@ -13,11 +13,12 @@ from itertools import combinations
 from pathlib import Path
 
 from liftgbp.engines.engine import Engine
-from liftgbp.engines.engine_choice import start
+from liftgbp.engines.engine_choice import KINDS, start
 from liftgbp.engines.engine_sources import KnownFacts, read_sources
 from liftgbp.engines.engine_tasks import checked_task
 from liftgbp.engines.factor_tables import Join, Joins, Kind
 from liftgbp.engines.message_tables import RegionKinds
+from liftgbp.errors import checked_number
 from liftgbp.forecasting import StageForecast, about, ground_gigabytes, stage_table
 from liftgbp.limits import GIGABYTE, Limits, limited, physical_memory
 from liftgbp.model.model import Model
@@ -29,35 +30,7 @@ ITERATIONS = 20
 """How many iterations the forecast is about. The networks that were tried took 10 to 28."""
 
 MOST_COUNTED = 10**8
-"""Substitutions that no table of facts limits are counted up to here, in seconds. Beyond, all of
-them are taken to leave factors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What an engine takes for a number in a table, which is a row times a column.
-
-    start    seconds until the engine has done a small run
-    seconds  processor time to make a number, in any stage and in each iteration
-    memory   bytes for a number of the largest stage, where there is enough
-    base     bytes without any
-    disk     bytes for a number while one iteration is made from another
-    """
-
-    start: float
-    seconds: float
-    memory: float
-    base: float
-    disk: float
-
-
-COSTS = {
-    "duckdb": Cost(start=1.5, seconds=1e-7, memory=20, base=2e8, disk=16),
-    "spark": Cost(start=40, seconds=5e-7, memory=20, base=1.2e9, disk=20),
-}
-"""DuckDB: measured on networks of 10^5 and 10^6 friendships with rules about two people (`bethe`)
-and three (both families), where an iteration took 0.9 to 1.1 * 10^-7 s for a number. Spark: from
-one run of five iterations over 10^7 friendships, which docs/engines.md has; nothing confirms it."""
+"""These are counted in seconds."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -105,7 +78,9 @@ class EngineForecast(Shown):
     @property
     def seconds(self) -> float:
         """About how much processor time all stages take."""
-        return COSTS[self.engine].start + sum(stage.seconds or 0.0 for stage in self.stages)
+        return KINDS[self.engine].seconds_to_start + sum(
+            stage.seconds or 0.0 for stage in self.stages
+        )
 
     @property
     def advice(self) -> str:
@@ -160,13 +135,15 @@ def forecast_on_engine(
     sizes: Mapping[str, int] | None = None,
     regions: str = "bethe",
     memory: float | None = None,
+    most_counted: int = MOST_COUNTED,
     progress: Progress = silent,
     limits: Limits | None = None,
 ) -> EngineForecast:
     """How large the stages of `run_on_engine` would be, counted and not computed.
 
     The engine counts facts, objects and the rows of joins. Numbers are those at most: factors about
-    the same atoms become one. Times are processor time.
+    the same atoms become one, and of more than `most_counted` substitutions that no table of facts
+    limits, all are taken to leave factors. Times are processor time.
 
     >>> import pathlib, tempfile
     >>> import liftgbp
@@ -179,10 +156,11 @@ def forecast_on_engine(
     ({'friends': 2}, 'memory', ['reading tables', 'grounding'])
     """
     task = checked_task(model, evidence, engine, closed, sizes, regions, memory, progress)
-    with _started(engine, memory) as own:
+    most_counted = checked_number("most_counted", most_counted, least=0)
+    with _started(engine, memory) as started:
         progress("counting facts", 0, 1)
-        known = read_sources(own, model, task.sources, task.closed, task.sizes, counting=True)
-        counted = _Counted(own, model, known, progress)
+        known = read_sources(started, model, task.sources, task.closed, task.sizes, counting=True)
+        counted = _Counted(started, model, known, most_counted, progress)
     kinds, rows = counted.regions(model, known, regions)
     stages = tuple(_stages(known, counted, kinds, rows, engine, memory))
     in_memory = ground_gigabytes(sum(counted.factors.values()))
@@ -196,7 +174,7 @@ def forecast_on_engine(
         stages=stages,
         iterations=ITERATIONS,
         in_memory=in_memory,
-        takes=_place(in_memory, most * COSTS["duckdb"].disk),
+        takes=_place(in_memory, most * KINDS["duckdb"].cost.disk),
     )
 
 
@@ -204,9 +182,9 @@ def forecast_on_engine(
 def _started(engine: str, memory: float | None) -> Iterator[Engine]:
     """An engine that only counts; it has a folder for the while."""
     with tempfile.TemporaryDirectory(prefix="liftgbp-", ignore_cleanup_errors=True) as folder:
-        own = start(engine, Path(folder), memory)
-        with contextlib.closing(own):
-            yield own
+        started = start(engine, Path(folder), memory)
+        with contextlib.closing(started):
+            yield started
 
 
 def _place(in_memory: float, disk: float) -> str:
@@ -219,9 +197,17 @@ def _place(in_memory: float, disk: float) -> str:
 class _Counted:
     """How many rows the joins of grounding have, and how many factors of each kind they leave."""
 
-    def __init__(self, engine: Engine, model: Model, known: KnownFacts, progress: Progress) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        model: Model,
+        known: KnownFacts,
+        most_counted: int,
+        progress: Progress,
+    ) -> None:
         self._engine = engine
         self._known = known
+        self._most_counted = most_counted
         self.rows = 0
         self.numbers = 0
         self.factors: Counter[Kind] = Counter()
@@ -235,24 +221,24 @@ class _Counted:
         for code, number in self._codes(join).items():
             self.rows += number
             self.numbers += number * (len(join.selection.pattern.domains) + 1)
-            kept, _ = join.left(code)
-            if kept:
-                self.factors[joins.kind(sorted(atom.predicate for atom in kept))] += number
+            unknown, _ = join.left(code)
+            if unknown:
+                self.factors[joins.kind(sorted(atom.predicate for atom in unknown))] += number
 
     def _codes(self, join: Join) -> dict[int, int]:
         """How many rows of a join have which states of their atoms."""
         atoms = join.selection.atoms
-        if join.free > MOST_COUNTED:
+        if join.selection.free > self._most_counted:
             code, joined = 0, 1
             for k, atom in enumerate(atoms):
                 listed = k in join.selection.drivers
                 state = int(atom.facts.values[0]) if listed else atom.facts.default
                 code = code * (atom.facts.range + 1) + state
                 joined *= self._known.numbered[atom.predicate] if listed else 1
-            return {code: joined * join.free}
+            return {code: joined * join.selection.free}
         sql = f"SELECT code, COUNT(*) AS number FROM ({join.sql}) AS counted GROUP BY code"
-        found = self._engine.rows_of(self._engine.translated(sql))
-        return {int(code): int(number) for code, number in found}
+        rows = self._engine.rows_of(self._engine.translated(sql))
+        return {int(code): int(number) for code, number in rows}
 
     def regions(
         self, model: Model, known: KnownFacts, family: str
@@ -286,19 +272,11 @@ def _stages(
     engine: str,
     memory: float | None,
 ) -> Iterator[StageForecast]:
-    cost = COSTS[engine]
+    cost = KINDS[engine].cost
     limit = math.inf if memory is None else memory * GIGABYTE
 
     def stage(name: str, what: str, number: int, entries: int, times: int = 1) -> StageForecast:
-        return StageForecast(
-            stage=name,
-            what=what,
-            number=number,
-            gigabytes=min(cost.base + entries * cost.memory, limit) / GIGABYTE,
-            seconds=entries * cost.seconds * times,
-            entries=entries,
-            disk=entries * cost.disk / GIGABYTE,
-        )
+        return cost.stage(name, what, number, entries=entries, times=times, limit=limit)
 
     facts, objects = sum(known.rows.values()), sum(known.sizes.values())
     widths = zip(known.numbered, known.facts, strict=True)

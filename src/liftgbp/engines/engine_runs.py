@@ -7,22 +7,21 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from liftgbp.engines.colour_tables import compressed
-from liftgbp.engines.engine import Engine, Table
+from liftgbp.engines.engine import Engine, Table, joined
 from liftgbp.engines.engine_choice import start
-from liftgbp.engines.engine_sources import KnownFacts, read_sources
+from liftgbp.engines.engine_sources import read_sources
 from liftgbp.engines.engine_tasks import EngineTask, checked_task
-from liftgbp.engines.factor_tables import Kind, column, factor_tables
+from liftgbp.engines.factor_tables import Kind, factor_tables
 from liftgbp.engines.message_tables import Messages, RegionKinds, build_regions, colour_table
 from liftgbp.errors import (
     InputError,
-    InternalError,
     ModelError,
     checked_number,
     checked_path,
@@ -149,21 +148,25 @@ def run_on_engine(
     except OSError as error:  # such as a name that is too long
         raise InputError(f"cannot write {target}: {error.strerror}") from None
     work = target.with_name(f"{target.name}.work")
-    with held(target), _work_folder(work) as journal:
-        run = _Run(task, work, journal, memory, progress)
-        with contextlib.closing(run), run.interruptible():
-            run.prepare()
-            residual = run.iterate(most, tol)
-            result = EngineRun(
-                output=str(target),
-                engine=engine,
-                family=regions,
-                converged=residual <= tol,
-                residual=residual,
-                iterations=run.iteration,
-                rows=run.rows,
-            )
-            run.write(target, result)
+    with (
+        held(target),
+        _work_folder(work, task.fingerprint) as journal,
+        contextlib.closing(start(engine, work, memory)) as database,
+        _interruptible(journal, work),
+    ):
+        messages = _prepared(task, database, journal, progress)
+        residual = _iterated(messages, database, journal, most, tol, progress)
+        result = EngineRun(
+            output=str(target),
+            engine=engine,
+            family=regions,
+            converged=residual <= tol,
+            residual=residual,
+            iterations=journal.iteration,
+            rows=journal.content["rows"],
+        )
+        progress("writing marginals", 0, 1)
+        _write(messages, database, model, result, work / "marginals")
     shutil.rmtree(work, ignore_errors=True)
     return result
 
@@ -176,199 +179,168 @@ class _Journal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-
-    def read(self) -> dict[str, Any]:
-        """What an earlier run has written; nothing if there is none, or if it is damaged."""
+        self.content: dict[str, Any] = {}
         with contextlib.suppress(OSError, ValueError):
-            found = json.loads(self._path.read_text(encoding="utf-8"))
-            if isinstance(found, dict):
-                return found
-        return {}
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if isinstance(content, dict):
+                self.content = content
 
-    def write(self, content: Mapping[str, Any]) -> None:
-        """Replace what is written."""
+    @property
+    def iteration(self) -> int:
+        """How many iterations are complete."""
+        return int(self.content.get("iteration", 0))
+
+    def write(self, **more: Any) -> None:
+        """Add to what is written."""
+        self.content.update(more)
         with whole_file(self._path) as unfinished:
-            unfinished.write_text(json.dumps(content), encoding="utf-8")
+            unfinished.write_text(json.dumps(self.content), encoding="utf-8")
 
 
-OWN = "liftgbp-work.json"
+JOURNAL = "liftgbp-work.json"
 
 
 @contextlib.contextmanager
-def _work_folder(folder: Path) -> Iterator[_Journal]:
-    """The folder of work, which is ours: a journal says so.
+def _work_folder(folder: Path, task: str) -> Iterator[_Journal]:
+    """The folder of work, which is ours: a journal says so, and what it is about.
 
     It stays only with tables that another run can go on with.
     """
-    journal = _Journal(folder / OWN)
-    if folder.exists() and not journal.read():
+    journal = _Journal(folder / JOURNAL)
+    if folder.exists() and not journal.content:
         raise InputError(f"{folder} is in the way, and no work of liftgbp; rename it")
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(f"cannot write {folder}: {error.strerror}") from None
-    if not journal.read():
-        journal.write({"task": ""})
+    if journal.content.get("task") != task:
+        for path in folder.iterdir():
+            if path.name != JOURNAL:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        journal.content.clear()
+        journal.write(task=task)
     try:
         yield journal
     finally:
-        if "kinds" not in journal.read():
+        if "kinds" not in journal.content:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Run:
-    """The tables of a run, iteration by iteration."""
+@contextlib.contextmanager
+def _interruptible(journal: _Journal, work: Path) -> Iterator[None]:
+    """Say, after Ctrl-C, that the work is not lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if journal.iteration:
+            done = counted(journal.iteration, "iteration")
+            text = f"{done} done; the same command goes on from there ({work})"
+            raise KeyboardInterrupt(text) from None
+        raise
 
-    def __init__(
-        self,
-        task: EngineTask,
-        work: Path,
-        journal: _Journal,
-        memory: float | None,
-        progress: Progress,
-    ) -> None:
-        self._task = task
-        self._work = work
-        self._journal = journal
-        self._progress = progress
-        self._state = journal.read()
-        if self._state.get("task") != task.fingerprint:
-            for path in work.iterdir():
-                if path.name != OWN:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-            self._state = {"task": task.fingerprint}
-            journal.write(self._state)
-        self._engine: Engine = start(task.engine, work, memory)
-        self.iteration = int(self._state.get("iteration", 0))
-        self.rows: dict[str, int] = dict(self._state.get("rows", {}))
-        self._messages: Messages | None = None
 
-    def close(self) -> None:
-        """End the engine; the tables stay."""
-        self._engine.close()
+# --- the stages of a run
 
-    @contextlib.contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Say, after Ctrl-C, that the work is not lost."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            if self.iteration:
-                done = counted(self.iteration, "iteration")
-                text = f"{done} done; the same command goes on from there ({self._work})"
-                raise KeyboardInterrupt(text) from None
-            raise
 
-    def prepare(self) -> None:
-        """Ground the model, or find the tables of an earlier run."""
-        kept = self._state.get("kinds")
-        if kept is not None:
-            self._messages = Messages(self._engine, _kinds_from(kept))
-            if set(self._messages.tables(self.iteration)) <= set(self._engine.names()):
-                return
-            self.iteration = 0
-        self._progress("reading tables", 0, 1)
-        task, model = self._task, self._task.model
-        known = read_sources(self._engine, model, task.sources, task.closed, task.sizes)
-        factors = factor_tables(self._engine, model, known, self._progress)
-        _check_arguments(model, factors)
-        self._progress("building regions", 0, 1)
-        kinds = build_regions(self._engine, factors, task.regions)
-        self.rows = self._counted(known, kinds)
-        if task.compress:
-            alike = compressed(self._engine, kinds, self._progress)
-            if alike is not None:
-                kinds = alike
-                self.rows |= self._numbers(kinds, KINDS)
-        self._messages = Messages(self._engine, kinds)
-        self._engine.keep_only(self._messages.tables(0))
-        start = {"iteration": 0, "rate": START[task.regions], "residual": None}
-        self._write(kinds=asdict(kinds), rows=self.rows, **start)
+def _prepared(task: EngineTask, engine: Engine, journal: _Journal, progress: Progress) -> Messages:
+    """Ground the model, or find the tables of an earlier run."""
+    if "kinds" in journal.content:
+        messages = Messages(engine, _kinds_from(journal.content["kinds"]))
+        if set(messages.tables(journal.iteration)) <= set(engine.names()):
+            return messages
+    progress("reading tables", 0, 1)
+    model, names = task.model, list(task.model.predicates)
+    known = read_sources(engine, model, task.sources, task.closed, task.sizes)
+    factors = factor_tables(engine, model, known, progress)
+    _check_arguments(model, factors)
+    progress("building regions", 0, 1)
+    kinds = build_regions(engine, factors, task.regions)
+    rows = {f"facts {name}": number for name, number in known.rows.items() if number}
+    rows |= _rows(engine, kinds, REGIONS, names)
+    alike = compressed(engine, kinds, progress) if task.compress else None
+    if alike is not None:
+        kinds = alike
+        rows |= _rows(engine, kinds, KINDS, names)
+    messages = Messages(engine, kinds)
+    engine.keep_only(messages.tables(0))
+    journal.write(
+        kinds=asdict(kinds), rows=rows, iteration=0, rate=START[task.regions], residual=None
+    )
+    return messages
 
-    def iterate(self, most: int, tol: float) -> float:
-        """Update messages until they agree; returns the last residual."""
-        messages = self._passing
-        rate = float(self._state["rate"])
-        title = KINDS if messages.kinds.compressed else REGIONS
-        regions = count_text(sum(n for name, n in self.rows.items() if name.startswith(title)))
-        known = self._state["residual"]
-        residual = float("inf") if known is None else float(known)
-        first = self.iteration
-        while self.iteration < most and residual > tol:
-            if residual == math.inf and self.iteration > first:
-                break  # a message has left the range of numbers
-            stage = f"passing messages of {regions} {title}, residual {residual:.1e}"
-            self._progress(stage, self.iteration, most)
-            last, residual = residual, messages.step(self.iteration, rate)
-            rate *= SLOW_DOWN if residual > last else SPEED_UP
-            rate = min(max(rate, SLOWEST), FASTEST)
-            self.iteration += 1
-            self._write(iteration=self.iteration, rate=rate, residual=residual)
-            self._engine.keep_only(messages.tables(self.iteration))
-        return residual
 
-    def write(self, target: Path, result: EngineRun) -> None:
-        """Write the marginals; the folder appears when it is complete."""
-        self._progress("writing marginals", 0, 1)
-        unfinished = self._work / "marginals"
-        shutil.rmtree(unfinished, ignore_errors=True)  # a run that was killed may have left some
-        try:
-            unfinished.mkdir()
-            self._passing.atoms(self.iteration)
-            model = self._task.model
-            names = list(model.predicates)
-            for kind in self._passing.kinds.atoms:
-                name = names[kind.predicates[0]]
-                beliefs = self._beliefs(kind)
-                values = model.predicates[name].values
-                keys = [key for key in beliefs.columns if key.startswith("k")]
-                columns = {f"argument{k + 1}": beliefs[key] for k, key in enumerate(keys)}
-                columns |= {
-                    values[state[0]]: beliefs[column("b", state)].exp() for state in kind.states
-                }
-                self._engine.write(beliefs.select(**columns), unfinished / f"{name}.parquet")
-            text = json.dumps(result.as_dict(), indent=2)
-            (unfinished / "run.json").write_text(text + "\n", encoding="utf-8")
-            unfinished.rename(target)
-        except OSError as error:
-            raise InputError(f"cannot write {target}: {error.strerror}") from None
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+def _rows(engine: Engine, kinds: RegionKinds, title: str, names: Sequence[str]) -> dict[str, int]:
+    """How many rows the tables of regions have."""
+    rows = {}
+    for kind in (*kinds.atoms, *kinds.pairs, *kinds.triples):
+        table = engine.table(Messages.region_table(kind, 0))
+        about = " ".join(names[k] for k in kind.predicates)
+        rows[f"{title} {about}"] = int(engine.number(table.count()))
+    return rows
 
-    def _beliefs(self, kind: Kind) -> Table:
-        """The log beliefs of atoms, whether these or their colours sent messages."""
-        beliefs = self._engine.table(Messages.atom_beliefs(kind))
-        if not self._passing.kinds.compressed:
-            return beliefs
-        colours = self._engine.table(colour_table(kind))
-        numbers = [column("b", state) for state in kind.states]
-        right = beliefs.select(*numbers, colour=beliefs.k0_0)
-        joined = colours.join(right, [colours.c == right.colour])
-        return joined.drop("c", "colour")
 
-    @property
-    def _passing(self) -> Messages:
-        if self._messages is None:
-            raise InternalError("a run passes messages before it is prepared")
-        return self._messages
+def _iterated(
+    messages: Messages,
+    engine: Engine,
+    journal: _Journal,
+    most: int,
+    tol: float,
+    progress: Progress,
+) -> float:
+    """Update messages until they agree; returns the last residual."""
+    title = KINDS if messages.kinds.compressed else REGIONS
+    rows: dict[str, int] = journal.content["rows"]
+    regions = count_text(sum(n for name, n in rows.items() if name.startswith(title)))
+    rate, known = float(journal.content["rate"]), journal.content["residual"]
+    residual = math.inf if known is None else float(known)
+    first = journal.iteration
+    for iteration in range(first, most):
+        if residual <= tol or (residual == math.inf and iteration > first):
+            break  # a message may have left the range of numbers
+        stage = f"passing messages of {regions} {title}, residual {residual:.1e}"
+        progress(stage, iteration, most)
+        last, residual = residual, messages.step(iteration, rate)
+        rate *= SLOW_DOWN if residual > last else SPEED_UP
+        rate = min(max(rate, SLOWEST), FASTEST)
+        journal.write(iteration=iteration + 1, rate=rate, residual=residual)
+        engine.keep_only(messages.tables(iteration + 1))
+    return residual
 
-    def _counted(self, known: KnownFacts, kinds: RegionKinds) -> dict[str, int]:
-        found = {f"facts {name}": rows for name, rows in known.rows.items() if rows}
-        return found | self._numbers(kinds, REGIONS)
 
-    def _numbers(self, kinds: RegionKinds, title: str) -> dict[str, int]:
-        """How many rows the tables of regions have."""
-        names = list(self._task.model.predicates)
-        found = {}
-        for kind in (*kinds.atoms, *kinds.pairs, *kinds.triples):
-            table = self._engine.table(Messages.region_table(kind, 0))
-            about = " ".join(names[k] for k in kind.predicates)
-            found[f"{title} {about}"] = int(self._engine.number(table.count()))
-        return found
+def _write(
+    messages: Messages, engine: Engine, model: Model, result: EngineRun, unfinished: Path
+) -> None:
+    """Write the marginals; the folder appears when it is complete."""
+    shutil.rmtree(unfinished, ignore_errors=True)  # a run that was killed may have left some
+    names = list(model.predicates)
+    try:
+        unfinished.mkdir()
+        messages.atoms(result.iterations)
+        for kind in messages.kinds.atoms:
+            name = names[kind.predicates[0]]
+            beliefs = _beliefs(messages, engine, kind)
+            keys = [key for key in beliefs.columns if key.startswith("k")]
+            columns = {f"argument{k + 1}": beliefs[key] for k, key in enumerate(keys)}
+            logs = zip(model.predicates[name].values, kind.columns("b"), strict=True)
+            columns |= {value: beliefs[log].exp() for value, log in logs}
+            engine.write(beliefs.select(**columns), unfinished / f"{name}.parquet")
+        text = json.dumps(result.as_dict(), indent=2)
+        (unfinished / "run.json").write_text(text + "\n", encoding="utf-8")
+        unfinished.rename(result.output)
+    except OSError as error:
+        raise InputError(f"cannot write {result.output}: {error.strerror}") from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
 
-    def _write(self, **more: Any) -> None:
-        self._state.update(more)
-        self._journal.write(self._state)
+
+def _beliefs(messages: Messages, engine: Engine, kind: Kind) -> Table:
+    """The log beliefs of atoms, whether these or their colours sent messages."""
+    beliefs = engine.table(Messages.atom_beliefs(kind))
+    if not messages.kinds.compressed:
+        return beliefs
+    colours = engine.table(colour_table(kind))
+    names = {name: name for name in kind.columns("b")}
+    return joined(colours, beliefs, ["c"], ["k0_0"], names).drop("c")
 
 
 def _check_arguments(model: Model, factors: Mapping[Kind, object]) -> None:
@@ -382,12 +354,14 @@ def _check_arguments(model: Model, factors: Mapping[Kind, object]) -> None:
                 )
 
 
-def _kinds_from(kept: Mapping[str, Any]) -> RegionKinds:
+def _kinds_from(kinds: Mapping[str, Any]) -> RegionKinds:
     def read(some: Iterable[Mapping[str, Any]]) -> tuple[Kind, ...]:
         return tuple(
             Kind(tuple(one["predicates"]), tuple(one["arities"]), tuple(one["shape"]))
             for one in some
         )
 
-    wide = read(kept["pairs"]), read(kept["triples"])
-    return RegionKinds(read(kept["atoms"]), *wide, bool(kept["nested"]), bool(kept["compressed"]))
+    wide = read(kinds["pairs"]), read(kinds["triples"])
+    return RegionKinds(
+        read(kinds["atoms"]), *wide, bool(kinds["nested"]), bool(kinds["compressed"])
+    )

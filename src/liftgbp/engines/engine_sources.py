@@ -178,12 +178,12 @@ class _Reader:
 
     def _argument_columns(self, sort: str) -> list[Column]:
         """The columns of all tables that hold objects of a sort."""
-        found = list(self._listed.get(sort, ()))
+        columns = list(self._listed.get(sort, ()))
         for name, tables in self._tables.items():
-            for position, own in enumerate(self._model.predicates[name].sorts):
-                if own == sort:
-                    found += [table[table.columns[position]] for _, table in tables]
-        return found
+            for position, other in enumerate(self._model.predicates[name].sorts):
+                if other == sort:
+                    columns += [table[table.columns[position]] for _, table in tables]
+        return columns
 
     def _are_numbers(self, sort: str) -> bool:
         columns = self._argument_columns(sort)
@@ -213,8 +213,7 @@ class _Reader:
             parts.append(named.select(x=self._typed(named.x, number)))
         if not parts:
             return 0
-        whole = parts[0] if len(parts) == 1 else self._engine.ibis.union(*parts)
-        table = self._engine.create(f"{OBJECTS}{sort}", whole.distinct())
+        table = self._engine.create(f"{OBJECTS}{sort}", self._engine.union(parts).distinct())
         return int(self._engine.number(table.count()))
 
     def _facts(
@@ -226,14 +225,14 @@ class _Reader:
         ]
         if not parts:
             return [], 0
-        whole = parts[0] if len(parts) == 1 else self._engine.ibis.union(*parts)
+        whole = self._engine.union(parts)
         keys = [f"a{k}" for k in range(len(predicate.sorts))]
         whole = whole.filter([whole[key].notnull() for key in keys])
         table = self._table(number, whole)
-        (found,) = self._engine.rows(
+        (totals,) = self._engine.rows(
             table.aggregate(rows=table.count(), unclear=(table.v < 0).sum())
         )
-        rows, unclear = int(found[0]), int(found[1] or 0)
+        rows, unclear = int(totals[0]), int(totals[1] or 0)
         if unclear:
             raise EvidenceError(
                 f"{predicate.name}: {counted(unclear, 'row')} with a value other than "
@@ -275,9 +274,9 @@ class _Reader:
 
     def _check_agreement(self, predicate: Predicate, table: Table, keys: Sequence[str]) -> None:
         twice = table.group_by(keys).aggregate(states=table.count()).filter(lambda t: t.states > 1)
-        found = self._engine.rows(twice.limit(1))
-        if found:
-            arguments = ",".join(map(str, found[0][:-1]))
+        rows = self._engine.rows(twice.limit(1))
+        if rows:
+            arguments = ",".join(map(str, rows[0][:-1]))
             raise EvidenceError(
                 f"{predicate.name}({arguments}) has two values in the tables; keep one of them"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Real
 
 from liftgbp.engines.engine_files import state_of
@@ -46,16 +46,9 @@ class EngineTask:
 
         Tables of Spark's catalog and files elsewhere count by their names only.
         """
-        asked = (
-            self.sources,
-            self.closed,
-            dict(self.sizes),
-            self.regions,
-            self.engine,
-            self.compress,
-        )
         files = [state_of(source) for source in self.sources]
-        text = repr((str(self.model), dict(self.model.weights), *asked, files))
+        settings = [getattr(self, one.name) for one in fields(self)[1:]]
+        text = repr((str(self.model), dict(self.model.weights), settings, files))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -85,7 +78,7 @@ def checked_task(
         raise wrong_type("compress", "True or False", compress)
     _check_supported(model)
     sources, names = checked_texts("evidence", evidence), checked_texts("closed", closed)
-    return EngineTask(model, tuple(sources), tuple(names), sizes, regions, engine, compress)
+    return EngineTask(model, tuple(sources), tuple(names), dict(sizes), regions, engine, compress)
 
 
 def _check_supported(model: Model) -> None:

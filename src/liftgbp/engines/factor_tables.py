@@ -6,8 +6,7 @@ by objects, so that rows with equal scopes are one factor.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise, permutations, product
 
@@ -18,16 +17,9 @@ from liftgbp.engines.engine import Column, Engine, Table
 from liftgbp.engines.engine_sources import OBJECTS, KnownFacts, sql_literal
 from liftgbp.errors import CapacityError, ContradictionError, ModelError
 from liftgbp.grounding.join import Names, PlacedAtom, Selection, selection_query
-from liftgbp.grounding.patterns import (
-    Column as PatternColumn,
-    Fixed,
-    Pattern,
-    Patterns,
-    Place,
-    drivers_of,
-)
+from liftgbp.grounding.patterns import Fixed, Pattern, Patterns, Place
 from liftgbp.grounding.quantifiers import Skeleton
-from liftgbp.grounding.rules import sliced
+from liftgbp.grounding.rules import selections_of, sliced
 from liftgbp.model.ast import Rule
 from liftgbp.model.model import Model
 from liftgbp.progress import Progress
@@ -67,6 +59,10 @@ class Kind:
     def states(self) -> list[tuple[int, ...]]:
         """The states of the atoms of a scope."""
         return list(product(*map(range, self.shape)))
+
+    def columns(self, prefix: str) -> list[str]:
+        """The columns of a number for each state."""
+        return [column(prefix, state) for state in self.states]
 
     def part(self, axes: Sequence[int]) -> Kind:
         """The kind of the scopes over some of the atoms."""
@@ -115,29 +111,20 @@ class Join:
     table: Floats
     sql: str
 
-    @property
-    def free(self) -> int:
-        """How many substitutions there are of variables that no listed fact limits."""
-        chosen = self.selection
-        held = {place for k in chosen.drivers for place in chosen.atoms[k].places}
-        return math.prod(
-            size for k, size in enumerate(chosen.pattern.domains) if PatternColumn(k) not in held
-        )
-
     def left(self, code: int) -> tuple[Sequence[PlacedAtom], Floats]:
         """What is left of the rule where its atoms have these states: atoms, log potentials."""
-        kept, left = sliced(self.selection.atoms, self.table, code)
-        if not kept and left == -np.inf:
+        unknown, left = sliced(self.selection.atoms, self.table, code)
+        if not unknown and left == -np.inf:
             raise ContradictionError("the tables violate this hard formula", self.rule.span)
         if np.any(left == -np.inf):
             raise _unsupported(self.rule)
-        if len(kept) > WIDEST:
+        if len(unknown) > WIDEST:
             raise CapacityError(
-                f"this formula leaves {len(kept)} unknown atoms in one factor; engines take "
+                f"this formula leaves {len(unknown)} unknown atoms in one factor; engines take "
                 f"{WIDEST}: close a predicate (--closed), or run without --engine",
                 self.rule.span,
             )
-        return kept, left
+        return unknown, left
 
 
 class Joins:
@@ -153,29 +140,20 @@ class Joins:
         if Skeleton(self._model, rule).quantified:
             raise ModelError("quantifiers inside a formula are not supported on engines", rule.span)
         tables = RuleTables(self._model, rule, self._known.sizes, TABLE_CAP)
-        for pattern in Patterns(self._model, rule, self._known.sizes, self._number_of):
-            label_atoms, table = tables(pattern.labels)
-            atoms = tuple(
-                PlacedAtom(
-                    number, tuple(pattern.places[k] for k in labels), self._known.facts[number]
-                )
-                for number, labels in label_atoms
-            )
-            drivers = drivers_of(table, [atom.facts for atom in atoms])
+        patterns = Patterns(self._model, rule, self._known.sizes, self._number_of)
+        for _, table, drivers, selections in selections_of(patterns, tables, self._known.facts):
             if drivers.constant == -np.inf and drivers.sets:
                 raise _unsupported(rule)
-            for k, chosen in enumerate(drivers.sets):
-                selection = Selection(pattern, atoms, chosen, drivers.sets[:k])
-                sql = selection_query(selection, _TextNames(self.constants))
-                join = Join(rule, selection, table, sql)
-                if join.free > MOST_SUBSTITUTIONS:
+            for selection in selections:
+                if selection.free > MOST_SUBSTITUTIONS:
                     raise CapacityError(
-                        f"this formula has {join.free} substitutions that no table of facts "
+                        f"this formula has {selection.free} substitutions that no table of facts "
                         f"limits; the limit is {MOST_SUBSTITUTIONS}: close a predicate of it "
                         "(--closed)",
                         rule.span,
                     )
-                yield join
+                sql = selection_query(selection, _TextNames(self.constants))
+                yield Join(rule, selection, table, sql)
 
     def kind(self, predicates: Sequence[int]) -> Kind:
         """The kind of the scopes over atoms of these predicates."""
@@ -213,9 +191,9 @@ class _Grounder:
             rows = self._engine.create_by(name, join.sql)
             self._made.append(name)
             for (code,) in self._engine.rows(rows.select("code").distinct()):
-                kept, left = join.left(int(code))
-                if kept:
-                    self._add_factors(rows.filter(rows.code == int(code)), kept, left)
+                unknown, left = join.left(int(code))
+                if unknown:
+                    self._add_factors(rows.filter(rows.code == int(code)), unknown, left)
 
     def _add_factors(self, rows: Table, atoms: Sequence[PlacedAtom], table: Floats) -> None:
         """Add factors over these atoms, in every order that their objects may have."""
@@ -251,19 +229,14 @@ class _Grounder:
 
     def finish(self, progress: Progress) -> dict[Kind, Table]:
         """One row for each scope: potentials of equal scopes are added."""
-        found: dict[Kind, Table] = {}
+        tables: dict[Kind, Table] = {}
         for done, (kind, pieces) in enumerate(self._pieces.items()):
             progress("merging factors", done, len(self._pieces))
-            whole = pieces[0] if len(pieces) == 1 else self._engine.ibis.union(*pieces)
-            sums = {
-                name: whole[name].sum() for name in (column("t", state) for state in kind.states)
-            }
-            found[kind] = self._engine.create(
-                f"factors_{kind.name}", whole.group_by(kind.keys).aggregate(**sums)
-            )
+            whole = self._engine.summed(pieces, kind.keys, kind.columns("t"))
+            tables[kind] = self._engine.create(f"factors_{kind.name}", whole)
         for name in self._made:
             self._engine.drop(name)
-        return found
+        return tables
 
 
 def _precedes(left: Sequence[Column], right: Sequence[Column]) -> Column:
@@ -271,10 +244,3 @@ def _precedes(left: Sequence[Column], right: Sequence[Column]) -> Column:
     (first, *more), (other, *others) = left, right
     smaller = first < other
     return smaller | ((first == other) & _precedes(more, others)) if more else smaller
-
-
-def atoms_of(kinds: Mapping[Kind, Table]) -> Iterator[tuple[Kind, Kind, int, Table]]:
-    """Every axis of every kind: the kind of its atoms, the kind, the axis, and the table."""
-    for kind, table in kinds.items():
-        for axis in range(len(kind.predicates)):
-            yield kind.part([axis]), kind, axis, table

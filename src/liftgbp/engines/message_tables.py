@@ -19,11 +19,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import combinations
+from itertools import chain, combinations
 from operator import add
 
-from liftgbp.engines.engine import Column, Engine, Table
-from liftgbp.engines.factor_tables import Kind, atoms_of, column
+from liftgbp.engines.engine import Column, Engine, Table, joined
+from liftgbp.engines.factor_tables import Kind, column
 
 RATE = "rate"
 """The table with the rate of updates, the only number that differs between iterations."""
@@ -55,6 +55,19 @@ class Child:
         """The column that says whether there is such a region inside."""
         return f"h{self.name}"
 
+    def state(self, whole: Sequence[int]) -> tuple[int, ...]:
+        """The state of a region inside that is part of a state of the whole."""
+        return tuple(whole[axis] for axis in self.axes)
+
+    def keys_in(self, kind: Kind) -> list[str]:
+        """The columns of the whole that hold the objects of its atoms."""
+        return [key for axis in self.axes for key in kind.key(axis)]
+
+
+def pairs_of(kind: Kind) -> list[Child]:
+    """The pairs of atoms in a scope of three."""
+    return [Child(axes, kind.part(axes)) for axes in combinations(range(3), 2)]
+
 
 @dataclass(frozen=True, slots=True)
 class RegionKinds:
@@ -76,8 +89,7 @@ class RegionKinds:
 
     def pairs_inside(self, kind: Kind) -> list[Child]:
         """The pairs that may lie inside a scope of three."""
-        found = [Child(axes, kind.part(axes)) for axes in combinations(range(3), 2)]
-        return [child for child in found if self.nested and child.kind in self.pairs]
+        return [child for child in pairs_of(kind) if self.nested and child.kind in self.pairs]
 
     def atoms_inside(self, kind: Kind) -> list[Child]:
         """The atoms of a region."""
@@ -180,72 +192,61 @@ class Messages:
 
     def _beliefs(self, kind: Kind, iteration: int) -> Table:
         """The single atoms of a kind with n and log b."""
-        parts = [self._numbers(self._engine.table(self.region_table(kind, 0)), kind, "t")]
+        atoms = self._engine.table(self.region_table(kind, 0))
+        potentials = zip(kind.columns("n"), kind.columns("t"), strict=True)
+        parts = [atoms.select(*kind.keys, **{n: atoms[t] for n, t in potentials})]
         for other in (*self.kinds.pairs, *self.kinds.triples):
             table = self._engine.table(self.region_table(other, iteration))
             parts += self._into(kind, table, other, self.kinds.atoms_inside(other))
-        summed = self._summed(parts, kind)
-        beliefs = self._normalised(summed, [column("n", state) for state in kind.states])
-        names = {
-            column("b", state): beliefs[f"l{place}"] for place, state in enumerate(kind.states)
-        }
-        keep = [*kind.keys, *(column("n", state) for state in kind.states)]
-        return beliefs.select(*keep, **names)
+        numbers = kind.columns("n")
+        beliefs = self._normalised(self._engine.summed(parts, kind.keys, numbers), numbers)
+        names = {name: beliefs[f"l{place}"] for place, name in enumerate(kind.columns("b"))}
+        return beliefs.select(*kind.keys, *numbers, **names)
 
     def _updated(self, kind: Kind, iteration: int) -> Table:
         """The regions of a kind with new messages."""
-        own = self._engine.table(self.region_table(kind, iteration))
+        regions = self._engine.table(self.region_table(kind, iteration))
         children = self.kinds.children(kind)
         shared = self.kinds.is_shared(kind)
-        table = own.cross_join(self._engine.table(RATE))
+        table = regions.cross_join(self._engine.table(RATE))
         if shared:
             table = self._with_incoming(table, kind, iteration)
         for child in children:
             table = self._joined(table, child, kind, iteration)
         table = table.mutate(**self._raw(table, kind, children, shared))
-        raw = [column("r", state) for state in kind.states]
-        table = self._normalised(table, raw)
+        table = self._normalised(table, kind.columns("r"))
         changes = self._changes(table, kind, children)
         table = table.mutate(**{f"d{name}": change for name, change in changes.items()})
         columns: dict[str, Column] = {
             name: table[f"d{name}"] * table.rate + table[name] for name in changes
         }
         if shared:
-            columns |= {column("n", s): table[f"n_{column('', s)}"] for s in kind.states}
-            columns |= {column("b", s): table[f"l{k}"] for k, s in enumerate(kind.states)}
+            columns |= {column("n", s): table[column("n_", s)] for s in kind.states}
+            columns |= {name: table[f"l{k}"] for k, name in enumerate(kind.columns("b"))}
         sizes = [table[f"d{name}"].abs() for name in changes]
         columns["moved"] = self._ibis.greatest(*sizes)
-        kept = [name for name in own.columns if name not in columns]
-        return table.select(*kept, **columns)
+        unchanged = [name for name in regions.columns if name not in columns]
+        return table.select(*unchanged, **columns)
 
     # --- parts of it
-
-    def _numbers(self, table: Table, kind: Kind, prefix: str) -> Table:
-        numbers = {column("n", state): table[column(prefix, state)] for state in kind.states}
-        return table.select(*kind.keys, **numbers)
 
     def _into(
         self, kind: Kind, table: Table, other: Kind, children: Sequence[Child]
     ) -> list[Table]:
         """The messages of regions of another kind into regions of this kind."""
-        found = []
+        parts = []
         for child in children:
             if child.kind == kind:
-                keys = _keys_inside(child, other)
+                keys = child.keys_in(other)
                 columns = dict(zip(kind.keys, (table[key] for key in keys), strict=True))
                 numbers = {
                     column("n", state): table[column(child.message, state)] for state in kind.states
                 }
                 weighted = weight(child.axes[0])
                 if weighted in table.columns:
-                    numbers = {name: own * table[weighted] for name, own in numbers.items()}
-                found.append(table.select(**columns, **numbers))
-        return found
-
-    def _summed(self, parts: Sequence[Table], kind: Kind) -> Table:
-        whole = parts[0] if len(parts) == 1 else self._ibis.union(*parts)
-        names = [column("n", state) for state in kind.states]
-        return whole.group_by(kind.keys).aggregate(**{name: whole[name].sum() for name in names})
+                    numbers = {name: number * table[weighted] for name, number in numbers.items()}
+                parts.append(table.select(**columns, **numbers))
+        return parts
 
     def _with_incoming(self, table: Table, kind: Kind, iteration: int) -> Table:
         """Pairs with the sum of the messages from the scopes of three around them."""
@@ -259,10 +260,11 @@ class Messages:
                 self.kinds.pairs_inside(triple),
             )
         ]
-        names = {column("n", state): f"i{column('', state)}" for state in kind.states}
+        names = {column("n", state): column("i", state) for state in kind.states}
         old = [name for name in table.columns if name in names or name.startswith("b")]
         table = table.drop(*old)
-        return _left_joined(table, self._summed(parts, kind), kind.keys, kind.keys, names)
+        incoming = self._engine.summed(parts, kind.keys, list(names))
+        return joined(table, incoming, kind.keys, kind.keys, names, outer=True)
 
     def _joined(self, table: Table, child: Child, kind: Kind, iteration: int) -> Table:
         """Regions with n and log b of the regions inside."""
@@ -272,30 +274,28 @@ class Messages:
             # Pairs come first: those of the next iteration know their n and log b in this one.
             right = self._engine.table(self.region_table(child.kind, iteration + 1))
         names = {
-            column(letter, state): f"{letter}{child.name}s{column('', state)}"
+            column(letter, state): column(f"{letter}{child.name}s", state)
             for letter in "nb"
             for state in child.kind.states
         }
-        return _left_joined(table, right, _keys_inside(child, kind), child.kind.keys, names)
+        return joined(table, right, child.keys_in(kind), child.kind.keys, names, outer=True)
 
     def _raw(
         self, table: Table, kind: Kind, children: Sequence[Child], shared: bool
     ) -> dict[str, Column]:
         """The log beliefs before they are normalised, and n of shared regions."""
-        found: dict[str, Column] = {}
+        columns: dict[str, Column] = {}
         for state in kind.states:
-            own = table[column("t", state)]
+            total = table[column("t", state)]
             if shared:
-                own = own + table[f"i{column('', state)}"]
+                total = total + table[column("i", state)]
             for child in children:
-                own = own - table[column(child.message, _inside(child, state))]
+                total = total - table[column(child.message, child.state(state))]
             if shared:
-                found[f"n_{column('', state)}"] = own
-            inside = [
-                table[f"n{child.name}s{column('', _inside(child, state))}"] for child in children
-            ]
-            found[column("r", state)] = reduce(add, inside, own)
-        return found
+                columns[column("n_", state)] = total
+            inside = [table[column(f"n{child.name}s", child.state(state))] for child in children]
+            columns[column("r", state)] = reduce(add, inside, total)
+        return columns
 
     def _normalised(self, table: Table, names: Sequence[str]) -> Table:
         """The table with columns e (relative probabilities), their sum z, and l (log beliefs)."""
@@ -312,13 +312,13 @@ class Messages:
 
     def _changes(self, table: Table, kind: Kind, children: Sequence[Child]) -> dict[str, Column]:
         """For each message column, how far the parent's marginal is from the child's belief."""
-        found: dict[str, Column] = {}
+        changes: dict[str, Column] = {}
         flags = [child for child in children if len(child.axes) == 2]
         for child in children:
             for state in child.kind.states:
-                inside = [k for k, own in enumerate(kind.states) if _inside(child, own) == state]
+                inside = [k for k, whole in enumerate(kind.states) if child.state(whole) == state]
                 marginal = self._log_sum(table, inside)
-                change = marginal - table[f"b{child.name}s{column('', state)}"]
+                change = marginal - table[column(f"b{child.name}s", state)]
                 if len(child.axes) == 2:
                     change = change * table[child.flag]
                 else:
@@ -326,8 +326,8 @@ class Messages:
                     for pair in flags:
                         if child.axes[0] in pair.axes:
                             change = change * (1.0 - table[pair.flag])
-                found[column(child.message, state)] = change
-        return found
+                changes[column(child.message, state)] = change
+        return changes
 
     def _log_sum(self, table: Table, states: Sequence[int]) -> Column:
         """The logarithm of the belief in one of several states."""
@@ -336,37 +336,9 @@ class Messages:
             return logs[0]
         total = reduce(add, [table[f"e{k}"] for k in states])
         top = self._ibis.greatest(*logs)
-        small = reduce(add, [(own - top).exp() for own in logs]).ln() + top
+        small = reduce(add, [(log - top).exp() for log in logs]).ln() + top
         usual = self._ibis.greatest(total, SMALLEST).ln() - table.log_z
         return self._ibis.ifelse(total < SMALLEST, small, usual)
-
-
-def _inside(child: Child, state: Sequence[int]) -> tuple[int, ...]:
-    """The state of a region inside that is part of a state of the whole."""
-    return tuple(state[axis] for axis in child.axes)
-
-
-def _keys_inside(child: Child, kind: Kind) -> list[str]:
-    return [key for axis in child.axes for key in kind.key(axis)]
-
-
-def _left_joined(
-    table: Table,
-    right: Table,
-    own: Sequence[str],
-    keys: Sequence[str],
-    names: dict[str, str],
-) -> Table:
-    """The table with columns of another under new names; 0 where there is no row."""
-    chosen = right.select(
-        **{f"right_{key}": right[key] for key in keys},
-        **{new: right[old] for old, new in names.items()},
-    )
-    matches = [table[left] == chosen[f"right_{key}"] for left, key in zip(own, keys, strict=True)]
-    joined = table.left_join(chosen, matches)
-    return joined.select(
-        *table.columns, **{new: joined[new].fill_null(0.0) for new in names.values()}
-    )
 
 
 # --- the first tables
@@ -381,9 +353,9 @@ def build_regions(engine: Engine, factors: dict[Kind, Table], family: str) -> Re
     shared = {kind: table for kind, table in pairs.items() if kind not in inside}
     for kind, counts in inside.items():
         shared[kind] = _pair_regions(engine, kind, counts, pairs.get(kind), family)
-    kept = tuple(kind for kind, table in shared.items() if _filled(engine, table))
-    kinds = RegionKinds(atoms, kept, tuple(triples), nested=family == "intersections")
-    for kind in kept:
+    filled = tuple(kind for kind, table in shared.items() if engine.rows(table.limit(1)))
+    kinds = RegionKinds(atoms, filled, tuple(triples), nested=family == "intersections")
+    for kind in filled:
         with_messages(engine, kinds, kind, shared[kind])
     for kind, table in triples.items():
         whole = _with_merged(table, kind, inside, pairs)
@@ -393,75 +365,63 @@ def build_regions(engine: Engine, factors: dict[Kind, Table], family: str) -> Re
     return kinds
 
 
-def _filled(engine: Engine, table: Table) -> bool:
-    return bool(engine.rows(table.limit(1)))
-
-
-def _zeros(engine: Engine, prefix: str, kind: Kind) -> dict[str, Column]:
-    return {column(prefix, state): engine.constant(0.0) for state in kind.states}
+def _zeros(engine: Engine, kind: Kind) -> dict[str, Column]:
+    return dict.fromkeys(kind.columns("t"), engine.constant(0.0))
 
 
 def _atom_regions(engine: Engine, factors: dict[Kind, Table]) -> tuple[Kind, ...]:
     """Every atom of a factor, with the potentials of factors over this atom alone."""
     parts: dict[Kind, list[Table]] = {}
-    for atom, kind, axis, table in atoms_of(factors):
+    for kind, table in factors.items():
         if len(kind.predicates) == 1:
-            parts.setdefault(atom, []).append(table.select(*kind.keys, *_t(kind)))
-        else:
+            parts.setdefault(kind, []).append(table.select(*kind.keys, *kind.columns("t")))
+            continue
+        for axis in range(len(kind.predicates)):
+            atom = kind.part([axis])
             keys = dict(zip(atom.keys, (table[key] for key in kind.key(axis)), strict=True))
-            parts.setdefault(atom, []).append(table.select(**keys, **_zeros(engine, "t", atom)))
+            parts.setdefault(atom, []).append(table.select(**keys, **_zeros(engine, atom)))
     for atom, some in parts.items():
-        whole = some[0] if len(some) == 1 else engine.ibis.union(*some)
-        sums = {name: whole[name].sum() for name in _t(atom)}
-        engine.create(Messages.region_table(atom, 0), whole.group_by(atom.keys).aggregate(**sums))
+        whole = engine.summed(some, atom.keys, atom.columns("t"))
+        engine.create(Messages.region_table(atom, 0), whole)
     return tuple(parts)
-
-
-def _t(kind: Kind) -> list[str]:
-    return [column("t", state) for state in kind.states]
 
 
 def _pairs_of_triples(engine: Engine, triples: dict[Kind, Table]) -> dict[Kind, Table]:
     """How many scopes of three each pair of atoms lies in."""
     parts: dict[Kind, list[Table]] = {}
     for kind, table in triples.items():
-        for axes in combinations(range(3), 2):
-            child = Child(axes, kind.part(axes))
-            keys = (table[key] for key in _keys_inside(child, kind))
+        for child in pairs_of(kind):
+            keys = (table[key] for key in child.keys_in(kind))
             columns = dict(zip(child.kind.keys, keys, strict=True))
             parts.setdefault(child.kind, []).append(table.select(**columns))
-    found = {}
+    tables = {}
     for kind, some in parts.items():
-        whole = some[0] if len(some) == 1 else engine.ibis.union(*some)
+        whole = engine.union(some)
         counted = whole.group_by(kind.keys).aggregate(around=whole.count())
-        found[kind] = engine.create(f"inside_{kind.name}", counted)
-    return found
+        tables[kind] = engine.create(f"inside_{kind.name}", counted)
+    return tables
 
 
 def _pair_regions(
     engine: Engine, kind: Kind, counts: Table, factors: Table | None, family: str
 ) -> Table:
     """The pairs that are regions: those in no scope of three, and those that several share."""
-    several = counts.filter(counts.around > 1).select(*kind.keys)
-    parts = []
-    if family == "intersections":
-        parts.append(several.select(*kind.keys, **_zeros(engine, "t", kind)))
+    several = counts.filter(counts.around > 1).select(*kind.keys, **_zeros(engine, kind))
+    parts = [several if family == "intersections" else several.limit(0)]
     if factors is not None:
         once = counts.filter(counts.around == 1).select(*kind.keys)
-        parts.append(factors.anti_join(once, kind.keys).select(*kind.keys, *_t(kind)))
-    if not parts:
-        parts.append(several.select(*kind.keys, **_zeros(engine, "t", kind)).limit(0))
-    whole = parts[0] if len(parts) == 1 else engine.ibis.union(*parts)
-    sums = {name: whole[name].sum() for name in _t(kind)}
-    return engine.create(f"pairs_{kind.name}", whole.group_by(kind.keys).aggregate(**sums))
+        left = factors.anti_join(once, kind.keys).select(*kind.keys, *kind.columns("t"))
+        parts = [*parts, left] if family == "intersections" else [left]
+    whole = engine.summed(parts, kind.keys, kind.columns("t"))
+    return engine.create(f"pairs_{kind.name}", whole)
 
 
 def _flagged(engine: Engine, table: Table, kind: Kind, child: Child) -> Table:
     """Scopes of three with a column that is 1 where this pair of theirs is a region."""
     regions = engine.table(Messages.region_table(child.kind, 0))
     marked = regions.select(*child.kind.keys, one=engine.constant(1.0))
-    return _left_joined(
-        table, marked, _keys_inside(child, kind), child.kind.keys, {"one": child.flag}
+    return joined(
+        table, marked, child.keys_in(kind), child.kind.keys, {"one": child.flag}, outer=True
     )
 
 
@@ -469,18 +429,16 @@ def _with_merged(
     table: Table, kind: Kind, inside: dict[Kind, Table], pairs: dict[Kind, Table]
 ) -> Table:
     """Scopes of three with the potentials of pairs that lie in no other one."""
-    for axes in combinations(range(3), 2):
-        child = Child(axes, kind.part(axes))
+    for child in pairs_of(kind):
         if child.kind not in pairs:
             continue
         counts, factors = inside[child.kind], pairs[child.kind]
         once = counts.filter(counts.around == 1).select(*child.kind.keys)
         merged = factors.semi_join(once, child.kind.keys)
-        names = {column("t", state): f"p{column('', state)}" for state in child.kind.states}
-        table = _left_joined(table, merged, _keys_inside(child, kind), child.kind.keys, names)
+        names = dict(zip(child.kind.columns("t"), child.kind.columns("p"), strict=True))
+        table = joined(table, merged, child.keys_in(kind), child.kind.keys, names, outer=True)
         sums = {
-            column("t", state): table[column("t", state)]
-            + table[f"p{column('', _inside(child, state))}"]
+            column("t", state): table[column("t", state)] + table[column("p", child.state(state))]
             for state in kind.states
         }
         table = table.mutate(**sums).drop(*names.values())
@@ -490,9 +448,6 @@ def _with_merged(
 def with_messages(engine: Engine, kinds: RegionKinds, kind: Kind, table: Table) -> None:
     """Make the region table of iteration 0, with messages that say nothing."""
     zero = engine.constant(0.0)
-    columns = {
-        column(child.message, state): zero
-        for child in kinds.children(kind)
-        for state in child.kind.states
-    }
+    messages = (child.kind.columns(child.message) for child in kinds.children(kind))
+    columns = dict.fromkeys(chain.from_iterable(messages), zero)
     engine.create(Messages.region_table(kind, 0), table.mutate(**columns, moved=zero))

@@ -21,6 +21,7 @@ from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
 from liftgbp.engines.engine_files import escaped_pattern, files_of, form_of, is_csv
 from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence.fact_tables import TablePlace
+from liftgbp.forecasting import Cost
 from liftgbp.input_files import is_file
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class SparkEngine(Engine):
     name = "spark"
     dialect = "spark"
     hash = "xxhash64"
+    module = "pyspark"
+    extra = "spark"
+    # From one run of five iterations over 10^7 friendships, which docs/engines.md has.
+    cost = Cost(memory=20, seconds=5e-7, disk=20, base=1.2e9)
+    seconds_to_start = 40.0
 
     def __init__(self, folder: Path, memory: float | None) -> None:
         _check_master()
@@ -190,14 +196,14 @@ class SparkEngine(Engine):
 
 def _settings(folder: Path, memory: float | None) -> dict[str, str]:
     """What a session is asked for: little where somebody has configured Spark."""
-    found = {"spark.ui.showConsoleProgress": "false"}
+    settings = {"spark.ui.showConsoleProgress": "false"}
     if memory is not None:
-        found["spark.driver.memory"] = f"{max(int(memory * 1024), 512)}m"
+        settings["spark.driver.memory"] = f"{max(int(memory * 1024), 512)}m"
     if any(name in os.environ for name in SAY_OTHERWISE):
-        return found
+        return settings
     log = folder / "log4j2.properties"
     log.write_text(QUIET, encoding="utf-8")
-    return found | {
+    return settings | {
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
         "spark.local.dir": str(folder / "spilled"),
         "spark.sql.shuffle.partitions": str(PARTITIONS),
@@ -231,13 +237,13 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
 
 def _spark_processes() -> set[int]:
     """The processes of Spark that this one has started, where the system lists them."""
-    found: set[int] = set()
+    processes: set[int] = set()
     for listed in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for process in map(int, listed.read_text().split()):
                 if b"spark" in Path(f"/proc/{process}/cmdline").read_bytes():
-                    found.add(process)
-    return found
+                    processes.add(process)
+    return processes
 
 
 def _is_no_interrupt(record: logging.LogRecord) -> bool:
@@ -251,18 +257,18 @@ def _master() -> str:
     if folder is not None:
         with contextlib.suppress(OSError):
             text = (Path(folder) / "spark-defaults.conf").read_text(encoding="utf-8")
-            found = re.search(r"^\s*spark\.master[\s=:]+(\S+)", text, re.MULTILINE)
-            if found is not None:
-                return found[1]
+            line = re.search(r"^\s*spark\.master[\s=:]+(\S+)", text, re.MULTILINE)
+            if line is not None:
+                return line[1]
     return os.environ.get("MASTER", "")
 
 
 def _check_master() -> None:
     """Refuse a cluster that does not answer."""
-    found = re.match(r"spark://\[?([^,/]+?)\]?:(\d+)", _master())
-    if found is None:
+    address = re.match(r"spark://\[?([^,/]+?)\]?:(\d+)", _master())
+    if address is None:
         return
-    host, port = found.groups()
+    host, port = address.groups()
     try:
         socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
     except OSError as error:

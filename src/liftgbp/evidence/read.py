@@ -65,7 +65,7 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
-from liftgbp.model.tree_reader import Reader, subtrees
+from liftgbp.model.tree_reader import TreeReader, subtrees
 
 _NAMES_IN_NOTES = 3
 
@@ -403,7 +403,7 @@ def parse_known(model: Model, text: str) -> Known:
 
 def _formula(text: str) -> Formula:
     source = clean_source("<known>", text)
-    reader = Reader(source, EvidenceError)
+    reader = TreeReader(source, EvidenceError)
     tree = cast(ParseTree, parse_tree(source, "formula_text", EvidenceError))
     reader.check_nesting(tree)
     reader.refuse_expanded(tree)

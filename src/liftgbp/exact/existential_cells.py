@@ -21,7 +21,7 @@ from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.exact.cells import ROUNDING, all_counts, log_factorials
 from liftgbp.exact.pair_tables import NoCellsError, PairTables, placeholders
-from liftgbp.model.existentials import Definition
+from liftgbp.model.rewriting import QuantifierDefinition
 from liftgbp.posterior import Source
 from liftgbp.shatter.normal import NormalModel, Obj, ObjAtom
 from liftgbp.shatter.rule_tables import Labels, RuleTables
@@ -74,7 +74,7 @@ class ExistentialCells(Source):
     """The sum over the counts of cells under definitions of existential atoms."""
 
     def __init__(
-        self, normal: NormalModel, definitions: Sequence[Definition], most_terms: int
+        self, normal: NormalModel, definitions: Sequence[QuantifierDefinition], most_terms: int
     ) -> None:
         """Sum over all counts; more than `most_terms` of them are a `CapacityError`."""
         self._normal = normal
@@ -387,7 +387,7 @@ class ExistentialCells(Source):
 class _Body:
     """The body of a definition over placeholders."""
 
-    def __init__(self, normal: NormalModel, own: Definition, tables: RuleTables) -> None:
+    def __init__(self, normal: NormalModel, own: QuantifierDefinition, tables: RuleTables) -> None:
         self._normal = normal
         self._own = own
         self._tables = tables

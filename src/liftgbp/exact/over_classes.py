@@ -9,8 +9,8 @@ from liftgbp.exact.cells import CellSum
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.exact.existential_cells import ExistentialCells
 from liftgbp.exact.pair_tables import NoCellsError
-from liftgbp.model.existentials import Outlined
 from liftgbp.model.model import Model
+from liftgbp.model.rewriting import Outlined
 from liftgbp.posterior import ClassReader, Posterior, PreparedLifted, Source
 from liftgbp.progress import Progress
 from liftgbp.solve import Algorithm, SolvedBy

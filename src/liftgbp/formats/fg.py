@@ -9,24 +9,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
+from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError
-from liftgbp.formats.simplify import Factors, check_possible, check_scope
-from liftgbp.formats.text_numbers import (
-    Numbers,
-    StrangeTextError,
-    Words,
-    all_different,
-    equal_rows,
-    logarithms,
-    require,
-)
+from liftgbp.formats.simplify import Factors, Logs, check_possible, check_scope
+from liftgbp.formats.words import WordReader
 from liftgbp.formats.writing import (
     Decimals,
     WrittenFactors,
@@ -49,93 +39,9 @@ def read_fg(path: str | Path, most: int | None = None) -> GroundNetwork:
 
     A number that is not a label, but smaller than one, becomes a variable with a single value.
     """
-    words = Words.of_file(path, COMMENTS, most)
-    try:
-        return _read_at_once(Numbers.of(words.text))
-    except StrangeTextError:
-        return _read_word_by_word(words)
-
-
-def _read_at_once(numbers: Numbers) -> GroundNetwork:
-    starts = _factor_starts(numbers)
-    lengths = numbers.wholes[starts]
-    parts = [_read_part(numbers, starts[lengths == n], n) for n in np.unique(lengths).tolist()]
-    ranges = _ranges([(part.labels, part.shapes) for part in parts])
-    factors = Factors()
-    for part in parts:
-        for (listed, *shape), own in equal_rows(np.column_stack([part.listed, part.shapes])):
-            size = math.prod(shape)
-            require(size <= MAX_ENTRIES)
-            index = numbers.rows(part.entries[own], listed, step=2)
-            potentials = numbers.potentials(part.entries[own] + 1, listed, step=2)
-            require((index < size).all() and all_different(index))
-            factors.add_all(
-                part.labels[own],
-                tuple(shape),
-                np.hstack([index, potentials]),
-                partial(_tables, shape=shape),
-            )
-    return factors.network(ranges.tolist())
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Part:
-    """The factors over equally many variables.
-
-    labels, shapes  a row per factor
-    listed          how many entries of each table are listed
-    entries         where these start
-    """
-
-    labels: Ints
-    shapes: Ints
-    listed: Ints
-    entries: Ints
-
-
-def _factor_starts(numbers: Numbers) -> Ints:
-    """Where each factor starts (with the number of its variables)."""
-    starts, place, wholes = [], 1, numbers.wholes.tolist()
-    for _ in range(numbers.whole(0)):
-        starts.append(place)
-        for _ in ("variables", "entries"):
-            require(place < len(wholes) and wholes[place] >= 0)
-            place += 1 + 2 * wholes[place]
-    require(place == len(numbers))
-    return np.array(starts, dtype=np.int64)
-
-
-def _read_part(numbers: Numbers, starts: Ints, length: int) -> _Part:
-    rows = numbers.rows(starts + 1, 2 * length + 1)
-    part = _Part(rows[:, :length], rows[:, length:-1], rows[:, -1], starts + 2 + 2 * length)
-    require(part.shapes.all() and all_different(part.labels))
-    require((part.labels <= MAX_LABEL).all())
-    return part
-
-
-def _ranges(parts: Sequence[tuple[Ints, Ints]]) -> Ints:
-    """The number of values of each variable, on which all factors must agree."""
-    labels, values = (
-        np.concatenate([np.zeros(0, np.int64), *(own.ravel() for own in arrays)])
-        for arrays in (zip(*parts, strict=True) if parts else ((), ()))
-    )
-    ranges = np.ones(1 + labels.max(initial=-1), np.int64)
-    ranges[labels] = values
-    require((ranges[labels] == values).all())
-    return ranges
-
-
-def _tables(entries: Floats, shape: Sequence[int]) -> Floats:
-    """Log tables from rows of indices and potentials."""
-    index, potentials = np.hsplit(entries, 2)
-    flat = np.full((len(entries), math.prod(shape)), -np.inf)
-    np.put_along_axis(flat, index.astype(np.int64), logarithms(potentials), axis=1)
-    return flat.reshape(-1, *reversed(shape)).transpose(0, *range(len(shape), 0, -1))
-
-
-def _read_word_by_word(words: Words) -> GroundNetwork:
+    words = WordReader.of_file(path, COMMENTS, most)
     ranges: dict[int, int] = {}
-    factors = Factors()
+    factors = Factors(first_axis_fastest=True)
     for number in range(words.whole("the number of factors")):
         scope, shape = _read_scope(words, ranges, number)
         _read_table(words, factors, number, scope, shape)
@@ -144,13 +50,13 @@ def _read_word_by_word(words: Words) -> GroundNetwork:
 
 
 def _read_scope(
-    words: Words, ranges: dict[int, int], number: int
-) -> tuple[list[int], tuple[int, ...]]:
-    length = words.whole(f"the number of variables of factor {number}")
+    words: WordReader, ranges: dict[int, int], number: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    length = words.whole("the number of variables of factor {}", number)
     first = words.position
-    scope = words.wholes(length, f"a variable of factor {number}")
+    scope = words.wholes(length, "a variable of factor {}", number)
     check_scope(words, scope, first)
-    shape = words.wholes(length, f"the number of values of a variable of factor {number}")
+    shape = words.wholes(length, "the number of values of a variable of factor {}", number)
     for position, (label, values) in enumerate(zip(scope, shape, strict=True), first):
         if label > MAX_LABEL:
             words.fail(
@@ -169,18 +75,18 @@ def _read_scope(
             first - 1,
             CapacityError,
         )
-    return scope, tuple(shape)
+    return scope, shape
 
 
 def _read_table(
-    words: Words, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
+    words: WordReader, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
 ) -> None:
-    listed = words.whole(f"the number of entries of factor {number}")
+    listed = words.whole("the number of entries of factor {}", number)
     first = words.position
-    entries = words.several(2 * listed, f"an entry of factor {number}")
+    entries = words.several(2 * listed, "an entry of factor {}", number)
 
-    def read() -> Floats:
-        flat = np.full(math.prod(shape), -np.inf)
+    def read() -> Logs:
+        flat = [-math.inf] * math.prod(shape)
         seen = set()
         for k in range(listed):
             here = first + 2 * k
@@ -192,7 +98,7 @@ def _read_table(
             seen.add(index)
             flat[index] = words.log_potential(here + 1)
         check_possible(words, flat, first - 1)
-        return flat.reshape([length for length in shape if length > 1], order="F")
+        return flat
 
     factors.add(scope, shape, entries, read)
 

@@ -25,9 +25,8 @@ from liftgbp.evidence import Evidence, Relation
 from liftgbp.files import check_place
 from liftgbp.formats.fg import read_fg, write_fg
 from liftgbp.formats.simplify import check_observed, conditioned
-from liftgbp.formats.text_numbers import without_gz
 from liftgbp.formats.uai import read_uai, read_uai_evidence, write_uai
-from liftgbp.formats.writing import names_path
+from liftgbp.formats.writing import names_path, without_gz
 from liftgbp.grounding import AtomTable, GroundNetwork
 from liftgbp.input_files import LARGEST_UNTRUSTED
 from liftgbp.limits import Limits, limited

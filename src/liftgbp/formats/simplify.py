@@ -5,15 +5,16 @@ Observed variables leave the factors, and so do variables on which a factor does
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints
+from liftgbp.arrays import Bools, Floats, Ints, equal_rows
 from liftgbp.errors import ContradictionError, QueryError, wrong_type
-from liftgbp.formats.text_numbers import Words, equal_rows
+from liftgbp.formats.words import WordReader
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.grounding.network import distinct_rows
 
@@ -21,71 +22,70 @@ from liftgbp.grounding.network import distinct_rows
 
 
 Shape: TypeAlias = tuple[int, ...]
+Logs: TypeAlias = Sequence[float]
 
 
 class Factors:
-    """Collects the factors of a file while it is read."""
+    """Collects the factors of a file while it is read.
 
-    def __init__(self) -> None:
-        self._blocks: list[FactorBlock] = []
-        self._variables: dict[int, list[int]] = {}  # by width of scopes, one scope after the other
-        self._table_of: dict[int, list[int]] = {}
+    Entries of tables are row-major or, if the `first_axis_fastest`, the other way round.
+    """
+
+    def __init__(self, *, first_axis_fastest: bool = False) -> None:
+        self._first_axis_fastest = first_axis_fastest
+        # By width of scopes, one scope after the other.
+        self._variables: defaultdict[int, list[int]] = defaultdict(list)
+        self._table_of: defaultdict[int, list[int]] = defaultdict(list)
         self._number: dict[tuple[Shape, tuple[str, ...]], int] = {}
-        self._tables: list[Floats] = []
+        # The entries of all tables of a shape, one table after the other.
+        self._entries: defaultdict[Shape, list[float]] = defaultdict(list)
 
     def add(
-        self,
-        scope: Sequence[int],
-        shape: Shape,
-        entries: Sequence[str],
-        read: Callable[[], Floats],
+        self, scope: Sequence[int], shape: Shape, words: Sequence[str], read: Callable[[], Logs]
     ) -> None:
-        """Add a factor; `read` returns the table that these words of the file stand for."""
-        key = (shape, tuple(entries))
+        """Add a factor; `read` returns the logs that these words of the file stand for."""
+        key = (shape, tuple(words))
         if key not in self._number:
-            self._number[key] = len(self._tables)
-            # Variables with a single value are dropped: numpy limits the number of axes.
-            self._tables.append(read().reshape([length for length in shape if length > 1]))
-        wide = [v for v, length in zip(scope, shape, strict=True) if length > 1]
-        self._variables.setdefault(len(wide), []).extend(wide)
-        self._table_of.setdefault(len(wide), []).append(self._number[key])
-
-    def add_all(
-        self, scopes: Ints, shape: Shape, entries: Floats, read: Callable[[Floats], Floats]
-    ) -> None:
-        """Add factors of one shape; `read` turns rows of entries into tables.
-
-        It returns a stack of tables, in any shape that has as many entries.
-        """
-        first, table_of = distinct_rows(entries)
-        wide = [axis for axis, length in enumerate(shape) if length > 1]
-        tables = read(entries[first]).reshape(len(first), *(shape[axis] for axis in wide))
-        self._blocks.append(FactorBlock(scopes[:, wide], len(self._tables) + table_of))
-        self._tables.extend(tables)
+            self._number[key] = len(self._number)
+            self._entries[shape] += read()
+        if 1 in shape:
+            scope = [v for v, length in zip(scope, shape, strict=True) if length > 1]
+        self._variables[len(scope)].extend(scope)
+        self._table_of[len(scope)].append(self._number[key])
 
     def network(self, ranges: Sequence[int]) -> GroundNetwork:
         """The network of all factors."""
-        blocks = self._blocks + [
+        blocks = [
             FactorBlock(
                 np.array(self._variables[width], np.int64).reshape(len(table_of), width),
                 np.array(table_of, np.int64),
             )
             for width, table_of in self._table_of.items()
         ]
+        stacks = {shape: iter(self._stack(shape)) for shape in self._entries}
+        tables = [next(stacks[shape]) for shape, _ in self._number]
         open_values = np.full(len(ranges), OPEN, np.int64)
-        return simplified(np.array(ranges, np.int64), blocks, self._tables, open_values)
+        return simplified(np.array(ranges, np.int64), blocks, tables, open_values)
+
+    def _stack(self, shape: Shape) -> Floats:
+        """The tables of a shape. Axes of a single value are dropped: numpy limits their number."""
+        wide = [length for length in shape if length > 1]
+        if self._first_axis_fastest:
+            stack = np.array(self._entries[shape]).reshape(-1, *reversed(wide))
+            return stack.transpose(0, *range(len(wide), 0, -1))
+        return np.array(self._entries[shape]).reshape(-1, *wide)
 
 
-def check_scope(words: Words, scope: Sequence[int], first: int) -> None:
+def check_scope(words: WordReader, scope: Sequence[int], first: int) -> None:
     """Refuse a variable that occurs twice in the scope that begins at this word."""
     if len(set(scope)) < len(scope):
         twice = next(k for k, variable in enumerate(scope) if variable in scope[:k])
         words.fail(f"variable {scope[twice]} occurs twice in this factor", first + twice)
 
 
-def check_possible(words: Words, table: Floats, position: int) -> None:
+def check_possible(words: WordReader, table: Logs, position: int) -> None:
     """Refuse a table that is 0 everywhere."""
-    if bool(np.all(np.isneginf(table))):
+    if max(table) == -np.inf:
         words.fail(
             "this table is 0 everywhere, so no world is possible", position, ContradictionError
         )
@@ -187,7 +187,8 @@ class _Simple:
     def _add_alike(self, scopes: Ints, tables: Floats, table_of: Ints) -> None:
         """Add factors with tables of one shape, without the axes on which they do not depend."""
         needed = needed_axes(tables)
-        for axes, own in equal_rows(needed.astype(np.int64)):
+        for own in equal_rows([np.zeros(len(tables), np.int64), *needed.T]):
+            axes = needed[own[0]]
             kept = np.flatnonzero(axes)
             slim = tables[(own, *(slice(None) if used else 0 for used in axes))]
             rows = np.flatnonzero(np.isin(table_of, own))

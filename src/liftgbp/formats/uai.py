@@ -12,17 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
-from liftgbp.formats.simplify import Factors, check_possible, check_scope, described
-from liftgbp.formats.text_numbers import (
-    Numbers,
-    StrangeTextError,
-    Words,
-    all_different,
-    equal_rows,
-    logarithms,
-    require,
-)
+from liftgbp.arrays import Floats
+from liftgbp.formats.simplify import Factors, Logs, check_possible, check_scope, described
+from liftgbp.formats.words import WordReader
 from liftgbp.formats.writing import (
     Decimals,
     WrittenFactors,
@@ -44,62 +36,8 @@ def read_uai(path: str | Path, most: int | None = None) -> GroundNetwork:
 
     `MARKOV` and `BAYES` mean the same, since both multiply their tables.
     """
-    words = Words.of_file(path, COMMENTS, most)
-    try:
-        return _read_at_once(words.text)
-    except StrangeTextError:
-        return _read_word_by_word(words)
-
-
-def _read_at_once(text: str) -> GroundNetwork:
-    kind, *rest = text.split(maxsplit=1) or [""]
-    require(kind.upper() in KINDS and rest)
-    numbers = Numbers.of(rest[0])
-    count = numbers.whole(0)
-    ranges = numbers.rows(np.array([1]), count)[0]
-    require(ranges.all())
-    starts, after = _scope_starts(numbers, 1 + count)
-    lengths = numbers.wholes[starts]
-    sizes = np.ones(len(starts))
-    parts: list[tuple[Ints, Ints]] = []
-    for length in np.unique(lengths).tolist():
-        own = np.flatnonzero(lengths == length)
-        scopes = numbers.rows(starts[own] + 1, length)
-        require((scopes < count).all() and all_different(scopes))
-        sizes[own] = ranges[scopes].prod(axis=1, dtype=float)
-        parts.append((own, scopes))
-    tables = _table_starts(numbers, after, sizes)
-    factors = Factors()
-    for own, scopes in parts:
-        for shape, places in equal_rows(ranges[scopes]):
-            entries = numbers.potentials(tables[own[places]], math.prod(shape))
-            factors.add_all(scopes[places], shape, entries, logarithms)
-    return factors.network(ranges.tolist())
-
-
-def _scope_starts(numbers: Numbers, place: int) -> tuple[Ints, int]:
-    """Where each scope starts (with its length), and where the last one ends."""
-    starts, wholes = [], numbers.wholes.tolist()
-    count, place = numbers.whole(place), place + 1
-    for _ in range(count):
-        require(place < len(wholes) and wholes[place] >= 0)
-        starts.append(place)
-        place += 1 + wholes[place]
-    return np.array(starts, dtype=np.int64), place
-
-
-def _table_starts(numbers: Numbers, place: int, sizes: Floats) -> Ints:
-    """Where the entries of each table start, right after their number."""
-    # Sizes are doubles, so that sizes which no file can hold do not overflow.
-    require(place + len(sizes) + sizes.sum() == len(numbers))
-    entries = sizes.astype(np.int64)
-    starts = place + np.cumsum(1 + entries) - entries
-    require((numbers.wholes[starts - 1] == entries).all())
-    return starts
-
-
-def _read_word_by_word(words: Words) -> GroundNetwork:
-    kind = words.word("the kind of the network, MARKOV or BAYES,")
+    words = WordReader.of_file(path, COMMENTS, most)
+    (kind,) = words.several(1, "the kind of the network, MARKOV or BAYES,")
     if kind.upper() not in KINDS:
         words.fail(f"a network starts with {' or '.join(KINDS)}, got {kind}", 0)
     ranges = _read_ranges(words)
@@ -111,7 +49,7 @@ def _read_word_by_word(words: Words) -> GroundNetwork:
     return factors.network(ranges)
 
 
-def _read_ranges(words: Words) -> list[int]:
+def _read_ranges(words: WordReader) -> tuple[int, ...]:
     count = words.whole("the number of variables")
     first = words.position
     ranges = words.wholes(count, "the number of values of a variable")
@@ -120,21 +58,22 @@ def _read_ranges(words: Words) -> list[int]:
     return ranges
 
 
-def _read_scope(words: Words, ranges: Sequence[int], number: int) -> list[int]:
-    length = words.whole(f"the number of variables of factor {number}")
+def _read_scope(words: WordReader, ranges: Sequence[int], number: int) -> tuple[int, ...]:
+    length = words.whole("the number of variables of factor {}", number)
     first = words.position
-    scope = words.wholes(length, f"a variable of factor {number}")
-    for position, variable in enumerate(scope, first):
-        if variable >= len(ranges):
-            words.fail(f"there is no variable {variable}; {described(np.array(ranges))}", position)
+    scope = words.wholes(length, "a variable of factor {}", number)
+    if max(scope, default=-1) >= len(ranges):
+        place = next(k for k, variable in enumerate(scope) if variable >= len(ranges))
+        unknown = f"there is no variable {scope[place]}; {described(np.array(ranges))}"
+        words.fail(unknown, first + place)
     check_scope(words, scope, first)
     return scope
 
 
 def _read_table(
-    words: Words, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
+    words: WordReader, factors: Factors, number: int, scope: Sequence[int], shape: tuple[int, ...]
 ) -> None:
-    stated = words.whole(f"the number of entries of table {number}")
+    stated = words.whole("the number of entries of table {}", number)
     first = words.position
     if stated != math.prod(shape):
         product = f"{' x '.join(map(str, shape))} = " if len(shape) > 1 else ""
@@ -143,10 +82,10 @@ def _read_table(
             f"{product}{math.prod(shape)}",
             first - 1,
         )
-    entries = words.several(stated, f"an entry of table {number}")
+    entries = words.several(stated, "an entry of table {}", number)
 
-    def read() -> Floats:
-        table = np.array([words.log_potential(first + k) for k in range(stated)])
+    def read() -> Logs:
+        table = [words.log_potential(first + k) for k in range(stated)]
         check_possible(words, table, first)
         return table
 
@@ -161,7 +100,7 @@ def read_uai_evidence(
     The file holds the number of observed variables and then each variable with its value. Older
     files put the number of such lists, 1, in front.
     """
-    words = Words.of_file(path, COMMENTS, most)
+    words = WordReader.of_file(path, COMMENTS, most)
     count = words.whole("the number of observed variables")
     if count == 1 and words.left % 2 == 1:
         count = words.whole("the number of observed variables")

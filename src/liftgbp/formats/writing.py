@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import math
 from collections.abc import Mapping, Sequence
@@ -17,14 +18,17 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Floats
 from liftgbp.errors import SizeError
 from liftgbp.files import whole_files
-from liftgbp.formats.text_numbers import DECIMALS, in_bytes, without_gz
+from liftgbp.formats.words import DECIMALS
 from liftgbp.grounding import GroundNetwork
+from liftgbp.input_files import is_gzipped
 
 # Doubles reach from exp(-708) to exp(709) without loss of digits.
 LARGEST_LOG = 700.0
 
 LARGEST_EXPONENT = 1e18
 """Decimals reach from exp(-2e18) to exp(2e18)."""
+
+COMPRESSION_LEVEL = 6
 
 Decimals: TypeAlias = NDArray[np.object_]
 
@@ -52,7 +56,8 @@ class WrittenFactors:
             for scope, table in zip(block.scopes.tolist(), block.table_of.tolist(), strict=True):
                 scopes.extend([scope] * copies[table])
                 table_of.extend([table] * copies[table])
-        constant = _whole_constant(network)
+        free = sum(n * math.log(length) for length, n in network.free.items())
+        constant = network.log_constant + free
         share = _share(constant, logs, len(table_of))
         tables: list[Floats | Decimals] = [np.exp(own + share) for own in logs]
         if constant and not share:
@@ -87,27 +92,17 @@ def _share(constant: float, logs: Sequence[Floats], factors: int) -> float:
 def _exponential(log: float) -> float | Decimal:
     """The exponential of a number; in decimals, where doubles do not reach."""
     if abs(log) > LARGEST_EXPONENT and log != -math.inf:
-        raise _beyond_numbers()
+        raise SizeError(
+            f"log Z has more than {LARGEST_EXPONENT:g} besides the factors, as many objects are in "
+            "none of them; no number in a file is that large, so export fewer objects"
+        )
     return math.exp(log) if abs(log) <= LARGEST_LOG else DECIMALS.exp(Decimal(log))
-
-
-def _beyond_numbers() -> SizeError:
-    return SizeError(
-        f"log Z has more than {LARGEST_EXPONENT:g} besides the factors, as many objects are in "
-        "none of them; no number in a file is that large, so export fewer objects"
-    )
 
 
 def _parts(log_table: Floats) -> int:
     """How many equal factors must replace a factor so that its potentials are doubles."""
     finite = log_table[np.isfinite(log_table)]
     return max(1, math.ceil(float(np.abs(finite).max(initial=0.0)) / LARGEST_LOG))
-
-
-def _whole_constant(network: GroundNetwork) -> float:
-    """What log Z has besides the factors and variables of the network."""
-    free = sum(n * math.log(length) for length, n in network.free.items())
-    return network.log_constant + free
 
 
 def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:
@@ -125,9 +120,22 @@ def replace_files(texts: Mapping[Path, str]) -> None:
     """Write files; existing ones are replaced once all new ones are complete."""
     with whole_files(list(texts)) as unfinished:
         for own, (path, text) in zip(unfinished, texts.items(), strict=True):
-            own.write_bytes(in_bytes(path, text))
+            raw = text.encode("utf-8")
+            # The same text gives the same bytes.
+            own.write_bytes(
+                gzip.compress(raw, COMPRESSION_LEVEL, mtime=0) if is_gzipped(path) else raw
+            )
 
 
 def names_path(network: Path) -> Path:
     """The file beside a network that says which variable is which ground atom."""
     return without_gz(network).with_suffix(".atoms.csv")
+
+
+def without_gz(path: Path) -> Path:
+    """The path without the extension `.gz`.
+
+    >>> without_gz(Path("net.uai.gz")).name, without_gz(Path("net.uai")).name
+    ('net.uai', 'net.uai')
+    """
+    return path.with_suffix("") if is_gzipped(path) else path

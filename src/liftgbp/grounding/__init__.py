@@ -3,9 +3,8 @@
 Knows joins, scopes and shared tables; knows nothing of regions and messages.
 """
 
-from liftgbp.grounding.grounder import ground_network
+from liftgbp.grounding.grounder import RuleCount, ground_network, rule_counts
 from liftgbp.grounding.network import AtomTable, FactorBlock, GroundNetwork, atom_names, merged
-from liftgbp.grounding.rule_counting import RuleCount, rule_counts
 
 __all__ = [
     "AtomTable",

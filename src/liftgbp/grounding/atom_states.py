@@ -76,7 +76,7 @@ def _facts(
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Setting:
+class GroundingTask:
     """What all rules of a model are grounded with; `facts` are in the order of the predicates."""
 
     evidence: Evidence

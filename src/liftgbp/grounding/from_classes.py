@@ -75,13 +75,12 @@ def _free_atoms(normal: NormalModel, predicates: Ints) -> dict[int, int]:
 
 def ground_factors(normal: NormalModel) -> int:
     """How many ground factors a normal form has, before those over the same atoms are merged."""
-    return sum(_ground_factors(own, normal.class_sizes) for own in normal.parfactors)
-
-
-def _ground_factors(parfactor: NormalParfactor, sizes: Sequence[int]) -> int:
-    used = Counter(cls for cls, _ in objects_of(parfactor.atoms))
-    ways = math.prod(falling(sizes[cls], number) for cls, number in used.items())
-    return ways // math.prod(math.factorial(len(group)) for group in parfactor.exchangeable)
+    total = 0
+    for parfactor in normal.parfactors:
+        used = Counter(cls for cls, _ in objects_of(parfactor.atoms))
+        ways = math.prod(falling(normal.class_sizes[cls], n) for cls, n in used.items())
+        total += ways // math.prod(math.factorial(len(own)) for own in parfactor.exchangeable)
+    return total
 
 
 def class_members(normal: NormalModel, cls: int, most: int | None = None) -> list[int]:

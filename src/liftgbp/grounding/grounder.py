@@ -1,24 +1,24 @@
-"""Grounding: the Markov random field of a model, conditioned on evidence."""
+"""Grounding: the random field of a model, conditioned on evidence, and its size beforehand."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints, distinct, group_rows, row_keys
 from liftgbp.errors import ContradictionError
 from liftgbp.evidence import Evidence
-from liftgbp.grounding.atom_states import Facts, Setting, all_facts, open_facts
-from liftgbp.grounding.clauses_of_terms import with_one_constant
+from liftgbp.grounding.atom_states import Facts, GroundingTask, all_facts, open_facts
 from liftgbp.grounding.join import Database
 from liftgbp.grounding.network import STAND_IN, AtomTable, FactorBlock, GroundNetwork, merged
 from liftgbp.grounding.quantifiers import Chains
 from liftgbp.grounding.rules import AtomFactors, Grounded, RuleGrounder
-from liftgbp.model.ast import Predicate
+from liftgbp.model.ast import Predicate, Rule
+from liftgbp.model.rewriting import with_one_constant
 from liftgbp.model.writer import ground_atom_text
 from liftgbp.progress import Progress, silent
 from liftgbp.shatter import TABLE_CAP
@@ -53,7 +53,7 @@ def ground_network(
     domain_sizes = evidence.domain_sizes(sizes)
     chains = Chains(len(model.predicates)) if chained else None
     facts = all_facts(evidence, domain_sizes)
-    setting = Setting(evidence, domain_sizes, facts, table_cap, chains)
+    setting = GroundingTask(evidence, domain_sizes, facts, table_cap, chains)
     grounded = Grounded()
     with closing(Database(setting.facts)) as database:
         for done, rule in enumerate(model.rules):
@@ -77,7 +77,7 @@ def ground_network(
 class _SoftFactors:
     """Uncertain observations of one predicate as factors over single atoms."""
 
-    def __init__(self, setting: Setting, predicate: int) -> None:
+    def __init__(self, setting: GroundingTask, predicate: int) -> None:
         self._setting = setting
         self._number = predicate
         self._predicate = list(setting.model.predicates.values())[predicate]
@@ -190,3 +190,76 @@ def _unique_rows(parts: Sequence[Ints], sizes: Sequence[int]) -> tuple[Ints, lis
     first, numbers = group_rows([row_keys(rows, sizes)])
     ends = np.cumsum([len(part) for part in parts])[:-1]
     return rows[first], np.split(numbers, ends)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCount:
+    """What a rule grounds to.
+
+    substitutions  all ways to choose its objects
+    visited        those that a join over the facts finds; the others are one constant
+    factors        those of them that depend on something unknown
+    width          the most unknown atoms of one of these factors; those below quantifiers not
+                   counted
+    exact          whether `visited` and `factors` were counted; otherwise they are bounds
+    """
+
+    rule: Rule
+    substitutions: int
+    visited: int
+    factors: int
+    width: int
+    exact: bool
+
+    @property
+    def line(self) -> int | None:
+        """The line of the rule, if it comes from a text."""
+        return None if self.rule.span is None else self.rule.span.line
+
+    @property
+    def text(self) -> str:
+        """The rule as it is written, if it comes from a text."""
+        return "" if self.rule.span is None else " ".join(self.rule.span.text.split())
+
+    def as_dict(self) -> dict[str, object]:
+        """The numbers for JSON."""
+        return {
+            "line": self.line,
+            "rule": self.text,
+            "substitutions": self.substitutions,
+            "visited": self.visited,
+            "factors": self.factors,
+            "atoms": self.width,
+            "counted": self.exact,
+        }
+
+
+def rule_counts(
+    evidence: Evidence,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    table_cap: int = TABLE_CAP,
+    progress: Progress = silent,
+) -> tuple[RuleCount, ...]:
+    """The counts of each rule of a model under its evidence.
+
+    >>> from liftgbp.model.parser import parse
+    >>> model = parse("*friends(person,person)\\nsmokes(person)\\n1 friends(x,y) => smokes(y)")
+    >>> evidence = Evidence.of(model, "friends(Anna,Bob)\\nfriends(Bob,Carl)\\nsmokes(Carl)")
+    >>> (count,) = rule_counts(evidence, {"person": 1000})
+    >>> count.substitutions, count.visited, count.factors
+    (1000000, 2, 1)
+    """
+    domain_sizes = evidence.domain_sizes(sizes)
+    setting = GroundingTask(evidence, domain_sizes, all_facts(evidence, domain_sizes), table_cap)
+    found = []
+    with closing(Database(setting.facts)) as database:
+        for done, rule in enumerate(evidence.model.rules):
+            progress("counting", done, len(evidence.model.rules))
+            parts = with_one_constant(evidence.model, rule, domain_sizes)
+            counts = [RuleGrounder(setting, one, database).counts() for one in parts]
+            total, visited, factors, width, exact = zip(*counts, strict=True)
+            found.append(
+                RuleCount(rule, max(total), sum(visited), sum(factors), max(width), all(exact))
+            )
+    return tuple(found)

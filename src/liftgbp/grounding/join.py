@@ -12,7 +12,7 @@ import numpy as np
 from liftgbp.arrays import Ints
 from liftgbp.errors import InputError
 from liftgbp.grounding.atom_states import Facts
-from liftgbp.grounding.patterns import Column, Fixed, Pattern, Place
+from liftgbp.grounding.patterns import Fixed, Pattern, Place, Varying
 from liftgbp.limits import interruptible
 
 COUNTED_FROM = 100_000
@@ -41,6 +41,13 @@ class Selection:
     atoms: tuple[PlacedAtom, ...]
     drivers: frozenset[int]
     earlier: tuple[frozenset[int], ...] = ()
+
+    @property
+    def free(self) -> int:
+        """How many substitutions there are of the variables that no driver is about."""
+        driven = {place for k in self.drivers for place in self.atoms[k].places}
+        sizes = enumerate(self.pattern.domains)
+        return math.prod(size for k, size in sizes if Varying(k) not in driven)
 
 
 class Names:
@@ -90,10 +97,7 @@ class Database:
         """An upper bound on the rows of a selection, which are counted only where it may matter."""
         drivers = [selection.atoms[k] for k in sorted(selection.drivers)]
         joined = math.prod(len(atom.facts.values) for atom in drivers)
-        held = {place for atom in drivers for place in atom.places}
-        others = math.prod(
-            size for k, size in enumerate(selection.pattern.domains) if Column(k) not in held
-        )
+        others = selection.free
         if len(drivers) > 1 and joined * others > min(cap, COUNTED_FROM):
             inner = _Inner(selection)
             # The limit stops counting a join that is too large anyway.
@@ -219,7 +223,7 @@ def selection_query(selection: Selection, names: Names = NUMBERED) -> str:
 def _matches(k: int, atom: PlacedAtom, names: Names) -> str:
     equal = [
         f"t{k}.a{position} = "
-        + (f"r.x{p.number}" if isinstance(p, Column) else names.named(p.number))
+        + (f"r.x{p.number}" if isinstance(p, Varying) else names.named(p.number))
         for position, p in enumerate(atom.places)
     ]
     return " AND ".join(equal) or "TRUE"

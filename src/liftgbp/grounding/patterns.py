@@ -6,23 +6,26 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
+from itertools import combinations
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints, distinct
-from liftgbp.errors import CapacityError
 from liftgbp.grounding.atom_states import Facts
 from liftgbp.model.ast import Rule
 from liftgbp.model.model import Model
-from liftgbp.shatter.assignments import assignments, falling, rule_admits
+from liftgbp.shatter.assignments import (
+    assignments,
+    check_number_of_ways,
+    falling,
+    rule_admits,
+)
 from liftgbp.shatter.normal import Obj, ObjectClass
 from liftgbp.shatter.rule_tables import Labels
-from liftgbp.shatter.shattering import MOST_WAYS
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Varying:
     """An object that varies with the substitution; its position in a row."""
 
     number: int
@@ -35,7 +38,7 @@ class Fixed:
     number: int
 
 
-Place = Column | Fixed
+Place = Varying | Fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +92,9 @@ class Patterns:
         }
 
     def __iter__(self) -> Iterator[Pattern]:
-        if sum(1 for _ in islice(self._ways(), MOST_WAYS + 1)) > MOST_WAYS:
-            raise CapacityError(
-                f"the {len(self._variables)} variables of this formula can coincide in more than "
-                f"{MOST_WAYS} ways, which is the cap; add '| distinct' or use fewer variables",
-                self._rule.span,
-            )
+        check_number_of_ways(self._rule, len(self._variables), self._ways())
         for way in self._ways():
-            if self._admits(way):
+            if rule_admits(self._rule, self._sorts, self._constants, way):
                 yield self._pattern(way)
 
     def _ways(self) -> Iterator[dict[str, Obj]]:
@@ -107,14 +105,11 @@ class Patterns:
         sizes = [c.size for c in self._classes]
         return assignments(self._variables, classes_of, sizes, distinct=self._rule.distinct)
 
-    def _admits(self, way: Mapping[str, Obj]) -> bool:
-        return rule_admits(self._rule, self._sorts, self._constants, way)
-
     def _pattern(self, way: Mapping[str, Obj]) -> Pattern:
         objects = list(dict.fromkeys((*way.values(), *self._constants.values())))
         label = {obj: k for k, obj in enumerate(objects)}
         columns = [obj for obj in objects if self._classes[obj[0]].constant is None]
-        place: dict[Obj, Place] = {obj: Column(k) for k, obj in enumerate(columns)}
+        place: dict[Obj, Place] = {obj: Varying(k) for k, obj in enumerate(columns)}
         place |= {obj: Fixed(self._numbers[key]) for key, obj in self._constants.items()}
         sorts = [self._classes[cls].sort for cls, _ in columns]
         taken = Counter(cls for cls, _ in columns)

@@ -12,28 +12,8 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError, InternalError
-from liftgbp.grounding.atom_states import Setting
-from liftgbp.model.ast import (
-    And,
-    Atom,
-    Constant,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Iff,
-    Implies,
-    Is,
-    Not,
-    Or,
-    Predicate,
-    Rule,
-    Term,
-    Variable,
-    WeightedFormula,
-    evaluate_weight,
-    map_formula,
-)
+from liftgbp.grounding.atom_states import GroundingTask
+from liftgbp.model import ast
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.shatter.rule_tables import drop_indifferent
@@ -51,26 +31,26 @@ class Skeleton:
     Such an atom is unknown. Where the rule does not depend on it, its formula is never expanded.
     """
 
-    def __init__(self, model: Model, rule: Rule) -> None:
-        self.quantified: list[Predicate] = []
+    def __init__(self, model: Model, rule: ast.Rule) -> None:
+        self.quantified: list[ast.Predicate] = []
         self._sorts = model.variable_sorts(rule)
-        if isinstance(rule, WeightedFormula):
+        if isinstance(rule, ast.WeightedFormula):
             rule = replace(rule, formula=self._outline(rule.formula))
         self.rule = rule
         predicates = {**model.predicates, **{p.name: p for p in self.quantified}}
         self.model = replace(model, predicates=predicates, rules=(rule,))
 
-    def _outline(self, formula: Formula) -> Formula:
-        if isinstance(formula, Exists | Forall):
-            return Is(self._stand_in(formula))
-        return map_formula(self._outline, formula)
+    def _outline(self, formula: ast.Formula) -> ast.Formula:
+        if isinstance(formula, ast.Exists | ast.Forall):
+            return ast.Is(self._stand_in(formula))
+        return ast.map_formula(self._outline, formula)
 
-    def _stand_in(self, formula: Formula) -> Atom:
-        names = free_variables(WeightedFormula(formula, None))
+    def _stand_in(self, formula: ast.Formula) -> ast.Atom:
+        names = free_variables(ast.WeightedFormula(formula, None))
         # No predicate of a model has a name with a question mark.
         name = f"?{len(self.quantified)}"
-        self.quantified.append(Predicate(name, tuple(self._sorts[v] for v in names)))
-        return Atom(name, tuple(map(Variable, names)))
+        self.quantified.append(ast.Predicate(name, tuple(self._sorts[v] for v in names)))
+        return ast.Atom(name, tuple(map(ast.Variable, names)))
 
 
 # --- what evidence leaves of a formula
@@ -165,7 +145,7 @@ class Chains:
 class Expansion:
     """The factor of a rule with quantifiers under one substitution and the evidence."""
 
-    def __init__(self, setting: Setting, rule: Rule) -> None:
+    def __init__(self, setting: GroundingTask, rule: ast.Rule) -> None:
         self._rule = rule
         self._model = setting.model
         self._sizes = setting.sizes
@@ -181,7 +161,7 @@ class Expansion:
 
     def __call__(self, substitution: Mapping[str, int]) -> tuple[tuple[GroundAtom, ...], Floats]:
         """The atoms that matter under a substitution, and the log table over them."""
-        if not isinstance(self._rule, WeightedFormula):
+        if not isinstance(self._rule, ast.WeightedFormula):
             raise InternalError("a table has no quantifiers")
         rest = self._rest(self._rule.formula, substitution)
         atoms = tuple(dict.fromkeys(_atoms(rest)))
@@ -193,7 +173,7 @@ class Expansion:
         if self._rule.weight is None:
             table = np.where(truth, 0.0, -np.inf)
         else:
-            weight = evaluate_weight(self._rule.weight, self._sizes, self._model.weights)
+            weight = ast.evaluate_weight(self._rule.weight, self._sizes, self._model.weights)
             table = np.where(truth, weight, 0.0)
         return drop_indifferent(atoms, table)
 
@@ -224,33 +204,33 @@ class Expansion:
 
     # --- partial evaluation
 
-    def _rest(self, formula: Formula, binding: Mapping[str, int]) -> _Rest:
+    def _rest(self, formula: ast.Formula, binding: Mapping[str, int]) -> _Rest:
         """What remains of a formula when observed atoms have their values."""
         match formula:
-            case Is(atom, value):
+            case ast.Is(atom, value):
                 return self._test(atom, value, binding)
-            case Equal(left, right):
+            case ast.Equal(left, right):
                 return self._same(left, right, binding)
-            case Not(body):
+            case ast.Not(body):
                 return _negated(self._rest(body, binding))
-            case And(parts) | Or(parts):
-                some = isinstance(formula, Or)
+            case ast.And(parts) | ast.Or(parts):
+                some = isinstance(formula, ast.Or)
                 return _joined((self._rest(part, binding) for part in parts), some)
-            case Implies(left, right):
+            case ast.Implies(left, right):
                 premise = _negated(self._rest(left, binding))
                 return (
                     premise
                     if premise is True
                     else _joined((premise, self._rest(right, binding)), True)
                 )
-            case Iff(left, right):
+            case ast.Iff(left, right):
                 return _alike(self._rest(left, binding), self._rest(right, binding))
-            case Exists(variable, body) | Forall(variable, body):
-                some = isinstance(formula, Exists)
+            case ast.Exists(variable, body) | ast.Forall(variable, body):
+                some = isinstance(formula, ast.Exists)
                 inner = self._inner_bindings(variable.name, body, binding, not some)
                 return _joined((self._rest(body, each) for each in inner), some)
 
-    def _test(self, atom: Atom, value: str, binding: Mapping[str, int]) -> _Rest:
+    def _test(self, atom: ast.Atom, value: str, binding: Mapping[str, int]) -> _Rest:
         number = self._predicates[atom.predicate]
         sorts = self._model.predicates[atom.predicate].sorts
         objects = tuple(map(self._object, atom.args, sorts, [binding] * len(sorts)))
@@ -266,20 +246,20 @@ class Expansion:
             self._listed[predicate] = dict(zip(rows, facts.values.tolist(), strict=True))
         return self._listed[predicate]
 
-    def _object(self, term: Term, sort: str, binding: Mapping[str, int]) -> int:
-        if isinstance(term, Constant):
+    def _object(self, term: ast.Term, sort: str, binding: Mapping[str, int]) -> int:
+        if isinstance(term, ast.Constant):
             return self._number_of(sort, term.name)
         return binding[term.name]
 
-    def _same(self, left: Term, right: Term, binding: Mapping[str, int]) -> bool:
+    def _same(self, left: ast.Term, right: ast.Term, binding: Mapping[str, int]) -> bool:
         # A constant may name objects of several sorts; the variable beside it says which.
-        sort = self._sorts[(right if isinstance(left, Constant) else left).name]
+        sort = self._sorts[(right if isinstance(left, ast.Constant) else left).name]
         return self._object(left, sort, binding) == self._object(right, sort, binding)
 
     # --- quantifiers
 
     def _inner_bindings(
-        self, name: str, body: Formula, binding: Mapping[str, int], settled: bool
+        self, name: str, body: ast.Formula, binding: Mapping[str, int], settled: bool
     ) -> Iterator[dict[str, int]]:
         """The bindings inside a quantifier, but for objects for which the body is `settled`."""
         numbers = self._unsettled(name, body, binding, settled)
@@ -295,38 +275,38 @@ class Expansion:
             yield {**binding, name: number}
 
     def _unsettled(
-        self, name: str, body: Formula, binding: Mapping[str, int], settled: bool
+        self, name: str, body: ast.Formula, binding: Mapping[str, int], settled: bool
     ) -> list[int] | None:
         """Objects for which a body may have another truth value; None if that is hard to tell."""
 
-        def of(part: Formula, value: bool) -> list[int] | None:
+        def of(part: ast.Formula, value: bool) -> list[int] | None:
             return self._unsettled(name, part, binding, value)
 
         match body:
-            case Is(atom, value):
+            case ast.Is(atom, value):
                 return self._unsettled_test(name, atom, value, binding, settled)
-            case Equal(left, right) if not settled and left != right:
+            case ast.Equal(left, right) if not settled and left != right:
                 for one, other in ((left, right), (right, left)):
-                    if one == Variable(name):
+                    if one == ast.Variable(name):
                         return [self._object(other, self._sorts[name], binding)]
                 return None
-            case Not(inner):
+            case ast.Not(inner):
                 return of(inner, not settled)
-            case And(parts) | Or(parts):
+            case ast.And(parts) | ast.Or(parts):
                 found = [of(part, settled) for part in parts]
-                return _fewest(found) if isinstance(body, Or) == settled else _union(found)
-            case Implies(left, right):
+                return _fewest(found) if isinstance(body, ast.Or) == settled else _union(found)
+            case ast.Implies(left, right):
                 found = [of(left, not settled), of(right, settled)]
                 return _fewest(found) if settled else _union(found)
             case _:
                 return None
 
     def _unsettled_test(
-        self, name: str, atom: Atom, value: str, binding: Mapping[str, int], settled: bool
+        self, name: str, atom: ast.Atom, value: str, binding: Mapping[str, int], settled: bool
     ) -> list[int] | None:
         predicate = self._model.predicates[atom.predicate]
         facts = self._facts[self._predicates[atom.predicate]]
-        own = tuple(k for k, term in enumerate(atom.args) if term == Variable(name))
+        own = tuple(k for k, term in enumerate(atom.args) if term == ast.Variable(name))
         if not own or not facts.complete:
             return None
         if (facts.default == predicate.values.index(value)) != settled:

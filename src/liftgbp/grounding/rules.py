@@ -13,9 +13,9 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints, stable_order
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence.evidence import contradiction
-from liftgbp.grounding.atom_states import Setting, open_facts
+from liftgbp.grounding.atom_states import Facts, GroundingTask, open_facts
 from liftgbp.grounding.join import Database, PlacedAtom, Selection, states_of
-from liftgbp.grounding.patterns import Column, Drivers, Pattern, Patterns, Place, drivers_of
+from liftgbp.grounding.patterns import Drivers, Pattern, Patterns, Place, Varying, drivers_of
 from liftgbp.grounding.quantifiers import Expansion, GroundAtom, Skeleton
 from liftgbp.limits import checkpoint
 from liftgbp.model.ast import Rule
@@ -76,7 +76,7 @@ class Grounded:
 class RuleGrounder:
     """Grounds one rule, pattern by pattern."""
 
-    def __init__(self, setting: Setting, rule: Rule, database: Database) -> None:
+    def __init__(self, setting: GroundingTask, rule: Rule, database: Database) -> None:
         self._setting = setting
         self._rule = rule
         self._database = database
@@ -114,19 +114,7 @@ class RuleGrounder:
         return total, visited, unsettled, width, exact
 
     def _selections(self) -> Iterator[tuple[Pattern, Floats, Drivers, list[Selection]]]:
-        """For each pattern, the table of the rule and the substitutions that matter."""
-        for pattern in self._patterns:
-            label_atoms, table = self._tables(pattern.labels)
-            atoms = tuple(
-                PlacedAtom(number, tuple(pattern.places[k] for k in labels), self._facts[number])
-                for number, labels in label_atoms
-            )
-            drivers = drivers_of(table, [atom.facts for atom in atoms])
-            selections = [
-                Selection(pattern, atoms, chosen, drivers.sets[:k])
-                for k, chosen in enumerate(drivers.sets)
-            ]
-            yield pattern, table, drivers, selections
+        return selections_of(self._patterns, self._tables, self._facts)
 
     def _ground(
         self,
@@ -227,6 +215,24 @@ class RuleGrounder:
         return next(row for row in _rows_of(pattern, len(taken) + 1) if row not in taken)
 
 
+def selections_of(
+    patterns: Patterns, tables: RuleTables, facts: Sequence[Facts]
+) -> Iterator[tuple[Pattern, Floats, Drivers, list[Selection]]]:
+    """For each pattern of a rule, the table of the rule and the substitutions that matter."""
+    for pattern in patterns:
+        label_atoms, table = tables(pattern.labels)
+        atoms = tuple(
+            PlacedAtom(number, tuple(pattern.places[k] for k in labels), facts[number])
+            for number, labels in label_atoms
+        )
+        drivers = drivers_of(table, [atom.facts for atom in atoms])
+        selections = [
+            Selection(pattern, atoms, chosen, drivers.sets[:k])
+            for k, chosen in enumerate(drivers.sets)
+        ]
+        yield pattern, table, drivers, selections
+
+
 def sliced(
     atoms: Sequence[PlacedAtom], table: Floats, code: int
 ) -> tuple[list[PlacedAtom], Floats]:
@@ -250,7 +256,7 @@ def _rows_of(pattern: Pattern, wanted: int) -> Iterator[tuple[int, ...]]:
 
 def _substitution(pattern: Pattern, row: Sequence[int]) -> dict[str, int]:
     return {
-        name: row[place.number] if isinstance(place, Column) else place.number
+        name: row[place.number] if isinstance(place, Varying) else place.number
         for name, place in pattern.variables.items()
     }
 
@@ -275,5 +281,5 @@ def _objects(places: Sequence[Place], rows: Ints) -> Ints:
     """The objects at some places, for each row."""
     objects = np.empty((len(rows), len(places)), np.int64)
     for k, place in enumerate(places):
-        objects[:, k] = rows[:, place.number] if isinstance(place, Column) else place.number
+        objects[:, k] = rows[:, place.number] if isinstance(place, Varying) else place.number
     return objects

@@ -9,31 +9,7 @@ from typing import cast
 
 from liftgbp.errors import ModelError, Span
 from liftgbp.limits import checkpoint
-from liftgbp.model.ast import (
-    BOOLEAN,
-    And,
-    Atom,
-    Demand,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Implies,
-    Is,
-    NamedWeight,
-    Not,
-    OpenWeight,
-    Predicate,
-    Rule,
-    Sort,
-    TableParfactor,
-    Variable,
-    WeightedFormula,
-    is_reserved,
-    map_formula,
-    reserved_message,
-    weight_parts,
-)
+from liftgbp.model import ast
 from liftgbp.model.definite_clauses import DefiniteClause, completions
 from liftgbp.model.function_terms import is_new, resolved_rule
 from liftgbp.model.model import Model
@@ -50,22 +26,22 @@ from liftgbp.model.statements import (
 def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = False) -> Model:
     """The model that the statements describe; names may be used before they are declared."""
     weights: dict[str, WeightDeclaration] = {}
-    sorts: dict[str, Sort] = {}
-    predicates: dict[str, Predicate] = {}
-    rules: list[Rule] = []
-    demands: list[Demand] = []
+    sorts: dict[str, ast.Sort] = {}
+    predicates: dict[str, ast.Predicate] = {}
+    rules: list[ast.Rule] = []
+    demands: list[ast.Demand] = []
     clauses: list[DefiniteClause] = []
     statements = tuple(statements)
-    named_sorts = {statement.name for statement in statements if isinstance(statement, Sort)}
+    named_sorts = {statement.name for statement in statements if isinstance(statement, ast.Sort)}
     usual = set(_usually_declared(statements))
     for statement in statements:
         checkpoint()
         if isinstance(statement, WeightDeclaration):
             _name_weight(weights, statement)
-        elif isinstance(statement, Sort):
+        elif isinstance(statement, ast.Sort):
             _check_names((statement.name,), statement.span)
             sorts[statement.name] = _merged(sorts.get(statement.name, statement), statement)
-        elif isinstance(statement, Predicate):
+        elif isinstance(statement, ast.Predicate):
             _check_names((statement.name, *statement.sorts), statement.span)
             _declare(predicates, statement)
             named_sorts.update(statement.sorts)
@@ -73,13 +49,13 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
             _declare_unless_known(predicates, statement.predicate)
             named_sorts.update(predicates[statement.predicate.name].sorts)
             rules.append(_uniqueness(statement))
-        elif isinstance(statement, Demand):
+        elif isinstance(statement, ast.Demand):
             demands.append(statement)
         elif isinstance(statement, DefiniteClause):
             clauses.append(statement)
         elif isinstance(statement, BareAtom):
             if _declares(statement, predicates, named_sorts, usual):
-                new = cast(Predicate, statement.declared)
+                new = cast(ast.Predicate, statement.declared)
                 _check_names((new.name, *new.sorts), new.span)
                 _declare(predicates, new)
                 named_sorts.update(new.sorts)
@@ -96,7 +72,7 @@ def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = Fa
     return model if spelled_out == final_rules else replace(model, rules=spelled_out)
 
 
-def _distinct_as_written(model: Model, rule: Rule) -> Rule:
+def _distinct_as_written(model: Model, rule: ast.Rule) -> ast.Rule:
     """A rule whose `distinct` is about the variables that it shows, not about values of terms."""
     free = free_variables(rule)
     if not rule.distinct or not any(map(is_new, free)):
@@ -106,7 +82,7 @@ def _distinct_as_written(model: Model, rule: Rule) -> Rule:
     for left, right in combinations([name for name in free if not is_new(name)], 2):
         checkpoint()
         if sorts[left] == sorts[right]:
-            different.append(Not(Equal(Variable(left), Variable(right))))
+            different.append(ast.Not(ast.Equal(ast.Variable(left), ast.Variable(right))))
     return replace(rule, distinct=False, restrictions=(*rule.restrictions, *different))
 
 
@@ -115,8 +91,8 @@ def _distinct_as_written(model: Model, rule: Rule) -> Rule:
 
 def _check_names(names: Iterable[str], span: Span | None) -> None:
     for name in names:
-        if is_reserved(name):
-            raise ModelError(reserved_message(name), span)
+        if ast.is_reserved(name):
+            raise ModelError(ast.reserved_message(name), span)
 
 
 def _name_weight(weights: dict[str, WeightDeclaration], new: WeightDeclaration) -> None:
@@ -125,7 +101,7 @@ def _name_weight(weights: dict[str, WeightDeclaration], new: WeightDeclaration) 
         raise ModelError(f"${new.name} was declared as {known.value:g}{_at(known)}", new.span)
 
 
-def _merged(known: Sort, new: Sort) -> Sort:
+def _merged(known: ast.Sort, new: ast.Sort) -> ast.Sort:
     """Both declarations as one: one may name objects and the other give the size."""
     if known.constants and new.constants and known.constants != new.constants:
         raise ModelError(f"{new.name} was declared with other constants{_at(known)}", new.span)
@@ -134,13 +110,13 @@ def _merged(known: Sort, new: Sort) -> Sort:
     return replace(known, constants=known.constants or new.constants, size=known.size or new.size)
 
 
-def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
+def _declare(predicates: dict[str, ast.Predicate], new: ast.Predicate) -> None:
     known = predicates.setdefault(new.name, new)
     if new.closed and not known.closed:  # one mark is enough, as with sizes of sorts
         predicates[new.name] = replace(known, closed=True)
     if known.sorts != new.sorts:
         # In a text, a formula without its weight looks like a declaration.
-        hint = f"; {NEEDS_WEIGHT}" if new.span and new.values == BOOLEAN else ""
+        hint = f"; {NEEDS_WEIGHT}" if new.span and new.values == ast.BOOLEAN else ""
         raise ModelError(f"{new.name} was declared as {known}{_at(known)}{hint}", new.span)
     if known.kind != new.kind:
         raise ModelError(f"{new.name} was declared as a {known.kind}{_at(known)}", new.span)
@@ -149,7 +125,7 @@ def _declare(predicates: dict[str, Predicate], new: Predicate) -> None:
         raise ModelError(f"{new.name} was declared with values {values}{_at(known)}", new.span)
 
 
-def _declare_unless_known(predicates: dict[str, Predicate], marked: Predicate) -> None:
+def _declare_unless_known(predicates: dict[str, ast.Predicate], marked: ast.Predicate) -> None:
     """Declares a marked predicate; if it is known, the statement may name variables instead."""
     known = predicates.get(marked.name)
     if known is None or len(known.sorts) != len(marked.sorts):
@@ -162,7 +138,7 @@ def _declare_unless_known(predicates: dict[str, Predicate], marked: Predicate) -
 def _usually_declared(statements: Iterable[Statement]) -> Iterator[str]:
     """The predicates that some statement declares, other than an atom with capital letters."""
     for statement in statements:
-        if isinstance(statement, Predicate):
+        if isinstance(statement, ast.Predicate):
             yield statement.name
         elif isinstance(statement, ExactlyOne):
             yield statement.predicate.name
@@ -171,7 +147,7 @@ def _usually_declared(statements: Iterable[Statement]) -> Iterator[str]:
 
 
 def _declares(
-    statement: BareAtom, predicates: Mapping[str, Predicate], sorts: set[str], usual: set[str]
+    statement: BareAtom, predicates: Mapping[str, ast.Predicate], sorts: set[str], usual: set[str]
 ) -> bool:
     """Whether an atom on its own declares a predicate; otherwise it is a formula.
 
@@ -186,62 +162,64 @@ def _declares(
     return len(known.sorts) != len(new.sorts) or not sorts.isdisjoint(new.sorts)
 
 
-def _at(known: WeightDeclaration | Sort | Predicate) -> str:
+def _at(known: WeightDeclaration | ast.Sort | ast.Predicate) -> str:
     return f" in {known.span.source.name}, line {known.span.line}" if known.span else ""
 
 
 # --- rules
 
 
-def _with_named_weights(rules: Sequence[Rule]) -> Iterator[Rule]:
+def _with_named_weights(rules: Sequence[ast.Rule]) -> Iterator[ast.Rule]:
     """The rules, in which weights that were left out have the names w1, w2 and so on."""
     taken = {
         part.name
         for rule in rules
-        if isinstance(rule, WeightedFormula) and rule.weight is not None
-        for part in weight_parts(rule.weight)
-        if isinstance(part, NamedWeight)
+        if isinstance(rule, ast.WeightedFormula) and rule.weight is not None
+        for part in ast.weight_parts(rule.weight)
+        if isinstance(part, ast.NamedWeight)
     }
     names = (name for k in count(1) if (name := f"w{k}") not in taken)
     for rule in rules:
-        if isinstance(rule, WeightedFormula) and isinstance(rule.weight, OpenWeight):
-            yield replace(rule, weight=OpenWeight(next(names)))
+        if isinstance(rule, ast.WeightedFormula) and isinstance(rule.weight, ast.OpenWeight):
+            yield replace(rule, weight=ast.OpenWeight(next(names)))
         else:
             yield rule
 
 
-def _uniqueness(statement: ExactlyOne) -> WeightedFormula:
+def _uniqueness(statement: ExactlyOne) -> ast.WeightedFormula:
     """One hard formula, so that all atoms of which exactly one holds are in one region."""
     name, arity = statement.predicate.name, len(statement.predicate.sorts)
-    given = {i: Variable(f"x{i + 1}") for i in range(arity)}
-    one = {i: Variable(f"y{i + 1}") for i in statement.marked}
-    other = {i: Variable(f"z{i + 1}") for i in statement.marked}
+    given = {i: ast.Variable(f"x{i + 1}") for i in range(arity)}
+    one = {i: ast.Variable(f"y{i + 1}") for i in statement.marked}
+    other = {i: ast.Variable(f"z{i + 1}") for i in statement.marked}
 
-    def atom(chosen: Mapping[int, Variable]) -> Is:
-        return Is(Atom(name, tuple(chosen.get(i, given[i]) for i in range(arity))))
+    def atom(chosen: Mapping[int, ast.Variable]) -> ast.Is:
+        return ast.Is(ast.Atom(name, tuple(chosen.get(i, given[i]) for i in range(arity))))
 
-    same = tuple(Equal(other[i], one[i]) for i in statement.marked)
-    only: Formula = Implies(atom(other), same[0] if len(same) == 1 else And(same))
+    same = tuple(ast.Equal(other[i], one[i]) for i in statement.marked)
+    only: ast.Formula = ast.Implies(atom(other), same[0] if len(same) == 1 else ast.And(same))
     for i in reversed(statement.marked):
-        only = Forall(other[i], only)
-    formula: Formula = And((atom(one), only))
+        only = ast.Forall(other[i], only)
+    formula: ast.Formula = ast.And((atom(one), only))
     for i in reversed(statement.marked):
-        formula = Exists(one[i], formula)
-    return WeightedFormula(formula, None, span=statement.predicate.span)
+        formula = ast.Exists(one[i], formula)
+    return ast.WeightedFormula(formula, None, span=statement.predicate.span)
 
 
-def _final(rule: Rule, propositions: frozenset[str]) -> Rule:
+def _final(rule: ast.Rule, propositions: frozenset[str]) -> ast.Rule:
     _check_restrictions(rule, propositions)
-    if isinstance(rule, TableParfactor):
+    if isinstance(rule, ast.TableParfactor):
         return rule
     resolved = replace(rule, formula=resolved_formula(rule.formula, propositions))
     return _without_leading_foralls(resolved)
 
 
-def _check_restrictions(rule: Rule, propositions: frozenset[str]) -> None:
+def _check_restrictions(rule: ast.Rule, propositions: frozenset[str]) -> None:
     for restriction in rule.restrictions:
         match restriction:
-            case Equal(Variable(name), _, span) | Not(Equal(Variable(name), _, span)):
+            case ast.Equal(ast.Variable(name), _, span) | ast.Not(
+                ast.Equal(ast.Variable(name), _, span)
+            ):
                 if name in propositions:
                     raise ModelError(
                         f"{name} is a predicate; a restriction compares variables and constants",
@@ -249,20 +227,20 @@ def _check_restrictions(rule: Rule, propositions: frozenset[str]) -> None:
                     )
 
 
-def resolved_formula(formula: Formula, propositions: frozenset[str]) -> Formula:
+def resolved_formula(formula: ast.Formula, propositions: frozenset[str]) -> ast.Formula:
     """The formula in which `weather = sunny` tests a value if weather is a predicate."""
 
     match formula:
-        case Equal(left, right, span) if left.name in propositions:
-            return Is(Atom(left.name, span=left.span), right.name, span)
-    return map_formula(lambda part: resolved_formula(part, propositions), formula)
+        case ast.Equal(left, right, span) if left.name in propositions:
+            return ast.Is(ast.Atom(left.name, span=left.span), right.name, span)
+    return ast.map_formula(lambda part: resolved_formula(part, propositions), formula)
 
 
-def _without_leading_foralls(rule: WeightedFormula) -> WeightedFormula:
+def _without_leading_foralls(rule: ast.WeightedFormula) -> ast.WeightedFormula:
     """The rule without leading `FORALL x`, which is how free variables are read anyway."""
     variables = []
     formula = rule.formula
-    while isinstance(formula, Forall):
+    while isinstance(formula, ast.Forall):
         variables.append(formula.variable)
         formula = formula.body
     stripped = replace(rule, formula=formula)

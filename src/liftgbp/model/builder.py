@@ -10,27 +10,14 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar, cast
 
 from liftgbp.errors import ModelError, checked_flag, counted, elements, shown
+from liftgbp.model import ast
 from liftgbp.model.assemble import assemble
-from liftgbp.model.ast import (
-    BOOLEAN,
-    Atom,
-    Demand,
-    Equal,
-    Formula,
-    Is,
-    Not,
-    Number,
-    Predicate,
-    Sort,
-    TableParfactor,
-    Weight,
-    WeightedFormula,
-)
 from liftgbp.model.model import Model
 from liftgbp.model.model_checks import checked_names, finite_value
 from liftgbp.model.statements import MAX_SIZE, Statement, WeightDeclaration
 from liftgbp.model.syntax import Node, ParseTree, clean_source, parse_tree
-from liftgbp.model.tree_reader import Reader, subtrees
+from liftgbp.model.tree_reader import TreeReader, subtrees
+from liftgbp.model.writer import demand_text, predicate_text, rule_text, sort_lines
 from liftgbp.pictures.cards import Shown, code, table
 from liftgbp.pictures.markup import Content
 
@@ -38,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Restrictions: TypeAlias = str | Equal | Not | Iterable[Equal | Not]
+Restrictions: TypeAlias = str | ast.Equal | ast.Not | Iterable[ast.Equal | ast.Not]
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,13 +61,13 @@ class ModelBuilder(Shown):
         """Declares a sort, with its size, the names of objects, both or neither."""
         checked_size = None if size is None else _sort_size(name, size)
         named = checked_names(constants, "constants")
-        return self._with(Sort(_checked_name(name), named, checked_size))
+        return self._with(ast.Sort(_checked_name(name), named, checked_size))
 
     def predicate(
         self,
         name: str,
         *sorts: str,
-        values: Iterable[str | int] = BOOLEAN,
+        values: Iterable[str | int] = ast.BOOLEAN,
         closed: bool = False,
     ) -> ModelBuilder:
         """Declares a predicate by the sorts of its arguments; its atoms are Boolean by default.
@@ -91,7 +78,7 @@ class ModelBuilder(Shown):
         checked_values = checked_names(values, "values")
         checked_name = _checked_name(name)
         is_closed = checked_flag("closed", closed)
-        return self._with(Predicate(checked_name, checked_sorts, checked_values, is_closed))
+        return self._with(ast.Predicate(checked_name, checked_sorts, checked_values, is_closed))
 
     def weight(self, name: str, value: SupportsFloat) -> ModelBuilder:
         """Declares a named weight, which formulas and tables refer to as `$name`."""
@@ -100,8 +87,8 @@ class ModelBuilder(Shown):
 
     def formula(
         self,
-        formula: str | Formula | Atom,
-        weight: SupportsFloat | str | Weight,
+        formula: str | ast.Formula | ast.Atom,
+        weight: SupportsFloat | str | ast.Weight,
         *,
         where: Restrictions = (),
         distinct: bool = False,
@@ -116,7 +103,7 @@ class ModelBuilder(Shown):
 
     def hard(
         self,
-        formula: str | Formula | Atom,
+        formula: str | ast.Formula | ast.Atom,
         *,
         where: Restrictions = (),
         distinct: bool = False,
@@ -126,8 +113,8 @@ class ModelBuilder(Shown):
 
     def table(
         self,
-        atoms: Iterable[str | Atom],
-        potentials: Iterable[SupportsFloat | str | Weight] | NDArray[Any],
+        atoms: Iterable[str | ast.Atom],
+        potentials: Iterable[SupportsFloat | str | ast.Weight] | NDArray[Any],
         *,
         where: Restrictions = (),
         distinct: bool = False,
@@ -137,13 +124,13 @@ class ModelBuilder(Shown):
         An array with one axis per atom is read in the same order.
         """
         given = elements(atoms)
-        if given is None or isinstance(atoms, Atom):
+        if given is None or isinstance(atoms, ast.Atom):
             raise ModelError(f"a table needs a list of atoms, got {shown(atoms)}")
         listed = tuple(map(_atom, given))
         shape = getattr(potentials, "shape", ())
         if len(shape) > 1:
             self._check_shape(listed, shape)
-        table = TableParfactor(listed, tuple(map(_potential, _flat(potentials))))
+        table = ast.TableParfactor(listed, tuple(map(_potential, _flat(potentials))))
         return self._with(_restricted(table, where, distinct))
 
     def build(self) -> Model:
@@ -153,9 +140,9 @@ class ModelBuilder(Shown):
     def _with(self, statement: Statement) -> ModelBuilder:
         return replace(self, statements=(*self.statements, statement))
 
-    def _check_shape(self, atoms: tuple[Atom, ...], shape: tuple[int, ...]) -> None:
+    def _check_shape(self, atoms: tuple[ast.Atom, ...], shape: tuple[int, ...]) -> None:
         # The number of entries is checked later, but would not distinguish 2 x 3 from 3 x 2.
-        declared = {s.name: s for s in self.statements if isinstance(s, Predicate)}
+        declared = {s.name: s for s in self.statements if isinstance(s, ast.Predicate)}
         for atom in atoms:
             if atom.predicate not in declared:
                 raise ModelError(f"declare {atom.predicate} before giving an array over its values")
@@ -165,23 +152,21 @@ class ModelBuilder(Shown):
 
 
 def _statement_text(statement: Statement) -> str:
-    from liftgbp.model.writer import demand_text, predicate_text, rule_text, sort_lines
-
     match statement:
-        case Sort():
+        case ast.Sort():
             return "; ".join(sort_lines(statement, statement.constants)) or statement.name
-        case Predicate():
+        case ast.Predicate():
             return predicate_text(statement)
-        case WeightedFormula() | TableParfactor():
+        case ast.WeightedFormula() | ast.TableParfactor():
             return rule_text(statement)
-        case Demand():
+        case ast.Demand():
             return demand_text(statement)
         case WeightDeclaration(name, value):
             return f"${name} = {value:g}"
     return type(statement).__name__
 
 
-_RuleT = TypeVar("_RuleT", bound=WeightedFormula | TableParfactor)
+_RuleT = TypeVar("_RuleT", bound=ast.WeightedFormula | ast.TableParfactor)
 
 
 def _restricted(rule: _RuleT, where: Restrictions, distinct: bool) -> _RuleT:
@@ -193,7 +178,7 @@ def _restricted(rule: _RuleT, where: Restrictions, distinct: bool) -> _RuleT:
     )
 
 
-def _flat(potentials: Any) -> Iterable[SupportsFloat | str | Weight]:
+def _flat(potentials: Any) -> Iterable[SupportsFloat | str | ast.Weight]:
     if hasattr(potentials, "ravel"):
         return list(potentials.ravel().tolist())
     listed = elements(potentials)
@@ -240,12 +225,12 @@ def _as_float(given: object) -> float | None:
 # --- checking weights
 
 
-def _weight(given: SupportsFloat | str | Weight) -> Weight:
+def _weight(given: SupportsFloat | str | ast.Weight) -> ast.Weight:
     """A number, a text such as `1.4/|person|` or `2*$alpha`, or a tree."""
     if isinstance(given, str):
         reader, node = _parsed(given, "weight", "weight")
         return reader.weight(node)
-    if isinstance(given, Weight):
+    if isinstance(given, ast.Weight):
         return given
     value = _as_float(given)
     if value is None:
@@ -254,16 +239,16 @@ def _weight(given: SupportsFloat | str | Weight) -> Weight:
         )
     if not math.isfinite(value):
         raise ModelError(f"{value} is not a finite number; state what must hold with hard(...)")
-    return Number(value)
+    return ast.Number(value)
 
 
-def _potential(given: SupportsFloat | str | Weight) -> Weight:
+def _potential(given: SupportsFloat | str | ast.Weight) -> ast.Weight:
     """A weight that is not negative, as far as its literal numbers show."""
     if isinstance(given, str):
         reader, node = _parsed(given, "potential", "weight")
         return reader.potential(node)
     result = _weight(given)
-    if isinstance(result, Number) and result.value < 0:
+    if isinstance(result, ast.Number) and result.value < 0:
         raise ModelError(f"a potential cannot be negative, got {shown(given)}")
     return result
 
@@ -271,9 +256,9 @@ def _potential(given: SupportsFloat | str | Weight) -> Weight:
 # --- checking formulas
 
 
-def _atom(given: str | Atom) -> Atom:
+def _atom(given: str | ast.Atom) -> ast.Atom:
     """An atom from text or as it is."""
-    if isinstance(given, Atom):
+    if isinstance(given, ast.Atom):
         return given
     if not isinstance(given, str):
         raise ModelError(f"an atom is a text such as 'smokes(x)' or an Atom, got {shown(given)}")
@@ -282,17 +267,17 @@ def _atom(given: str | Atom) -> Atom:
     return reader.atom(cast(ParseTree, node))
 
 
-def _formula(given: str | Formula | Atom) -> WeightedFormula:
+def _formula(given: str | ast.Formula | ast.Atom) -> ast.WeightedFormula:
     """A hard formula from text, which may end in `| restrictions`, or from a tree."""
-    if isinstance(given, Atom):
-        return WeightedFormula(Is(given), None)
-    if isinstance(given, Formula):
-        return WeightedFormula(given, None)
+    if isinstance(given, ast.Atom):
+        return ast.WeightedFormula(ast.Is(given), None)
+    if isinstance(given, ast.Formula):
+        return ast.WeightedFormula(given, None)
     if not isinstance(given, str):
         raise ModelError(f"a formula is a text or a syntax tree, got {shown(given)}")
     reader, node = _parsed(given, "formula", "formula_text")
     tree, *conditions = subtrees(cast(ParseTree, node))
-    return WeightedFormula(
+    return ast.WeightedFormula(
         reader.formula(tree),
         None,
         *reader.restrictions(*conditions),
@@ -302,8 +287,8 @@ def _formula(given: str | Formula | Atom) -> WeightedFormula:
 
 
 def _conditions(
-    given: str | Equal | Not | Iterable[Equal | Not],
-) -> tuple[tuple[Equal | Not, ...], bool]:
+    given: str | ast.Equal | ast.Not | Iterable[ast.Equal | ast.Not],
+) -> tuple[tuple[ast.Equal | ast.Not, ...], bool]:
     """Restrictions from text such as `x != y, distinct`, or as trees."""
     if isinstance(given, str):
         if not given.strip():
@@ -313,17 +298,17 @@ def _conditions(
     listed = elements(given)
     restrictions = (given,) if listed is None else tuple(listed)
     for restriction in restrictions:
-        compared = restriction.body if isinstance(restriction, Not) else restriction
-        if not isinstance(compared, Equal):
+        compared = restriction.body if isinstance(restriction, ast.Not) else restriction
+        if not isinstance(compared, ast.Equal):
             raise ModelError(
                 f"a restriction is Equal(...) or Not(Equal(...)), got {shown(restriction)}"
             )
     return restrictions, False
 
 
-def _parsed(text: str, what: str, start: str) -> tuple[Reader, Node]:
+def _parsed(text: str, what: str, start: str) -> tuple[TreeReader, Node]:
     source = clean_source(f"<{what}>", text)
-    reader = Reader(source)
+    reader = TreeReader(source)
     node = parse_tree(source, start)
     reader.check_nesting(node)
     return reader, node

@@ -13,24 +13,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from liftgbp.errors import Span
-from liftgbp.model.ast import (
-    And,
-    Atom,
-    Constant,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Implies,
-    Is,
-    Or,
-    Predicate,
-    Term,
-    Variable,
-    WeightedFormula,
-    map_formula,
-)
-from liftgbp.model.function_terms import Definition, is_new
+from liftgbp.model import ast
+from liftgbp.model.function_terms import TermDefinition, is_new
 from liftgbp.model.scopes import free_variables
 
 MOST_IN_FRONT = 4
@@ -42,10 +26,10 @@ gone through, which is cheap for a few of them; others are quantified in their b
 class DefiniteClause:
     """The head and the body of a clause, with what defines the terms of both."""
 
-    head: Atom
-    head_terms: tuple[Definition, ...]
-    body: Formula
-    body_terms: tuple[Definition, ...]
+    head: ast.Atom
+    head_terms: tuple[TermDefinition, ...]
+    body: ast.Formula
+    body_terms: tuple[TermDefinition, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -60,8 +44,8 @@ class DefiniteClause:
 
 
 def completions(
-    clauses: Iterable[DefiniteClause], predicates: Mapping[str, Predicate]
-) -> Iterator[WeightedFormula]:
+    clauses: Iterable[DefiniteClause], predicates: Mapping[str, ast.Predicate]
+) -> Iterator[ast.WeightedFormula]:
     """The hard formulas that say that heads hold for no other reason."""
     by_form: dict[object, list[DefiniteClause]] = {}
     for clause in clauses:
@@ -74,16 +58,16 @@ def completions(
         yield from _other_atoms(forms, predicates)
 
 
-def _reasons(clauses: Sequence[DefiniteClause]) -> WeightedFormula:
+def _reasons(clauses: Sequence[DefiniteClause]) -> ast.WeightedFormula:
     """If the head holds, one of the bodies does."""
     first = clauses[0]
     terms = sum(len(clause.body_terms) for clause in clauses)
     front = _Front(list(first.head_terms), set(first.head_variables), terms <= MOST_IN_FRONT)
     bodies = tuple(front.body(clause, first.head_variables) for clause in clauses)
-    conditions = tuple(Is(one.atom) for one in front.terms)
-    head = Is(first.head, span=first.span)
-    return WeightedFormula(
-        Implies(And((*conditions, head)) if conditions else head, _any_of(bodies)),
+    conditions = tuple(ast.Is(one.atom) for one in front.terms)
+    head = ast.Is(first.head, span=first.span)
+    return ast.WeightedFormula(
+        ast.Implies(ast.And((*conditions, head)) if conditions else head, _any_of(bodies)),
         None,
         span=first.span,
     )
@@ -93,11 +77,11 @@ def _reasons(clauses: Sequence[DefiniteClause]) -> WeightedFormula:
 class _Front:
     """The terms that depend on the variables of the head only, which stand in front."""
 
-    terms: list[Definition]
+    terms: list[TermDefinition]
     taken: set[str]
     takes_more: bool
 
-    def body(self, clause: DefiniteClause, head: Sequence[str]) -> Formula:
+    def body(self, clause: DefiniteClause, head: Sequence[str]) -> ast.Formula:
         """The body of a clause in the variables of another head of the same form."""
         new = dict(zip(clause.head_variables, head, strict=True))
         terms = {one.variable.name for one in clause.body_terms}
@@ -107,16 +91,16 @@ class _Front:
         for name in local:
             if name not in terms:
                 new[name] = self._fresh(name, new.values())
-        free = free_variables(WeightedFormula(clause.body, None))
+        free = free_variables(ast.WeightedFormula(clause.body, None))
         over = {name for term in clause.body_terms for name in term.over}
         bound = [new[name] for name in local if name not in terms and name in {*free, *over}]
-        inside: list[Definition] = []
+        inside: list[TermDefinition] = []
         for term in clause.body_terms:
             known = {one.key: one.variable.name for one in self.terms}
             key = replace(term, atom=_renamed_atom(term.atom, new)).key
             name = known.get(key) or self._fresh(term.variable.name, new.values())
             new[term.variable.name] = name
-            found = Definition(Variable(name), _renamed_atom(term.atom, new))
+            found = TermDefinition(ast.Variable(name), _renamed_atom(term.atom, new))
             inner = {*bound, *(one.variable.name for one in inside)}
             if key not in known and (found.over & inner or not self.takes_more):
                 inside.append(found)
@@ -125,9 +109,9 @@ class _Front:
                 self.taken.add(name)
         formula = _renamed(clause.body, new)
         if inside:
-            formula = And((*(Is(one.atom) for one in inside), formula))
+            formula = ast.And((*(ast.Is(one.atom) for one in inside), formula))
         for name in reversed([*bound, *(one.variable.name for one in inside)]):
-            formula = Exists(Variable(name), formula)
+            formula = ast.Exists(ast.Variable(name), formula)
         return formula
 
     def _fresh(self, name: str, others: Collection[str]) -> str:
@@ -140,47 +124,49 @@ class _Front:
 
 
 def _other_atoms(
-    forms: Sequence[DefiniteClause], predicates: Mapping[str, Predicate]
-) -> Iterator[WeightedFormula]:
+    forms: Sequence[DefiniteClause], predicates: Mapping[str, ast.Predicate]
+) -> Iterator[ast.WeightedFormula]:
     """That atoms which no head has the form of are false; nothing if there are none."""
     head = forms[0].head
-    names = [Variable(f"x{k + 1}") for k in range(len(head.args))]
+    names = [ast.Variable(f"x{k + 1}") for k in range(len(head.args))]
     choices = []
     for clause in forms:
         terms = {one.variable: one.atom for one in clause.head_terms}
-        parts: list[Formula] = []
-        seen: dict[Term, Variable] = {}
+        parts: list[ast.Formula] = []
+        seen: dict[ast.Term, ast.Variable] = {}
         for name, arg in zip(names, clause.head.args, strict=True):
-            if arg in seen or isinstance(arg, Constant):
-                parts.append(Equal(name, seen.get(arg, arg)))
-            elif isinstance(arg, Variable) and arg in terms:
+            if arg in seen or isinstance(arg, ast.Constant):
+                parts.append(ast.Equal(name, seen.get(arg, arg)))
+            elif isinstance(arg, ast.Variable) and arg in terms:
                 parts.append(_is_value(terms[arg], name))
             seen.setdefault(arg, name)
         if not parts:
             return
-        choices.append(And(tuple(parts)) if len(parts) > 1 else parts[0])
+        choices.append(ast.And(tuple(parts)) if len(parts) > 1 else parts[0])
     if _constructs_all(forms, predicates):
         return
-    atom = Is(Atom(head.predicate, tuple(names)))
-    yield WeightedFormula(Implies(atom, _any_of(choices)), None, span=forms[0].span)
+    atom = ast.Is(ast.Atom(head.predicate, tuple(names)))
+    yield ast.WeightedFormula(ast.Implies(atom, _any_of(choices)), None, span=forms[0].span)
 
 
-def _is_value(atom: Atom, name: Variable) -> Formula:
+def _is_value(atom: ast.Atom, name: ast.Variable) -> ast.Formula:
     """That an object is the value of a function, for some arguments."""
-    args = [Variable(f"y{k + 1}") for k in range(len(atom.args) - 1)]
-    formula: Formula = Is(Atom(atom.predicate, (*args, name)))
+    args = [ast.Variable(f"y{k + 1}") for k in range(len(atom.args) - 1)]
+    formula: ast.Formula = ast.Is(ast.Atom(atom.predicate, (*args, name)))
     for variable in reversed(args):
-        formula = Exists(variable, formula)
+        formula = ast.Exists(variable, formula)
     return formula
 
 
-def _constructs_all(forms: Sequence[DefiniteClause], predicates: Mapping[str, Predicate]) -> bool:
+def _constructs_all(
+    forms: Sequence[DefiniteClause], predicates: Mapping[str, ast.Predicate]
+) -> bool:
     """Whether heads differ in the function of one argument only, and all functions are there."""
     places = set()
     functions: set[str] = set()
     for clause in forms:
         atoms = {one.variable: one.atom for one in clause.head_terms}
-        if any(isinstance(arg, Constant) for arg in clause.head.args) or len(atoms) != 1:
+        if any(isinstance(arg, ast.Constant) for arg in clause.head.args) or len(atoms) != 1:
             return False
         places.add(next(k for k, arg in enumerate(clause.head.args) if arg in atoms))
         functions.update(one.predicate for one in atoms.values())
@@ -198,16 +184,18 @@ def _constructs_all(forms: Sequence[DefiniteClause], predicates: Mapping[str, Pr
 # --- formulas and their variables
 
 
-def _any_of(parts: Sequence[Formula]) -> Formula:
-    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+def _any_of(parts: Sequence[ast.Formula]) -> ast.Formula:
+    return parts[0] if len(parts) == 1 else ast.Or(tuple(parts))
 
 
-def _shape(args: Sequence[Term], terms: Sequence[Definition], seen: dict[str, int]) -> object:
+def _shape(
+    args: Sequence[ast.Term], terms: Sequence[TermDefinition], seen: dict[str, int]
+) -> object:
     """The arguments with the names of variables left out."""
     atoms = {one.variable.name: one.atom for one in terms}
     shape: list[object] = []
     for arg in args:
-        if isinstance(arg, Constant):
+        if isinstance(arg, ast.Constant):
             shape.append(arg.name)
         elif arg.name in atoms:
             shape.append(
@@ -218,56 +206,56 @@ def _shape(args: Sequence[Term], terms: Sequence[Definition], seen: dict[str, in
     return tuple(shape)
 
 
-def _variables(args: Sequence[Term], terms: Sequence[Definition]) -> dict[str, None]:
+def _variables(args: Sequence[ast.Term], terms: Sequence[TermDefinition]) -> dict[str, None]:
     atoms = {one.variable.name: one.atom for one in terms}
     found: dict[str, None] = {}
     for arg in args:
-        if isinstance(arg, Variable):
+        if isinstance(arg, ast.Variable):
             if arg.name in atoms:
                 found.update(_variables(atoms[arg.name].args[:-1], terms))
             found[arg.name] = None
     return found
 
 
-def _all_variables(formula: Formula) -> list[str]:
+def _all_variables(formula: ast.Formula) -> list[str]:
     """The variables of a formula, free and bound, in order of appearance."""
     found: dict[str, None] = {}
 
-    def walk(part: Formula) -> Formula:
+    def walk(part: ast.Formula) -> ast.Formula:
         match part:
-            case Is(atom):
-                terms: tuple[Term, ...] = atom.args
-            case Equal(left, right):
+            case ast.Is(atom):
+                terms: tuple[ast.Term, ...] = atom.args
+            case ast.Equal(left, right):
                 terms = (left, right)
-            case Exists(variable) | Forall(variable):
+            case ast.Exists(variable) | ast.Forall(variable):
                 terms = (variable,)
             case _:
                 terms = ()
-        found.update((term.name, None) for term in terms if isinstance(term, Variable))
-        return map_formula(walk, part)
+        found.update((term.name, None) for term in terms if isinstance(term, ast.Variable))
+        return ast.map_formula(walk, part)
 
     walk(formula)
     return list(found)
 
 
-def _renamed(formula: Formula, new: Mapping[str, str]) -> Formula:
+def _renamed(formula: ast.Formula, new: Mapping[str, str]) -> ast.Formula:
     """The formula with other names of variables, free and bound."""
     match formula:
-        case Is(atom, value, span):
-            return Is(_renamed_atom(atom, new), value, span)
-        case Equal(left, right, span):
-            return Equal(_renamed_term(left, new), _renamed_term(right, new), span)
-        case Exists(variable, body) | Forall(variable, body):
-            name = Variable(new.get(variable.name, variable.name), variable.span)
+        case ast.Is(atom, value, span):
+            return ast.Is(_renamed_atom(atom, new), value, span)
+        case ast.Equal(left, right, span):
+            return ast.Equal(_renamed_term(left, new), _renamed_term(right, new), span)
+        case ast.Exists(variable, body) | ast.Forall(variable, body):
+            name = ast.Variable(new.get(variable.name, variable.name), variable.span)
             return replace(formula, variable=name, body=_renamed(body, new))
-    return map_formula(lambda part: _renamed(part, new), formula)
+    return ast.map_formula(lambda part: _renamed(part, new), formula)
 
 
-def _renamed_atom(atom: Atom, new: Mapping[str, str]) -> Atom:
+def _renamed_atom(atom: ast.Atom, new: Mapping[str, str]) -> ast.Atom:
     return replace(atom, args=tuple(_renamed_term(term, new) for term in atom.args))
 
 
-def _renamed_term(term: Term, new: Mapping[str, str]) -> Term:
-    if isinstance(term, Variable) and term.name in new:
-        return Variable(new[term.name], term.span)
+def _renamed_term(term: ast.Term, new: Mapping[str, str]) -> ast.Term:
+    if isinstance(term, ast.Variable) and term.name in new:
+        return ast.Variable(new[term.name], term.span)
     return term

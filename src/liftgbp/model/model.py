@@ -18,18 +18,7 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.model.ast import (
-    Atom,
-    Demand,
-    OpenWeight,
-    Predicate,
-    Rule,
-    Sort,
-    TableParfactor,
-    WeightedFormula,
-    applied,
-    own_weight,
-)
+from liftgbp.model import ast
 from liftgbp.model.model_checks import (
     check_countable,
     check_weight_name,
@@ -42,6 +31,7 @@ from liftgbp.model.model_checks import (
     whole_size,
 )
 from liftgbp.model.scopes import RuleScope, expanded_variables, shared_weight
+from liftgbp.model.writer import demand_text, model_body, model_text
 from liftgbp.pictures.cards import Shown
 from liftgbp.pictures.markup import Content
 
@@ -65,13 +55,13 @@ class Model(Shown):
     1.4 friends(x,y) ^ smokes(x) => smokes(y) | x != y
     """
 
-    sorts: Mapping[str, Sort]
-    predicates: Mapping[str, Predicate]
-    rules: tuple[Rule, ...] = ()
+    sorts: Mapping[str, ast.Sort]
+    predicates: Mapping[str, ast.Predicate]
+    rules: tuple[ast.Rule, ...] = ()
     name: str = field(default="model", compare=False)
     weights: Mapping[str, float] = field(default_factory=dict)
     untrusted: bool = field(default=False, compare=False)
-    demands: tuple[Demand, ...] = ()
+    demands: tuple[ast.Demand, ...] = ()
     """Probabilities that formulas must have; `liftgbp.fit_weights` finds weights for them."""
     files: tuple[str, ...] = field(default=(), compare=False)
     """The files that the model was read from, which no output replaces."""
@@ -84,17 +74,15 @@ class Model(Shown):
         object.__setattr__(self, "sorts", self._with_implied_sorts())
         check_whole(self)
 
-    def _with_implied_sorts(self) -> dict[str, Sort]:
+    def _with_implied_sorts(self) -> dict[str, ast.Sort]:
         sorts = dict(self.sorts)
         for predicate in self.predicates.values():
             for sort in predicate.sorts:
-                sorts.setdefault(sort, Sort(sort, span=predicate.span))
+                sorts.setdefault(sort, ast.Sort(sort, span=predicate.span))
         return sorts
 
     def __str__(self) -> str:
         """The model as text of the language."""
-        from liftgbp.model.writer import model_text  # the writer itself needs this class
-
         return model_text(self)
 
     def _headline(self) -> str:
@@ -102,19 +90,17 @@ class Model(Shown):
         return f"{self.name}: {predicates}, {counted(len(self.rules), 'rule')}"
 
     def _body(self) -> Iterable[Content]:
-        from liftgbp.model.writer import model_body  # the writer itself needs this class
-
         return model_body(self)
 
     # --- what the rules mention
 
-    def variable_sorts(self, rule: Rule) -> dict[str, str]:
+    def variable_sorts(self, rule: ast.Rule) -> dict[str, str]:
         """The sort of each variable of a rule, free or quantified."""
-        if not isinstance(rule, WeightedFormula | TableParfactor):
+        if not isinstance(rule, ast.WeightedFormula | ast.TableParfactor):
             raise wrong_type("rule", "a WeightedFormula or a TableParfactor", rule)
         return dict(self.scope(rule).sorts)
 
-    def scope(self, rule: Rule) -> RuleScope:
+    def scope(self, rule: ast.Rule) -> RuleScope:
         """What a rule is about; for rules of the model itself, this is found once."""
         known = self._scopes
         found = known.get(id(rule))
@@ -217,11 +203,11 @@ class Model(Shown):
         return replace(self, sorts=sorts, predicates=plain, rules=(), weights={})
 
     @property
-    def asked_by_default(self) -> tuple[Predicate, ...]:
+    def asked_by_default(self) -> tuple[ast.Predicate, ...]:
         """The predicates that are worth asking about: not functions, and not steps in time."""
         return tuple(p for p in self.predicates.values() if p.kind == "relation")
 
-    def _with_names(self, sort: Sort, names: Iterable[str]) -> Sort:
+    def _with_names(self, sort: ast.Sort, names: Iterable[str]) -> ast.Sort:
         known = self.object_numbers(sort.name)
         new = [name for name in checked_names(names, "constants") if name not in known]
         size = sort.size
@@ -239,7 +225,7 @@ class Model(Shown):
         )
         return (*mentioned, *self.remarks)
 
-    def _mentioned_only(self, sort: Sort) -> tuple[str, ...]:
+    def _mentioned_only(self, sort: ast.Sort) -> tuple[str, ...]:
         declared = frozenset(sort.constants)
         return tuple(name for name in self.mentioned[sort.name] if name not in declared)
 
@@ -258,14 +244,14 @@ class Model(Shown):
         open_names = {weight.name for weight, _ in self._left_out()}
         shared = set(map(shared_weight, self.rules))
         given = {
-            own_weight(name) if isinstance(name, str) else name: v for name, v in values.items()
+            ast.own_weight(name) if isinstance(name, str) else name: v for name, v in values.items()
         }
         for name in given:
             if name not in open_names and str(name).partition("(")[0] not in shared:
                 check_weight_name(self, name)
         return replace(self, weights={**self.weights, **given})
 
-    def own_weights(self, rule: Rule) -> dict[tuple[str, ...], float]:
+    def own_weights(self, rule: ast.Rule) -> dict[tuple[str, ...], float]:
         """The weights that a formula about `+x` has for some of the constants of x.
 
         >>> import liftgbp
@@ -282,22 +268,22 @@ class Model(Shown):
         return {
             chosen: stated[own]
             for chosen in self.choices_of_constants(rule)
-            if (own := applied(name, chosen)) in stated
+            if (own := ast.applied(name, chosen)) in stated
         }
 
-    def choices_of_constants(self, rule: Rule) -> Iterator[tuple[str, ...]]:
+    def choices_of_constants(self, rule: ast.Rule) -> Iterator[tuple[str, ...]]:
         """The constants that the variables `+x` of a rule stand for, in order of appearance."""
         scope = self.scope(rule)
         names = [name for name in scope.free if name in expanded_variables(rule)]
         return product(*(self.constants(scope.sorts[name]) for name in names))
 
-    def _left_out(self) -> Iterator[tuple[OpenWeight, WeightedFormula]]:
+    def _left_out(self) -> Iterator[tuple[ast.OpenWeight, ast.WeightedFormula]]:
         for rule in self.rules:
-            if isinstance(rule, WeightedFormula) and isinstance(rule.weight, OpenWeight):
+            if isinstance(rule, ast.WeightedFormula) and isinstance(rule.weight, ast.OpenWeight):
                 yield rule.weight, rule
 
     @cached_property
-    def without_weight(self) -> Mapping[str, WeightedFormula]:
+    def without_weight(self) -> Mapping[str, ast.WeightedFormula]:
         """The formulas that have no weight yet, by the names that `with_weights` takes.
 
         >>> import liftgbp
@@ -312,7 +298,7 @@ class Model(Shown):
             if w.name not in self.weights and not self._all_have_weights(rule)
         }
 
-    def _all_have_weights(self, rule: WeightedFormula) -> bool:
+    def _all_have_weights(self, rule: ast.WeightedFormula) -> bool:
         """Whether a formula about `+x` has a weight for each constant, and there are constants."""
         own = self.own_weights(rule)
         return bool(own) and all(chosen in own for chosen in self.choices_of_constants(rule))
@@ -323,8 +309,6 @@ class Model(Shown):
         if missing:
             raise missing_weights(self, missing)
         if self.demands:
-            from liftgbp.model.writer import demand_text  # the writer itself needs this class
-
             raise ModelError(
                 f"no weight makes {demand_text(self.demands[0])} true yet; infer and liftgbp "
                 "query find it, and print(liftgbp.fit_weights(model, sizes=...)) is the model "
@@ -351,7 +335,7 @@ class Model(Shown):
         check_countable(self, found)
         return found
 
-    def _size(self, sort: Sort, given: int | None) -> int:
+    def _size(self, sort: ast.Sort, given: int | None) -> int:
         """The size of a sort, or 0 where nothing states it."""
         named = len(self.constants(sort.name))
         size = sort.size if given is None else whole_size(sort.name, given)
@@ -383,7 +367,7 @@ class Model(Shown):
         for query in checked_texts("queries", queries):
             check(query, self)
 
-    def check_atom(self, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
+    def check_atom(self, atom: ast.Atom, error: type[InputError] = ModelError) -> ast.Predicate:
         """The predicate of an atom, or an error that points at the atom."""
         return checked_predicate(self, atom, error)
 

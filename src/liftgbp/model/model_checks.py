@@ -20,27 +20,9 @@ from liftgbp.errors import (
     wrong_type,
 )
 from liftgbp.limits import checkpoint
-from liftgbp.model.ast import (
-    BOOLEAN,
-    Atom,
-    DataWeight,
-    Demand,
-    Is,
-    NamedWeight,
-    Number,
-    Predicate,
-    Rule,
-    SizeOf,
-    Sort,
-    TableParfactor,
-    Weight,
-    WeightedFormula,
-    applied,
-    rule_atoms,
-    subformulas,
-    weight_parts,
-)
+from liftgbp.model import ast
 from liftgbp.model.scopes import check_restricted_variables, free_variables
+from liftgbp.model.writer import rule_text
 
 if TYPE_CHECKING:
     from liftgbp.model.model import Model
@@ -63,12 +45,12 @@ def check_whole(model: Model) -> None:
 # --- predicates and atoms
 
 
-def _check_predicate(predicate: Predicate) -> None:
+def _check_predicate(predicate: ast.Predicate) -> None:
     if len(predicate.values) < 2 or len(set(predicate.values)) < len(predicate.values):
         raise ModelError(
             f"{predicate.name} needs at least two values, all different", predicate.span
         )
-    if predicate.closed and predicate.values != BOOLEAN:
+    if predicate.closed and predicate.values != ast.BOOLEAN:
         raise ModelError(
             f"{predicate.name} cannot be closed: only a predicate with the values false and true "
             "can; drop its *",
@@ -78,7 +60,7 @@ def _check_predicate(predicate: Predicate) -> None:
 
 def _check_all_declared(model: Model) -> None:
     """Names all unknown predicates at once, if there are several."""
-    atoms = [atom for rule in model.rules for atom in rule_atoms(rule)]
+    atoms = [atom for rule in model.rules for atom in ast.rule_atoms(rule)]
     unknown = dict[str, Span | None]()
     for atom in atoms:
         if atom.predicate not in model.predicates:
@@ -105,10 +87,12 @@ def _declared(model: Model, unknown: str) -> str:
     return f"the model declares {comma_list(names)}"
 
 
-def checked_predicate(model: Model, atom: Atom, error: type[InputError] = ModelError) -> Predicate:
+def checked_predicate(
+    model: Model, atom: ast.Atom, error: type[InputError] = ModelError
+) -> ast.Predicate:
     """The predicate of an atom, or an error that points at the atom."""
     checkpoint()
-    if not isinstance(atom, Atom):
+    if not isinstance(atom, ast.Atom):
         raise wrong_type("atom", "an Atom", atom)
     predicate = model.predicates.get(atom.predicate)
     if predicate is None:
@@ -125,7 +109,7 @@ def checked_predicate(model: Model, atom: Atom, error: type[InputError] = ModelE
     return predicate
 
 
-def check_value(model: Model, part: Is) -> None:
+def check_value(model: Model, part: ast.Is) -> None:
     """Refuse a value that the predicate does not take."""
     predicate = model.predicates[part.atom.predicate]
     if part.value not in predicate.values:
@@ -147,36 +131,36 @@ def check_value(model: Model, part: Is) -> None:
 # --- rules
 
 
-def _check_rule(model: Model, rule: Rule) -> None:
-    for atom in rule_atoms(rule):
+def _check_rule(model: Model, rule: ast.Rule) -> None:
+    for atom in ast.rule_atoms(rule):
         checked_predicate(model, atom)
     check_restricted_variables(rule)
     model.variable_sorts(rule)
-    if isinstance(rule, TableParfactor):
+    if isinstance(rule, ast.TableParfactor):
         _check_table(model, rule)
         return
-    for part in subformulas(rule.formula):
-        if isinstance(part, Is):
+    for part in ast.subformulas(rule.formula):
+        if isinstance(part, ast.Is):
             check_value(model, part)
     if rule.weight is not None:
         _check_weight(model, rule.weight, rule)
     _check_expanded(rule)
 
 
-def _check_demand(model: Model, demand: Demand) -> None:
+def _check_demand(model: Model, demand: ast.Demand) -> None:
     given = () if demand.given is None else (demand.given,)
     for formula in (demand.formula, *given):
-        _check_rule(model, WeightedFormula(formula, None, span=demand.span))
+        _check_rule(model, ast.WeightedFormula(formula, None, span=demand.span))
 
 
-def _check_expanded(rule: WeightedFormula) -> None:
+def _check_expanded(rule: ast.WeightedFormula) -> None:
     free = set(free_variables(rule))
     for variable in sorted(rule.expanded):
         if variable not in free:
             raise ModelError(f"+{variable} is bound by a quantifier; drop the +", rule.span)
 
 
-def _check_table(model: Model, table: TableParfactor) -> None:
+def _check_table(model: Model, table: ast.TableParfactor) -> None:
     ranges = [len(model.predicates[atom.predicate].values) for atom in table.atoms]
     wanted = math.prod(ranges)
     if len(table.potentials) != wanted:
@@ -189,22 +173,22 @@ def _check_table(model: Model, table: TableParfactor) -> None:
         _check_weight(model, potential, table)
 
 
-def _check_weight(model: Model, weight: Weight, rule: Rule) -> None:
-    for part in weight_parts(weight):
-        if isinstance(part, DataWeight) and part.variable not in free_variables(rule):
+def _check_weight(model: Model, weight: ast.Weight, rule: ast.Rule) -> None:
+    for part in ast.weight_parts(weight):
+        if isinstance(part, ast.DataWeight) and part.variable not in free_variables(rule):
             raise ModelError(
                 f"{part.variable} is no free variable of this formula, so it is not known "
                 "which weight is meant",
                 rule.span,
             )
-        if isinstance(part, NamedWeight):
+        if isinstance(part, ast.NamedWeight):
             check_weight_name(model, part.name, part.span or rule.span)
-        if isinstance(part, SizeOf) and part.sort not in model.sorts:
+        if isinstance(part, ast.SizeOf) and part.sort not in model.sorts:
             raise ModelError(
                 f"unknown sort {part.sort}; the model has {comma_list(model.sorts)}",
                 part.span or rule.span,
             )
-        if isinstance(part, Number) and not math.isfinite(part.value):
+        if isinstance(part, ast.Number) and not math.isfinite(part.value):
             raise ModelError(
                 f"{part.value} is not a finite number; a formula that must hold is written "
                 "without a weight and with a period at its end",
@@ -233,10 +217,8 @@ def finite_value(name: str, value: object) -> float:
     return number
 
 
-def missing_weights(model: Model, missing: Mapping[str, WeightedFormula]) -> ModelError:
+def missing_weights(model: Model, missing: Mapping[str, ast.WeightedFormula]) -> ModelError:
     """The error that names the formulas without a weight, and how to give them one."""
-    from liftgbp.model.writer import rule_text  # the writer itself needs this module
-
     lines = []
     for name, rule in list(missing.items())[:MOST_LISTED]:
         place = f" ({rule.span.source.name}, line {rule.span.line})" if rule.span else ""
@@ -252,13 +234,13 @@ def missing_weights(model: Model, missing: Mapping[str, WeightedFormula]) -> Mod
     )
 
 
-def _for_constants(model: Model, name: str, rule: WeightedFormula) -> str:
+def _for_constants(model: Model, name: str, rule: ast.WeightedFormula) -> str:
     """The names of the weights for single constants, of those that have none yet."""
     if not rule.expanded:
         return ""
     own = model.own_weights(rule)
     left = (chosen for chosen in model.choices_of_constants(rule) if chosen not in own)
-    names = [f"${applied(name, chosen)}" for chosen in islice(left, 4)]
+    names = [f"${ast.applied(name, chosen)}" for chosen in islice(left, 4)]
     listed = ", ".join([*names[:3], "..."] if len(names) > 3 else names)
     return f"; for single constants {listed}" if names else ""
 
@@ -325,7 +307,7 @@ def _uncountable(owner: str, number: int, noun: str, span: Span | None) -> SizeE
     )
 
 
-def missing_sizes(sorts: Sequence[Sort]) -> SizeError:
+def missing_sizes(sorts: Sequence[ast.Sort]) -> SizeError:
     """The error that says how to give sizes to sorts."""
     names = [sort.name for sort in sorts]
     options = " ".join(f"-n {name}=1000" for name in names)

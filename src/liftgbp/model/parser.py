@@ -26,7 +26,7 @@ from liftgbp.model.ast import And, Atom, Formula, Query
 from liftgbp.model.model import Model
 from liftgbp.model.statements import Include, Statement, read_statements
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
-from liftgbp.model.tree_reader import Reader, compares_atom, subtrees
+from liftgbp.model.tree_reader import TreeReader, compares_atom, subtrees
 
 
 @limited("reading the model")
@@ -122,7 +122,7 @@ def parse_query(text: str) -> Query:
 
 @lru_cache(maxsize=256)
 def _parse_query(source: Source) -> Query:
-    reader = Reader(source, QueryError)
+    reader = TreeReader(source, QueryError)
     tree = cast(ParseTree, parse_tree(source, "query", QueryError))
     reader.check_nesting(tree)
     reader.refuse_expanded(tree)
@@ -158,11 +158,11 @@ def _compares_terms(part: ParseTree) -> bool:
     return part.data == "comparison" and not compares_atom(part)
 
 
-def _atom(reader: Reader, part: ParseTree) -> Atom:
+def _atom(reader: TreeReader, part: ParseTree) -> Atom:
     return reader.atom(subtrees(part)[0])
 
 
-def _all_of(reader: Reader, parts: list[ParseTree]) -> Formula:
+def _all_of(reader: TreeReader, parts: list[ParseTree]) -> Formula:
     formulas = tuple(map(reader.formula, parts))
     return formulas[0] if len(formulas) == 1 else And(formulas)
 

@@ -9,25 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from liftgbp.errors import CapacityError, ModelError, QueryError, Span
+from liftgbp.model import ast
 from liftgbp.model.assemble import resolved_formula
-from liftgbp.model.ast import (
-    And,
-    Constant,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Is,
-    Not,
-    Number,
-    Query,
-    TableParfactor,
-    Term,
-    Variable,
-    WeightedFormula,
-    rule_atoms,
-    subformulas,
-)
 from liftgbp.model.model import Model
 from liftgbp.model.model_checks import check_value
 from liftgbp.model.parser import COUNT, parse_query
@@ -51,8 +34,8 @@ class QueryTerms:
     In `query`, `weather = sunny` tests a value if weather is a predicate.
     """
 
-    query: Query
-    sorts: dict[Term, str]
+    query: ast.Query
+    sorts: dict[ast.Term, str]
     variables: tuple[str, ...]
     constants: tuple[tuple[str, str], ...]
 
@@ -87,25 +70,25 @@ class CountQuery:
 
     text: str
     variable: str
-    body: Query
+    body: ast.Query
     operator: str = ""
     number: int = 0
-    conditions: tuple[Formula, ...] = ()
+    conditions: tuple[ast.Formula, ...] = ()
 
     @property
-    def formula(self) -> Formula:
+    def formula(self) -> ast.Formula:
         """The formula that is counted."""
         if self.body.formula is not None:
             return self.body.formula
-        return And(tuple(Is(atom) for atom in self.body.atoms))
+        return ast.And(tuple(ast.Is(atom) for atom in self.body.atoms))
 
     @property
     def condition_texts(self) -> tuple[str, ...]:
         """The conditions as they were written: an atom that holds has no two negations."""
 
-        def plain(formula: Formula) -> Formula:
+        def plain(formula: ast.Formula) -> ast.Formula:
             match formula:
-                case Not(Not(Is() as inner)):
+                case ast.Not(ast.Not(ast.Is() as inner)):
                     return inner
             return formula
 
@@ -119,7 +102,7 @@ class CountQuery:
         """
         after = [formula_text(own) for own in (*self.body.restrictions, *self.conditions)]
         after += ["distinct"] * self.body.distinct
-        text = formula_text(Not(Not(self.formula)))
+        text = formula_text(ast.Not(ast.Not(self.formula)))
         return f"{text} | {', '.join(after)}" if after else text
 
 
@@ -148,11 +131,13 @@ def parse_count(text: str) -> CountQuery | None:
     )
     if found["condition"] is None:
         return asked
-    whole_query = parse_query(f"{formula_text(Not(Not(asked.formula)))} | {found['condition']}")
+    whole_query = parse_query(
+        f"{formula_text(ast.Not(ast.Not(asked.formula)))} | {found['condition']}"
+    )
     return replace(asked, conditions=_conditions(whole_query))
 
 
-def as_count(query: Query) -> CountQuery | None:
+def as_count(query: ast.Query) -> CountQuery | None:
     """A formula that begins with its only quantifier, as a question about a count.
 
     >>> found = as_count(parse_query("FORALL x smokes(x)"))
@@ -160,10 +145,10 @@ def as_count(query: Query) -> CountQuery | None:
     ('!smokes(x)', '=', 0)
     """
     match query.formula:
-        case Exists(variable, body):
-            text, sign, number = formula_text(Not(Not(body))), ">=", 1
-        case Forall(variable, body):
-            text, sign, number = formula_text(Not(body)), "=", 0
+        case ast.Exists(variable, body):
+            text, sign, number = formula_text(ast.Not(ast.Not(body))), ">=", 1
+        case ast.Forall(variable, body):
+            text, sign, number = formula_text(ast.Not(body)), "=", 0
         case _:
             return None
     return CountQuery(
@@ -171,9 +156,9 @@ def as_count(query: Query) -> CountQuery | None:
     )
 
 
-def _conditions(query: Query) -> tuple[Formula, ...]:
+def _conditions(query: ast.Query) -> tuple[ast.Formula, ...]:
     """All that comes after the bar of a query; atoms hold."""
-    held = [Not(Not(Is(atom))) for atom in query.given]
+    held = [ast.Not(ast.Not(ast.Is(atom))) for atom in query.given]
     own = [] if query.condition is None else [query.condition]
     return (*query.restrictions, *own, *held)
 
@@ -200,13 +185,13 @@ def checked_count(count: CountQuery, model: Model) -> None:
         )
     checked_query(parse_query(count.rows_text), model)
     for own in count.conditions:
-        if name in free_variables(WeightedFormula(own, None)):
+        if name in free_variables(ast.WeightedFormula(own, None)):
             raise QueryError(
                 f"{count.text}: {name} is counted, so the condition needs another variable"
             )
 
 
-def checked_atom_query(text: str, model: Model) -> Query:
+def checked_atom_query(text: str, model: Model) -> ast.Query:
     """A query for single atoms, perhaps restricted: what can be answered object by object."""
     form = f"{text} must be one atom, as in smokes(x), friends(Anna,y) or friends(x,y) | x != y"
     if parse_count(text) is not None:
@@ -214,19 +199,19 @@ def checked_atom_query(text: str, model: Model) -> Query:
     query = checked_query(parse_query(text), model).query
     if len(query.atoms) != 1 or query.given or query.condition is not None:
         raise QueryError(f"{form}; ask about other formulas without their objects")
-    own = {term.name for term in query.atoms[0].args if isinstance(term, Variable)}
+    own = {term.name for term in query.atoms[0].args if isinstance(term, ast.Variable)}
     for restriction in query.restrictions:
-        named = [term.name for term in _terms(restriction) if isinstance(term, Variable)]
+        named = [term.name for term in _terms(restriction) if isinstance(term, ast.Variable)]
         if not named or not own.issuperset(named):
             raise QueryError(f"{text}: restrictions are about the variables of the atom")
     return query
 
 
-def checked_query(asked: Query, model: Model) -> QueryTerms:
+def checked_query(asked: ast.Query, model: Model) -> QueryTerms:
     """The terms of a query, once its atoms, its sorts and its constants fit the model."""
     query = _resolved(asked, model)
     rule = query.rule
-    for atom in rule_atoms(rule):
+    for atom in ast.rule_atoms(rule):
         model.check_atom(atom, QueryError)
     try:
         for formula in (query.formula, query.condition):
@@ -240,9 +225,9 @@ def checked_query(asked: Query, model: Model) -> QueryTerms:
     return QueryTerms(query, sorts, tuple(free_variables(rule)), constants)
 
 
-def _resolved(query: Query, model: Model) -> Query:
+def _resolved(query: ast.Query, model: Model) -> ast.Query:
     propositions = frozenset(p.name for p in model.predicates.values() if not p.sorts)
-    restrictions: list[Equal | Not] = []
+    restrictions: list[ast.Equal | ast.Not] = []
     conditions = (
         [] if query.condition is None else [resolved_formula(query.condition, propositions)]
     )
@@ -261,19 +246,19 @@ def _resolved(query: Query, model: Model) -> Query:
     )
 
 
-def _all_of(formulas: list[Formula]) -> Formula | None:
+def _all_of(formulas: list[ast.Formula]) -> ast.Formula | None:
     if len(formulas) < 2:
         return formulas[0] if formulas else None
-    return And(tuple(formulas))
+    return ast.And(tuple(formulas))
 
 
-def _check_values(formula: Formula | None, model: Model) -> None:
-    for part in () if formula is None else subformulas(formula):
-        if isinstance(part, Is):
+def _check_values(formula: ast.Formula | None, model: Model) -> None:
+    for part in () if formula is None else ast.subformulas(formula):
+        if isinstance(part, ast.Is):
             check_value(model, part)
 
 
-def _check_constant(query: Query, model: Model, sort: str, constant: str) -> None:
+def _check_constant(query: ast.Query, model: Model, sort: str, constant: str) -> None:
     if constant not in model.object_numbers(sort):
         known = model.constants(sort)
         names = ", ".join(known[:MOST_NAMED]) + (", ..." if len(known) > MOST_NAMED else "")
@@ -284,10 +269,10 @@ def _check_constant(query: Query, model: Model, sort: str, constant: str) -> Non
         )
 
 
-def _span_of(query: Query, constant: str) -> Span | None:
-    for atom in rule_atoms(query.rule):
+def _span_of(query: ast.Query, constant: str) -> Span | None:
+    for atom in ast.rule_atoms(query.rule):
         for term in atom.args:
-            if isinstance(term, Constant) and term.name == constant:
+            if isinstance(term, ast.Constant) and term.name == constant:
                 return term.span or atom.span
     return None
 
@@ -306,14 +291,14 @@ def holding(model: Model, queries: Iterable[str], cap: int) -> Model:
 
 def held(model: Model) -> list[str]:
     """The atoms that were put into one region each for queries, in words."""
-    tables = (rule for rule in model.rules if isinstance(rule, TableParfactor) and rule.kept)
+    tables = (rule for rule in model.rules if isinstance(rule, ast.TableParfactor) and rule.kept)
     return [" ^ ".join(map(atom_text, table.atoms)) for table in tables]
 
 
-def _holding(model: Model, asked: Query, cap: int) -> TableParfactor | None:
+def _holding(model: Model, asked: ast.Query, cap: int) -> ast.TableParfactor | None:
     terms = checked_query(asked, model)
     rule = terms.query.rule
-    atoms = tuple(dict.fromkeys(rule_atoms(rule)))
+    atoms = tuple(dict.fromkeys(ast.rule_atoms(rule)))
     if len(atoms) < 2:
         return None
     if quantified_variables(rule):
@@ -337,12 +322,12 @@ def _holding(model: Model, asked: Query, cap: int) -> TableParfactor | None:
     restrictions = tuple(
         own
         for own in rule.restrictions
-        if {t.name for t in _terms(own) if isinstance(t, Variable)} <= free
+        if {t.name for t in _terms(own) if isinstance(t, ast.Variable)} <= free
     )
-    ones = (Number(1.0),) * entries
-    return TableParfactor(atoms, ones, restrictions, terms.query.distinct, kept=True)
+    ones = (ast.Number(1.0),) * entries
+    return ast.TableParfactor(atoms, ones, restrictions, terms.query.distinct, kept=True)
 
 
-def _terms(restriction: Equal | Not) -> tuple[Term, ...]:
-    inner = restriction.body if isinstance(restriction, Not) else restriction
-    return (inner.left, inner.right) if isinstance(inner, Equal) else ()
+def _terms(restriction: ast.Equal | ast.Not) -> tuple[ast.Term, ...]:
+    inner = restriction.body if isinstance(restriction, ast.Not) else restriction
+    return (inner.left, inner.right) if isinstance(inner, ast.Equal) else ()

@@ -8,26 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from liftgbp.errors import ModelError, Span
-from liftgbp.model.ast import (
-    Constant,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Is,
-    NamedWeight,
-    OpenWeight,
-    Predicate,
-    Rule,
-    TableParfactor,
-    Term,
-    Variable,
-    WeightedFormula,
-    children,
-    rule_atoms,
-    rule_equalities,
-    subformulas,
-)
+from liftgbp.model import ast
 
 Known = TypeVar("Known", bound=Hashable)
 
@@ -44,27 +25,29 @@ class RuleScope:
 
     sorts: Mapping[str, str]
     free: tuple[str, ...]
-    quantified: tuple[Variable, ...]
+    quantified: tuple[ast.Variable, ...]
     constants: tuple[tuple[str, str], ...]
 
     @staticmethod
-    def of(rule: Rule, predicates: Mapping[str, Predicate]) -> RuleScope:
+    def of(rule: ast.Rule, predicates: Mapping[str, ast.Predicate]) -> RuleScope:
         """The scope of a rule about these predicates."""
         sorts = term_sorts(rule, predicates)
         return RuleScope(
-            sorts={term.name: sort for term, sort in sorts.items() if isinstance(term, Variable)},
+            sorts={
+                term.name: sort for term, sort in sorts.items() if isinstance(term, ast.Variable)
+            },
             free=free_variables(rule),
             quantified=quantified_variables(rule),
             constants=tuple(dict.fromkeys(constants_of(rule, predicates, sorts))),
         )
 
 
-def free_variables(rule: Rule) -> tuple[str, ...]:
+def free_variables(rule: ast.Rule) -> tuple[str, ...]:
     """The variables whose substitutions make the groundings of a rule, in order of appearance."""
     seen: dict[str, None] = {}
-    if isinstance(rule, TableParfactor):
+    if isinstance(rule, ast.TableParfactor):
         for atom in rule.atoms:
-            seen.update((term.name, None) for term in atom.args if isinstance(term, Variable))
+            seen.update((term.name, None) for term in atom.args if isinstance(term, ast.Variable))
     else:
         seen.update((name, None) for name in _free(rule.formula, frozenset()))
     for restriction in rule.restrictions:
@@ -72,30 +55,32 @@ def free_variables(rule: Rule) -> tuple[str, ...]:
     return tuple(seen)
 
 
-def _free(formula: Formula, bound: frozenset[str]) -> Iterator[str]:
-    terms: tuple[Term, ...] = ()
+def _free(formula: ast.Formula, bound: frozenset[str]) -> Iterator[str]:
+    terms: tuple[ast.Term, ...] = ()
     match formula:
-        case Is(atom):
+        case ast.Is(atom):
             terms = atom.args
-        case Equal(left, right):
+        case ast.Equal(left, right):
             terms = (left, right)
-        case Exists(variable) | Forall(variable):
+        case ast.Exists(variable) | ast.Forall(variable):
             bound |= {variable.name}
-    yield from (t.name for t in terms if isinstance(t, Variable) and t.name not in bound)
-    for part in children(formula):
+    yield from (t.name for t in terms if isinstance(t, ast.Variable) and t.name not in bound)
+    for part in ast.children(formula):
         yield from _free(part, bound)
 
 
-def quantified_variables(rule: Rule) -> tuple[Variable, ...]:
+def quantified_variables(rule: ast.Rule) -> tuple[ast.Variable, ...]:
     """The variables of the quantifiers inside a rule."""
-    if isinstance(rule, TableParfactor):
+    if isinstance(rule, ast.TableParfactor):
         return ()
     return tuple(
-        part.variable for part in subformulas(rule.formula) if isinstance(part, Exists | Forall)
+        part.variable
+        for part in ast.subformulas(rule.formula)
+        if isinstance(part, ast.Exists | ast.Forall)
     )
 
 
-def check_restricted_variables(rule: Rule) -> None:
+def check_restricted_variables(rule: ast.Rule) -> None:
     """Refuses restrictions on variables that are not free in what they restrict.
 
     The groundings would range over such a variable too, which would multiply the weight.
@@ -103,10 +88,10 @@ def check_restricted_variables(rule: Rule) -> None:
     free = set(free_variables(replace(rule, restrictions=())))
     bound = {variable.name for variable in quantified_variables(rule)}
     for restriction in rule.restrictions:
-        for part in subformulas(restriction):
-            terms = (part.left, part.right) if isinstance(part, Equal) else ()
+        for part in ast.subformulas(restriction):
+            terms = (part.left, part.right) if isinstance(part, ast.Equal) else ()
             for term in terms:
-                if isinstance(term, Variable) and term.name not in free:
+                if isinstance(term, ast.Variable) and term.name not in free:
                     problem = (
                         "is bound by a quantifier; restrictions are about free variables"
                         if term.name in bound
@@ -115,18 +100,18 @@ def check_restricted_variables(rule: Rule) -> None:
                     raise ModelError(f"{term} {problem}", term.span or rule.span)
 
 
-def term_sorts(rule: Rule, predicates: Mapping[str, Predicate]) -> dict[Term, str]:
+def term_sorts(rule: ast.Rule, predicates: Mapping[str, ast.Predicate]) -> dict[ast.Term, str]:
     """The sort of each variable and constant of a rule.
 
     A variable has one sort in a rule, given by its argument positions or by a term that it is
     compared with. A constant may belong to several sorts, one per position; the entry here is the
     sort that it is compared in.
     """
-    sorts: dict[Term, str] = {}
-    for atom in rule_atoms(rule):
+    sorts: dict[ast.Term, str] = {}
+    for atom in ast.rule_atoms(rule):
         for term, sort in zip(atom.args, predicates[atom.predicate].sorts, strict=True):
             known = sorts.setdefault(term, sort)
-            if known != sort and isinstance(term, Variable):
+            if known != sort and isinstance(term, ast.Variable):
                 raise ModelError(
                     f"variable {term} is a {known} elsewhere in this formula and a {sort} here; "
                     "use two variables",
@@ -142,8 +127,8 @@ def term_sorts(rule: Rule, predicates: Mapping[str, Predicate]) -> dict[Term, st
     return sorts
 
 
-def _spread_over_equalities(rule: Rule, sorts: dict[Term, str]) -> None:
-    equalities = list(rule_equalities(rule))
+def _spread_over_equalities(rule: ast.Rule, sorts: dict[ast.Term, str]) -> None:
+    equalities = list(ast.rule_equalities(rule))
     spread(sorts, [(equality.left, equality.right) for equality in equalities])
     for equality in equalities:
         _check_comparable(equality, sorts, rule.span)
@@ -170,14 +155,16 @@ def spread(sorts: dict[Known, str], pairs: Sequence[tuple[Known, Known]]) -> Non
                 left.append(other)
 
 
-def _check_comparable(equality: Equal, sorts: Mapping[Term, str], rule_span: Span | None) -> None:
+def _check_comparable(
+    equality: ast.Equal, sorts: Mapping[ast.Term, str], rule_span: Span | None
+) -> None:
     left, right = equality.left, equality.right
-    if isinstance(left, Constant) and isinstance(right, Constant):
+    if isinstance(left, ast.Constant) and isinstance(right, ast.Constant):
         raise ModelError(
             f"{left} and {right} are both constants; compare a variable with one of them",
             equality.span or rule_span,
         )
-    both_variables = isinstance(left, Variable) and isinstance(right, Variable)
+    both_variables = isinstance(left, ast.Variable) and isinstance(right, ast.Variable)
     if both_variables and sorts.get(left) != sorts.get(right):
         raise ModelError(
             f"{left} is a {sorts.get(left)} and {right} is a {sorts.get(right)}; "
@@ -186,34 +173,34 @@ def _check_comparable(equality: Equal, sorts: Mapping[Term, str], rule_span: Spa
         )
 
 
-def _all_variables(rule: Rule) -> Iterator[Variable]:
-    for equality in rule_equalities(rule):
-        yield from (t for t in (equality.left, equality.right) if isinstance(t, Variable))
+def _all_variables(rule: ast.Rule) -> Iterator[ast.Variable]:
+    for equality in ast.rule_equalities(rule):
+        yield from (t for t in (equality.left, equality.right) if isinstance(t, ast.Variable))
     yield from quantified_variables(rule)
 
 
 def constants_of(
-    rule: Rule, predicates: Mapping[str, Predicate], sorts: Mapping[Term, str]
+    rule: ast.Rule, predicates: Mapping[str, ast.Predicate], sorts: Mapping[ast.Term, str]
 ) -> Iterator[tuple[str, str]]:
     """The (sort, constant) pairs that a rule mentions, with repetitions."""
-    for atom in rule_atoms(rule):
+    for atom in ast.rule_atoms(rule):
         for term, sort in zip(atom.args, predicates[atom.predicate].sorts, strict=True):
-            if isinstance(term, Constant):
+            if isinstance(term, ast.Constant):
                 yield sort, term.name
-    for equality in rule_equalities(rule):
+    for equality in ast.rule_equalities(rule):
         for one, other in ((equality.left, equality.right), (equality.right, equality.left)):
             # The variable at the other side decides, since a constant may name several objects.
-            if isinstance(one, Constant) and isinstance(other, Variable):
+            if isinstance(one, ast.Constant) and isinstance(other, ast.Variable):
                 yield sorts[other], one.name
 
 
-def expanded_variables(rule: Rule) -> frozenset[str]:
+def expanded_variables(rule: ast.Rule) -> frozenset[str]:
     """The variables written `+x`."""
-    return rule.expanded if isinstance(rule, WeightedFormula) else frozenset()
+    return rule.expanded if isinstance(rule, ast.WeightedFormula) else frozenset()
 
 
-def shared_weight(rule: Rule) -> str | None:
+def shared_weight(rule: ast.Rule) -> str | None:
     """The name of the weight of a rule about `+x`, of which each constant can have its own."""
-    if not isinstance(rule, WeightedFormula) or not rule.expanded:
+    if not isinstance(rule, ast.WeightedFormula) or not rule.expanded:
         return None
-    return rule.weight.name if isinstance(rule.weight, NamedWeight | OpenWeight) else None
+    return rule.weight.name if isinstance(rule.weight, ast.NamedWeight | ast.OpenWeight) else None

@@ -13,31 +13,12 @@ from lark import Token, Tree
 
 from liftgbp.errors import Source, Span
 from liftgbp.limits import checkpoint
-from liftgbp.model.ast import (
-    BOOLEAN,
-    Atom,
-    DataWeight,
-    Demand,
-    Implies,
-    Is,
-    NamedWeight,
-    OpenWeight,
-    Predicate,
-    Rule,
-    SizeOf,
-    Sort,
-    TableParfactor,
-    Variable,
-    WeightedFormula,
-    evaluate_weight,
-    own_weight,
-    weight_parts,
-)
+from liftgbp.model import ast
 from liftgbp.model.definite_clauses import DefiniteClause
 from liftgbp.model.function_terms import Definitions
 from liftgbp.model.syntax import Node, ParseTree, parse_tree
 from liftgbp.model.tree_reader import (
-    Reader,
+    TreeReader,
     call_arguments,
     first_token,
     has_parentheses,
@@ -54,7 +35,7 @@ MAX_STARRED = 6
 """A formula with more starred atoms than this would stand for over a hundred formulas."""
 
 NEEDS_WEIGHT = "a formula needs a weight in front or a period at its end"
-NO_WEIGHT = OpenWeight("")  # named when the model is put together
+NO_WEIGHT = ast.OpenWeight("")  # named when the model is put together
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +62,8 @@ class BareAtom:
     Other statements decide. `declared` is `None` if the arguments are not the names of sorts.
     """
 
-    formula: WeightedFormula
-    declared: Predicate | None
+    formula: ast.WeightedFormula
+    declared: ast.Predicate | None
     lower: bool  # whether all arguments start with lower-case letters, as sorts mostly do
 
 
@@ -93,19 +74,26 @@ class ExactlyOne:
     `predicate` is what the statement declares, unless another statement declares it.
     """
 
-    predicate: Predicate
+    predicate: ast.Predicate
     marked: tuple[int, ...]
 
 
 Statement: TypeAlias = (
-    WeightDeclaration | Sort | Predicate | Rule | Demand | BareAtom | ExactlyOne | DefiniteClause
+    WeightDeclaration
+    | ast.Sort
+    | ast.Predicate
+    | ast.Rule
+    | ast.Demand
+    | BareAtom
+    | ExactlyOne
+    | DefiniteClause
 )
 
 
 def read_statements(source: Source) -> Iterator[Statement | Include]:
     """The statements of one source, in its order."""
     model = cast(ParseTree, parse_tree(source, "model"))
-    reader = Reader(source, marked="?" in source.text and _has_marks(model))
+    reader = TreeReader(source, marked="?" in source.text and _has_marks(model))
     for tree in subtrees(model):
         checkpoint()
         reader.check_nesting(tree)
@@ -117,7 +105,7 @@ def read_statements(source: Source) -> Iterator[Statement | Include]:
             statement = _statement(reader, version)
             marks = list(tree.find_data("unique"))
             declared = statement.declared if isinstance(statement, BareAtom) else statement
-            if marks and isinstance(declared, Predicate):
+            if marks and isinstance(declared, ast.Predicate):
                 yield _exactly_one(reader, tree, declared, marks)
             else:
                 yield statement
@@ -132,7 +120,7 @@ def _has_marks(model: ParseTree) -> bool:
     )
 
 
-def _statement(reader: Reader, tree: ParseTree) -> Statement | Include:
+def _statement(reader: TreeReader, tree: ParseTree) -> Statement | Include:
     match tree.data:
         case "include":
             return Include(plain_name(tokens(tree)[0]), reader.span(tree))
@@ -167,7 +155,7 @@ _DIRECTIVES = {
 }
 
 
-def _refusal(reader: Reader, tree: ParseTree) -> Exception:
+def _refusal(reader: TreeReader, tree: ParseTree) -> Exception:
     if tree.data == "utility":
         return reader.problem(
             "a weight with a utility (weight:utility) is not supported: decisions are not computed "
@@ -190,23 +178,23 @@ def _refusal(reader: Reader, tree: ParseTree) -> Exception:
 # --- named weights
 
 
-def _weight_declaration(reader: Reader, tree: ParseTree) -> WeightDeclaration:
+def _weight_declaration(reader: TreeReader, tree: ParseTree) -> WeightDeclaration:
     token, expression = tree.children
-    name = own_weight(weight_name(cast(Token, token)))
+    name = ast.own_weight(weight_name(cast(Token, token)))
     weight = reader.weight(expression)
-    for part in weight_parts(weight):
-        if isinstance(part, SizeOf | NamedWeight):
+    for part in ast.weight_parts(weight):
+        if isinstance(part, ast.SizeOf | ast.NamedWeight):
             raise reader.error(
                 f"the value of ${name} must be a number, without domain sizes and named weights",
                 part.span,
             )
-    return WeightDeclaration(name, evaluate_weight(weight, {}), reader.span(tree))
+    return WeightDeclaration(name, ast.evaluate_weight(weight, {}), reader.span(tree))
 
 
 # --- sorts
 
 
-def _sort_of_constants(reader: Reader, tree: ParseTree) -> Sort:
+def _sort_of_constants(reader: TreeReader, tree: ParseTree) -> ast.Sort:
     operand, members = tree.children
     for token in tokens(cast(ParseTree, members)):
         if reader.is_variable(token):
@@ -215,10 +203,10 @@ def _sort_of_constants(reader: Reader, tree: ParseTree) -> Sort:
                 f'formulas would read {token} as a variable; write {capital} or "{token}"', token
             )
     constants = tuple(_members(reader, cast(ParseTree, members)))
-    return Sort(_sort_name(reader, operand), constants, span=reader.span(tree))
+    return ast.Sort(_sort_name(reader, operand), constants, span=reader.span(tree))
 
 
-def _sort_of_size(reader: Reader, tree: ParseTree, operand: Node, size: Node) -> Sort:
+def _sort_of_size(reader: TreeReader, tree: ParseTree, operand: Node, size: Node) -> ast.Sort:
     name = _sort_name(reader, operand)
     number = _whole_number(size) if isinstance(size, Token) else None
     if not number:
@@ -226,17 +214,17 @@ def _sort_of_size(reader: Reader, tree: ParseTree, operand: Node, size: Node) ->
         raise reader.problem(
             f"the size of {name} must be a whole number from 1 to 1e100, got {text}", size
         )
-    return Sort(name, size=number, span=reader.span(tree))
+    return ast.Sort(name, size=number, span=reader.span(tree))
 
 
-def _sort_name(reader: Reader, operand: Node) -> str:
+def _sort_name(reader: TreeReader, operand: Node) -> str:
     name = first_token(operand)
     if name.type != "NAME" or has_parentheses(operand):
         raise reader.problem("a sort has a plain name", operand)
     return str(name)
 
 
-def _members(reader: Reader, tree: ParseTree) -> dict[str, None]:
+def _members(reader: TreeReader, tree: ParseTree) -> dict[str, None]:
     """The listed names, with `1, ..., 4` written out; a dictionary keeps their order."""
     names: dict[str, None] = {}
     listed = [_signed(part) if isinstance(part, Tree) else part for part in tree.children]
@@ -261,7 +249,7 @@ def _signed(negative: ParseTree) -> Token:
     return Token.new_borrow_pos("NUMBER", minus + number, minus)
 
 
-def _check_step(reader: Reader, dots: Token, before: list[Token]) -> None:
+def _check_step(reader: TreeReader, dots: Token, before: list[Token]) -> None:
     """Refuses `1, 3, ...`; the number that ends an earlier range does not count."""
     if len(before) < 2 or [token.type for token in before[-3:-2]] == ["ELLIPSIS"]:
         return
@@ -273,7 +261,7 @@ def _check_step(reader: Reader, dots: Token, before: list[Token]) -> None:
         )
 
 
-def _left_out(reader: Reader, dots: Token, before: Token, after: list[Token]) -> list[str]:
+def _left_out(reader: TreeReader, dots: Token, before: Token, after: list[Token]) -> list[str]:
     first = _whole_number(before)
     last = _whole_number(after[0]) if after else None
     if first is None or last is None or first >= last:
@@ -302,26 +290,26 @@ def _whole_number(token: Token) -> int | None:
 # --- predicates
 
 
-def _declared_predicate(reader: Reader, tree: ParseTree) -> Predicate:
+def _declared_predicate(reader: TreeReader, tree: ParseTree) -> ast.Predicate:
     if tree.data in ("call", "starred"):
-        return _predicate(reader, tree, next(tree.find_data("call")), BOOLEAN)
+        return _predicate(reader, tree, next(tree.find_data("call")), ast.BOOLEAN)
     call, members = subtrees(tree)
     return _predicate(reader, tree, call, tuple(_members(reader, members)))
 
 
 def _predicate(
-    reader: Reader, tree: ParseTree, call: ParseTree, values: tuple[str, ...]
-) -> Predicate:
+    reader: TreeReader, tree: ParseTree, call: ParseTree, values: tuple[str, ...]
+) -> ast.Predicate:
     if not _could_be_declared(call):
         raise reader.problem("a predicate is declared with the names of sorts", call)
     sorts = tuple(str(tokens(argument)[0]) for argument in call_arguments(call))
-    return Predicate(str(call.children[0]), sorts, values, span=reader.span(tree))
+    return ast.Predicate(str(call.children[0]), sorts, values, span=reader.span(tree))
 
 
 def _exactly_one(
-    reader: Reader, tree: ParseTree, predicate: Predicate, marks: list[ParseTree]
+    reader: TreeReader, tree: ParseTree, predicate: ast.Predicate, marks: list[ParseTree]
 ) -> ExactlyOne:
-    if predicate.values != BOOLEAN:
+    if predicate.values != ast.BOOLEAN:
         raise reader.problem(
             "marks of uniqueness are for predicates that are false or true; this one has exactly "
             "one value for each atom anyway",
@@ -338,24 +326,24 @@ def _could_be_declared(call: ParseTree) -> bool:
     return all(isinstance(one, Token) and one.type == "NAME" for one in first)
 
 
-def _function(reader: Reader, tree: ParseTree) -> Predicate:
+def _function(reader: TreeReader, tree: ParseTree) -> ast.Predicate:
     """A function, as a relation with its value as the last argument."""
     result, name, arguments = tree.children
     if not _could_be_declared(tree):
         raise reader.problem("a function is declared with the names of sorts", arguments)
     sorts = tuple(str(tokens(argument)[0]) for argument in call_arguments(tree))
-    return Predicate(
+    return ast.Predicate(
         str(name), (*sorts, str(result)), closed=True, kind="function", span=reader.span(tree)
     )
 
 
-def _predicate_weights(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
+def _predicate_weights(reader: TreeReader, tree: ParseTree) -> Iterator[Statement]:
     """The declaration of a predicate with the potentials of true and of false behind it."""
     call, true, false = tree.children
-    predicate = _predicate(reader, tree, cast(ParseTree, call), BOOLEAN)
-    atom = Atom(
+    predicate = _predicate(reader, tree, cast(ParseTree, call), ast.BOOLEAN)
+    atom = ast.Atom(
         predicate.name,
-        tuple(Variable(f"x{k + 1}") for k in range(len(predicate.sorts))),
+        tuple(ast.Variable(f"x{k + 1}") for k in range(len(predicate.sorts))),
         reader.span(call),
     )
     if isinstance(false, Tree):
@@ -366,17 +354,17 @@ def _predicate_weights(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
         )
     potentials = (reader.potential(false), reader.potential(true))
     yield predicate
-    yield TableParfactor((atom,), potentials, span=reader.span(tree))
+    yield ast.TableParfactor((atom,), potentials, span=reader.span(tree))
 
 
 # --- rules
 
 
-def _table(reader: Reader, tree: ParseTree) -> TableParfactor:
+def _table(reader: TreeReader, tree: ParseTree) -> ast.TableParfactor:
     reader.refuse_expanded(tree)
     atoms, *conditions, potentials = subtrees(tree)
     restrictions, distinct = reader.restrictions(*conditions)
-    return TableParfactor(
+    return ast.TableParfactor(
         tuple(map(reader.atom, subtrees(atoms))),
         tuple(map(reader.potential, potentials.children)),
         restrictions,
@@ -385,7 +373,7 @@ def _table(reader: Reader, tree: ParseTree) -> TableParfactor:
     )
 
 
-def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
+def _rule_or_declaration(reader: TreeReader, tree: ParseTree) -> Statement:
     weight, formula, *rest = cast("list[Node | None]", tree.children)
     period = next((node for node in rest if isinstance(node, Token)), None)
     restriction = next((node for node in rest if isinstance(node, Tree)), None)
@@ -402,7 +390,7 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
         stated = None
     else:
         stated = NO_WEIGHT if weight is None else reader.weight(weight)
-    return WeightedFormula(
+    return ast.WeightedFormula(
         reader.rule_formula(
             cast(ParseTree, formula), _definitions(tree), hard=stated is None, negated=never
         ),
@@ -413,7 +401,7 @@ def _rule_or_declaration(reader: Reader, tree: ParseTree) -> Statement:
     )
 
 
-def _definite_clause(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
+def _definite_clause(reader: TreeReader, tree: ParseTree) -> Iterator[Statement]:
     """The formula `body => head`, and the clause, which says that nothing else makes it true."""
     weight, *rest = cast("list[Node | None]", tree.children)
     call, body_tree, *period = cast("list[Node]", rest)
@@ -426,8 +414,10 @@ def _definite_clause(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
     head_terms = tuple(definitions.found)
     body = reader.formula(cast(ParseTree, body_tree), definitions)
     stated = None if period else NO_WEIGHT if weight is None else reader.weight(weight)
-    yield WeightedFormula(
-        definitions.rule(Implies(body, Is(head, span=reader.span(call))), hard=stated is None),
+    yield ast.WeightedFormula(
+        definitions.rule(
+            ast.Implies(body, ast.Is(head, span=reader.span(call))), hard=stated is None
+        ),
         stated,
         expanded=reader.expanded(tree),
         span=reader.span(tree),
@@ -436,7 +426,7 @@ def _definite_clause(reader: Reader, tree: ParseTree) -> Iterator[Statement]:
     yield DefiniteClause(head, head_terms, body, body_terms, reader.span(tree))
 
 
-def _demand(reader: Reader, tree: ParseTree) -> Demand:
+def _demand(reader: TreeReader, tree: ParseTree) -> ast.Demand:
     """The probability that a formula must have."""
     reader.refuse_expanded(tree)
     formula, *given = subtrees(tree)
@@ -445,7 +435,7 @@ def _demand(reader: Reader, tree: ParseTree) -> Demand:
         raise reader.problem(
             "a probability lies between 0 and 1; what must hold is a formula with a period", number
         )
-    return Demand(
+    return ast.Demand(
         reader.formula(formula),
         reader.formula(given[0]) if given else None,
         float(number),
@@ -453,7 +443,7 @@ def _demand(reader: Reader, tree: ParseTree) -> Demand:
     )
 
 
-def _weight_from_data(reader: Reader, tree: ParseTree) -> WeightedFormula:
+def _weight_from_data(reader: TreeReader, tree: ParseTree) -> ast.WeightedFormula:
     """A formula whose groundings have the weight that a variable stands for."""
     weight, formula, *restriction = subtrees(tree)
     if has_parentheses(weight) or not reader.is_variable(first_token(weight)):
@@ -462,9 +452,9 @@ def _weight_from_data(reader: Reader, tree: ParseTree) -> WeightedFormula:
             "of each grounding, or a predicate before its values {a, b}",
             weight,
         )
-    return WeightedFormula(
+    return ast.WeightedFormula(
         reader.rule_formula(formula, _definitions(tree), hard=False),
-        DataWeight(plain_name(first_token(weight))),
+        ast.DataWeight(plain_name(first_token(weight))),
         *reader.restrictions(*restriction),
         reader.expanded(tree),
         reader.span(tree),
@@ -472,8 +462,8 @@ def _weight_from_data(reader: Reader, tree: ParseTree) -> WeightedFormula:
 
 
 def _declaration(
-    reader: Reader, tree: ParseTree, formula: ParseTree
-) -> Sort | Predicate | BareAtom | None:
+    reader: TreeReader, tree: ParseTree, formula: ParseTree
+) -> ast.Sort | ast.Predicate | BareAtom | None:
     """What a formula without weight, period and restriction declares, or may declare."""
     match formula.data, formula.children:
         case "truth", [Tree() as call]:
@@ -498,17 +488,17 @@ def _definitions(tree: ParseTree) -> Definitions:
     )
 
 
-def _bare_atom(reader: Reader, tree: ParseTree, call: ParseTree) -> Predicate | BareAtom:
+def _bare_atom(reader: TreeReader, tree: ParseTree, call: ParseTree) -> ast.Predicate | BareAtom:
     names = [first_token(argument.children[0]) for argument in call_arguments(call)]
     declared = None
     if _could_be_declared(call):
-        declared = _predicate(reader, tree, call, BOOLEAN)
+        declared = _predicate(reader, tree, call, ast.BOOLEAN)
         if not names or list(call.find_data("unique")):
             return declared
     definitions = _definitions(tree)
-    atom = Is(reader.atom(call, definitions), span=reader.span(call))
+    atom = ast.Is(reader.atom(call, definitions), span=reader.span(call))
     return BareAtom(
-        WeightedFormula(
+        ast.WeightedFormula(
             definitions.rule(atom, hard=False),
             NO_WEIGHT,
             expanded=reader.expanded(tree),
@@ -519,7 +509,7 @@ def _bare_atom(reader: Reader, tree: ParseTree, call: ParseTree) -> Predicate | 
     )
 
 
-def _signs_written_out(reader: Reader, tree: ParseTree) -> Iterator[ParseTree]:
+def _signs_written_out(reader: TreeReader, tree: ParseTree) -> Iterator[ParseTree]:
     """One tree for each choice of signs for the starred atoms of a formula without a weight."""
     formula = tree.children[1] if tree.data == "rule" else None
     starred = list(tree.find_data("starred"))

@@ -11,30 +11,7 @@ from lark import Token, Tree
 
 from liftgbp.errors import InputError, ModelError, Source, Span
 from liftgbp.limits import checkpoint
-from liftgbp.model.ast import (
-    And,
-    Arithmetic,
-    Atom,
-    Constant,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Iff,
-    Implies,
-    Is,
-    Logarithm,
-    NamedWeight,
-    Not,
-    Number,
-    Or,
-    SizeOf,
-    Term,
-    Variable,
-    Weight,
-    applied,
-    evaluate_weight,
-)
+from liftgbp.model import ast
 from liftgbp.model.function_terms import LESS, Definitions, is_step, step
 from liftgbp.model.syntax import Node, ParseTree
 
@@ -43,7 +20,7 @@ MAX_NESTING = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class TreeReader:
     """Reads the parse trees of one source."""
 
     source: Source
@@ -75,36 +52,36 @@ class Reader:
 
     # --- terms and atoms
 
-    def term(self, token: Token) -> Term:
+    def term(self, token: Token) -> ast.Term:
         """A variable or a constant."""
         if self.is_variable(token):
-            return Variable(plain_name(token), self.span(token))
-        return Constant(plain_name(token), self.span(token))
+            return ast.Variable(plain_name(token), self.span(token))
+        return ast.Constant(plain_name(token), self.span(token))
 
     def is_variable(self, token: Token) -> bool:
         """Whether a term is a variable."""
         return token.type == "VARIABLE" or (is_lower(token) and not self.marked)
 
-    def variable(self, token: Token) -> Variable:
+    def variable(self, token: Token) -> ast.Variable:
         """The variable of a quantifier."""
         if not self.is_variable(token):
             how = "are written ?x" if self.marked else "start with a lower-case letter"
             raise self.problem(f"{token} is a constant; variables {how}", token)
-        return Variable(plain_name(token), self.span(token))
+        return ast.Variable(plain_name(token), self.span(token))
 
-    def atom(self, call: ParseTree, definitions: Definitions | None = None) -> Atom:
+    def atom(self, call: ParseTree, definitions: Definitions | None = None) -> ast.Atom:
         """A predicate applied to terms."""
         for mark in call.find_data("unique"):
             raise self.problem("marks of uniqueness (person!) belong in declarations only", mark)
         arguments = (self._any_term(a.children[-1], definitions) for a in call_arguments(call))
-        return Atom(str(call.children[0]), tuple(arguments), self.span(call))
+        return ast.Atom(str(call.children[0]), tuple(arguments), self.span(call))
 
-    def _any_term(self, node: Node, definitions: Definitions | None) -> Term:
+    def _any_term(self, node: Node, definitions: Definitions | None) -> ast.Term:
         """A variable or a constant, or the variable that stands for a function or a step."""
         if isinstance(node, Token):
             return self.term(node)
         if node.data == "negative":
-            return Constant("".join(map(str, tokens(node))), self.span(node))
+            return ast.Constant("".join(map(str, tokens(node))), self.span(node))
         if node.data == "call" and not has_parentheses(node):
             return self.term(first_token(node))
         if definitions is None:
@@ -115,15 +92,15 @@ class Reader:
         args = [self._any_term(a.children[-1], definitions) for a in call_arguments(node)]
         return definitions.value(str(node.children[0]), args, self.span(node))
 
-    def _constructed(self, node: ParseTree) -> Constant:
+    def _constructed(self, node: ParseTree) -> ast.Constant:
         """The object that a function constructs from others, named like the term."""
         terms = [self._any_term(a.children[-1], None) for a in call_arguments(node)]
-        if node.data == "shifted" or not all(isinstance(term, Constant) for term in terms):
+        if node.data == "shifted" or not all(isinstance(term, ast.Constant) for term in terms):
             raise self.problem(
                 "functions and steps of variables belong in formulas of a model; name the object",
                 node,
             )
-        return Constant(applied(str(node.children[0]), map(str, terms)), self.span(node))
+        return ast.Constant(ast.applied(str(node.children[0]), map(str, terms)), self.span(node))
 
     def _shift(self, node: ParseTree) -> tuple[int, Node]:
         """The step and the term in front of it."""
@@ -152,7 +129,7 @@ class Reader:
 
     # --- formulas
 
-    def formula(self, tree: ParseTree, definitions: Definitions | None = None) -> Formula:
+    def formula(self, tree: ParseTree, definitions: Definitions | None = None) -> ast.Formula:
         """A formula; quantifiers over several variables become nested ones.
 
         What functions and steps stand for is added to `definitions`; without these, both are
@@ -161,7 +138,7 @@ class Reader:
         checkpoint()
         match tree.data:
             case "truth":
-                return Is(self.atom(subtrees(tree)[0], definitions), span=self.span(tree))
+                return ast.Is(self.atom(subtrees(tree)[0], definitions), span=self.span(tree))
             case "starred":
                 raise self.problem(
                     "a star before an atom stands for both signs of it, in a formula without a "
@@ -175,34 +152,34 @@ class Reader:
         parts = tuple(self.formula(part, definitions) for part in subtrees(tree))
         match tree.data:
             case "negation":
-                return Not(*parts)
+                return ast.Not(*parts)
             case "conjunction" | "goals":
-                return And(parts)
+                return ast.And(parts)
             case "disjunction":
-                return Or(parts)
+                return ast.Or(parts)
             case "implies":
-                return Implies(*parts)
+                return ast.Implies(*parts)
             case "premises":
-                return Implies(And(parts[:-1]), parts[-1])
+                return ast.Implies(ast.And(parts[:-1]), parts[-1])
             case _:
-                return Iff(*parts)
+                return ast.Iff(*parts)
 
     def rule_formula(
         self, tree: ParseTree, definitions: Definitions, *, hard: bool, negated: bool = False
-    ) -> Formula:
+    ) -> ast.Formula:
         """The formula of a rule, with all its definitions below any `FORALL` in front."""
         if tree.data == "quantified" and tokens(tree)[0].type == "FORALL":
             variables, body_tree = subtrees(tree)
             body = self.rule_formula(body_tree, definitions, hard=hard, negated=negated)
             for token in reversed(tokens(variables)):
-                body = Forall(self.variable(token), body)
+                body = ast.Forall(self.variable(token), body)
             return body
         found = self.formula(tree, definitions)
-        return definitions.rule(Not(found) if negated else found, hard=hard)
+        return definitions.rule(ast.Not(found) if negated else found, hard=hard)
 
-    def _quantified(self, tree: ParseTree, definitions: Definitions | None) -> Formula:
+    def _quantified(self, tree: ParseTree, definitions: Definitions | None) -> ast.Formula:
         variables, body_tree = subtrees(tree)
-        node = Exists if tokens(tree)[0].type == "EXIST" else Forall
+        node = ast.Exists if tokens(tree)[0].type == "EXIST" else ast.Forall
         quantified = [self.variable(token) for token in tokens(variables)]
         inner = None if definitions is None else definitions.inside()
         body = self.formula(body_tree, inner)
@@ -212,23 +189,23 @@ class Reader:
             body = node(variable, body)
         return body
 
-    def _comparison(self, tree: ParseTree, definitions: Definitions | None = None) -> Formula:
+    def _comparison(self, tree: ParseTree, definitions: Definitions | None = None) -> ast.Formula:
         left, operator, right = tree.children
         if cast(Token, operator).type == "ORDER":
             return self._order(tree, definitions)
-        positive: Formula
+        positive: ast.Formula
         if compares_atom(tree):
             atom = self.atom(cast(ParseTree, left), definitions)
             if isinstance(right, Tree):
                 value = self._any_term(right, definitions).name
             else:
                 value = plain_name(right)
-            positive = Is(atom, value, self.span(tree))
+            positive = ast.Is(atom, value, self.span(tree))
         else:
             positive = self._equality(tree, definitions)
-        return positive if operator == "=" else Not(positive)
+        return positive if operator == "=" else ast.Not(positive)
 
-    def _equality(self, tree: ParseTree, definitions: Definitions | None) -> Formula:
+    def _equality(self, tree: ParseTree, definitions: Definitions | None) -> ast.Formula:
         """Two terms are the same object; functions and steps of the other side need no variable."""
         left, _, right = tree.children
         if is_term(right) and definitions is not None:
@@ -237,31 +214,31 @@ class Reader:
                 by, base = self._shift(right)
                 return is_step(result, by, self._any_term(base, definitions), self.span(tree))
             args = [self._any_term(a.children[-1], definitions) for a in call_arguments(right)]
-            atom = Atom(str(right.children[0]), (*args, result), self.span(right))
-            return Is(atom, span=self.span(tree))
+            atom = ast.Atom(str(right.children[0]), (*args, result), self.span(right))
+            return ast.Is(atom, span=self.span(tree))
         terms = self._any_term(left, definitions), self._any_term(right, definitions)
-        return Equal(*terms, self.span(tree))
+        return ast.Equal(*terms, self.span(tree))
 
-    def _order(self, tree: ParseTree, definitions: Definitions | None) -> Formula:
+    def _order(self, tree: ParseTree, definitions: Definitions | None) -> ast.Formula:
         left, operator, right = tree.children
         if definitions is None:
             raise self.problem(f"{operator} compares numbers in formulas of a model only", tree)
         one, other = self._any_term(left, definitions), self._any_term(right, definitions)
         if operator in (">", "<="):
             one, other = other, one
-        less = Is(Atom(LESS, (one, other), self.span(tree)), span=self.span(tree))
-        return less if operator in ("<", ">") else Not(less)
+        less = ast.Is(ast.Atom(LESS, (one, other), self.span(tree)), span=self.span(tree))
+        return less if operator in ("<", ">") else ast.Not(less)
 
     def restrictions(
         self, conditions: ParseTree | None = None
-    ) -> tuple[tuple[Equal | Not, ...], bool]:
+    ) -> tuple[tuple[ast.Equal | ast.Not, ...], bool]:
         """The (in)equalities among conditions, and whether `distinct` is one of them."""
         if conditions is None:
             return (), False
         found = tuple(map(self.restriction, subtrees(conditions)))
         return found, bool(tokens(conditions))
 
-    def restriction(self, comparison: ParseTree) -> Equal | Not:
+    def restriction(self, comparison: ParseTree) -> ast.Equal | ast.Not:
         """An (in)equality between variables and constants."""
         if compares_atom(comparison):
             raise self.problem(
@@ -270,11 +247,11 @@ class Reader:
             )
         if is_term(comparison.children[2]):
             raise self.problem("a restriction compares variables and constants", comparison)
-        return cast("Equal | Not", self._comparison(comparison))
+        return cast("ast.Equal | ast.Not", self._comparison(comparison))
 
     # --- weights
 
-    def weight(self, node: Node) -> Weight:
+    def weight(self, node: Node) -> ast.Weight:
         """Arithmetic over numbers, domain sizes and named weights; a literal one must be finite."""
         weight = self._arithmetic(node)
         value = self._literal_value(weight, node)
@@ -285,11 +262,11 @@ class Reader:
     def rules_out(self, node: Node) -> bool:
         """Whether a weight is the logarithm of zero, so that its formula never holds."""
         weight = self._arithmetic(node)
-        if not isinstance(weight, Logarithm):
+        if not isinstance(weight, ast.Logarithm):
             return False
         return self._literal_value(weight.argument, node) == 0
 
-    def potential(self, node: Node) -> Weight:
+    def potential(self, node: Node) -> ast.Weight:
         """An entry of a table: a weight that is not negative, as far as literal numbers show."""
         weight = self.weight(node)
         value = self._literal_value(weight, node)
@@ -297,40 +274,40 @@ class Reader:
             raise self.problem("a potential cannot be negative", node)
         return weight
 
-    def _literal_value(self, weight: Weight, node: Node) -> float | None:
+    def _literal_value(self, weight: ast.Weight, node: Node) -> float | None:
         """The value of a weight that depends on no domain size and no name."""
         try:
-            return evaluate_weight(weight, {})
+            return ast.evaluate_weight(weight, {})
         except KeyError:
             return None
         except ZeroDivisionError:
             raise self.problem("division by zero", node) from None
 
-    def _arithmetic(self, node: Node) -> Weight:
+    def _arithmetic(self, node: Node) -> ast.Weight:
         if isinstance(node, Token):
             return self._number_or_name(node)
         if node.data == "size":
-            return SizeOf(str(node.children[-1]), self.span(node))
+            return ast.SizeOf(str(node.children[-1]), self.span(node))
         if node.data == "minus":
             operand = self._arithmetic(node.children[1])
-            if isinstance(operand, Number):
-                return Number(-operand.value)
-            return Arithmetic("-", Number(0.0), operand)
+            if isinstance(operand, ast.Number):
+                return ast.Number(-operand.value)
+            return ast.Arithmetic("-", ast.Number(0.0), operand)
         if node.data == "logarithm":
-            return Logarithm(self._arithmetic(node.children[1]))
+            return ast.Logarithm(self._arithmetic(node.children[1]))
         left, operator, right = node.children
-        return Arithmetic(str(operator), self._arithmetic(left), self._arithmetic(right))
+        return ast.Arithmetic(str(operator), self._arithmetic(left), self._arithmetic(right))
 
-    def _number_or_name(self, token: Token) -> Number | NamedWeight:
+    def _number_or_name(self, token: Token) -> ast.Number | ast.NamedWeight:
         if token.type == "WEIGHT_NAME":
-            return NamedWeight(weight_name(token), self.span(token))
+            return ast.NamedWeight(weight_name(token), self.span(token))
         if token.type == "NOT_FINITE":
             raise self.problem(
                 f"{token} is not a finite number; a formula that must hold is written without a "
                 "weight and with a period at its end",
                 token,
             )
-        return Number(float(token))
+        return ast.Number(float(token))
 
 
 def subtrees(tree: ParseTree) -> list[ParseTree]:

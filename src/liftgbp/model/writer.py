@@ -4,42 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from liftgbp.model.ast import (
-    BOOLEAN,
-    And,
-    Arithmetic,
-    Atom,
-    DataWeight,
-    Demand,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Iff,
-    Implies,
-    Is,
-    Logarithm,
-    NamedWeight,
-    Not,
-    Number,
-    OpenWeight,
-    Or,
-    Predicate,
-    Rule,
-    SizeOf,
-    Sort,
-    TableParfactor,
-    Term,
-    Variable,
-    Weight,
-    WeightedFormula,
-    applied,
-    is_reserved,
-)
-from liftgbp.model.model import Model
+from liftgbp.model import ast
 from liftgbp.pictures.cards import MOST_LETTERS, code, count_text, shortened, table
 from liftgbp.pictures.markup import Content
+
+if TYPE_CHECKING:
+    from liftgbp.model.model import Model
 
 # How tightly each kind of formula binds; what binds more loosely than its place gets parentheses.
 # A quantifier extends as far as possible, so inside other formulas it always gets them.
@@ -74,7 +46,7 @@ def model_text(model: Model) -> str:
     return "\n".join(line for block in blocks for line in block)
 
 
-def rule_text(rule: Rule) -> str:
+def rule_text(rule: ast.Rule) -> str:
     """A rule as one line of text.
 
     >>> from liftgbp.model.ast import Atom, Is, Number, Variable, WeightedFormula
@@ -83,27 +55,27 @@ def rule_text(rule: Rule) -> str:
     ('1.5 smokes(x)', 'smokes(x).')
     """
     restriction = _restriction_text(rule.restrictions, rule.distinct)
-    if isinstance(rule, TableParfactor):
+    if isinstance(rule, ast.TableParfactor):
         atoms = ", ".join(atom_text(atom) for atom in rule.atoms)
         potentials = ", ".join(weight_text(potential) for potential in rule.potentials)
         return f"parfactor {atoms}{restriction} : [{potentials}]"
     formula = _rule_formula(rule)
     if rule.weight is None:
         return f"{formula}{restriction}."
-    if isinstance(rule.weight, OpenWeight):
+    if isinstance(rule.weight, ast.OpenWeight):
         return f"{formula}{restriction}"
-    if isinstance(rule.weight, DataWeight):
+    if isinstance(rule.weight, ast.DataWeight):
         return f"{rule.weight.variable}: {formula}{restriction}"
     return f"{weight_text(rule.weight)} {formula}{restriction}"
 
 
-def _rule_formula(rule: WeightedFormula) -> str:
+def _rule_formula(rule: ast.WeightedFormula) -> str:
     # At the top of a formula, FORALL is the default reading of free variables; here it is not.
-    inner = isinstance(rule.formula, Forall)
-    return formula_text(Not(Not(rule.formula)) if inner else rule.formula, rule.expanded)
+    inner = isinstance(rule.formula, ast.Forall)
+    return formula_text(ast.Not(ast.Not(rule.formula)) if inner else rule.formula, rule.expanded)
 
 
-def demand_text(demand: Demand) -> str:
+def demand_text(demand: ast.Demand) -> str:
     """A demand as one line of text."""
     given = "" if demand.given is None else f" | {formula_text(demand.given)}"
     return f"P({formula_text(demand.formula)}{given}) = {demand.probability:g}"
@@ -130,31 +102,31 @@ def model_body(model: Model) -> Iterable[Content]:
         yield table(("demanded probability",), [(code(demand_text(d)),) for d in model.demands])
 
 
-def _size_text(model: Model, sort: Sort) -> str:
+def _size_text(model: Model, sort: ast.Sort) -> str:
     if sort.size is not None:
         return count_text(sort.size)
     named = len(model.constants(sort.name))
     return count_text(named) if named else "to be given"
 
 
-def _names_text(model: Model, sort: Sort) -> str:
+def _names_text(model: Model, sort: ast.Sort) -> str:
     names = model.constants(sort.name)
     shown = ", ".join(map(constant_text, names[:MOST_NAMES]))
     left = len(names) - MOST_NAMES
     return f"{shown} and {left} more" if left > 0 else shown
 
 
-def _rule_cells(rule: Rule) -> tuple[Content, ...]:
+def _rule_cells(rule: ast.Rule) -> tuple[Content, ...]:
     """Weight, formula and restrictions."""
     where = _restriction_text(rule.restrictions, rule.distinct).removeprefix(" | ")
-    if isinstance(rule, TableParfactor):
+    if isinstance(rule, ast.TableParfactor):
         whole = rule_text(rule).removesuffix(f" | {where}") if where else rule_text(rule)
         return "", code(shortened(whole, MOST_LETTERS)), code(where)
     weight: Content
     match rule.weight:
         case None:
             weight = "hard"
-        case OpenWeight():
+        case ast.OpenWeight():
             weight = "none yet"
         case _:
             weight = code(weight_text(rule.weight))
@@ -168,12 +140,12 @@ MOST_NAMES = 6
 # --- declarations
 
 
-def _lines_of_sort(model: Model, sort: Sort) -> Iterable[str]:
+def _lines_of_sort(model: Model, sort: ast.Sort) -> Iterable[str]:
     # Names from evidence follow those that rules mention; only a full list keeps this order.
     return sort_lines(sort, model.constants(sort.name) if sort.from_evidence else sort.constants)
 
 
-def sort_lines(sort: Sort, constants: tuple[str, ...]) -> Iterable[str]:
+def sort_lines(sort: ast.Sort, constants: tuple[str, ...]) -> Iterable[str]:
     """The declarations of a sort: the names of objects, and its size."""
     if constants:
         yield f"{sort.name} = {{{', '.join(_listed_constants(constants))}}}"
@@ -190,13 +162,13 @@ def _listed_constants(constants: tuple[str, ...]) -> list[str]:
     return [constant_text(constant) for constant in constants]
 
 
-def predicate_text(predicate: Predicate) -> str:
+def predicate_text(predicate: ast.Predicate) -> str:
     """The declaration of a predicate."""
     if predicate.kind == "function":
         *arguments, result = predicate.sorts
         return f"{result} {predicate.name}({', '.join(arguments)})"
     sorts = f"({', '.join(predicate.sorts)})" if predicate.sorts else ""
-    if predicate.values == BOOLEAN:
+    if predicate.values == ast.BOOLEAN:
         return "*" * predicate.closed + predicate.name + sorts
     return f"{predicate.name}{sorts} : {{{', '.join(map(_value_text, predicate.values))}}}"
 
@@ -204,7 +176,7 @@ def predicate_text(predicate: Predicate) -> str:
 # --- formulas
 
 
-def formula_text(formula: Formula, expanded: frozenset[str] = frozenset()) -> str:
+def formula_text(formula: ast.Formula, expanded: frozenset[str] = frozenset()) -> str:
     """A formula as text, with as few parentheses as its operators need.
 
     >>> from liftgbp.model.ast import And, Atom, Is, Not, Or
@@ -215,47 +187,49 @@ def formula_text(formula: Formula, expanded: frozenset[str] = frozenset()) -> st
     return _operand(formula, _LOOSEST, expanded)
 
 
-def _operand(formula: Formula, place: int, expanded: frozenset[str]) -> str:
+def _operand(formula: ast.Formula, place: int, expanded: frozenset[str]) -> str:
     """The formula, in parentheses if it binds more loosely than its place allows."""
     text, binding = _text_and_binding(formula, expanded)
     return f"({text})" if binding < place else text
 
 
-def _text_and_binding(formula: Formula, expanded: frozenset[str]) -> tuple[str, int]:
-    def joined(operator: str, parts: Iterable[Formula], place: int) -> str:
+def _text_and_binding(formula: ast.Formula, expanded: frozenset[str]) -> tuple[str, int]:
+    def joined(operator: str, parts: Iterable[ast.Formula], place: int) -> str:
         return operator.join(_operand(part, place, expanded) for part in parts)
 
     match formula:
-        case Is() | Equal():
+        case ast.Is() | ast.Equal():
             return _comparison(formula, "=", expanded), _UNARY
-        case Not(Equal() | Is() as body) if not _is_plain(body):
+        case ast.Not(ast.Equal() | ast.Is() as body) if not _is_plain(body):
             return _comparison(body, "!=", expanded), _UNARY
-        case Not(body):
+        case ast.Not(body):
             return f"!{_operand(body, _UNARY, expanded)}", _UNARY
-        case And(parts):
+        case ast.And(parts):
             return joined(" ^ ", parts, _UNARY), _AND
-        case Or(parts):
+        case ast.Or(parts):
             return joined(" v ", parts, _AND), _OR
-        case Implies(left, right):
+        case ast.Implies(left, right):
             first = _operand(left, _OR, expanded)
             return f"{first} => {_operand(right, _IMPLIES, expanded)}", _IMPLIES
-        case Iff(left, right):
+        case ast.Iff(left, right):
             first = _operand(left, _IMPLIES, expanded)
             return f"{first} <=> {_operand(right, _IFF, expanded)}", _IFF
-        case Exists(variable, body):
+        case ast.Exists(variable, body):
             return f"EXIST {variable} {formula_text(body, expanded)}", _LOOSEST
-        case Forall(variable, body):
+        case ast.Forall(variable, body):
             return f"FORALL {variable} {formula_text(body, expanded)}", _LOOSEST
 
 
-def _is_plain(part: Is | Equal) -> bool:
+def _is_plain(part: ast.Is | ast.Equal) -> bool:
     return (
-        isinstance(part, Is) and part.value == "true" and not re.search(_STEP, part.atom.predicate)
+        isinstance(part, ast.Is)
+        and part.value == "true"
+        and not re.search(_STEP, part.atom.predicate)
     )
 
 
-def _comparison(part: Is | Equal, operator: str, expanded: frozenset[str]) -> str:
-    if isinstance(part, Equal):
+def _comparison(part: ast.Is | ast.Equal, operator: str, expanded: frozenset[str]) -> str:
+    if isinstance(part, ast.Equal):
         return f"{_compared_text(part.left)} {operator} {_compared_text(part.right)}"
     if step := re.search(_STEP, part.atom.predicate):
         first, second = map(_compared_text, part.atom.args)
@@ -266,7 +240,7 @@ def _comparison(part: Is | Equal, operator: str, expanded: frozenset[str]) -> st
     return atom if _is_plain(part) else f"{atom} {operator} {_value_text(part.value)}"
 
 
-def _restriction_text(restrictions: tuple[Equal | Not, ...], distinct: bool) -> str:
+def _restriction_text(restrictions: tuple[ast.Equal | ast.Not, ...], distinct: bool) -> str:
     items = [formula_text(restriction) for restriction in restrictions]
     if distinct:
         items.append("distinct")
@@ -276,7 +250,7 @@ def _restriction_text(restrictions: tuple[Equal | Not, ...], distinct: bool) -> 
 # --- atoms and terms
 
 
-def atom_text(atom: Atom, expanded: frozenset[str] = frozenset()) -> str:
+def atom_text(atom: ast.Atom, expanded: frozenset[str] = frozenset()) -> str:
     """An atom as text.
 
     >>> from liftgbp.model.ast import Atom, Constant, Variable
@@ -287,16 +261,16 @@ def atom_text(atom: Atom, expanded: frozenset[str] = frozenset()) -> str:
     return f"{atom.predicate}({terms})" if terms else atom.predicate
 
 
-def _argument_text(term: Term, expanded: frozenset[str]) -> str:
-    is_expanded = isinstance(term, Variable) and term.name in expanded
+def _argument_text(term: ast.Term, expanded: frozenset[str]) -> str:
+    is_expanded = isinstance(term, ast.Variable) and term.name in expanded
     return f"+{term}" if is_expanded else _term_text(term)
 
 
-def _term_text(term: Term) -> str:
-    return term.name if isinstance(term, Variable) else constant_text(term.name)
+def _term_text(term: ast.Term) -> str:
+    return term.name if isinstance(term, ast.Variable) else constant_text(term.name)
 
 
-def _compared_text(term: Term) -> str:
+def _compared_text(term: ast.Term) -> str:
     """A term beside a comparison, where a minus sign may belong to a weight or a step."""
     return _quoted(term.name) if term.name.startswith("-") else _term_text(term)
 
@@ -310,7 +284,7 @@ def constant_text(name: str) -> str:
     "x" "Exist"
     """
     starts_well = name[:1].isupper() or name[:1].isdecimal() or name[:1] == "-"
-    return _value_text(name) if starts_well and not is_reserved(name) else _quoted(name)
+    return _value_text(name) if starts_well and not ast.is_reserved(name) else _quoted(name)
 
 
 def object_text(model: Model, sort: str, number: int) -> str:
@@ -327,7 +301,7 @@ def ground_atom_text(model: Model, predicate: str, objects: Iterable[int]) -> st
     'friends(Anna,#5)'
     """
     sorts = model.predicates[predicate].sorts
-    return applied(
+    return ast.applied(
         predicate, (object_text(model, s, k) for s, k in zip(sorts, objects, strict=True))
     )
 
@@ -343,7 +317,7 @@ def _quoted(name: str) -> str:
 # --- weights
 
 
-def weight_text(weight: Weight) -> str:
+def weight_text(weight: ast.Weight) -> str:
     """A weight as text.
 
     >>> from liftgbp.model.ast import Arithmetic, Number, SizeOf
@@ -353,20 +327,20 @@ def weight_text(weight: Weight) -> str:
     return _weight_operand(weight, _SUM)
 
 
-def _weight_operand(weight: Weight, place: int) -> str:
+def _weight_operand(weight: ast.Weight, place: int) -> str:
     match weight:
-        case Number(value):
+        case ast.Number(value):
             text = _number_text(value)
             binding = _SUM if value < 0 else _FACTOR
-        case SizeOf(sort):
+        case ast.SizeOf(sort):
             return f"|{sort}|"
-        case NamedWeight(name) | OpenWeight(name):
+        case ast.NamedWeight(name) | ast.OpenWeight(name):
             return f"${name}"
-        case DataWeight(variable):
+        case ast.DataWeight(variable):
             return variable
-        case Logarithm(argument):
+        case ast.Logarithm(argument):
             return f"log({_weight_operand(argument, _SUM)})"
-        case Arithmetic(operator, left, right):
+        case ast.Arithmetic(operator, left, right):
             binding = _SUM if operator in "+-" else _PRODUCT
             # Operators of equal strength group to the left.
             text = (

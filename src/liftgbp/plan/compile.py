@@ -27,7 +27,7 @@ from liftgbp.arrays import (
     starts_of,
 )
 from liftgbp.plan.filling import fill
-from liftgbp.plan.plan import Layout, Plan, Potentials, Terms
+from liftgbp.plan.plan import Layout, MessageTerms, Plan, Potentials
 from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
 from liftgbp.plan.supports import alive_states
 from liftgbp.regions import RegionGraph
@@ -292,7 +292,7 @@ class _Compiler:
 
     # --- terms
 
-    def _terms(self) -> tuple[Terms, Terms | None, Terms | None]:
+    def _terms(self) -> tuple[MessageTerms, MessageTerms | None, MessageTerms | None]:
         """What is multiplied into beliefs: directly, or summed up region by region first."""
         arrays, regions = self._arrays, self._regions
         own = _Reads(
@@ -344,7 +344,7 @@ class _Compiler:
             self._axes.append(axes)
         return number
 
-    def _written(self, reads: _Reads, tables: _Tables | None = None) -> Terms:
+    def _written(self, reads: _Reads, tables: _Tables | None = None) -> MessageTerms:
         """The entries that terms read: of messages, or of other tables."""
         regions = self._regions
         tables = self._messages if tables is None else tables
@@ -364,7 +364,7 @@ class _Compiler:
                 step = np.arange(len(own)) * counts[region[part]][:, None]
                 where = (blocks[region[part]] + column[part])[:, None] + step
                 entries[where] = tables.starts[source[part]][:, None] + own
-        return Terms(starts, entries, narrow(reads.what[order]), narrow(reads.inside[order]))
+        return MessageTerms(starts, entries, narrow(reads.what[order]), narrow(reads.inside[order]))
 
 
 def _equal_masks(masks: Bools | None, places: Ints) -> list[Ints]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from liftgbp.arrays import UNITS, Floats, Integers, Ints, expand, group_rows, in_parts, narrow
 from liftgbp.errors import SizeError
-from liftgbp.plan.plan import Exponents, Factored, Layout, Plan, Terms
-from liftgbp.regions import GraphSeries, RegionGraph
+from liftgbp.plan.plan import Exponents, Factored, Layout, MessageTerms, Plan
+from liftgbp.regions import ExactCounts, RegionGraph
 
 LARGEST = 1e306
 """The energy of all ground regions of a kind is less: sums over kinds and states need some room."""
@@ -23,7 +23,21 @@ def fill(layout: Layout, graph: RegionGraph, known: Plan | None = None) -> Plan:
     else:
         theta, lost = known.theta, known.theta_lost
     try:
-        return _numbers(layout, graph, theta, lost)
+        # Solvers turn weights into floats later, and multiply them by what factors add to log Z;
+        # what is too large for that is refused here.
+        _check_energy(max(map(abs, graph.weights), default=0), theta)
+        free = math.fsum(n * math.log(values) for values, n in graph.free_atoms.items())
+        return Plan(
+            layout=layout,
+            theta=theta,
+            theta_lost=lost,
+            exponents=_exponents(graph.kappa_array, layout),
+            weights=graph.weights,
+            atom_counts=graph.numbers_of_atoms,
+            log_offset=graph.log_constant + free,
+            order_counts=graph.order_counts if layout.order_choices else (),
+            alike_counts=graph.alike_counts if layout.alike_pairs else (),
+        )
     except OverflowError:
         raise _too_large() from None
 
@@ -38,18 +52,37 @@ def refill(plan: Plan, graph: RegionGraph, *, same_tables: bool = False) -> Plan
 
 
 def refill_all(
-    plan: Plan, series: GraphSeries, tables: Sequence[Floats], constants: Sequence[int]
+    plan: Plan, counts: ExactCounts[Integers], tables: Sequence[Floats], constants: Sequence[int]
 ) -> list[Plan]:
     """The plans of the same graph with many domain sizes at once, as `refill` makes each of them.
 
     `tables` are the log tables of each parfactor at all sizes; `constants` are what factors without
     atoms add to log Z, in the smallest doubles.
     """
-    layout = plan.layout
+    layout, number = plan.layout, len(constants)
     flat = [own.reshape(len(own), -1) for own in tables]
-    theta, lost = _theta(layout, lambda number: flat[number], (len(series),))
+    theta, lost = _theta(layout, lambda table: flat[table], (number,))
+
+    def by_size(columns: Iterable[Integers]) -> list[tuple[int, ...]]:
+        return list(zip(*(own.tolist() for own in columns), strict=True)) or [()] * number
+
     try:
-        return _all_numbers(layout, series, theta, lost, constants)
+        weights = by_size(counts.weights)
+        _check_energy([max(map(abs, own), default=0) for own in weights], theta)
+        atoms = by_size(counts.atom_counts.values())
+        orders = by_size(counts.order_counts if layout.order_choices else ())
+        alike = by_size(counts.alike_counts if layout.alike_pairs else ())
+        worlds = np.zeros(number)
+        for values, count in counts.free_atoms.items():
+            worlds += count.astype(float) * math.log(values)
+        offsets = [one / UNITS + more for one, more in zip(constants, worlds.tolist(), strict=True)]
+        if len(layout.terms.what):
+            exponents = [_exponents(own, layout) for own in np.stack(counts.kappa, axis=-1)]
+        else:
+            # The same for all sizes, which solvers take as one matrix.
+            exponents = [plan.exponents] * number
+        columns = (theta, lost, exponents, weights, atoms, offsets, orders, alike)
+        return [Plan(layout, *own) for own in zip(*columns, strict=True)]
     except OverflowError:
         raise _too_large() from None
 
@@ -61,24 +94,6 @@ def _too_large() -> SizeError:
     )
 
 
-def _numbers(layout: Layout, graph: RegionGraph, theta: Floats, lost: Floats) -> Plan:
-    weights = graph.weights
-    # Solvers turn these into floats later, and multiply them by what factors add to log Z; what is
-    # too large for that is refused here.
-    _check_energy(max(map(abs, weights), default=0), theta)
-    return Plan(
-        layout=layout,
-        theta=theta,
-        theta_lost=lost,
-        exponents=_exponents(graph, layout),
-        weights=weights,
-        atom_counts=graph.numbers_of_atoms,
-        log_offset=graph.log_constant + _log_worlds_of_free_atoms(graph),
-        order_counts=graph.order_counts if layout.order_choices else (),
-        alike_counts=graph.alike_counts if layout.alike_pairs else (),
-    )
-
-
 def _check_energy(largest: int | list[int], theta: Floats) -> None:
     """Refuse energies that are too large; one for each stacked theta."""
     sizes = np.abs(theta, where=np.isfinite(theta), out=np.zeros_like(theta))
@@ -86,46 +101,6 @@ def _check_energy(largest: int | list[int], theta: Floats) -> None:
         energies = np.array(largest, dtype=float) * sizes.max(axis=-1, initial=1)
     if not (energies < LARGEST).all():
         raise OverflowError
-
-
-def _all_numbers(
-    layout: Layout,
-    series: GraphSeries,
-    theta: Floats,
-    lost: Floats,
-    constants: Sequence[int],
-) -> list[Plan]:
-    weights = _by_size(series.weights, len(series))
-    _check_energy([max(map(abs, own), default=0) for own in weights], theta)
-    atoms = _by_size(list(series.atom_counts.values()), len(series))
-    nothing: list[tuple[int, ...]] = [()] * len(series)
-    orders, alike = nothing, nothing
-    if layout.order_choices:
-        orders = _by_size(series.order_counts, len(series))
-    if layout.alike_pairs:
-        alike = _by_size(series.alike_counts, len(series))
-    worlds = np.zeros(len(series))
-    for values, count in series.free_atoms.items():
-        worlds += count.astype(float) * math.log(values)
-    return [
-        Plan(
-            layout=layout,
-            theta=theta[k],
-            theta_lost=lost[k],
-            exponents=exponents,
-            weights=weights[k],
-            atom_counts=atoms[k],
-            log_offset=constants[k] / UNITS + float(worlds[k]),
-            order_counts=orders[k],
-            alike_counts=alike[k],
-        )
-        for k, exponents in enumerate(_all_exponents(series, layout))
-    ]
-
-
-def _by_size(columns: Sequence[Integers], number: int) -> list[tuple[int, ...]]:
-    """The numbers for each size, from an array for each kind."""
-    return list(zip(*(own.tolist() for own in columns), strict=True)) or [()] * number
 
 
 def _theta(
@@ -156,24 +131,8 @@ def _theta(
     return theta, lost
 
 
-def _log_worlds_of_free_atoms(graph: RegionGraph) -> float:
-    """The log of the number of joint states of the ground atoms that lie in no region."""
-    return math.fsum(count * math.log(values) for values, count in graph.free_atoms.items())
-
-
-def _exponents(graph: RegionGraph, layout: Layout) -> Exponents | Factored:
+def _exponents(kappa: Integers | Ints, layout: Layout) -> Exponents | Factored:
     """How often each message entry is multiplied into each belief entry."""
-    return _exponents_of(graph.kappa_array, layout)
-
-
-def _all_exponents(series: GraphSeries, layout: Layout) -> list[Exponents | Factored]:
-    if not len(layout.terms.what):
-        # The same for all sizes, which solvers take as one matrix.
-        return [_exponents(series.graph, layout)] * len(series)
-    return [_exponents_of(kappa, layout) for kappa in np.stack(series.kappa, axis=-1)]
-
-
-def _exponents_of(kappa: Integers | Ints, layout: Layout) -> Exponents | Factored:
     terms = layout.terms
     exponents = (kappa[terms.what] - terms.inside).astype(float)
     shape = layout.belief_entries, layout.message_entries
@@ -188,7 +147,9 @@ def _exponents_of(kappa: Integers | Ints, layout: Layout) -> Exponents | Factore
     )
 
 
-def _matrix(layout: Layout, terms: Terms, values: Floats, shape: tuple[int, int]) -> Exponents:
+def _matrix(
+    layout: Layout, terms: MessageTerms, values: Floats, shape: tuple[int, int]
+) -> Exponents:
     """A large matrix of these terms, in little memory."""
     # Nearly all values are one, and a byte is enough for most that are not.
     small = bool((np.abs(values) <= np.iinfo(np.int8).max).all())

@@ -65,7 +65,7 @@ class Potentials:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Terms:
+class MessageTerms:
     """What enters the beliefs of regions.
 
     starts   the first term of each region, and the number of terms at the end
@@ -131,9 +131,9 @@ class Layout:
     group_of_atom: tuple[int, ...]
     region_starts: Ints
     message_starts: Ints
-    terms: Terms
-    members: Terms | None
-    local: Terms | None
+    terms: MessageTerms
+    members: MessageTerms | None
+    local: MessageTerms | None
     potentials: tuple[Potentials, ...]
     sources: Ints
     source_counts: Ints
@@ -230,7 +230,7 @@ class Layout:
         """The term of each exponent, and the first exponent of each belief entry."""
         return self.spread(self.terms)
 
-    def spread(self, terms: Terms) -> tuple[Ints, Ints]:
+    def spread(self, terms: MessageTerms) -> tuple[Ints, Ints]:
         """For each belief entry the terms of its region, one after the other, and their starts."""
         lengths = np.diff(terms.starts)[self.region_of]
         which, starts = expand(terms.starts[self.region_of], lengths), starts_of(lengths)[:-1]
@@ -288,11 +288,6 @@ def _frozen_pair(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     return first, second
 
 
-def _frozen(array: Floats) -> Floats:
-    array.setflags(write=False)
-    return array
-
-
 @dataclass(frozen=True, eq=False)
 class Exponents:
     """A sparse matrix, row after row: how often each message entry enters each belief entry."""
@@ -315,8 +310,8 @@ class Exponents:
         """
         if len(self.columns) > LARGE and self.values.ndim == 1:
             if messages.ndim == 1:
-                return np.asarray(self._scipy @ messages)
-            return np.array([self._scipy @ row for row in messages])
+                return np.asarray(self.matrix @ messages)
+            return np.array([self.matrix @ row for row in messages])
         shape = (*messages.shape[:-1], self.shape[0])
         if not len(self.columns):
             return np.zeros(shape)
@@ -339,13 +334,6 @@ class Exponents:
         shape = rows.stop - rows.start, self.shape[1]
         return csr_array((self.values[own], self.columns[own], row_ends), shape=shape)
 
-    @property
-    def first_filled(self) -> int:
-        """The first row that has entries; the number of rows if none has."""
-        if not len(self.columns):
-            return self.shape[0]
-        return int(np.searchsorted(self.row_starts, 0, side="right")) - 1
-
     def kept(self, rows: Ints) -> Exponents:
         """Some matrices of a stack; one that serves a whole stack stays as it is."""
         return self if self.values.ndim == 1 else replace(self, values=self.values[rows])
@@ -360,7 +348,8 @@ class Exponents:
         return self.row_starts[self._filled]
 
     @cached_property
-    def _scipy(self) -> csr_array:
+    def matrix(self) -> csr_array:
+        """The same as a matrix of SciPy."""
         # Imported late: for small models that import takes longer than everything else together.
         from scipy.sparse import csr_array
 
@@ -448,7 +437,9 @@ class Plan:
     @cached_property
     def weight_array(self) -> Floats:
         """The weights as floats."""
-        return _frozen(np.array(self.weights, dtype=float))
+        weights = np.array(self.weights, dtype=float)
+        weights.setflags(write=False)
+        return weights
 
     def __str__(self) -> str:
         layout, values = self.layout, self.exponents.values

@@ -5,8 +5,16 @@ the syntax tree, the facts of evidence and the errors: a mistake in one of them 
 other.
 """
 
-from liftgbp.reference.exact_inference import Exact, enumerate_worlds, exact, exact_joint
-from liftgbp.reference.gbp import Beliefs, Run, disagreement, iterates, log_z, marginal, run
+from liftgbp.reference.exact_inference import ExactResult, enumerate_worlds, exact, exact_joint
+from liftgbp.reference.gbp import (
+    Beliefs,
+    FloodingResult,
+    disagreement,
+    iterates,
+    log_z,
+    marginal,
+    run,
+)
 from liftgbp.reference.ground_graph import GroundRegionGraph, Region, ground_regions
 from liftgbp.reference.plain_grounding import (
     GroundAtom,
@@ -18,13 +26,13 @@ from liftgbp.reference.plain_grounding import (
 
 __all__ = [
     "Beliefs",
-    "Exact",
+    "ExactResult",
+    "FloodingResult",
     "GroundAtom",
     "GroundFactor",
     "GroundModel",
     "GroundRegionGraph",
     "Region",
-    "Run",
     "disagreement",
     "enumerate_worlds",
     "exact",

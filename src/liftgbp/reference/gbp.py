@@ -25,7 +25,7 @@ Inflow: TypeAlias = dict[Region, list[tuple[Region, list[Edge]]]]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Run:
+class FloodingResult:
     """Where flooding stopped: the beliefs, after how many updates, and how far from agreement.
 
     `residual` is the largest difference between the belief of a region and what a parent's belief
@@ -63,7 +63,7 @@ def iterates(
 
 def run(
     graph: GroundRegionGraph, damping: float = 0.5, iterations: int = 500, tol: float = 1e-10
-) -> Run:
+) -> FloodingResult:
     """Update all messages until parents agree with their children within `tol`.
 
     There are at most `iterations` updates; with `iterations=1`, beliefs are those after one.
@@ -81,9 +81,9 @@ def run(
     >>> marginal(graph, result.beliefs, GroundAtom("wet")).round(4).tolist()
     [0.676, 0.324]
     """
-    result = Run({}, 0, math.inf)
+    result = FloodingResult({}, 0, math.inf)
     for iteration, beliefs in enumerate(iterates(graph, damping, iterations)):
-        result = Run(beliefs, iteration, disagreement(graph, beliefs))
+        result = FloodingResult(beliefs, iteration, disagreement(graph, beliefs))
         if result.residual <= tol:
             break
     return result

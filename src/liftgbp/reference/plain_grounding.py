@@ -15,28 +15,7 @@ import numpy as np
 from liftgbp.arrays import Bools, Floats, Ints
 from liftgbp.errors import CapacityError, ContradictionError, ModelError, SizeError
 from liftgbp.evidence import Evidence
-from liftgbp.model.ast import (
-    And,
-    Atom,
-    Constant,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Iff,
-    Implies,
-    Is,
-    Not,
-    Or,
-    Rule,
-    TableParfactor,
-    Term,
-    Variable,
-    Weight,
-    WeightedFormula,
-    children,
-    evaluate_weight,
-)
+from liftgbp.model import ast
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.reference.log_tables import MAX_ENTRIES, axes_outside, expand, read_only, table_shape
@@ -93,10 +72,9 @@ def ground(
     The objects of a sort are 0..N−1, the named ones first, in the order of `model.constants`. With
     evidence, its own model counts: that one also names the objects which only evidence names.
 
-    >>> from liftgbp.model.ast import Number, Predicate
-    >>> smokes = Is(Atom("smokes", (Variable("x"),)))
-    >>> model = Model({}, {"smokes": Predicate("smokes", ("person",))},
-    ...               (WeightedFormula(smokes, Number(1.5)),))
+    >>> smokes = ast.Is(ast.Atom("smokes", (ast.Variable("x"),)))
+    >>> model = Model({}, {"smokes": ast.Predicate("smokes", ("person",))},
+    ...               (ast.WeightedFormula(smokes, ast.Number(1.5)),))
     >>> for factor in ground(model, {"person": 2}).factors:
     ...     print(*factor.scope, factor.log_table)
     smokes(0) [0.  1.5]
@@ -238,7 +216,7 @@ def _all_atoms(model: Model, sizes: Mapping[str, int]) -> dict[GroundAtom, int]:
     return ranges
 
 
-def _check_capacity(count: int, who: str, what: str, rule: Rule | None = None) -> None:
+def _check_capacity(count: int, who: str, what: str, rule: ast.Rule | None = None) -> None:
     if count > MAX_ENTRIES:
         raise CapacityError(
             f"{who} {count} {what}, more than the {MAX_ENTRIES} that plain grounding allows",
@@ -263,7 +241,7 @@ class _RuleGrounder:
     """One rule with all that its groundings look up."""
 
     model: Model
-    rule: Rule
+    rule: ast.Rule
     sizes: Mapping[str, int]
     ranges: Mapping[GroundAtom, int]
     observed: Mapping[GroundAtom, int]
@@ -274,7 +252,7 @@ class _RuleGrounder:
     def of(
         cls,
         model: Model,
-        rule: Rule,
+        rule: ast.Rule,
         sizes: Mapping[str, int],
         ranges: Mapping[GroundAtom, int],
         observed: Mapping[GroundAtom, int],
@@ -290,7 +268,7 @@ class _RuleGrounder:
     def factors(self) -> Iterator[GroundFactor]:
         """One factor per substitution, over all free atoms that the rule mentions under it."""
         rule = self.rule
-        if isinstance(rule, WeightedFormula):
+        if isinstance(rule, ast.WeightedFormula):
             where_true, where_false = self._log_weights(rule)
             for binding in self._substitutions():
                 atoms = set(self._atoms_of(rule.formula, binding))
@@ -338,27 +316,27 @@ class _RuleGrounder:
 
     # --- atoms and their joint states
 
-    def _object(self, term: Term, sort: str, binding: Binding) -> int:
-        if isinstance(term, Variable):
+    def _object(self, term: ast.Term, sort: str, binding: Binding) -> int:
+        if isinstance(term, ast.Variable):
             return binding[term.name]
         return self.constant_objects[sort, term.name]
 
-    def _ground_atom(self, atom: Atom, binding: Binding) -> GroundAtom:
+    def _ground_atom(self, atom: ast.Atom, binding: Binding) -> GroundAtom:
         sorts = self.model.predicates[atom.predicate].sorts
         objects = (
             self._object(term, sort, binding) for term, sort in zip(atom.args, sorts, strict=True)
         )
         return GroundAtom(atom.predicate, tuple(objects))
 
-    def _atoms_of(self, formula: Formula, binding: Binding) -> Iterator[GroundAtom]:
+    def _atoms_of(self, formula: ast.Formula, binding: Binding) -> Iterator[GroundAtom]:
         match formula:
-            case Is(atom):
+            case ast.Is(atom):
                 yield self._ground_atom(atom, binding)
-            case Exists(variable, body) | Forall(variable, body):
+            case ast.Exists(variable, body) | ast.Forall(variable, body):
                 for inner in self._inner_bindings(variable, binding):
                     yield from self._atoms_of(body, inner)
             case _:
-                for part in children(formula):
+                for part in ast.children(formula):
                     yield from self._atoms_of(part, binding)
 
     def _scope(self, atoms: set[GroundAtom]) -> tuple[GroundAtom, ...]:
@@ -383,55 +361,55 @@ class _RuleGrounder:
 
     # --- truth
 
-    def _inner_bindings(self, variable: Variable, binding: Binding) -> Iterator[Binding]:
+    def _inner_bindings(self, variable: ast.Variable, binding: Binding) -> Iterator[Binding]:
         for value in range(self.sizes[self.variable_sorts[variable.name]]):
             # The inner variable hides an outer one of the same name.
             yield {**binding, variable.name: value}
 
     def _truth(
-        self, formula: Formula, binding: Binding, states: Mapping[GroundAtom, Ints]
+        self, formula: ast.Formula, binding: Binding, states: Mapping[GroundAtom, Ints]
     ) -> Bools:
         """Whether a formula holds, in every joint state at once."""
         match formula:
-            case Is(atom, value):
+            case ast.Is(atom, value):
                 wanted = self.model.predicates[atom.predicate].values.index(value)
                 return np.asarray(states[self._ground_atom(atom, binding)] == wanted)
-            case Equal(left, right):
+            case ast.Equal(left, right):
                 return np.asarray(self._same_object(left, right, binding))
-            case Not(body):
+            case ast.Not(body):
                 return ~self._truth(body, binding, states)
-            case And(parts):
+            case ast.And(parts):
                 return _all(self._truth(part, binding, states) for part in parts)
-            case Or(parts):
+            case ast.Or(parts):
                 return _any(self._truth(part, binding, states) for part in parts)
-            case Implies(left, right):
+            case ast.Implies(left, right):
                 premise = self._truth(left, binding, states)
                 return ~premise | self._truth(right, binding, states)
-            case Iff(left, right):
+            case ast.Iff(left, right):
                 return np.asarray(
                     self._truth(left, binding, states) == self._truth(right, binding, states)
                 )
-            case Exists(variable, body):
+            case ast.Exists(variable, body):
                 inner_bindings = self._inner_bindings(variable, binding)
                 return _any(self._truth(body, inner, states) for inner in inner_bindings)
-            case Forall(variable, body):
+            case ast.Forall(variable, body):
                 inner_bindings = self._inner_bindings(variable, binding)
                 return _all(self._truth(body, inner, states) for inner in inner_bindings)
 
-    def _same_object(self, left: Term, right: Term, binding: Binding) -> bool:
+    def _same_object(self, left: ast.Term, right: ast.Term, binding: Binding) -> bool:
         # A constant may name objects of several sorts; the variable beside it says which.
-        variable = right if isinstance(left, Constant) else left
+        variable = right if isinstance(left, ast.Constant) else left
         sort = self.variable_sorts[variable.name]
         return self._object(left, sort, binding) == self._object(right, sort, binding)
 
     # --- weights
 
-    def _log_weights(self, rule: WeightedFormula) -> tuple[float, float]:
+    def _log_weights(self, rule: ast.WeightedFormula) -> tuple[float, float]:
         if rule.weight is None:
             return 0.0, -math.inf
         return self._number(rule.weight), 0.0
 
-    def _log_potentials(self, rule: TableParfactor) -> Floats:
+    def _log_potentials(self, rule: ast.TableParfactor) -> Floats:
         potentials = [self._number(potential) for potential in rule.potentials]
         if min(potentials) < 0:
             raise ModelError(f"{min(potentials)} is negative; potentials are 0 or more", rule.span)
@@ -439,9 +417,9 @@ class _RuleGrounder:
         shape = [len(self.model.predicates[atom.predicate].values) for atom in rule.atoms]
         return np.array(logs).reshape(shape)
 
-    def _number(self, weight: Weight) -> float:
+    def _number(self, weight: ast.Weight) -> float:
         try:
-            value = evaluate_weight(weight, self.sizes, self.model.weights)
+            value = ast.evaluate_weight(weight, self.sizes, self.model.weights)
         except ZeroDivisionError:
             value = math.nan
         if not math.isfinite(value):

@@ -4,9 +4,8 @@ Exact integers only; knows nothing of floats and tables.
 """
 
 from liftgbp.regions.build import Coarser, build_regions
-from liftgbp.regions.counts import Count
+from liftgbp.regions.counts import Count, ExactCounts
 from liftgbp.regions.families import FAMILIES, Family, parse_family
-from liftgbp.regions.graph_series import GraphSeries
 from liftgbp.regions.lifted_graph import LiftedRegionGraph
 from liftgbp.regions.region_graph import Edge, HeldFactor, Member, Message, Region, RegionGraph
 
@@ -15,8 +14,8 @@ __all__ = [
     "Coarser",
     "Count",
     "Edge",
+    "ExactCounts",
     "Family",
-    "GraphSeries",
     "HeldFactor",
     "LiftedRegionGraph",
     "Member",

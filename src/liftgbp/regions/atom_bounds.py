@@ -16,12 +16,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, islice, permutations, product
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
-import numpy as np
-
-from liftgbp.arrays import Integers
 from liftgbp.regions.counts import Count, choose
+from liftgbp.shatter.assignments import Size
 from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
 
 MOST_ANCHORS = 5
@@ -48,14 +46,9 @@ class OrderStep:
     counts: tuple[Count, ...]
     choices: tuple[Choice, ...]
 
-    def count(self, class_sizes: Sequence[int]) -> int:
+    def count(self, class_sizes: Sequence[Size]) -> Size:
         """How many ground atoms there are of this kind."""
-        return sum(count.at(class_sizes) for count in self.counts)
-
-    def count_all(self, class_sizes: Sequence[Integers]) -> Integers:
-        """The same for many sizes of each class at once."""
-        none = np.zeros(len(class_sizes[0]), dtype=object)
-        return sum((count.at_all(class_sizes) for count in self.counts), none)
+        return cast(Size, sum(count.at(class_sizes) for count in self.counts))
 
 
 def order_steps(

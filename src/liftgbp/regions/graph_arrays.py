@@ -92,11 +92,10 @@ def arrays_of(
     shapes: Sequence[Shape],
 ) -> GraphArrays:
     """The arrays of a graph that is given region by region."""
-    axes, kept_shapes, symmetries = (
-        Interner[Axes](),
-        Interner[Shape](),
-        Interner[tuple[Axes, ...]](),
-    )
+    axes, distinct_shapes = Interner[Axes](), Interner[Shape]()
+    symmetries = Interner[tuple[Axes, ...]]()
+    region_shapes = _numbers([distinct_shapes.number(shape) for shape in shapes])
+    region_symmetries = _numbers([symmetries.number(r.symmetries) for r in regions])
     held: list[tuple[int, int, int]] = []
     members: list[tuple[int, int, int]] = []
     local: list[tuple[int, int, int]] = []
@@ -105,38 +104,19 @@ def arrays_of(
         for member in region.members:
             local += [(len(members), e, count) for e, count in member.local_parents.items()]
             members.append((number, member.region, axes.number(member.axes)))
-    held_table, member_table, local_table = (_columns(rows, 3) for rows in (held, members, local))
-    edge_table = _columns([(e.child, e.parent, e.message, axes.number(e.axes)) for e in edges], 4)
-    message_table = _columns(
-        [
-            (m.parent, m.child, axes.number(m.axes), symmetries.number(m.symmetries))
-            for m in messages
-        ],
-        4,
-    )
+    edge_rows = [(e.child, e.parent, e.message, axes.number(e.axes)) for e in edges]
+    message_rows = [
+        (m.parent, m.child, axes.number(m.axes), symmetries.number(m.symmetries)) for m in messages
+    ]
+    columns = [column for rows in (held, members, local) for column in _columns(rows, 3)]
+    columns += [column for rows in (edge_rows, message_rows) for column in _columns(rows, 4)]
     return GraphArrays(
-        axes=axes.values,
-        shapes=kept_shapes.values,
-        symmetries=symmetries.values,
-        region_shape=_numbers([kept_shapes.number(shape) for shape in shapes]),
-        region_symmetries=_numbers([symmetries.number(r.symmetries) for r in regions]),
-        held_region=held_table[0],
-        held_table=held_table[1],
-        held_axes=held_table[2],
-        member_owner=member_table[0],
-        member_region=member_table[1],
-        member_axes=member_table[2],
-        local_member=local_table[0],
-        local_edge=local_table[1],
-        local_count=local_table[2],
-        edge_child=edge_table[0],
-        edge_parent=edge_table[1],
-        edge_message=edge_table[2],
-        edge_axes=edge_table[3],
-        message_parent=message_table[0],
-        message_child=message_table[1],
-        message_axes=message_table[2],
-        message_symmetries=message_table[3],
+        axes.values,
+        distinct_shapes.values,
+        symmetries.values,
+        region_shapes,
+        region_symmetries,
+        *columns,
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.errors import ContradictionError, InternalError, SizeError
+from liftgbp.errors import ContradictionError, SizeError
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import constant_text
 from liftgbp.pictures.cards import shortened
@@ -26,7 +26,7 @@ from liftgbp.regions.atom_bounds import (
     alike_atoms,
     order_steps,
 )
-from liftgbp.regions.counts import Count, choose
+from liftgbp.regions.counts import Count, ExactCounts, choose
 from liftgbp.regions.region_graph import RegionGraph
 from liftgbp.shatter import NormalModel
 from liftgbp.shatter.normal import SOFT
@@ -56,8 +56,7 @@ class LiftedRegionGraph(RegionGraph):
     normal: NormalModel
 
     def __post_init__(self) -> None:
-        self._check_atoms_count_once()
-        self._check_factors_count_once()
+        _ = self.exact  # checks itself
 
     # --- exact integers
 
@@ -67,19 +66,34 @@ class LiftedRegionGraph(RegionGraph):
         return self.normal.class_sizes
 
     @cached_property
+    def exact(self) -> ExactCounts[int]:
+        """All counts at these class sizes."""
+        return ExactCounts(self, self.class_sizes, 1)
+
+    @property
     def n(self) -> tuple[int, ...]:
         """How many ground regions each canonical region stands for."""
-        return tuple(region.count.at(self.class_sizes) for region in self.regions)
+        return self.exact.n
 
-    @cached_property
+    @property
     def kappa(self) -> tuple[int, ...]:
         """How many ground parents a child has through each edge."""
-        return tuple(edge.count.at(self.class_sizes) for edge in self.edges)
+        return self.exact.kappa
 
-    @cached_property
+    @property
+    def counting_numbers(self) -> tuple[int, ...]:
+        """One minus the counting numbers of the larger ground regions around each region."""
+        return self.exact.counting_numbers
+
+    @property
+    def weights(self) -> tuple[int, ...]:
+        """How often each region counts in the free energy."""
+        return self.exact.weights
+
+    @property
     def atom_counts(self) -> dict[Atom, int]:
         """For each canonical atom that lies in a region, how many ground atoms it stands for."""
-        return {atom: count.at(self.class_sizes) for atom, count in self.atom_formulas.items()}
+        return self.exact.atom_counts
 
     @cached_property
     def atom_formulas(self) -> dict[Atom, Count]:
@@ -114,19 +128,10 @@ class LiftedRegionGraph(RegionGraph):
         """For each kind of atom its predicate."""
         return tuple(predicate for predicate, _ in self.atom_counts)
 
-    @cached_property
+    @property
     def free_atoms(self) -> Mapping[int, int]:
         """How many unobserved ground atoms lie in no region, by their number of values."""
-        normal = self.normal
-        left = [math.prod(normal.sizes[sort] for sort in p.sorts) for p in normal.predicates]
-        for predicate, count in normal.observations.counts.items():
-            left[predicate] -= count
-        for (predicate, _), count in self.atom_counts.items():
-            left[predicate] -= count
-        free: Counter[int] = Counter()
-        for count, values in zip(left, normal.ranges, strict=True):
-            free[values] += count
-        return free
+        return self.exact.free_atoms
 
     @cached_property
     def atom_order(self) -> tuple[OrderStep, ...]:
@@ -147,7 +152,7 @@ class LiftedRegionGraph(RegionGraph):
     @property
     def order_counts(self) -> tuple[int, ...]:
         """How many ground atoms each step of the order has."""
-        return tuple(step.count(self.class_sizes) for step in self.atom_order)
+        return self.exact.order_counts
 
     @cached_property
     def alike_kinds(self) -> tuple[AlikeAtoms, ...]:
@@ -163,29 +168,12 @@ class LiftedRegionGraph(RegionGraph):
     @property
     def alike_counts(self) -> tuple[int, ...]:
         """How many atoms of each kind can be exchanged for one another."""
-        return tuple(alike.count.at(self.class_sizes) for alike in self.alike_kinds)
-
-    def _check_atoms_count_once(self) -> None:
-        counted = dict.fromkeys(self.atom_counts, 0)
-        for kinds, n, c in zip(self.kinds, self.n, self.counting_numbers, strict=True):
-            for atom, copies in kinds.items():
-                counted[atom] += copies * n * c
-        if counted != self.atom_counts:
-            raise InternalError("an atom is not counted exactly once")
-
-    def _check_factors_count_once(self) -> None:
-        counted: Counter[int] = Counter()
-        for region, n, c in zip(self.regions, self.n, self.counting_numbers, strict=True):
-            for held in region.held:
-                counted[held.parfactor] += n * c
-        for number, count in enumerate(self.factor_counts):
-            if counted[number] != count:
-                raise InternalError("a factor is not counted exactly once")
+        return self.exact.alike_counts
 
     @property
     def factor_counts(self) -> tuple[int, ...]:
         """For each parfactor how many ground factors it stands for."""
-        return tuple(count.at(self.class_sizes) for count in self.factor_formulas)
+        return self.exact.factor_counts
 
     @cached_property
     def factor_formulas(self) -> tuple[Count, ...]:
@@ -261,8 +249,7 @@ class LiftedRegionGraph(RegionGraph):
         resized = copy(self)
         object.__setattr__(resized, "normal", normal)
         # All else that was derived from the graph holds for any sizes, and is kept.
-        for name in ("n", "kappa", "counting_numbers", "atom_counts", "free_atoms"):
-            vars(resized).pop(name, None)
+        vars(resized).pop("exact")
         resized.__post_init__()
         return resized
 

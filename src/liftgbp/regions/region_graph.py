@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from liftgbp.arrays import Floats, Integers, Ints, first_and_last
-from liftgbp.errors import ContradictionError, InternalError
+from liftgbp.errors import ContradictionError
 from liftgbp.files import installed
 from liftgbp.pictures.cards import Shown, count_text, table
 from liftgbp.pictures.markup import Content
@@ -142,9 +142,9 @@ class RegionGraph(Shown, ABC):
         return np.array(self.kappa, dtype=object)
 
     @property
+    @abstractmethod
     def weights(self) -> tuple[int, ...]:
         """How often each region counts in the free energy: n times its counting number."""
-        return tuple(n * c for n, c in zip(self.n, self.counting_numbers, strict=True))
 
     @property
     @abstractmethod
@@ -194,20 +194,10 @@ class RegionGraph(Shown, ABC):
         """Which ground variables share a region, where that is known and not too much."""
         return None
 
-    @cached_property
+    @property
+    @abstractmethod
     def counting_numbers(self) -> tuple[int, ...]:
         """One minus the counting numbers of the larger ground regions around each region."""
-        numbers = [1] * len(self.regions)
-        # From large to small, so that a number is final before it is used.
-        for larger, inside in enumerate(self.inside):
-            for smaller, copies in inside.items():
-                around, remainder = divmod(self.n[larger] * copies, self.n[smaller])
-                if remainder:
-                    raise InternalError(
-                        "copies of a region lie in different numbers of larger ones"
-                    )
-                numbers[smaller] -= numbers[larger] * around
-        return tuple(numbers)
 
     @cached_property
     def inside(self) -> tuple[Counter[int], ...]:

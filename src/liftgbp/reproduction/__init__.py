@@ -6,6 +6,6 @@ engine, the reference and their comparison; judges the claims of the paper by th
 
 from liftgbp.reproduction.claims import Cell, Claim
 from liftgbp.reproduction.evaluation import Reproduction, reproduce
-from liftgbp.reproduction.measure import Run
+from liftgbp.reproduction.measure import Measurement
 
-__all__ = ["Cell", "Claim", "Reproduction", "Run", "reproduce"]
+__all__ = ["Cell", "Claim", "Measurement", "Reproduction", "reproduce"]

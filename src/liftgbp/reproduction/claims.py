@@ -15,7 +15,7 @@ from liftgbp.reproduction.measure import (
     GROUND_GBP,
     LIFTED_BP,
     LIFTED_GBP,
-    Run,
+    Measurement,
 )
 
 SAME_TIME = 2.0
@@ -69,7 +69,7 @@ class Claim:
         return tuple(f"{series}: {', '.join(cases)}" for series, cases in failing.items())
 
 
-def judge_claims(runs: Sequence[Run], chain: LiftedRegionGraph) -> tuple[Claim, ...]:
+def judge_claims(runs: Sequence[Measurement], chain: LiftedRegionGraph) -> tuple[Claim, ...]:
     """All claims, judged by these runs and by the lifted region graph of the chain."""
     return (
         _size_independence(runs),
@@ -83,7 +83,7 @@ def judge_claims(runs: Sequence[Run], chain: LiftedRegionGraph) -> tuple[Claim, 
     )
 
 
-def _size_independence(runs: Sequence[Run]) -> Claim:
+def _size_independence(runs: Sequence[Measurement]) -> Claim:
     cells: list[Cell] = []
     ratios: list[float] = []
     changes = 0
@@ -107,7 +107,7 @@ def _size_independence(runs: Sequence[Run]) -> Claim:
     )
 
 
-def _generation(runs: Sequence[Run]) -> Claim:
+def _generation(runs: Sequence[Measurement]) -> Claim:
     lifted = _of(runs, LIFTED_GBP)
     slowest = _largest(run.graph_seconds for run in lifted)
     return Claim(
@@ -119,7 +119,7 @@ def _generation(runs: Sequence[Run]) -> Claim:
     )
 
 
-def _equals_ground(runs: Sequence[Run]) -> Claim:
+def _equals_ground(runs: Sequence[Measurement]) -> Claim:
     ground = _of(runs, GROUND_GBP)
     return Claim(
         "lifted equals ground",
@@ -131,7 +131,7 @@ def _equals_ground(runs: Sequence[Run]) -> Claim:
     )
 
 
-def _faster_than_ground(runs: Sequence[Run]) -> Claim:
+def _faster_than_ground(runs: Sequence[Measurement]) -> Claim:
     pairs = [(run, _partner(runs, run, LIFTED_GBP)) for run in _of(runs, GROUND_GBP)]
     ratios = [ground.seconds / lifted.seconds for ground, lifted in pairs]
     return Claim(
@@ -144,7 +144,7 @@ def _faster_than_ground(runs: Sequence[Run]) -> Claim:
     )
 
 
-def _close_to_bp(runs: Sequence[Run]) -> Claim:
+def _close_to_bp(runs: Sequence[Measurement]) -> Claim:
     own = [run for run in runs if run.model == TRANSITIVE.name]
     flooding = _differences(own, LIFTED_GBP, LIFTED_BP)
     descent = _differences(own, DESCENT, DESCENT_BP)
@@ -162,7 +162,7 @@ def _close_to_bp(runs: Sequence[Run]) -> Claim:
     )
 
 
-def _differences(runs: Sequence[Run], method: str, other: str) -> dict[Run, float]:
+def _differences(runs: Sequence[Measurement], method: str, other: str) -> dict[Measurement, float]:
     pairs = [(run, _partner(runs, run, other)) for run in _of(runs, method)]
     return {
         run: abs(run.probability - partner.probability)
@@ -171,7 +171,7 @@ def _differences(runs: Sequence[Run], method: str, other: str) -> dict[Run, floa
     }
 
 
-def _chain_by_flooding(runs: Sequence[Run]) -> Claim:
+def _chain_by_flooding(runs: Sequence[Measurement]) -> Claim:
     own = [run for run in _of(runs, LIFTED_GBP) if run.model == CHAIN.name]
     unsettled = [run for run in own if not run.converged]
     ends = f"; these ended with {_statuses(unsettled)}" if unsettled else ""
@@ -183,7 +183,7 @@ def _chain_by_flooding(runs: Sequence[Run]) -> Claim:
     )
 
 
-def _chain_by_descent(runs: Sequence[Run]) -> Claim:
+def _chain_by_descent(runs: Sequence[Measurement]) -> Claim:
     own = [run for run in _of(runs, DESCENT) if run.model == CHAIN.name]
     lost = [run for run in own if not run.converged]
     ends = f"; the others ended with {_statuses(lost)}" if lost else ""
@@ -195,7 +195,7 @@ def _chain_by_descent(runs: Sequence[Run]) -> Claim:
     )
 
 
-def _statuses(runs: Sequence[Run]) -> str:
+def _statuses(runs: Sequence[Measurement]) -> str:
     return " or ".join(f"“{status}”" for status in sorted({run.status.value for run in runs}))
 
 
@@ -227,33 +227,33 @@ def paper_kappa(graph: LiftedRegionGraph, edge: int) -> int:
 # --- picking runs
 
 
-def _of(runs: Sequence[Run], method: str) -> list[Run]:
+def _of(runs: Sequence[Measurement], method: str) -> list[Measurement]:
     return [run for run in runs if run.method == method]
 
 
-def _partner(runs: Sequence[Run], run: Run, method: str) -> Run:
+def _partner(runs: Sequence[Measurement], run: Measurement, method: str) -> Measurement:
     """The run of another method on the same model, weight and size."""
     return next(other for other in _of(runs, method) if _place(other) == _place(run))
 
 
-def _by_model_and_weight(runs: Sequence[Run]) -> Iterator[list[Run]]:
+def _by_model_and_weight(runs: Sequence[Measurement]) -> Iterator[list[Measurement]]:
     for _, own in groupby(sorted(runs, key=_series), _series):
         yield sorted(own, key=lambda run: run.people)
 
 
-def _series(run: Run) -> tuple[str, float]:
+def _series(run: Measurement) -> tuple[str, float]:
     return run.model, run.weight
 
 
-def _shape(run: Run) -> tuple[int, int]:
+def _shape(run: Measurement) -> tuple[int, int]:
     return run.regions, run.edges
 
 
-def _place(run: Run) -> tuple[str, float, int]:
+def _place(run: Measurement) -> tuple[str, float, int]:
     return run.model, run.weight, run.people
 
 
-def _cell(run: Run, holds: bool) -> Cell:
+def _cell(run: Measurement, holds: bool) -> Cell:
     return Cell(f"{run.model}, w = {run.weight:g}", f"N = {run.people:,}", holds)
 
 

@@ -19,7 +19,7 @@ from liftgbp.progress import Progress, silent
 from liftgbp.regions import LiftedRegionGraph, build_regions
 from liftgbp.reproduction.claims import Claim, judge_claims
 from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, PERSON
-from liftgbp.reproduction.measure import Run, Settings, measure
+from liftgbp.reproduction.measure import Measurement, Settings, measure
 from liftgbp.reproduction.report import probabilities, report, running_times, table
 from liftgbp.shatter import shatter
 
@@ -49,7 +49,7 @@ class Reproduction(Shown):
     ('The algorithm is domain-size independent.', '')
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[Measurement, ...]
     claims: tuple[Claim, ...]
     files: tuple[Path, ...]
     note: str = ""
@@ -104,7 +104,7 @@ def reproduce(
     target = checked_path("directory", directory)
     _check_writable(target)
     cases = [(e, weight, people) for e in EXPERIMENTS for weight in weights for people in sizes]
-    runs: list[Run] = []
+    runs: list[Measurement] = []
     for done, (experiment, weight, people) in enumerate(cases):
         progress(f"{experiment.name}, w = {weight:g}, N = {people:g}", done, len(cases))
         runs += measure(experiment, weight, people, settings)
@@ -140,7 +140,9 @@ def _chain_graph(weight: float) -> LiftedRegionGraph:
     return build_regions(shatter(CHAIN.model(weight), {PERSON: FIGURE_SIZE}))
 
 
-def _figures(runs: Sequence[Run], weights: Sequence[float]) -> dict[str, Callable[[], bytes]]:
+def _figures(
+    runs: Sequence[Measurement], weights: Sequence[float]
+) -> dict[str, Callable[[], bytes]]:
     if importlib.util.find_spec("matplotlib") is None:
         return {}
     return {

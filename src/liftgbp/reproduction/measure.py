@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -50,7 +52,7 @@ class OtherEnd(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Measurement:
     """One method on one model, weight and size; a row of the table.
 
     `seconds` of processor time are for all stages, `graph_seconds` for the region graph alone. A
@@ -94,128 +96,123 @@ class Settings:
 
 def measure(
     experiment: Experiment, weight: float, people: int, settings: Settings
-) -> Iterator[Run]:
+) -> Iterator[Measurement]:
     """The runs of all methods that can take this size."""
-    model = experiment.model(weight)
+    case = _Case(experiment, experiment.model(weight), weight, people, settings)
     for method, regions in ((LIFTED_GBP, "intersections"), (LIFTED_BP, "bethe")):
-        yield _lifted(experiment, model, weight, people, settings, method, regions)
+        yield case.flooding(method, regions)
     for method, regions in ((DESCENT, "intersections"), (DESCENT_BP, "bethe")):
-        yield _descent(experiment, model, weight, people, method, regions)
-    yield _default(experiment, model, weight, people)
+        yield case.inferred(method, effort="quick", regions=regions, solver=Descent())
+    # What users get who choose nothing: with sums over counts, blocks and larger regions.
+    yield case.inferred(DEFAULT)
     if people in experiment.ground_sizes:
-        yield _ground(experiment, model, weight, people, settings)
-    yield from _exact(experiment, model, weight, people)
+        yield case.ground()
+    yield from case.exact()
 
 
-def _lifted(
-    experiment: Experiment,
-    model: Model,
-    weight: float,
-    people: int,
-    settings: Settings,
-    method: str,
-    regions: str,
-) -> Run:
-    sizes = {PERSON: people}
-    answers = infer(
-        model,
-        sizes,
-        regions=regions,
-        solver=settings.flooding,
-    )
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One model at one weight and size."""
 
-    def graph() -> LiftedRegionGraph:
-        # Otherwise the second graph would be built from cached names.
-        canonise.cache_clear()
-        return build_regions(shatter(model, sizes), regions)
+    experiment: Experiment
+    model: Model
+    weight: float
+    people: int
+    settings: Settings
 
-    def all_iterations() -> None:
-        plan = compile_plan(graph())
-        with np.errstate(over="ignore", invalid="ignore"):
-            for _ in islice(settings.flooding.iterates(plan), settings.iterations + 1):
-                pass
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {PERSON: self.people}
 
-    return Run(
-        experiment.name,
-        weight,
-        people,
-        method,
-        marginal_of(answers.reader, experiment.query),
-        answers.status,
-        seconds=_best(all_iterations),
-        graph_seconds=_best(graph),
-        regions=len(answers.graph.regions),
-        edges=len(answers.graph.edges),
-    )
+    def measured(
+        self,
+        method: str,
+        probability: float,
+        status: Status | OtherEnd,
+        seconds: float,
+        **more: Any,
+    ) -> Measurement:
+        name = self.experiment.name
+        return Measurement(
+            name, self.weight, self.people, method, probability, status, seconds, **more
+        )
 
+    def answered(self, method: str, answers: Answers, seconds: float, **more: Any) -> Measurement:
+        probability = marginal_of(answers.reader, self.experiment.query)
+        graph = answers.graph
+        more |= {"regions": len(graph.regions), "edges": len(graph.edges)}
+        return self.measured(method, probability, answers.status, seconds, **more)
 
-def _descent(
-    experiment: Experiment, model: Model, weight: float, people: int, method: str, regions: str
-) -> Run:
-    def solve() -> Answers:
-        return infer(model, {PERSON: people}, effort="quick", regions=regions, solver=Descent())
+    def flooding(self, method: str, regions: str) -> Measurement:
+        """The algorithm of the paper; the time is that of all iterations."""
+        flooding = self.settings.flooding
+        answers = infer(self.model, self.sizes, regions=regions, solver=flooding)
 
-    return _answered(experiment, weight, people, method, *_timed(solve))
+        def graph() -> LiftedRegionGraph:
+            # Otherwise the second graph would be built from cached names.
+            canonise.cache_clear()
+            return build_regions(shatter(self.model, self.sizes), regions)
 
+        def all_iterations() -> None:
+            plan = compile_plan(graph())
+            with np.errstate(over="ignore", invalid="ignore"):
+                for _ in islice(flooding.iterates(plan), self.settings.iterations + 1):
+                    pass
 
-def _default(experiment: Experiment, model: Model, weight: float, people: int) -> Run:
-    """What users get who choose nothing: with sums over counts, blocks and larger regions."""
-    timed = _timed(lambda: infer(model, {PERSON: people}))
-    return _answered(experiment, weight, people, DEFAULT, *timed)
+        seconds = _best(all_iterations)
+        return self.answered(method, answers, seconds, graph_seconds=_best(graph))
 
+    def inferred(self, method: str, **options: Any) -> Measurement:
+        """What `infer` answers with some options."""
+        return self.answered(method, *_timed(lambda: infer(self.model, self.sizes, **options)))
 
-def _answered(
-    experiment: Experiment,
-    weight: float,
-    people: int,
-    method: str,
-    answers: Answers,
-    seconds: float,
-) -> Run:
-    return Run(
-        experiment.name,
-        weight,
-        people,
-        method,
-        marginal_of(answers.reader, experiment.query),
-        answers.status,
-        seconds,
-        regions=len(answers.graph.regions),
-        edges=len(answers.graph.edges),
-    )
+    def ground(self) -> Measurement:
+        """Ground message passing by the reference."""
+        settings = self.settings
+        report = check_messages(
+            self.model, self.sizes, damping=settings.damping, iterations=settings.compared
+        )
+        graph, graph_seconds = _timed(
+            lambda: reference.ground_regions(reference.ground(self.model, self.sizes))
+        )
 
+        def last_beliefs() -> reference.Beliefs:
+            iterates = reference.iterates(graph, settings.damping, settings.iterations)
+            return deque(iterates, maxlen=1).pop()
 
-def _ground(
-    experiment: Experiment, model: Model, weight: float, people: int, settings: Settings
-) -> Run:
-    sizes = {PERSON: people}
-    report = check_messages(model, sizes, damping=settings.damping, iterations=settings.compared)
-    graph, graph_seconds = _timed(lambda: reference.ground_regions(reference.ground(model, sizes)))
+        beliefs, seconds = _timed(last_beliefs)
+        chances = _chances(self.experiment, graph, beliefs)
+        # Ground messages equal the lifted ones and converge with them, unless rounding intervenes.
+        status = report.answers.status if np.ptp(chances) <= SPREAD else OtherEnd.SYMMETRY_LOST
+        return self.measured(
+            GROUND_GBP,
+            chances[0],
+            status,
+            graph_seconds + seconds,
+            graph_seconds=graph_seconds,
+            regions=len(graph.regions),
+            edges=len(graph.edges),
+            difference=max(report.differences[: report.judged]),
+            agrees=report.agrees,
+        )
 
-    def last_beliefs() -> reference.Beliefs:
-        beliefs: reference.Beliefs = {}
-        for beliefs in reference.iterates(graph, settings.damping, settings.iterations):  # noqa: B007
-            pass
-        return beliefs
+    def exact(self) -> Iterator[Measurement]:
+        """The exact probability, where it is known."""
+        work: Callable[[], float]
+        if self.people in self.experiment.ground_sizes:
+            two_people = reference.GroundAtom(self.experiment.predicate, (0, 1))
 
-    beliefs, seconds = _timed(last_beliefs)
-    chances = _chances(experiment, graph, beliefs)
-    # Ground messages equal the lifted ones and converge with them, unless rounding intervenes.
-    status = report.answers.status if np.ptp(chances) <= SPREAD else OtherEnd.SYMMETRY_LOST
-    return Run(
-        experiment.name,
-        weight,
-        people,
-        GROUND_GBP,
-        chances[0],
-        status,
-        graph_seconds + seconds,
-        graph_seconds,
-        regions=len(graph.regions),
-        edges=len(graph.edges),
-        difference=max(report.differences[: report.judged]),
-        agrees=report.agrees,
-    )
+            def work() -> float:
+                exact = reference.exact(reference.ground(self.model, self.sizes))
+                return float(exact.marginals[two_people][1])
+
+        elif closed_form := self.experiment.closed_form:
+            work = partial(closed_form, self.weight, self.people)
+        else:
+            return
+        probability, seconds = _timed(work)
+        if math.isfinite(probability):
+            yield self.measured(EXACT, probability, OtherEnd.EXACT, seconds)
 
 
 def _chances(
@@ -228,26 +225,6 @@ def _chances(
         if atom.predicate == experiment.predicate and len(set(atom.objects)) == 2
     )
     return [float(reference.marginal(graph, beliefs, atom)[1]) for atom in atoms]
-
-
-def _exact(experiment: Experiment, model: Model, weight: float, people: int) -> Iterator[Run]:
-    def junction_tree() -> float:
-        ground = reference.ground(model, {PERSON: people})
-        return float(reference.exact(ground).marginals[_two_people(experiment)][1])
-
-    if people in experiment.ground_sizes:
-        probability, seconds = _timed(junction_tree)
-    elif experiment.closed_form is not None:
-        closed_form = experiment.closed_form
-        probability, seconds = _timed(lambda: closed_form(weight, people))
-    else:
-        return
-    if math.isfinite(probability):
-        yield Run(experiment.name, weight, people, EXACT, probability, OtherEnd.EXACT, seconds)
-
-
-def _two_people(experiment: Experiment) -> reference.GroundAtom:
-    return reference.GroundAtom(experiment.predicate, (0, 1))
 
 
 def _best(work: Callable[[], object]) -> float:

@@ -19,17 +19,19 @@ from liftgbp.reproduction.measure import (
     GROUND_GBP,
     LIFTED_BP,
     LIFTED_GBP,
-    Run,
+    Measurement,
     Settings,
 )
 
 METHODS = (LIFTED_GBP, LIFTED_BP, GROUND_GBP, DESCENT, DEFAULT, EXACT)
 
 
-def table(runs: Iterable[Run]) -> str:
+def table(runs: Iterable[Measurement]) -> str:
     """All runs as CSV; columns that do not apply to a method are empty."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Run)], lineterminator="\n")
+    writer = csv.DictWriter(
+        text, [field.name for field in fields(Measurement)], lineterminator="\n"
+    )
     writer.writeheader()
     for run in runs:
         row = asdict(run) | {"status": run.status.value}
@@ -46,7 +48,7 @@ def _undefined(value: object) -> bool:
 
 
 def report(
-    runs: Sequence[Run],
+    runs: Sequence[Measurement],
     claims: Sequence[Claim],
     chain: LiftedRegionGraph,
     settings: Settings,
@@ -101,7 +103,7 @@ def _claim(claim: Claim) -> str:
     return "\n\n".join(lines)
 
 
-def _probabilities(experiment: Experiment, weight: float, runs: Sequence[Run]) -> str:
+def _probabilities(experiment: Experiment, weight: float, runs: Sequence[Measurement]) -> str:
     rows = (
         [f"{people:,}", *(_probability(runs, people, method) for method in METHODS)]
         for people in _sizes(runs)
@@ -110,7 +112,7 @@ def _probabilities(experiment: Experiment, weight: float, runs: Sequence[Run]) -
     return f"{title}\n\n{_markdown(['N', *METHODS], rows)}"
 
 
-def _probability(runs: Sequence[Run], people: int, method: str) -> str:
+def _probability(runs: Sequence[Measurement], people: int, method: str) -> str:
     for run in runs:
         if (run.people, run.method) == (people, method):
             text = f"{run.probability:.6f}"
@@ -118,7 +120,7 @@ def _probability(runs: Sequence[Run], people: int, method: str) -> str:
     return ""
 
 
-def _times(runs: Sequence[Run], weight: float) -> str:
+def _times(runs: Sequence[Measurement], weight: float) -> str:
     headings = ["model", "N", "region graph", LIFTED_GBP, LIFTED_BP, GROUND_GBP, DESCENT]
     rows = []
     for experiment in EXPERIMENTS:
@@ -137,7 +139,7 @@ def _times(runs: Sequence[Run], weight: float) -> str:
     return _markdown(headings, rows)
 
 
-def _sizes(runs: Iterable[Run]) -> list[int]:
+def _sizes(runs: Iterable[Measurement]) -> list[int]:
     return sorted({run.people for run in runs})
 
 
@@ -200,7 +202,7 @@ STYLES = {
 SAMPLES = _Style("black", "*", "", 9.0)
 
 
-def running_times(runs: Sequence[Run], weight: float) -> bytes:
+def running_times(runs: Sequence[Measurement], weight: float) -> bytes:
     """Milliseconds over the number of people, one panel per model, as SVG."""
     own = [run for run in runs if run.weight == weight and run.method != EXACT]
     figure, panels = _panels(1, len(EXPERIMENTS), width=2.9, height=3.3, sharey="all")
@@ -219,7 +221,7 @@ def running_times(runs: Sequence[Run], weight: float) -> bytes:
     return _finished(figure, panels, "Running times: all iterations, region graph included")
 
 
-def probabilities(runs: Sequence[Run], weights: Sequence[float]) -> bytes:
+def probabilities(runs: Sequence[Measurement], weights: Sequence[float]) -> bytes:
     """P(friends(x,y)) over the number of people, one row of panels per weight, as SVG.
 
     The chain is left out, as in the paper. Hollow markers did not converge. Where objects fall into
@@ -242,7 +244,9 @@ def probabilities(runs: Sequence[Run], weights: Sequence[float]) -> bytes:
     return _finished(figure, panels, title)
 
 
-def _draw_probabilities(panel: Any, line: Sequence[Run], style: _Style, method: str) -> None:
+def _draw_probabilities(
+    panel: Any, line: Sequence[Measurement], style: _Style, method: str
+) -> None:
     unsettled = [run for run in line if not run.converged and method != EXACT]
     # The line has gaps where there is no answer.
     settled = [(r.people, math.nan if r in unsettled else r.probability) for r in line]
@@ -279,7 +283,7 @@ def _draw(
     )
 
 
-def _line(runs: Iterable[Run], model: str, method: str) -> list[Run]:
+def _line(runs: Iterable[Measurement], model: str, method: str) -> list[Measurement]:
     own = [run for run in runs if run.model == model and run.method == method]
     return sorted(own, key=lambda run: run.people)
 

@@ -21,8 +21,9 @@ import numpy as np
 from liftgbp.arrays import Floats, Ints
 from liftgbp.grounding import GroundNetwork
 from liftgbp.progress import Progress
+from liftgbp.sampling.chain_starts import drawn_values
 from liftgbp.sampling.chains import Sweeper, UnitClass, Worlds
-from liftgbp.sampling.terms import Bytes, Heat, WorldWeights
+from liftgbp.sampling.terms import Heat, WorldWeights
 
 PENALTY = 12.0
 """What a violated hard factor costs just before it costs everything."""
@@ -59,7 +60,7 @@ def anneal(
     """
     ranges = sweeper.index.network.ranges
     logs = _log_chances(chances, ranges)
-    worlds = Worlds(ranges, _drawn(logs, chains, random))
+    worlds = Worlds(ranges, drawn_values(np.exp(logs), chains, random))
     base = _Base(logs)
     total = np.zeros(chains)
     before = 0.0
@@ -88,12 +89,6 @@ def _log_chances(chances: Floats, ranges: Ints) -> Floats:
     mixed /= mixed.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(mixed))
-
-
-def _drawn(logs: Floats, chains: int, random: np.random.Generator) -> Bytes:
-    levels = np.cumsum(np.exp(logs), axis=1)
-    draws = random.random((len(logs), 1, chains)) * levels[:, -1:]
-    return np.asarray((draws < levels).argmax(axis=1), np.uint8)
 
 
 class _Base:

@@ -110,11 +110,16 @@ def first_values(
             continue
         for predicate, chances in enumerate(start.chances(len(chains), random)):
             own, _ = variables.of(predicate)
-            levels = np.cumsum(chances, axis=1)
-            draws = random.random((len(own), 1, len(chains))) * levels[:, -1:]
-            # Of the values whose cumulative chance exceeds the draw, the first one.
-            values[np.ix_(own, chains)] = (draws < levels).argmax(axis=1)
+            values[np.ix_(own, chains)] = drawn_values(chances, len(chains), random)
     return values
+
+
+def drawn_values(chances: Floats, chains: int, random: np.random.Generator) -> Bytes:
+    """Values drawn by their chances (variables, values, chains); the last axis may be 1."""
+    levels = np.cumsum(chances, axis=1)
+    draws = random.random((len(chances), 1, chains)) * levels[:, -1:]
+    # Of the values whose cumulative chance exceeds the draw, the first one.
+    return np.asarray((draws < levels).argmax(axis=1), np.uint8)
 
 
 def mean_chances(variables: Variables, answers: Posterior | None) -> Floats:

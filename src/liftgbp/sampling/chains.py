@@ -11,7 +11,17 @@ from numpy.typing import NDArray
 from liftgbp.arrays import Floats, Ints
 from liftgbp.grounding import GroundNetwork
 from liftgbp.limits import checkpoint
-from liftgbp.sampling.terms import FULL, WORD, Bytes, FactorIndex, Heat, Planes, Terms, Words
+from liftgbp.sampling.terms import (
+    FULL,
+    MOST_CONFIGURATIONS,
+    WORD,
+    Bytes,
+    FactorIndex,
+    Heat,
+    Planes,
+    Terms,
+    Words,
+)
 from liftgbp.sampling.units import hard_classes, single_classes
 
 
@@ -141,8 +151,10 @@ class Sweeper:
     many again, in turn, since there may be far more of these.
     """
 
-    def __init__(self, network: GroundNetwork) -> None:
-        self.index = FactorIndex(network)
+    def __init__(
+        self, network: GroundNetwork, most_configurations: int = MOST_CONFIGURATIONS
+    ) -> None:
+        self.index = FactorIndex(network, most_configurations)
         self.singles = [UnitClass(self.index, units) for units in single_classes(self.index)]
         self.several = [UnitClass(self.index, units) for units in hard_classes(self.index)]
         self._next = 0

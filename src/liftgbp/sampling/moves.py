@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints, row_keys
+from liftgbp.arrays import Bools, Floats, Ints, places_of_rows, row_keys
 from liftgbp.sampling.chain_starts import Variables
 from liftgbp.sampling.chains import Sweeper, UnitClass, Worlds, drawn, log_chances
 from liftgbp.sampling.terms import FULL, WorldWeights
@@ -237,10 +237,8 @@ class Moves:
             [np.column_stack([atoms.predicate, own + 1]) for own in (atoms.args, args)]
         )
         keys = row_keys(both, [int(both[:, k].max(initial=0)) + 1 for k in range(both.shape[1])])
-        known, wanted = keys[: len(args)], keys[len(args) :]
-        order = np.argsort(known)
-        at = order[np.searchsorted(known, wanted, sorter=order).clip(max=max(0, len(known) - 1))]
-        return np.where(known[at] == wanted, at, np.arange(len(args)))
+        at = places_of_rows([keys[len(args) :]], [keys[: len(args)]])
+        return np.where(at >= 0, at, np.arange(len(args)))
 
     def _involution(
         self, source: Ints, change: Ints, worlds: Worlds, random: np.random.Generator

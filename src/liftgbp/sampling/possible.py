@@ -29,6 +29,7 @@ def possible_worlds(
     worlds: Worlds,
     random: np.random.Generator,
     progress: Progress,
+    provable: int = PROVABLE,
 ) -> tuple[Worlds, int]:
     """Possible worlds near these, and how many chains had to take one from another chain.
 
@@ -48,7 +49,7 @@ def possible_worlds(
     if not found.any():
         with suppress(CapacityError):
             # Raises a `ContradictionError` if there is none.
-            JunctionTree(sweeper.index.network, PROVABLE)
+            JunctionTree(sweeper.index.network, provable)
         chains = counted(worlds.chains, "chain")
         raise CapacityError(
             f"no world that satisfies all hard formulas was found in {MOST_SWEEPS} sweeps of "

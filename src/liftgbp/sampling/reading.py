@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise, product
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, row_keys, starts_of
+from liftgbp.arrays import Floats, Ints, places_of_rows, row_keys, starts_of
 from liftgbp.errors import QueryError
 from liftgbp.evidence import Evidence
 from liftgbp.model.parser import parse_query
@@ -21,7 +22,7 @@ from liftgbp.sampling.terms import SPREAD, WORD, Planes, Words, count_bits
 from liftgbp.sampling.tied import Tied
 from liftgbp.shatter import TABLE_CAP, NormalModel, Obj, object_classes
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shatter.observe import observed
+from liftgbp.shatter.ways import observed
 from liftgbp.signature import objects_of
 from liftgbp.via import choose_via
 
@@ -88,16 +89,16 @@ class Grounder:
         rows = query_rows(parse_query(query), self._normal)
         if not rows:
             raise QueryError(f"no objects satisfy the restrictions of {query}")
-        return [self.of_classes(query, row, self._normal) for row in rows]
+        return [self._of_classes(query, row, self._normal) for row in rows]
 
     def every_row(self) -> list[GroundRow]:
         """The rows of a query for each predicate."""
-        asked = (p for p in self._normal.predicates if p.kind == "relation")
-        return [row for text in map(pattern_text, asked) for row in self._rows_if_any(text)]
-
-    def _rows_if_any(self, text: str) -> list[GroundRow]:
-        rows = query_rows(parse_query(text), self._normal)
-        return [self.of_classes(text, row, self._normal) for row in rows]
+        texts = [pattern_text(p) for p in self._normal.predicates if p.kind == "relation"]
+        return [
+            self._of_classes(text, row, self._normal)
+            for text in texts
+            for row in query_rows(parse_query(text), self._normal)
+        ]
 
     def rows_of(self, reader: Reader, queries: Sequence[str]) -> list[GroundRow]:
         """The rows that a reader of answers has for queries, or for every predicate."""
@@ -107,12 +108,12 @@ class Grounder:
             else list(reader.rows_of_everything())
         )
         if isinstance(reader, ClassReader):
-            return [self.of_classes(query, row, reader.normal) for query, row in named]
+            return [self._of_classes(query, row, reader.normal) for query, row in named]
         if isinstance(reader, GroundReader):
             return [_on_the_ground(query, row, reader) for query, row in named]
         return []
 
-    def of_classes(self, query: str, row: Row, normal: NormalModel) -> GroundRow:
+    def _of_classes(self, query: str, row: Row, normal: NormalModel) -> GroundRow:
         """A row over classes: every choice of different objects, or many of them."""
         atoms, places = _different(row)
         chosen = self._chosen(row, objects_of(atoms), normal)
@@ -307,12 +308,7 @@ class Literals:
 def _places(wanted: Ints, listed: Ints, sizes: Sequence[int]) -> Ints:
     """Where each row is listed; -1 if it is not."""
     keys = row_keys(np.concatenate([wanted, listed]), sizes)
-    asked, known = keys[: len(wanted)], keys[len(wanted) :]
-    if not len(known):
-        return np.full(len(wanted), -1)
-    order = np.argsort(known, kind="stable")
-    at = np.searchsorted(known, asked, sorter=order).clip(max=len(known) - 1)
-    return np.where(known[order[at]] == asked, order[at], -1)
+    return places_of_rows([keys[: len(wanted)]], [keys[len(wanted) :]])
 
 
 def joined(every: Sequence[Cells]) -> Cells:
@@ -334,20 +330,19 @@ def joined(every: Sequence[Cells]) -> Cells:
     )
 
 
-def batches(
-    rows: Sequence[tuple[GroundRow, Cells]], most: int
-) -> Iterator[list[tuple[GroundRow, Cells]]]:
-    """Rows in batches with at most this many cells, or of one row."""
-    batch: list[tuple[GroundRow, Cells]] = []
-    filled = 0
-    for row, cells in rows:
-        if batch and filled + cells.number > most:
-            yield batch
-            batch, filled = [], 0
-        batch.append((row, cells))
-        filled += cells.number
-    if batch:
-        yield batch
+def traces_of(
+    worlds: Callable[[], Iterator[Words]], every: Sequence[Cells], most: float = math.inf
+) -> Iterator[Floats]:
+    """The traces of the cells of each row; at most so many cells are read off a world at once."""
+    first = 0
+    while first < len(every):
+        filled, last = every[first].number, first + 1
+        while last < len(every) and filled + every[last].number <= most:
+            filled, last = filled + every[last].number, last + 1
+        drawn = traces(worlds(), joined(every[first:last]))
+        ends = np.cumsum([cells.number for cells in every[first:last]])
+        yield from np.split(drawn, ends[:-1], axis=2)
+        first = last
 
 
 def traces(worlds: Iterator[Words], cells: Cells) -> Floats:

@@ -7,7 +7,6 @@ something else, the answer is wrong.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from liftgbp.errors import InputError
@@ -18,6 +17,7 @@ from liftgbp.progress import Progress
 from liftgbp.sampling.sampler import sample
 from liftgbp.sampling.world_sample import Sample
 from liftgbp.solve import Finding, Flaw, Kind
+from liftgbp.via import groundings, open_atoms
 
 WORK = {"normal": 2.5e5, "thorough": 1e7}
 """What sampling may cost, in units of five microseconds: about a second for `normal`."""
@@ -48,7 +48,10 @@ class SampledJudge:
         self._known = known
         self._sizes = sizes
         self._progress = progress
-        sweeps = min(MOST_SWEEPS, int(WORK[effort]) // _work_of_sweep(known, sizes))
+        # In whole numbers: the sum over many rules may exceed all doubles.
+        atoms, ground = open_atoms(known, sizes), groundings(known, sizes)
+        work_of_sweep = WORK_OF_SWEEP + atoms + ground // GROUNDINGS_AT_ONCE
+        sweeps = min(MOST_SWEEPS, int(WORK[effort]) // work_of_sweep)
         self._sweeps = sweeps if sweeps >= FEWEST_SWEEPS else 0
         self._drawn: Sample | None = None
 
@@ -89,18 +92,3 @@ class SampledJudge:
 
 def _compared(answers: Posterior, drawn: Sample) -> Comparison:
     return compared(answers.every_row, drawn.opinion_on(answers, ()), answers.result.log_z)
-
-
-def _work_of_sweep(known: Evidence, sizes: Mapping[str, int]) -> int:
-    """In whole numbers: the sum over many rules may exceed all doubles."""
-    model = known.model
-    atoms = sum(
-        math.prod(sizes[sort] for sort in predicate.sorts)
-        for name, predicate in model.predicates.items()
-        if name not in known.closed
-    )
-    groundings = 0
-    for rule in model.rules:
-        scope = model.scope(rule)
-        groundings += math.prod(sizes[scope.sorts[own]] for own in scope.free)
-    return WORK_OF_SWEEP + atoms + groundings // GROUNDINGS_AT_ONCE

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
@@ -35,7 +34,6 @@ from liftgbp.posterior import Answered, Posterior, posterior_of
 from liftgbp.progress import Progress, silent
 from liftgbp.sampling.annealing import LogZ, anneal
 from liftgbp.sampling.chain_starts import (
-    Start,
     Variables,
     allotted,
     first_values,
@@ -47,9 +45,10 @@ from liftgbp.sampling.moves import Moves
 from liftgbp.sampling.possible import possible_worlds
 from liftgbp.sampling.reading import Grounder, sampled_objects
 from liftgbp.sampling.terms import WORD, Words, WorldWeights
-from liftgbp.sampling.tied import Tied, tie
+from liftgbp.sampling.tied import tie
 from liftgbp.sampling.world_sample import Sample, kept_rows
 from liftgbp.shatter import shatter
+from liftgbp.via import groundings, open_atoms
 
 SWEEPS = 1000
 """How many sweeps are made if neither their number nor a time is given."""
@@ -151,9 +150,7 @@ def sample(
     clock = _Clock(limit, seconds, log_z, reporting(progress))
     try:
         with clock.watched():
-            chain = _Chains.prepared(
-                model, sizes, evidence, posterior, width * WORD, seed, clock.progress
-            )
+            chain = _Chains(model, sizes, evidence, posterior, width * WORD, seed, clock.progress)
             clock.start(len(chain.tied.network.ranges))
             kept = _Kept(chain.tied.network.ranges, chain.worlds.chains)
             while clock.goes_on():
@@ -197,26 +194,11 @@ def sample(
     )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
 class _Chains:
-    """Chains that are ready to go, and what they are about."""
+    """Chains that are ready to go, at worlds that satisfy all hard factors."""
 
-    known: Evidence
-    domains: dict[str, int]
-    variables: Variables
-    tied: Tied
-    sweeper: Sweeper
-    weights: WorldWeights
-    starts: Sequence[Start]
-    start_of: Ints
-    worlds: Worlds
-    lost: int
-    moves: Moves
-    random: np.random.Generator
-
-    @classmethod
-    def prepared(
-        cls,
+    def __init__(
+        self,
         model: Model | Network,
         sizes: Mapping[str, int] | None,
         evidence: AnyEvidence | Mapping[int, int] | None,
@@ -224,38 +206,26 @@ class _Chains:
         chains: int,
         seed: int,
         progress: Progress,
-    ) -> _Chains:
-        """The chains of a model, at worlds that satisfy all hard factors."""
+    ) -> None:
         progress("writing out ground atoms", 0, 1)
-        known, network, atoms = _grounded(model, sizes, evidence, progress)
-        domains = known.domain_sizes(sizes)
-        _check_answers(answers, known, domains)
-        variables = Variables(atoms, network.ranges, tuple(known.model.predicates.values()))
+        self.known, network, atoms = _grounded(model, sizes, evidence, progress)
+        self.domains = self.known.domain_sizes(sizes)
+        _check_answers(answers, self.known, self.domains)
+        predicates = tuple(self.known.model.predicates.values())
+        self.variables = Variables(atoms, network.ranges, predicates)
         progress("preparing chains", 0, 1)
-        tied = tie(network)
-        sweeper = Sweeper(tied.network)
-        weights = WorldWeights(sweeper.index)
-        random = np.random.default_rng(checked_number("seed", seed, least=0))
-        starts = starts_of(variables, answers)
-        start_of = allotted(starts, chains)
-        values = first_values(variables, starts, start_of, random)
-        worlds = Worlds(tied.network.ranges, values[tied.decides])
-        worlds, lost = possible_worlds(sweeper, weights, worlds, random, progress)
-        moves = Moves(variables, domains, tied, sweeper, weights)
-        return cls(
-            known,
-            domains,
-            variables,
-            tied,
-            sweeper,
-            weights,
-            starts,
-            start_of,
-            worlds,
-            lost,
-            moves,
-            random,
+        self.tied = tie(network)
+        self.sweeper = Sweeper(self.tied.network)
+        self.weights = WorldWeights(self.sweeper.index)
+        self.random = random = np.random.default_rng(checked_number("seed", seed, least=0))
+        self.starts = starts_of(self.variables, answers)
+        self.start_of = allotted(self.starts, chains)
+        values = first_values(self.variables, self.starts, self.start_of, random)
+        worlds = Worlds(self.tied.network.ranges, values[self.tied.decides])
+        self.worlds, self.lost = possible_worlds(
+            self.sweeper, self.weights, worlds, random, progress
         )
+        self.moves = Moves(self.variables, self.domains, self.tied, self.sweeper, self.weights)
 
     def sweep(self, number: int) -> None:
         """Draw every atom anew, and try the moves whose turn it is."""
@@ -341,16 +311,16 @@ class _Clock:
             self.progress("sampling", self.done, self._limit or self.done)
         return self._limit is None or self.done < self._limit
 
-    def steps(self) -> int:
+    def steps(self, fewest: int = FEWEST_STEPS) -> int:
         """How many steps of annealing there are: half the sweeps, or what time allows."""
         if not self._log_z or self.interrupted:
             return 0
         if self._until is None:
-            return max(FEWEST_STEPS, self.done // 2)
+            return max(fewest, self.done // 2)
         now = time.perf_counter()
         of_sweep = (now - self._started) / max(1, self.done)
         steps = int(max(0.0, self._until - now) / max(of_sweep, 1e-6))
-        if steps < FEWEST_STEPS:
+        if steps < fewest:
             self.notes.append("no time was left to estimate log Z")
             return 0
         return steps
@@ -394,18 +364,11 @@ def _check_answers(answers: Posterior | None, known: Evidence, sizes: Mapping[st
 
 def _check_size(known: Evidence, sizes: Mapping[str, int]) -> None:
     """Refuse a model whose ground network would not fit into memory, before it is written out."""
-    model = known.model
     if known:
         # Evidence may leave few factors, but never more atoms than there are.
-        number, what = 0, "ground atoms"
-        for name, predicate in model.predicates.items():
-            if name not in known.closed:
-                number += math.prod(sizes[sort] for sort in predicate.sorts)
+        number, what = open_atoms(known, sizes), "ground atoms"
     else:
-        number, what = 0, "groundings of rules"
-        for rule in model.rules:
-            scope = model.scope(rule)
-            number += math.prod(sizes[scope.sorts[variable]] for variable in scope.free)
+        number, what = groundings(known, sizes), "groundings of rules"
     objects = max(sizes.values(), default=0)
     if objects > number:
         number, what = objects, "objects of one sort"

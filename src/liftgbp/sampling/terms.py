@@ -178,8 +178,11 @@ def count_bits(words: Words) -> NDArray[np.float64]:
 class FactorIndex:
     """The factors of a network, by the variables that they are about."""
 
-    def __init__(self, network: GroundNetwork) -> None:
+    def __init__(
+        self, network: GroundNetwork, most_configurations: int = MOST_CONFIGURATIONS
+    ) -> None:
         self.network = network
+        self.most_configurations = most_configurations
         self.planes = Planes(network.ranges)
         self._by_variable = [_sorted_factors(block, network) for block in network.blocks]
 
@@ -219,7 +222,6 @@ class Terms:
     """
 
     def __init__(self, index: FactorIndex, units: Ints) -> None:
-        self._planes = index.planes
         self.shape = tuple(index.network.ranges[units[0]].tolist())
         self.values = int(np.prod(self.shape, dtype=np.int64))
         """The number of joint values."""
@@ -229,15 +231,11 @@ class Terms:
         self._place_of[units] = np.arange(units.shape[1])
         self.digits = np.indices(self.shape).reshape(len(self.shape), -1)
         """For each variable of a unit, its value in each joint value."""
-        self._count = len(units)
-        collected = _Collected(len(units), self.values - 1)
+        self._sum = _Sum(index, len(units), self.values - 1)
         for block, factors in index.around(units.ravel()):
-            self._collect(collected, index, block, factors)
-        self._finish(collected)
+            self._collect(index, block, factors)
 
-    def _collect(
-        self, collected: _Collected, index: FactorIndex, block: FactorBlock, factors: Ints
-    ) -> None:
+    def _collect(self, index: FactorIndex, block: FactorBlock, factors: Ints) -> None:
         scopes = block.scopes[factors]
         places = self._place_of[scopes]
         unit = self._unit_of[scopes].max(axis=1, initial=-1)
@@ -245,11 +243,9 @@ class Terms:
         for number, example in enumerate(first.tolist()):
             table = index.network.tables[block.table_of[factors[example]]]
             own = np.flatnonzero(kind == number)
-            self._add_kind(collected, table, places[example], scopes[own], unit[own])
+            self._add_kind(table, places[example], scopes[own], unit[own])
 
-    def _add_kind(
-        self, collected: _Collected, table: Floats, places: Ints, scopes: Ints, unit: Ints
-    ) -> None:
+    def _add_kind(self, table: Floats, places: Ints, scopes: Ints, unit: Ints) -> None:
         """Factors with the same table and with the same axes inside their units."""
         others = np.flatnonzero(places < 0)
         inside = np.flatnonzero(places >= 0)
@@ -260,30 +256,17 @@ class Terms:
         pulls = rows[:, at]
         hard = np.isneginf(pulls)
         soft = np.where(hard, 0.0, pulls)
-        collected.add(
+        self._sum.add(
             soft[:, 1:] - soft[:, :1],
             hard[:, 1:] - hard[:, :1].astype(float),
             np.array(lengths, np.int64),
             scopes[:, others],
             unit,
-            self._planes,
         )
-
-    def _finish(self, collected: _Collected) -> None:
-        self._constant = collected.constant
-        self._groups = list(collected.groups(self._planes))
-        self._wide = collected.wide
 
     def log_weights(self, planes: Words, heat: Heat = FULL) -> Floats:
         """The log weights of values 1, 2, ... of each unit, relative to value 0: (U, V - 1, C)."""
-        chains = planes.shape[1] * WORD
-        weights = np.empty((self._count, self.values - 1, chains))
-        weights[:] = self._constant.at(heat)[:, :, None]
-        for group in self._groups:
-            group.add(planes, heat, weights)
-        for wide in self._wide:
-            wide.add(planes, self._planes.first, heat, weights)
-        return weights
+        return self._sum.at(planes, heat)
 
 
 class WorldWeights:
@@ -291,72 +274,58 @@ class WorldWeights:
 
     def __init__(self, index: FactorIndex) -> None:
         network = index.network
-        self._planes = index.planes
         # As many rows as there are terms in a chunk; all rows are added up in the end.
-        self._rows = min(512, max(1, network.factors))
-        collected = _Collected(self._rows, 1)
+        rows = min(512, max(1, network.factors))
+        self._sum = _Sum(index, rows, 1)
         for block in network.blocks:
-            unit = np.arange(len(block.scopes)) % self._rows
+            unit = np.arange(len(block.scopes)) % rows
             for number in np.unique(block.table_of).tolist():
                 own = np.flatnonzero(block.table_of == number)
                 table = network.tables[number]
                 hard = np.isneginf(table).reshape(-1, 1)
                 soft = np.where(hard, 0.0, table.reshape(-1, 1))
                 lengths = np.array(table.shape, np.int64)
-                scopes = block.scopes[own]
-                collected.add(soft, hard.astype(float), lengths, scopes, unit[own], self._planes)
-        self._constant = collected.constant
-        self._groups = list(collected.groups(self._planes))
-        self._wide = collected.wide
+                self._sum.add(soft, hard.astype(float), lengths, block.scopes[own], unit[own])
 
     def soft(self, planes: Words) -> Floats:
         """The log weight of each chain's world, without hard factors that it violates."""
-        return self._total(planes, Heat(1.0, 0.0))
+        return np.asarray(self._sum.at(planes, Heat(1.0, 0.0)).sum(axis=(0, 1)))
 
     def violations(self, planes: Words) -> Floats:
         """How many hard factors each chain's world violates."""
-        return np.rint(self._total(planes, Heat(0.0, -1.0)))
-
-    def _total(self, planes: Words, heat: Heat) -> Floats:
-        weights = np.empty((self._rows, 1, planes.shape[1] * WORD))
-        weights[:] = self._constant.at(heat)[:, :, None]
-        for group in self._groups:
-            group.add(planes, heat, weights)
-        for wide in self._wide:
-            wide.add(planes, self._planes.first, heat, weights)
-        return np.asarray(weights.sum(axis=(0, 1)))
+        return np.asarray(np.rint(self._sum.at(planes, Heat(0.0, -1.0)).sum(axis=(0, 1))))
 
 
-class _Collected:
-    """Terms of all factors around some units, before they are put into rectangles."""
+class _Sum:
+    """What all factors around some units add to log weights, collected factor by factor."""
 
-    def __init__(self, units: int, size: int) -> None:
-        self.constant = Vectors(np.zeros((units, size)), np.zeros((units, size)))
-        self.wide: list[LookedUp] = []
+    def __init__(self, index: FactorIndex, units: int, size: int) -> None:
+        self._planes = index.planes
+        self._most_configurations = index.most_configurations
+        self._constant = Vectors(np.zeros((units, size)), np.zeros((units, size)))
+        self._wide: list[LookedUp] = []
         # By the number of literals and by vector: the units, and the literals of each term.
         self._terms: dict[int, dict[bytes, list[tuple[Ints, Ints]]]] = {}
         self._vector: dict[bytes, tuple[Floats, Floats]] = {}
 
-    def add(
-        self, soft: Floats, hard: Floats, lengths: Ints, scopes: Ints, unit: Ints, planes: Planes
-    ) -> None:
+    def add(self, soft: Floats, hard: Floats, lengths: Ints, scopes: Ints, unit: Ints) -> None:
         """Factors that add row k of `soft` and `hard` where their other atoms are in state k."""
         rows = np.concatenate([soft, hard], axis=1)
         different, row_of = np.unique(rows, axis=0, return_inverse=True)
         row_of = row_of.ravel()
         # What most states add goes to the constant, so that fewer states are left.
         common = int(np.bincount(row_of).argmax())
-        number = np.bincount(unit, minlength=len(self.constant.soft))[:, None]
+        number = np.bincount(unit, minlength=len(self._constant.soft))[:, None]
         size = soft.shape[1]
-        self.constant.soft[:] += number * different[common, :size]
-        self.constant.hard[:] += number * different[common, size:]
+        self._constant.soft[:] += number * different[common, :size]
+        self._constant.hard[:] += number * different[common, size:]
         left = np.flatnonzero(row_of != common)
         rows = rows - different[common]
-        if len(left) > MOST_CONFIGURATIONS:
+        if len(left) > self._most_configurations:
             order = np.argsort(unit, kind="stable")
             units, starts = np.unique(unit[order], return_index=True)
             strides = np.append(np.cumprod(lengths[::-1])[-2::-1], 1)
-            self.wide.append(
+            self._wide.append(
                 LookedUp(
                     units,
                     starts,
@@ -368,21 +337,37 @@ class _Collected:
             return
         for state in left.tolist():
             digits = np.array(np.unravel_index(state, lengths), np.int64)
-            literals = planes.first[scopes] + digits
+            literals = self._planes.first[scopes] + digits
             key = rows[state].tobytes()
             self._vector[key] = rows[state, :size], rows[state, size:]
             self._terms.setdefault(len(lengths), {}).setdefault(key, []).append((unit, literals))
 
-    def groups(self, planes: Planes) -> Iterator[Counted]:
+    def at(self, planes: Words, heat: Heat) -> Floats:
+        """The sum in each chain, (units, size, C)."""
+        units, size = self._constant.soft.shape
+        weights = np.empty((units, size, planes.shape[1] * WORD))
+        weights[:] = self._constant.at(heat)[:, :, None]
+        for group in self._groups:
+            group.add(planes, heat, weights)
+        for wide in self._wide:
+            wide.add(planes, self._planes.first, heat, weights)
+        return weights
+
+    @cached_property
+    def _groups(self) -> list[Counted]:
+        return list(self._rectangular())
+
+    def _rectangular(self) -> Iterator[Counted]:
         """The terms in rectangles, one row for each term of a unit."""
+        never = self._planes.never
         for by_vector in self._terms.values():
             if len(by_vector) > MOST_VECTORS:
-                yield from self._weighted(by_vector, planes.never)
+                yield from self._weighted(by_vector, never)
                 continue
             for key, parts in by_vector.items():
                 units, literals = (np.concatenate(part) for part in zip(*parts, strict=True))
                 for own, places in _rectangles(units):
-                    filled = _filled(literals, places, planes.never)
+                    filled = _filled(literals, places, never)
                     yield Counted(own, filled, Vectors(*self._vector[key]))
 
     def _weighted(

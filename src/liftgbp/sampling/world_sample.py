@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from liftgbp.sampling.annealing import LogZ
 from liftgbp.sampling.chain_starts import Start, Variables
 from liftgbp.sampling.diagnostics import Diagnosis
 from liftgbp.sampling.grouping import MOST_R_HAT, Grouping, grouped
-from liftgbp.sampling.reading import Grounder, GroundRow, Literals, batches, joined, traces
+from liftgbp.sampling.reading import Grounder, GroundRow, Literals, traces_of
 from liftgbp.sampling.terms import WORD, Planes, Words
 from liftgbp.sampling.tied import Tied
 from liftgbp.shown import Shown
@@ -163,12 +164,9 @@ class Sample(Shown):
         """How many objects satisfy a formula, counted in each world."""
         checked_count(query, self.model)
         rows = self.grounder.rows(query.rows_text)
-        every = [self._literals.cells(row) for row in rows]
-        drawn = traces(self._planes(), joined(every))
-        bounds = np.cumsum([0, *(cells.number for cells in every)]).tolist()
-        exact = np.zeros(drawn.shape[:2])
-        given = np.ones(drawn.shape[:2])
-        for row, (start, end) in zip(rows, pairwise(bounds), strict=True):
+        exact = np.zeros((self.draws, self.chains))
+        given = np.ones((self.draws, self.chains))
+        for row, drawn in zip(rows, self._traces(rows), strict=True):
             event = row.row.event
             if event is None or (row.objects and len(row.objects[0]) < row.row.count):
                 raise QueryError("a count over so many objects is not read off a sample")
@@ -177,11 +175,10 @@ class Sample(Shown):
                     "a sample counts beside named objects only: put a constant in the place of the "
                     "other variable"
                 )
-            own = drawn[:, :, start:end]
             if event.formula is not None:
-                exact += own @ event.formula.ravel().astype(float) * row.row.count
+                exact += drawn @ event.formula.ravel().astype(float) * row.row.count
             if event.condition is not None:
-                given = own @ event.condition.ravel().astype(float)
+                given = drawn @ event.condition.ravel().astype(float)
         counts = np.rint(exact)
         off = np.abs(counts - exact).max(initial=0.0), np.abs(np.rint(given) - given).max(initial=0)
         if max(off) > WHOLE:
@@ -195,20 +192,9 @@ class Sample(Shown):
             keys = [(str(int(value)),) for value in values.tolist()]
             told = counts[..., None] == values
         mean, found = self._given(told.astype(float), np.rint(given), bool(query.conditions))
-        return SampledAnswer(
-            query.text,
-            query.text,
-            (query.text,),
-            (),
-            "",
-            1,
-            dict(zip(keys, mean.ravel().tolist(), strict=True)),
-            "",
-            query.condition_texts,
-            dict(zip(keys, found.error.ravel().tolist(), strict=True)),
-            float(np.nanmin(found.effective, initial=np.inf)),
-            float(np.nanmax(found.r_hat, initial=1.0)),
-        )
+        conditions = query.condition_texts
+        about = Answer(query.text, query.text, (query.text,), (), "", 1, {}, "", conditions)
+        return _sampled(about, keys, mean, found)
 
     def _given(self, drawn: Floats, given: Floats, conditional: bool) -> tuple[Floats, Diagnosis]:
         """What is drawn, or what is drawn where a condition holds."""
@@ -308,11 +294,10 @@ class Sample(Shown):
     def _answered(self, rows: Sequence[GroundRow]) -> Iterator[SampledAnswer]:
         # Many rows are read off each world at once, as far as memory allows.
         most = max(1, MOST_ENTRIES // max(1, self.draws * self.chains))
-        for batch in batches([(row, self._literals.cells(row)) for row in rows], most):
-            drawn = traces(self._planes(), joined([cells for _, cells in batch]))
-            bounds = np.cumsum([0, *(cells.number for _, cells in batch)]).tolist()
-            for (row, _), (start, end) in zip(batch, pairwise(bounds), strict=True):
-                yield self._read(row, drawn[:, :, start:end])
+        yield from map(self._read, rows, self._traces(rows, most))
+
+    def _traces(self, rows: Sequence[GroundRow], most: float = math.inf) -> Iterator[Floats]:
+        return traces_of(self._planes, [self._literals.cells(row) for row in rows], most)
 
     def _read(self, row: GroundRow, flat: Floats) -> SampledAnswer:
         predicates = self.variables.predicates
@@ -329,20 +314,18 @@ class Sample(Shown):
             found = self._diagnosed(drawn)
             mean = found.mean
         keys = list(product(*asked_values(answer, lambda atom: predicates[atom[0]].values)))
-        return SampledAnswer(
+        about = Answer(
             row.query,
             answer.text,
             answer.atom_texts,
             answer.given_texts,
             answer.where,
             answer.count,
-            dict(zip(keys, mean.ravel().tolist(), strict=True)),
+            {},
             answer.example,
             answer.conditions,
-            dict(zip(keys, found.error.ravel().tolist(), strict=True)),
-            float(np.nanmin(found.effective, initial=np.inf)),
-            float(np.nanmax(found.r_hat, initial=1.0)),
         )
+        return _sampled(about, keys, mean, found)
 
     def _conditional(self, drawn: Floats, given: int) -> tuple[Floats, Diagnosis]:
         """Joint probabilities over those of the condition; errors by linearising the ratio."""
@@ -408,8 +391,9 @@ class Sample(Shown):
         shares = [start.share for start in self.starts]
         if sum(share is not None for share in shares) < 2:
             return Grouping(np.zeros(self.chains, np.int64))
-        cells = [self._literals.cells(row) for row in self.grounder.every_row()[:MOST_GROUPED]]
-        return grouped(traces(self._planes(), joined(cells)), self.start_of, shares)
+        every = [*self._traces(self.grounder.every_row()[:MOST_GROUPED])]
+        none = np.zeros((self.draws, self.chains, 0))
+        return grouped(np.concatenate([none, *every], axis=2), self.start_of, shares)
 
     @property
     def all_notes(self) -> tuple[str, ...]:
@@ -479,6 +463,20 @@ def kept_rows(ranges: Ints) -> Ints:
     every = np.ones(where.never, bool)
     every[where.first] = False
     return np.flatnonzero(every)
+
+
+def _sampled(
+    about: Answer, keys: Sequence[tuple[str, ...]], mean: Floats, found: Diagnosis
+) -> SampledAnswer:
+    """What a row is about, with its probabilities and their errors."""
+    kept = {name: getattr(about, name) for name in Answer.__slots__ if name != "values"}
+    return SampledAnswer(
+        values=dict(zip(keys, mean.ravel().tolist(), strict=True)),
+        errors=dict(zip(keys, found.error.ravel().tolist(), strict=True)),
+        effective=float(np.nanmin(found.effective, initial=np.inf)),
+        r_hat=float(np.nanmax(found.r_hat, initial=1.0)),
+        **kept,
+    )
 
 
 def _over_atoms(drawn: Floats, places: Sequence[int]) -> Floats:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import product
-
-import numpy as np
+from itertools import islice, product
+from typing import Any, TypeVar, cast
 
 from liftgbp.arrays import Integers
-from liftgbp.errors import InternalError
+from liftgbp.errors import CapacityError, InternalError
 from liftgbp.model.ast import Constant, Equal, Formula, Not, Rule, Term
 from liftgbp.shatter.normal import Obj
+
+Size = TypeVar("Size", int, Integers)
+"""An integer of Python, or an array of them."""
 
 
 def assignments(
@@ -61,6 +63,20 @@ def _fill(
         used[cls] = seen
 
 
+MOST_WAYS = 20_000
+"""The most ways in which the variables of one rule may coincide."""
+
+
+def check_number_of_ways(rule: Rule, variables: int, ways: Iterator[object]) -> None:
+    """Refuse a rule whose variables can coincide in too many ways."""
+    if next(islice(ways, MOST_WAYS, None), None) is not None:
+        raise CapacityError(
+            f"the {variables} variables of this formula can coincide in more than {MOST_WAYS} "
+            "ways, above the cap; add '| distinct' or use fewer variables",
+            rule.span,
+        )
+
+
 def rule_admits(
     rule: Rule,
     sorts: Mapping[str, str],
@@ -94,25 +110,13 @@ def _holds(restriction: Formula, object_of: Callable[[Term, Term], Obj]) -> bool
     return object_of(left, right) == object_of(right, left)
 
 
-def falling(n: int, k: int) -> int:
-    """The falling factorial n (n-1) ... (n-k+1), exactly.
+def falling(n: Size, k: int) -> Size:
+    """The falling factorial n (n-1) ... (n-k+1), exactly; of each number of an array.
 
     >>> falling(5, 2), falling(3, 0), falling(2, 3)
     (20, 1, 0)
     """
-    result = 1
-    for i in range(k):
-        result *= n - i
-    return result
-
-
-def falling_all(n: Integers, k: int) -> Integers:
-    """The falling factorials of many numbers, exactly.
-
-    >>> falling_all(np.array([5, 3, 10**20], dtype=object), 2).tolist()
-    [20, 6, 9999999999999999999900000000000000000000]
-    """
-    result = np.ones_like(n)
+    result: Any = 1
     for i in range(k):
         result = result * (n - i)
-    return result
+    return cast(Size, result)

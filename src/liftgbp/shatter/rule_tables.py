@@ -15,27 +15,7 @@ import numpy as np
 
 from liftgbp.arrays import Bools, Floats, logs_of
 from liftgbp.errors import CapacityError, ModelError, states_text
-from liftgbp.model.ast import (
-    And,
-    Atom,
-    Constant,
-    Equal,
-    Exists,
-    Forall,
-    Formula,
-    Iff,
-    Implies,
-    Is,
-    Not,
-    Or,
-    Rule,
-    TableParfactor,
-    Term,
-    Variable,
-    WeightedFormula,
-    children,
-    evaluate_weight,
-)
+from liftgbp.model import ast
 from liftgbp.model.model import Model
 from liftgbp.shatter.normal import Obj, ObjAtom
 
@@ -61,9 +41,9 @@ class Labels:
     constants: tuple[tuple[tuple[str, str], int], ...]
     domains: tuple[tuple[str, tuple[int, ...]], ...]
 
-    def of(self, term: Term, sort: str) -> int:
+    def of(self, term: ast.Term, sort: str) -> int:
         """The label of a term in the place of an object of this sort."""
-        if isinstance(term, Constant):
+        if isinstance(term, ast.Constant):
             return dict(self.constants)[sort, term.name]
         return dict(self.variables)[term.name]
 
@@ -79,21 +59,21 @@ class Labels:
 class RuleTables:
     """Evaluates one rule under grounding patterns; weights and sorts are looked up once."""
 
-    def __init__(self, model: Model, rule: Rule, sizes: Mapping[str, int], cap: int) -> None:
+    def __init__(self, model: Model, rule: ast.Rule, sizes: Mapping[str, int], cap: int) -> None:
         self._model = model
         self._rule = rule
         self._cap = cap
         self._sorts = model.scope(rule).sorts
         self._number = {name: k for k, name in enumerate(model.predicates)}
         self._range = [len(predicate.values) for predicate in model.predicates.values()]
-        if isinstance(rule, TableParfactor):
+        if isinstance(rule, ast.TableParfactor):
             self._potentials = _log_potentials(rule, sizes, model.weights)
         else:
             self._weight = _finite_weight(rule, sizes, model.weights)
 
     def __call__(self, labels: Labels) -> LabelTable:
         """The atoms that matter under this pattern, and the log table over them."""
-        if isinstance(self._rule, TableParfactor):
+        if isinstance(self._rule, ast.TableParfactor):
             atoms, table = self._read_table(self._rule, labels)
             if self._rule.kept:
                 return atoms, table
@@ -102,7 +82,7 @@ class RuleTables:
         return drop_indifferent(atoms, table)
 
     def _read_table(
-        self, rule: TableParfactor, labels: Labels
+        self, rule: ast.TableParfactor, labels: Labels
     ) -> tuple[tuple[LabelAtom, ...], Floats]:
         named = [self._label(atom, labels) for atom in rule.atoms]
         atoms = tuple(dict.fromkeys(named))
@@ -113,14 +93,14 @@ class RuleTables:
         return atoms, diagonal
 
     def _read_formula(
-        self, rule: WeightedFormula, labels: Labels
+        self, rule: ast.WeightedFormula, labels: Labels
     ) -> tuple[tuple[LabelAtom, ...], Floats]:
         atoms, truth = self.truth(rule.formula, labels)
         if self._weight is None:
             return atoms, np.where(truth, 0.0, -np.inf)
         return atoms, np.where(truth, self._weight, 0.0)
 
-    def truth(self, formula: Formula, labels: Labels) -> tuple[tuple[LabelAtom, ...], Bools]:
+    def truth(self, formula: ast.Formula, labels: Labels) -> tuple[tuple[LabelAtom, ...], Bools]:
         """The atoms of a formula inside the rule, and in which of their states it holds."""
         atoms: dict[LabelAtom, None] = {}
         self._collect(formula, labels, atoms)
@@ -142,58 +122,62 @@ class RuleTables:
                 self._rule.span,
             )
 
-    def _label(self, atom: Atom, labels: Labels) -> LabelAtom:
+    def _label(self, atom: ast.Atom, labels: Labels) -> LabelAtom:
         sorts = self._model.predicates[atom.predicate].sorts
         objects = tuple(labels.of(term, sort) for term, sort in zip(atom.args, sorts, strict=True))
         return self._number[atom.predicate], objects
 
-    def _collect(self, formula: Formula, labels: Labels, found: dict[LabelAtom, None]) -> None:
+    def _collect(self, formula: ast.Formula, labels: Labels, found: dict[LabelAtom, None]) -> None:
         match formula:
-            case Is(atom):
+            case ast.Is(atom):
                 found[self._label(atom, labels)] = None
-            case Exists(variable, body) | Forall(variable, body):
+            case ast.Exists(variable, body) | ast.Forall(variable, body):
                 for inner in labels.each(variable.name, self._sorts[variable.name]):
                     self._collect(body, inner, found)
                     if len(found) > BITS:
                         self._check_capacity(found, at_least="at least ")
             case _:
-                for part in children(formula):
+                for part in ast.children(formula):
                     self._collect(part, labels, found)
 
-    def _truth(self, formula: Formula, labels: Labels, axis: Mapping[LabelAtom, int]) -> Bools:
+    def _truth(self, formula: ast.Formula, labels: Labels, axis: Mapping[LabelAtom, int]) -> Bools:
         """Bools by state, as an array that broadcasts over the axes of all atoms."""
 
-        def truth(part: Formula) -> Bools:
+        def truth(part: ast.Formula) -> Bools:
             return self._truth(part, labels, axis)
 
         match formula:
-            case Is(atom, value):
+            case ast.Is(atom, value):
                 return self._value_test(atom, value, labels, axis)
-            case Equal(left, right):
+            case ast.Equal(left, right):
                 return np.asarray(self._same(left, right, labels))
-            case Not(body):
+            case ast.Not(body):
                 return np.logical_not(truth(body))
-            case And(parts):
+            case ast.And(parts):
                 return _fold(np.logical_and, [truth(part) for part in parts], True)
-            case Or(parts):
+            case ast.Or(parts):
                 return _fold(np.logical_or, [truth(part) for part in parts], False)
-            case Implies(premise, conclusion):
+            case ast.Implies(premise, conclusion):
                 return np.logical_or(np.logical_not(truth(premise)), truth(conclusion))
-            case Iff(one, other):
+            case ast.Iff(one, other):
                 return np.equal(truth(one), truth(other))
-            case Exists(variable, body):
+            case ast.Exists(variable, body):
                 return _fold(np.logical_or, self._each(variable, body, labels, axis), False)
-            case Forall(variable, body):
+            case ast.Forall(variable, body):
                 return _fold(np.logical_and, self._each(variable, body, labels, axis), True)
 
     def _each(
-        self, variable: Variable, body: Formula, labels: Labels, axis: Mapping[LabelAtom, int]
+        self,
+        variable: ast.Variable,
+        body: ast.Formula,
+        labels: Labels,
+        axis: Mapping[LabelAtom, int],
     ) -> list[Bools]:
         sort = self._sorts[variable.name]
         return [self._truth(body, inner, axis) for inner in labels.each(variable.name, sort)]
 
     def _value_test(
-        self, atom: Atom, value: str, labels: Labels, axis: Mapping[LabelAtom, int]
+        self, atom: ast.Atom, value: str, labels: Labels, axis: Mapping[LabelAtom, int]
     ) -> Bools:
         values = self._model.predicates[atom.predicate].values
         shape = [1] * len(axis)
@@ -202,8 +186,8 @@ class RuleTables:
         truth: Bools = np.arange(len(values)) == values.index(value)
         return truth.reshape(shape)
 
-    def _same(self, left: Term, right: Term, labels: Labels) -> bool:
-        variable = right if isinstance(left, Constant) else left
+    def _same(self, left: ast.Term, right: ast.Term, labels: Labels) -> bool:
+        variable = right if isinstance(left, ast.Constant) else left
         sort = self._sorts[variable.name]
         return labels.of(left, sort) == labels.of(right, sort)
 
@@ -229,12 +213,12 @@ def drop_indifferent(
 
 
 def _finite_weight(
-    rule: WeightedFormula, sizes: Mapping[str, int], named: Mapping[str, float]
+    rule: ast.WeightedFormula, sizes: Mapping[str, int], named: Mapping[str, float]
 ) -> float | None:
     if rule.weight is None:
         return None
     try:
-        weight = evaluate_weight(rule.weight, sizes, named)
+        weight = ast.evaluate_weight(rule.weight, sizes, named)
     except (ZeroDivisionError, OverflowError):
         weight = math.nan
     if not math.isfinite(weight):
@@ -252,10 +236,10 @@ def _finite_weight(
 
 
 def _log_potentials(
-    rule: TableParfactor, sizes: Mapping[str, int], named: Mapping[str, float]
+    rule: ast.TableParfactor, sizes: Mapping[str, int], named: Mapping[str, float]
 ) -> Floats:
     try:
-        potentials = np.array([evaluate_weight(p, sizes, named) for p in rule.potentials])
+        potentials = np.array([ast.evaluate_weight(p, sizes, named) for p in rule.potentials])
     except (ZeroDivisionError, OverflowError):
         potentials = np.array([math.nan])
     if not np.isfinite(potentials).all() or (potentials < 0).any():

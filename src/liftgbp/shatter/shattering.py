@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, cached_property
-from itertools import chain, islice
+from itertools import chain
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from liftgbp.evidence.evidence import contradiction
 from liftgbp.limits import searching, take_steps
 from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
 from liftgbp.model.model import Model, check_model
-from liftgbp.shatter.assignments import assignments, rule_admits
+from liftgbp.shatter.assignments import assignments, check_number_of_ways, rule_admits
 from liftgbp.shatter.classes import ObjectClasses, object_classes
 from liftgbp.shatter.normal import (
     SOFT,
@@ -30,9 +30,8 @@ from liftgbp.shatter.normal import (
     ObjectClass,
     Observations,
 )
-from liftgbp.shatter.observe import observed, sliced, soft_ways
 from liftgbp.shatter.rule_tables import Labels, LabelTable, RuleTables, symmetric_groups
-from liftgbp.shatter.ways import Way
+from liftgbp.shatter.ways import Uncounted, observed, sliced, soft_ways
 
 TABLE_CAP = 2**20
 FEW_VARIABLES = 4
@@ -42,9 +41,6 @@ STEPS_OF_PARFACTOR = 10
 """What a parfactor takes, in steps of a search."""
 
 REMEDY = "use --via ground, fewer named objects, or formulas with fewer variables"
-
-MOST_WAYS = 20_000
-"""The most ways in which the variables of one rule may coincide."""
 
 
 def shatter(
@@ -79,14 +75,14 @@ class Shattering:
         self.model = evidence.model
         self.sizes = objects.sizes
         self.classes, self.class_index = objects.classes, objects.index
-        self.observations, self.soft = Observations(), tuple[Way, ...]()
+        self.observations, self.soft = Observations(), tuple[Uncounted, ...]()
         if evidence:
             self.observations = observed(evidence, self.classes, self.class_index, self.sizes)
             self.soft = tuple(
                 soft_ways(evidence, self.classes, self.class_index, self.observations)
             )
         self._cap = table_cap
-        self._known_ways: dict[object, tuple[Observations, tuple[Way, ...]]] = {}
+        self._known_ways: dict[object, tuple[Observations, tuple[Uncounted, ...]]] = {}
         # A table depends on the pattern of equalities alone, not on the classes.
         self._tables = cache(
             lambda number: cache(
@@ -103,7 +99,7 @@ class Shattering:
         classes: tuple[ObjectClass, ...],
         class_index: Mapping[str, ClassIndex],
         observations: Observations,
-        soft: Iterable[Way],
+        soft: Iterable[Uncounted],
     ) -> NormalModel:
         """The normal form over these classes, with these atoms observed.
 
@@ -146,7 +142,9 @@ class Shattering:
         arguments = (len(p.sorts) for p in self.model.predicates.values())
         return max(_most_variables(self.model), *arguments, 1)
 
-    def ways(self, classes: tuple[ObjectClass, ...], observations: Observations) -> tuple[Way, ...]:
+    def ways(
+        self, classes: tuple[ObjectClass, ...], observations: Observations
+    ) -> tuple[Uncounted, ...]:
         """The parfactors of all rules before they are counted."""
         key = tuple((c.sort, c.constant, c.facts, min(c.size, self.enough)) for c in classes)
         known = self._known_ways.get(key)
@@ -255,12 +253,12 @@ class _RuleShatter:
                 self._rule.span,
             )
 
-    def ways(self, observations: Observations) -> Iterator[Way]:
+    def ways(self, observations: Observations) -> Iterator[Uncounted]:
         """One parfactor per way in which the variables can coincide."""
         self._observations = observations
         if len(self._variables) > FEW_VARIABLES:
             self._check_widest()
-            self._check_number_of_ways()
+            check_number_of_ways(self._rule, len(self._variables), self._ways())
         for way in self._ways():
             take_steps()
             if self._admits(way):
@@ -286,21 +284,13 @@ class _RuleShatter:
         if self._admits(widest):
             self._parfactor(widest)
 
-    def _check_number_of_ways(self) -> None:
-        if sum(1 for _ in islice(self._ways(), MOST_WAYS + 1)) > MOST_WAYS:
-            raise CapacityError(
-                f"the {len(self._variables)} variables of this formula can coincide in more than "
-                f"{MOST_WAYS} ways, above the cap; add '| distinct' or use fewer variables",
-                self._rule.span,
-            )
-
     def _classes_of(self, sort: str) -> list[int]:
         return [k for k, c in enumerate(self._classes) if c.sort == sort]
 
     def _admits(self, way: Mapping[str, Obj]) -> bool:
         return rule_admits(self._rule, self._sorts, self._constants, way)
 
-    def _parfactor(self, way: dict[str, Obj]) -> Way:
+    def _parfactor(self, way: dict[str, Obj]) -> Uncounted:
         others = self._other_objects(way)
         objects = list(dict.fromkeys((*way.values(), *self._constants.values(), *others)))
         label = {obj: k for k, obj in enumerate(objects)}
@@ -328,7 +318,7 @@ class _RuleShatter:
             groups = (*groups, twins)
         gone = Counter(cls for cls, _ in set(way.values()) - present)
         here = Counter(cls for cls, _ in present)
-        return Way(atoms, table, groups, self._number, self._sized, swaps, gone, here, way)
+        return Uncounted(atoms, table, groups, self._number, self._sized, swaps, gone, here, way)
 
     def _other_objects(self, way: Mapping[str, Obj]) -> list[Obj]:
         """The objects of quantified sorts that are not the value of a free variable."""

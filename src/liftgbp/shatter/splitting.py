@@ -23,9 +23,8 @@ from liftgbp.shatter.normal import (
     Observations,
     pattern_of,
 )
-from liftgbp.shatter.observe import sliced, soft_way
 from liftgbp.shatter.shattering import Shattering
-from liftgbp.shatter.ways import ManySizes, Way
+from liftgbp.shatter.ways import ManySizes, Uncounted, sliced, soft_way
 
 Cell: TypeAlias = tuple[int, int]
 """A part of a class: (class before splitting, number of the part)."""
@@ -218,10 +217,10 @@ class AlikeCounts:
                 yield pattern_of((predicate, tuple(placed[obj] for obj in args)))
 
     @cached_property
-    def _soft(self) -> tuple[Way, ...]:
+    def _soft(self) -> tuple[Uncounted, ...]:
         return tuple(self._spread_soft())
 
-    def _spread_soft(self) -> Iterator[Way]:
+    def _spread_soft(self) -> Iterator[Uncounted]:
         whole_sizes = [own.size for own in self._shattering.classes]
         for whole in self._shattering.soft:
             if not whole.atoms:

@@ -1,20 +1,33 @@
-"""What a rule becomes where its variables coincide in one way, for classes of any sizes."""
+"""What a rule becomes where its variables coincide in one way, and what evidence leaves of it."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Integers, in_units
-from liftgbp.shatter.assignments import falling, falling_all
-from liftgbp.shatter.normal import NormalParfactor, Obj, ObjAtom
+from liftgbp.arrays import Floats, Integers, Ints, in_units
+from liftgbp.evidence import Evidence
+from liftgbp.shatter.assignments import Size, falling
+from liftgbp.shatter.normal import (
+    SOFT,
+    ClassIndex,
+    NormalParfactor,
+    Obj,
+    ObjAtom,
+    ObjectClass,
+    Observations,
+    pattern_of,
+)
+from liftgbp.shatter.rule_tables import drop_indifferent
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Way:
+class Uncounted:
     """A parfactor but for how often each of its factors occurs, which depends on class sizes.
 
     `gone` and `present` count the objects of each class that left the scope and those in it;
@@ -40,29 +53,27 @@ class Way:
 
     def parfactor(self, sizes: Sequence[int]) -> NormalParfactor:
         """The parfactor over classes of these sizes: variables that left the scope are free."""
-        copies = self.swaps
-        for cls, count in self.gone.items():
-            copies *= falling(sizes[cls] - self.present[cls], count)
+        copies = self.copies(sizes)
         elastic = self.sized or bool(self.gone)
         if not self.atoms:
             return NormalParfactor(self.atoms, self.table, self.groups, self.rule, elastic, copies)
         table = self.table if copies == 1 else self.table * float(copies)
         return NormalParfactor(self.atoms, table, self.groups, self.rule, elastic)
 
-    def copies(self, sizes: Sequence[Integers]) -> Integers | int:
-        """How often each factor occurs, for many sizes of each class at once."""
-        copies: Integers | int = self.swaps
+    def copies(self, sizes: Sequence[Size]) -> Size:
+        """How often each factor occurs; arrays are many sizes of each class at once."""
+        copies: Any = self.swaps
         for cls, count in self.gone.items():
-            copies = copies * falling_all(sizes[cls] - self.present[cls], count)
-        return copies
+            copies = copies * falling(sizes[cls] - self.present[cls], count)
+        return cast(Size, copies)
 
 
 class ManySizes:
     """The tables of parfactors, and their constant, over many sizes of the same classes."""
 
-    def __init__(self, ways: Iterable[Way]) -> None:
-        self._constant: list[Way] = []
-        scopes: dict[object, list[Way]] = {}
+    def __init__(self, ways: Iterable[Uncounted]) -> None:
+        self._constant: list[Uncounted] = []
+        scopes: dict[object, list[Uncounted]] = {}
         for way in ways:
             if way.atoms:
                 scopes.setdefault(way.scope, []).append(way)
@@ -89,3 +100,87 @@ class ManySizes:
         for way in self._constant:
             total = total + way.copies(sizes) * in_units(float(way.table))
         return list(map(int, total))
+
+
+def observed(
+    evidence: Evidence,
+    classes: Sequence[ObjectClass],
+    class_index: Mapping[str, ClassIndex],
+    sizes: Mapping[str, int],
+) -> Observations:
+    """The observed atoms by pattern. One fact speaks for all atoms of its pattern."""
+    predicates = evidence.model.predicates
+    number = {name: k for k, name in enumerate(predicates)}
+    counts: Counter[int] = Counter()
+    values: dict[ObjAtom, int] = {}
+    for name, relation in evidence.hard.items():
+        counts[number[name]] += len(relation.values)
+        telling = _telling_rows(relation.args, predicates[name].sorts, classes)
+        patterns = _patterns(
+            number[name], predicates[name].sorts, relation.args[telling], class_index
+        )
+        values.update(zip(patterns, relation.values[telling].tolist(), strict=True))
+    for known, start in evidence.known_blocks():
+        for name, value in known.values:
+            counts[number[name]] += known.count
+            values[number[name], ((class_index[known.sort].of(start), 0),)] = value
+    for name in evidence.closed:
+        counts[number[name]] = math.prod(sizes[sort] for sort in predicates[name].sorts)
+    closed = frozenset(number[name] for name in evidence.closed)
+    return Observations(values=values, closed=closed, counts=counts)
+
+
+def soft_ways(
+    evidence: Evidence,
+    classes: Sequence[ObjectClass],
+    class_index: Mapping[str, ClassIndex],
+    observations: Observations,
+) -> Iterator[Uncounted]:
+    """One parfactor per pattern of atoms that are observed with uncertainty."""
+    for number, (name, predicate) in enumerate(evidence.model.predicates.items()):
+        if name not in evidence.soft:
+            continue
+        relation = evidence.soft[name]
+        telling = _telling_rows(relation.args, predicate.sorts, classes)
+        patterns = _patterns(number, predicate.sorts, relation.args[telling], class_index)
+        tables = dict(zip(patterns, relation.log_potentials[telling], strict=True))
+        for pattern, table in tables.items():
+            atoms, left = sliced(*drop_indifferent((pattern,), table), observations)
+            yield soft_way(pattern, atoms, left)
+
+
+def soft_way(pattern: ObjAtom, atoms: tuple[ObjAtom, ...], table: Floats) -> Uncounted:
+    """What an uncertain observation of a pattern leaves: if no atom, then for each ground one."""
+    gone = Counter() if atoms else Counter(cls for cls, _ in set(pattern[1]))
+    return Uncounted(atoms, table, (), SOFT, sized=True, swaps=1, gone=gone, present=Counter())
+
+
+def _telling_rows(args: Ints, sorts: Sequence[str], classes: Sequence[ObjectClass]) -> Ints:
+    """Rows that have every pattern; of unary facts, those about the example of a class."""
+    if len(sorts) != 1:
+        return np.arange(len(args))
+    examples = [c.examples[0] for c in classes if c.sort == sorts[0]]
+    return np.flatnonzero(np.isin(args[:, 0], examples))
+
+
+def _patterns(
+    predicate: int, sorts: Sequence[str], args: Ints, class_index: Mapping[str, ClassIndex]
+) -> Iterator[ObjAtom]:
+    for row in args.tolist():
+        objects = tuple((class_index[s].of(k), k) for s, k in zip(sorts, row, strict=True))
+        yield pattern_of((predicate, objects))
+
+
+def sliced(
+    atoms: tuple[ObjAtom, ...], table: Floats, observations: Observations, *, kept: bool = False
+) -> tuple[tuple[ObjAtom, ...], Floats]:
+    """The table at the observed values, without the atoms that it no longer depends on.
+
+    All others stay if they are to be kept together.
+    """
+    values = [observations.value(atom) for atom in atoms]
+    if all(value is None for value in values):
+        return atoms, table
+    table = table[tuple(slice(None) if value is None else value for value in values)]
+    left = tuple(atom for atom, value in zip(atoms, values, strict=True) if value is None)
+    return (left, table) if kept else drop_indifferent(left, table)

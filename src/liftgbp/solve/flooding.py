@@ -13,23 +13,14 @@ from dataclasses import dataclass, field
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, stacked_rows
+from liftgbp.arrays import Floats, stacked_rows
 from liftgbp.errors import InputError, checked_flag, checked_number, shown, wrong_type
 from liftgbp.plan import Plan
-from liftgbp.plan.plan import stacked
 from liftgbp.progress import Progress, silent
 from liftgbp.shown import HasCard
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
-from liftgbp.solve.flood_blocks import (
-    FASTEST,
-    SLOW_DOWN,
-    SLOWEST,
-    SPEED_UP,
-    FloodOfBlocks,
-    log_marginals,
-)
+from liftgbp.solve.flood import Flood
 from liftgbp.solve.mean_field import log_z_bounds
 from liftgbp.solve.problem import logs_z
 from liftgbp.solve.solution import Remedy, Solution
@@ -112,7 +103,7 @@ class Flooding(HasCard):
             each = zip(plans, starts, strict=True)
             return [self.ends([plan], progress, start, known)[0] for plan, start in each]
         with np.errstate(over="ignore", invalid="ignore"):
-            flood = self._flood(plans, messages, large)
+            flood = self._flood(plans, messages, large=large)
             ends: dict[int, FloodEnd] = {}
             rows = np.arange(len(plans))
             history: list[Floats] = []
@@ -140,25 +131,21 @@ class Flooding(HasCard):
                         )
                     if done.all():
                         break
-                    if isinstance(flood, _Flood):
-                        flood.keep(np.flatnonzero(~done))
+                    flood.keep(np.flatnonzero(~done))
                     rows, history = rows[~done], [residual[~done] for residual in history]
                 progress("passing messages", updates + 1, self.iterations)
                 flood.step()
             return [ends[k] for k in range(len(plans))]
 
     def _flood(
-        self, plans: Sequence[Plan], messages: Floats | None, large: bool
-    ) -> _Flood | FloodOfBlocks:
+        self, plans: Sequence[Plan], messages: Floats | None = None, *, large: bool = False
+    ) -> Flood:
         rate = 1 - float(self.damping)
-        if large:
-            (plan,) = plans
-            return FloodOfBlocks(plan, rate, self.adaptive, self.tolerances, messages)
-        return _Flood(plans, rate, self.adaptive, self.tolerances, messages)
+        return Flood(plans, rate, self.adaptive, self.tolerances, messages, large=large)
 
     def iterates(self, plan: Plan) -> Iterator[Floats]:
         """The normalised log beliefs before the first update, after it, and so on."""
-        flood = _Flood([plan], 1 - float(self.damping), self.adaptive, self.tolerances)
+        flood = self._flood([plan])
         while True:
             yield flood.log_beliefs[0].copy()
             flood.step()
@@ -285,146 +272,10 @@ def flooded_logs(plans: Sequence[Plan], iterations: int, tolerances: Tolerances)
     to start from.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        flood = _Flood(plans, 0.5, adaptive=True, tolerances=tolerances)
+        flood = Flood(plans, 0.5, adaptive=True, tolerances=tolerances)
         for _ in range(iterations):
             if (flood.residual <= tolerances.acceptable).all():
                 break
             flood.step()
         precise = np.array([digits_suffice(plan, tolerances) for plan in plans])
         return np.where(precise[:, None], flood.log_beliefs, np.nan)
-
-
-class _Flood:
-    """The messages of a batch of runs, with what follows from them; all calls are vectorised.
-
-    The residual is measured on logarithms, since beliefs that run away to 0 and 1 look settled in
-    probability: the largest difference between a parent's log marginal and its child's log belief,
-    or the largest change of a log belief that the last update made, whichever is larger.
-    """
-
-    def __init__(
-        self,
-        plans: Sequence[Plan],
-        rate: float,
-        adaptive: bool,
-        tolerances: Tolerances,
-        messages: Floats | None = None,
-    ) -> None:
-        self.plans = list(plans)
-        self._tolerances = tolerances
-        self._layout = plans[0].layout
-        self._theta = np.array([plan.theta for plan in plans])
-        self._exponents = stacked([plan.exponents for plan in plans])
-        # Looked up once: these lines run hundreds of times on small arrays.
-        self._regions, self._of_messages = self._layout.by_region, self._layout.by_message
-        self._targets = self._layout.by_target
-        self._states, self._counts = self._layout.state_counts
-        self._rate = np.full((len(plans), 1), rate)
-        self._adaptive = adaptive
-        self._fastest = max(FASTEST, rate)
-        shape = len(plans), self._layout.message_entries
-        self.messages = np.zeros(shape) if messages is None else messages.copy()
-        # Large arrays are written again, not made again: that would take as long as filling them.
-        entries = len(plans), self._layout.belief_entries
-        self.log_beliefs, self._moved, self._chances = (np.zeros(entries) for _ in range(3))
-        self._terms = np.empty((len(plans), len(self._layout.sources)))
-        self._change = np.empty(shape)
-        self._set_beliefs()
-        self._moved[:] = 0.0
-        self.residual = _largest(self._change)
-
-    def keep(self, rows: Ints) -> None:
-        """Go on with some rows only."""
-        self.plans = [self.plans[k] for k in rows]
-        self._exponents = self._exponents.kept(rows)
-        for name in ("_theta", "_rate", "_raw", "_chances", "_terms", "_change", "_moved"):
-            setattr(self, name, getattr(self, name)[rows])
-        self.messages, self.log_beliefs = self.messages[rows], self.log_beliefs[rows]
-        self.residual = self.residual[rows]
-
-    def step(self) -> None:
-        self._change *= self._rate
-        self.messages += self._change
-        if self.messages.shape[1]:
-            top = self._of_messages.tops(self.messages)
-            self._of_messages.apply(np.subtract, self.messages, top)
-        residual = self.residual
-        self._set_beliefs()
-        self._moved /= self._rate
-        self.residual = np.maximum(_largest(self._change), _largest(self._moved))
-        if self._adaptive:
-            grew = (self.residual > residual)[:, None]
-            factor = np.where(grew, SLOW_DOWN, SPEED_UP)
-            self._rate = np.clip(self._rate * factor, SLOWEST, self._fastest)
-
-    def near(self, log_beliefs: Floats) -> NDArray[np.bool_]:
-        """Whether no belief differs from a known one by more than what tells points apart."""
-        return _largest(np.exp(self.log_beliefs) - np.exp(log_beliefs)) < self._tolerances.same
-
-    def least_settled(self, row: int) -> int | None:
-        """The region whose belief its parents disagree with most; none if that is not known."""
-        change = np.abs(self._change[row])
-        if not np.isfinite(change).all() or not len(change):
-            return None
-        return int(self._regions.of[self._layout.children[change.argmax()]])
-
-    def settled(self, tol: float) -> NDArray[np.bool_]:
-        """Whether every difference is below `tol`, or below the rounding of its own regions.
-
-        Log beliefs of large domains are large numbers, and their rounding may be far above `tol`;
-        that excuses the regions which have them, and no others.
-        """
-        small = self.residual <= tol
-        rounding = self._tolerances.last_places
-        if small.all() or not (self.residual <= rounding * _largest(self._raw)).any():
-            return np.asarray(small)
-        layout = self._layout
-        scales = self._regions.tops(np.abs(self._raw))
-        excuse = np.minimum(rounding * scales, self._tolerances.acceptable)
-        allowed = np.maximum(tol, excuse).take(self._regions.of, axis=-1)
-        parents = layout.sources.take(layout.source_starts)
-        along = np.maximum(allowed.take(parents, axis=-1), allowed.take(layout.children, axis=-1))
-        moved = (self._moved <= allowed).all(axis=-1)
-        return np.asarray(small | (moved & (np.abs(self._change) <= along).all(axis=-1)))
-
-    def _set_beliefs(self) -> None:
-        """The beliefs that messages make, how far they moved, and what parents think of them."""
-        self._raw = self._exponents @ self.messages
-        self._raw += self._theta
-        if not self._raw.shape[-1]:
-            return
-        before, beliefs, chances = self.log_beliefs, self._moved, self._chances
-        regions = self._regions
-        # The largest goes first: subtracting one huge total at the end would cancel digits.
-        beliefs[:] = self._raw
-        regions.apply(np.subtract, beliefs, regions.tops(beliefs))
-        np.exp(beliefs, out=chances)
-        total = regions.sums(chances if self._states is None else chances * self._states)
-        regions.apply(np.subtract, beliefs, np.log(total))
-        regions.apply(np.divide, chances, total)
-        np.subtract(beliefs, before, out=before)
-        self.log_beliefs, self._moved = beliefs, np.abs(before, out=before)
-        self._set_change()
-
-    def _set_change(self) -> None:
-        """By how much the logs of parents' marginals exceed the log beliefs of children."""
-        terms, change = self._terms, self._change
-        if not terms.shape[-1]:
-            return
-        self._chances.take(self._layout.sources, axis=-1, out=terms, mode="clip")
-        if self._counts is not None:
-            terms *= self._counts
-        self._targets.sums(terms, out=change)
-        lost = np.empty(0, np.int64)
-        # The least of numbers among which one is undefined, as when messages diverge, is undefined.
-        if not change.min() >= self._tolerances.vanishing:
-            lost = np.flatnonzero((change < self._tolerances.vanishing).any(axis=0))
-            change[:, lost] = 1.0
-        np.log(change, out=change)
-        if len(lost):
-            change[:, lost] = log_marginals(self._layout, self.log_beliefs, lost)
-        change -= self.log_beliefs.take(self._layout.children, axis=-1)
-
-
-def _largest(values: Floats) -> Floats:
-    return np.asarray(np.abs(values).max(axis=-1, initial=0.0))

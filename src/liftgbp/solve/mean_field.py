@@ -52,10 +52,7 @@ class Products:
 
 def log_z_bounds(plans: Sequence[Plan], tolerances: Tolerances) -> list[float]:
     """What log Z is at least, for plans with one layout; minus infinity if that is unknown."""
-    searches = _searches(plans, tolerances)
-    if searches is None:
-        return [-math.inf] * len(plans)
-    return [bound for search in searches for bound in search.best()[0]]
+    return best_products(plans, tolerances).bounds
 
 
 def bound_by_marginals(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) -> float:
@@ -85,58 +82,21 @@ def bound_by_marginals(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) 
 
 def best_products(plans: Sequence[Plan], tolerances: Tolerances) -> Products:
     """The best products that were found for plans with one layout."""
-    searches = _searches(plans, tolerances)
-    if searches is None:
-        nothing = np.empty((0, plans[0].layout.belief_entries))
+    layout = plans[0].layout
+    if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
+        nothing = np.empty((0, layout.belief_entries))
         return Products([-math.inf] * len(plans), [nothing] * len(plans))
+    starts = AtomValues.of(layout).starts(layout)
+    together = max(1, tolerances.most_numbers // (layout.belief_entries * starts.shape[1]))
     products = Products([], [])
-    for search in searches:
-        bounds, log_beliefs = search.best()
+    for first in range(0, len(plans), together):
+        bounds, log_beliefs = _MeanField(plans[first : first + together], tolerances).best()
         products.bounds.extend(bounds)
         products.log_beliefs.extend(log_beliefs)
     return products
 
 
-def _searches(plans: Sequence[Plan], tolerances: Tolerances) -> Iterator[_MeanField] | None:
-    """What looks for the best products of all plans, in batches; `None` if they are too large."""
-    layout = plans[0].layout
-    if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
-        return None
-    start = _start(layout)
-    together = max(1, tolerances.most_numbers // (layout.belief_entries * len(start.logs.T)))
-    return (
-        _MeanField(plans[first : first + together], start, tolerances)
-        for first in range(0, len(plans), together)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class _Start:
-    """Products that are the same for all plans of a layout.
-
-    values  which belief entries have which values of atoms
-    logs    the log probability of each value, one column per product
-    """
-
-    values: AtomValues
-    logs: Floats
-
-
 _values: WeakKeyDictionary[Structure, AtomValues] = WeakKeyDictionary()
-_starts: WeakKeyDictionary[Structure, _Start] = WeakKeyDictionary()
-
-
-def _start(layout: Layout) -> _Start:
-    """The products to start from; they live as long as their layout."""
-    if layout.structure not in _starts:
-        _starts[layout.structure] = _make_start(layout)
-    return _starts[layout.structure]
-
-
-def _make_start(layout: Layout) -> _Start:
-    values = AtomValues.of(layout)
-    starts = starting_distributions(layout, random=0, seed=0)
-    return _Start(values, np.array([values.of_groups(layout, own) for own in starts]).T)
 
 
 class AtomValues:
@@ -150,6 +110,7 @@ class AtomValues:
         self.first = np.cumsum(sizes) - sizes
         self.kind = np.repeat(np.arange(len(sizes)), sizes)
         self._counts: Floats | csr_array | None = None
+        self._starts: Floats | None = None
 
     @staticmethod
     def of(layout: Layout) -> AtomValues:
@@ -157,6 +118,13 @@ class AtomValues:
         if layout.structure not in _values:
             _values[layout.structure] = AtomValues(layout)
         return _values[layout.structure]
+
+    def starts(self, layout: Layout) -> Floats:
+        """The log probabilities of each value in the products to start from, one column each."""
+        if self._starts is None:
+            starts = starting_distributions(layout, random=0, seed=0)
+            self._starts = np.array([self.of_groups(layout, own) for own in starts]).T
+        return self._starts
 
     def counts(self, layout: Layout, tolerances: Tolerances) -> Floats | csr_array:
         """How often each belief entry has each value."""
@@ -240,19 +208,19 @@ def _has_dead_states(layout: Layout) -> Bools:
 class _MeanField:
     """Products for a batch of plans; the axes of arrays are values or entries, plans, products."""
 
-    def __init__(self, plans: Sequence[Plan], start: _Start, tolerances: Tolerances) -> None:
+    def __init__(self, plans: Sequence[Plan], tolerances: Tolerances) -> None:
         layout = plans[0].layout
         self._layout = layout
         self._tolerances = tolerances
-        self._start = start
-        self._values = start.values
-        self._counts = start.values.counts(layout, tolerances)
+        self._values = values = AtomValues.of(layout)
+        self._counts = values.counts(layout, tolerances)
+        self._starts = values.starts(layout)
         self._offsets = np.array([plan.log_offset for plan in plans])
         weights = np.array([plan.weight_array for plan in plans])
         theta = np.array([plan.theta for plan in plans])
         self._theta = (weights[:, layout.region_of] * layout.multiplicity * theta).T
         atoms = np.array([[float(count) for count in plan.atom_counts] for plan in plans])
-        self._atoms = atoms[:, start.values.kind].T
+        self._atoms = atoms[:, values.kind].T
         self._dead = _has_dead_states(layout)
         # Where nothing is ruled out, nothing is multiplied: huge counts would overflow.
         hard = np.clip(np.abs(weights), 1.0, LARGEST_COUNT) * self._dead * tolerances.hard
@@ -263,7 +231,7 @@ class _MeanField:
     def best(self) -> tuple[list[float], list[Floats]]:
         """The bound of each plan, and the log beliefs of its best products, one row each."""
         plans = len(self._offsets)
-        logs = np.repeat(self._start.logs[:, None, :], plans, axis=1)
+        logs = np.repeat(self._starts[:, None, :], plans, axis=1)
         values = self._bounds(logs)
         bounds = values.max(axis=1)
         hard = bool(self._dead.any())
@@ -298,7 +266,7 @@ class _MeanField:
         """
         best = np.full(len(self._offsets), -math.inf)
         together = max(
-            1, self._tolerances.most_numbers // (self._theta.size * len(self._start.logs.T))
+            1, self._tolerances.most_numbers // (self._theta.size * self._starts.shape[1])
         )
         for first in range(0, len(rounds), together):
             products = np.concatenate(rounds[first : first + together], axis=2)
@@ -392,7 +360,9 @@ class _MeanField:
         """What products reach, less its rounding, if none of their states is ruled out."""
         beliefs = self._log_beliefs(logs)
         np.exp(beliefs, out=beliefs)
-        energy, sizes = (_summed(own, beliefs) for own in (self._theta, np.abs(self._theta)))
+        energy, sizes = (
+            np.einsum("ep,epk->pk", own, beliefs) for own in (self._theta, np.abs(self._theta))
+        )
         entropy = -(self._atoms[:, :, None] * np.exp(logs) * logs).sum(axis=0)
         rounding = self._tolerances.rounding * sizes
         return np.asarray(self._offsets[:, None] + (energy - rounding) + entropy)
@@ -418,8 +388,3 @@ class _MeanField:
         totals = np.log(np.add.reduceat(np.exp(logs), self._values.first))
         logs -= totals[self._values.kind]
         return logs
-
-
-def _summed(factors: Floats, beliefs: Floats) -> Floats:
-    """For each plan and product the sum over entries of their factors times their beliefs."""
-    return np.asarray(np.einsum("ep,epk->pk", factors, beliefs))

@@ -287,28 +287,16 @@ class Energy:
     def __init__(self, plans: Sequence[Plan], consistent: Polytope) -> None:
         self.plans = list(plans)
         self.consistent = consistent
-        # Many points may belong to one plan; its numbers are made once.
-        distinct = {id(plan): plan for plan in plans}
-        place = {key: k for k, key in enumerate(distinct)}
-        rows = np.array([place[id(plan)] for plan in plans])
-        numbers = _Numbers(list(distinct.values()))
-        self.scale: list[int] = [numbers.scale[k] for k in rows]
-        self.largest_entropy = numbers.largest_entropy[rows]
-        outer, inner = consistent.outer, consistent.inner
-        self.outer_weight = numbers.weight[:, outer][rows]
-        self.inner_weight = numbers.weight[:, inner][rows]
-        self.outer_theta = numbers.theta[:, outer][rows]
-        self.inner_theta = numbers.theta[:, inner][rows]
-
-
-class _Numbers:
-    """The numbers of plans with one layout, one row each, divided by their largest weights."""
-
-    def __init__(self, plans: Sequence[Plan]) -> None:
-        layout = plans[0].layout
+        layout = self.plans[0].layout
         self.scale = [scale_of(plan) for plan in plans]
-        scaled = list(zip(plans, self.scale, strict=True))
-        per_region = np.array([[weight / scale for weight in p.weights] for p, scale in scaled])
-        self.weight: Floats = per_region[:, layout.region_of] * layout.multiplicity
-        self.theta = np.array([plan.theta for plan in plans])
-        self.largest_entropy = np.array([largest_entropy(p) / scale for p, scale in scaled])
+        # Many points may belong to one plan; its numbers are made once.
+        place = {plan: k for k, plan in enumerate(dict.fromkeys(plans))}
+        rows = np.array([place[plan] for plan in plans])
+        per_region = [[own / scale_of(plan) for own in plan.weights] for plan in place]
+        weight = np.array(per_region)[:, layout.region_of] * layout.multiplicity
+        theta = np.array([plan.theta for plan in place])
+        entropies = np.array([largest_entropy(plan) / scale_of(plan) for plan in place])
+        self.largest_entropy = entropies[rows]
+        outer, inner = consistent.outer, consistent.inner
+        self.outer_weight, self.inner_weight = weight[:, outer][rows], weight[:, inner][rows]
+        self.outer_theta, self.inner_theta = theta[:, outer][rows], theta[:, inner][rows]

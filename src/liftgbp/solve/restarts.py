@@ -13,7 +13,7 @@ free energy*, NIPS 2002.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
@@ -25,9 +25,8 @@ from liftgbp.plan import Layout, Plan
 from liftgbp.progress import Progress, silent
 from liftgbp.solve.exact_log_z import is_comparable
 from liftgbp.solve.findings import Status
-from liftgbp.solve.flood_blocks import forget_blocks
 from liftgbp.solve.flooding import FloodedBatch, FloodEnd, Flooding, verdicts_on
-from liftgbp.solve.images import images_of
+from liftgbp.solve.images import Places, images_of
 from liftgbp.solve.mean_field import AtomValues, bound_by_marginals
 from liftgbp.solve.mixture import mixed
 from liftgbp.solve.solution import Point, Solution
@@ -45,14 +44,17 @@ def flooded_again(
     if not plan.layout.message_entries:
         return first
     if has_one_fixed_point(plan, tolerances):
-        forget_blocks(plan)
         return replace(first, judged=partial(_only_minimum, plan, first, tolerances))
     images = images_of(plan, first.log_beliefs, tolerances)
     known = [first.log_beliefs, *images]
+    places = Places(tolerances.same)
+    for own in known:
+        places.add(np.exp(own))
     others: list[FloodEnd] = []
     for messages in _starting_messages(plan.layout, first, tolerances):
         ends = flooding.ends([plan] * len(messages), progress, messages, known)
-        others += _distinct([*known, *(own.log_beliefs for own in others)], ends, tolerances)
+        converged = (end for end in ends if end.status is Status.CONVERGED)
+        others += [end for end in converged if places.add(np.exp(end.log_beliefs))]
     if not others and not images:
         return first
     found = [first]
@@ -88,23 +90,6 @@ def _starting_messages(layout: Layout, first: Solution, tolerances: Tolerances) 
     logs.append(np.log(np.maximum(values.mirrored(marginals), least)))
     for batch in [np.array(logs)] if small else [own[None] for own in logs]:
         yield values.log_beliefs(layout, batch, tolerances)[:, layout.children]
-
-
-def _distinct(
-    known: Sequence[Floats], ends: list[FloodEnd], tolerances: Tolerances
-) -> list[FloodEnd]:
-    """The ends that converged to points which differ from known ones and from each other."""
-    kept: list[FloodEnd] = []
-    beliefs = list(known)
-    for end in ends:
-        if end.status is not Status.CONVERGED:
-            continue
-        chances = np.exp(end.log_beliefs)
-        away = (np.abs(chances - np.exp(other)).max(initial=0.0) for other in beliefs)
-        if not any(own < tolerances.same for own in away):
-            kept.append(end)
-            beliefs.append(end.log_beliefs)
-    return kept
 
 
 def _point(plan: Plan, solution: Solution, tolerances: Tolerances) -> Point:

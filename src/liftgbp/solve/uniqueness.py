@@ -14,13 +14,11 @@ algorithm*, IEEE Transactions on Information Theory 53, 2007.
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, distinct, equal_rows, expand, in_parts
+from liftgbp.arrays import Floats, Ints, distinct, equal_rows, in_parts
 from liftgbp.plan import Layout, Plan
-from liftgbp.plan.plan import Exponents, Factored
+from liftgbp.plan.plan import Factored
 from liftgbp.solve.tolerances import Tolerances
 
 
@@ -92,42 +90,24 @@ def _interaction(tables: Floats) -> Floats:
 class _Entering:
     """Sums over the messages that enter each region, as often as they do.
 
-    All entries of a message enter in the same way, so one of each region tells.
+    All entries of a message enter in the same way, so the first one of each region tells.
     """
 
     def __init__(self, plan: Plan) -> None:
-        layout, exponents = plan.layout, plan.exponents
-        messages, regions = layout.by_message.of, layout.region_of
+        self._owner, self._region_of = plan.layout.by_message.of, plan.layout.region_of
+        exponents, first = plan.exponents, plan.layout.region_starts
         self._factored = isinstance(exponents, Factored)
         if isinstance(exponents, Factored):
-            self._inflow = _RegionSums(layout, exponents.inflow, messages)
-            self._members = _RegionSums(layout, exponents.members, regions)
-            self._local = _RegionSums(layout, exponents.local, messages)
-        else:
-            self._inflow = _RegionSums(layout, exponents, messages)
+            self._members, self._local = (
+                own.matrix[first] for own in (exponents.members, exponents.local)
+            )
+            exponents = exponents.inflow
+        self._inflow = exponents.matrix[first]
 
     def __call__(self, of_messages: Floats) -> Floats:
-        total = self._inflow(of_messages)
+        sent = of_messages[self._owner]
+        total: Floats = self._inflow @ sent
         if self._factored:
-            total += self._members(total)
-            total += self._local(of_messages)
+            total += self._members @ total[self._region_of]
+            total += self._local @ sent
         return total
-
-
-class _RegionSums:
-    """A matrix of exponents with one row for each region, and a column for what `owner` says."""
-
-    def __init__(self, layout: Layout, exponents: Exponents, owner: Ints) -> None:
-        starts = layout.region_starts
-        ends = np.append(exponents.row_starts, len(exponents.columns))
-        lengths = ends[starts + 1] - ends[starts]
-        places = expand(ends[starts], lengths)
-        self._regions = len(starts)
-        self._row = np.repeat(np.arange(len(starts)), lengths)
-        self._column = owner[exponents.columns[places]]
-        self._value = exponents.values[places]
-
-    def __call__(self, values: Floats) -> Floats:
-        terms = values[self._column]
-        terms *= self._value
-        return cast(Floats, np.bincount(self._row, weights=terms, minlength=self._regions))

@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
-from liftgbp.errors import CapacityError, InputError, InternalError
+from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Evidence
-from liftgbp.model.existentials import large_quantifiers
 from liftgbp.model.queries import held
-from liftgbp.plan import compile_plan
+from liftgbp.model.rewriting import large_quantifiers
 from liftgbp.posterior import Posterior
 from liftgbp.shatter import ObjectClasses
 from liftgbp.strategy.growth import AUTO
@@ -144,7 +143,8 @@ def _on_ground(
     run: Run,
 ) -> Posterior:
     """The answers about a model that is written out under its evidence."""
-    from liftgbp.model.exclusions import with_joint_exclusions
+    from liftgbp.model.rewriting import with_joint_exclusions
+    from liftgbp.strategy.ground_case import prepare_ground
 
     if request.regions is None:
         joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
@@ -152,21 +152,3 @@ def _on_ground(
     return answers_about_network(
         lambda family: prepare_ground(known, sizes, family, run), effort, request, run
     )
-
-
-def prepare_ground(
-    known: Evidence, sizes: Mapping[str, int] | None, regions: str, run: Run
-) -> PreparedGround:
-    """The model written out under its evidence, and compressed."""
-    from liftgbp.grounding import ground_network
-    from liftgbp.posterior.ground_reader import PreparedGround
-    from liftgbp.strategy.ground_case import quotient
-
-    network = ground_network(
-        known, sizes, table_cap=run.table_cap, chained=True, progress=run.progress
-    )
-    if network.atoms is None:
-        raise InternalError("a ground model without a table of its atoms")
-    graph = quotient(network, regions, run.progress)
-    sizes = known.domain_sizes(sizes)
-    return PreparedGround(graph, compile_plan(graph), known, sizes, network.atoms)

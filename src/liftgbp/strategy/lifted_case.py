@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.errors import CapacityError, InputError
-from liftgbp.model.existentials import outlined
+from liftgbp.model.rewriting import outlined
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior, PreparedLifted
 from liftgbp.progress import Progress

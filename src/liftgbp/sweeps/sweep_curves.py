@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,7 +44,7 @@ class Drawn(NamedTuple):
 def swept_curves(
     records: Sequence[Mapping[str, object]],
     branches: Sequence[Branches],
-    answer_columns: frozenset[str],
+    answer_columns: Container[str],
 ) -> Drawn:
     """Curves over the quantity that varies most, one for each row and value but `false`.
 
@@ -56,12 +56,14 @@ def swept_curves(
     count = {name: len({str(record[name]) for record in records}) for name in swept}
     along = max(swept, key=lambda name: count[name]) if swept else ""
     fixed = [name for name in swept if name != along and count[name] > 1]
-    found: dict[str, list[tuple[float, Mapping[str, object], Branches]]] = {}
-    for place, (record, own) in enumerate(zip(records, branches, strict=True)):
+    by_name: dict[str, list[tuple[float, Mapping[str, object], Branches]]] = {}
+    for place, (record, values) in enumerate(zip(records, branches, strict=True)):
         if record["value"] != "false":
             x = float(str(record[along])) if along else float(place)
-            found.setdefault(_name(record, fixed), []).append((x, record, own))
-    every = [_curve(name, sorted(own, key=lambda one: one[0])) for name, own in found.items()]
+            by_name.setdefault(_name(record, fixed), []).append((x, record, values))
+    every = [
+        _curve(name, sorted(values, key=lambda one: one[0])) for name, values in by_name.items()
+    ]
     varying = [curve for curve in every if _varies(curve)]
     constant = [f"{curve.name} {curve.points[0][1]:.4g}" for curve in every if curve not in varying]
     return Drawn(along, varying, constant) if varying else Drawn(along, every, [])
@@ -79,15 +81,16 @@ def _name(record: Mapping[str, object], fixed: Sequence[str]) -> str:
     return visible(f"{record['atom']}{value}{where}{settings}")
 
 
-def _curve(name: str, own: Sequence[tuple[float, Mapping[str, object], Branches]]) -> Curve:
-    points = tuple((x, float(str(record["probability"]))) for x, record, _ in own)
-    trusted = tuple(bool(record["trusted"]) for _, record, _ in own)
-    return Curve(name, points, trusted, tuple(_stretches([(x, found) for x, _, found in own])))
+def _curve(name: str, rows: Sequence[tuple[float, Mapping[str, object], Branches]]) -> Curve:
+    points = tuple((x, float(str(record["probability"]))) for x, record, _ in rows)
+    trusted = tuple(bool(record["trusted"]) for _, record, _ in rows)
+    stretches = _stretches([(x, values) for x, _, values in rows])
+    return Curve(name, points, trusted, tuple(stretches))
 
 
 def _varies(curve: Curve) -> bool:
     numbers = [y for _, y in curve.points]
-    numbers += [y for own in curve.branches for _, y in own.points]
+    numbers += [y for branch in curve.branches for _, y in branch.points]
     return max(numbers) - min(numbers) > CONSTANT
 
 
@@ -114,10 +117,10 @@ def _stretches(columns: Sequence[tuple[float, Branches]]) -> Iterator[Stretch]:
             ended[x, first] = ended[next_x, second] = line
     for points, stable, shares in lines:
         yield Stretch(tuple(points), stable, shares)
-    for x, found in columns:
-        for own in found if len(found) > 1 else ():
-            if (x, own) not in ended:
-                yield Stretch(((x, own.p), (x, own.p)), own.stable, own.shares)
+    for x, values in columns:
+        for value in values if len(values) > 1 else ():
+            if (x, value) not in ended:
+                yield Stretch(((x, value.p), (x, value.p)), value.stable, value.shares)
 
 
 def _matched(before: Branches, after: Branches) -> Iterator[tuple[BranchValue, BranchValue]]:

@@ -9,8 +9,8 @@ import pytest
 import liftgbp
 from liftgbp import reference
 from liftgbp.model.ast import Forall, WeightedFormula
-from liftgbp.model.exclusions import MOST_TOGETHER, with_joint_exclusions
 from liftgbp.model.parser import parse
+from liftgbp.model.rewriting import MOST_TOGETHER, with_joint_exclusions
 
 PAPERS = "has(paper, topic)\nrated(paper, topic)\nknows(paper, paper)\n"
 
