@@ -17,6 +17,7 @@ from rich.table import Table
 import liftgbp
 from liftgbp import reference
 from liftgbp.compress import compress, ground_region_graph
+from liftgbp.evidence import Problem
 from liftgbp.grounding import ground_network
 from liftgbp.plan import compile_plan
 from liftgbp.solve import Flooding, Solution
@@ -113,7 +114,7 @@ def _compressed(data: Data, people: int) -> dict[str, float]:
         via="ground",
         solver=Flooding(iterations=ITERATIONS),
     )
-    names = evidence.model.constants("person")
+    names = evidence.names["person"]
     return {
         f"{predicate}({name})": answers.marginal(f"{predicate}({name})")
         for predicate in ("smokes", "cancer")
@@ -123,8 +124,7 @@ def _compressed(data: Data, people: int) -> dict[str, float]:
 
 def _uncompressed(data: Data, people: int) -> Solution:
     """The same message passing with a region for each ground region."""
-    _, evidence = _evidence(data)
-    network = ground_network(evidence, {"person": people})
+    network = ground_network(Problem.of(*_evidence(data), {"person": people}))
     all_different = np.arange(len(network.ranges))
     graph = compress(ground_region_graph(network), network, colours=all_different)
     return Flooding(iterations=ITERATIONS)(compile_plan(graph))
@@ -136,7 +136,7 @@ def _ground(data: Data, people: int) -> dict[str, float]:
     grounded = reference.ground(model, {"person": people}, evidence)
     graph = reference.ground_regions(grounded)
     beliefs = reference.run(graph, iterations=ITERATIONS, tol=1e-12).beliefs
-    names = evidence.model.constants("person")
+    names = evidence.names["person"]
     return {
         f"{atom.predicate}({names[atom.objects[0]]})": float(
             reference.marginal(graph, beliefs, atom)[1]

@@ -30,6 +30,7 @@ from rich.table import Table
 from scipy.optimize import minimize
 
 import liftgbp
+from liftgbp.evidence import Problem
 from liftgbp.model.writer import constant_text
 
 HIDDEN = {
@@ -125,7 +126,7 @@ def _fold(model: liftgbp.Model, path: Path, hidden: str) -> Fold:
         for name, predicate in model.predicates.items()
         if name != hidden and predicate.values == ("false", "true")
     ]
-    evidence = liftgbp.load_evidence(model, path, closed=closed)
+    evidence = Problem.of(model, liftgbp.load_evidence(model, path, closed=closed)).evidence
     sorts = model.predicates[hidden].sorts
     known = evidence.hard.get(hidden)
     listed = set() if known is None else set(map(tuple, known.args[known.values == 1].tolist()))
@@ -136,7 +137,7 @@ def _fold(model: liftgbp.Model, path: Path, hidden: str) -> Fold:
         for sort, column in zip(model.predicates[name].sorts, facts.args.T, strict=True)
         for number in column.tolist()
     )
-    objects = [evidence.model.constants(sort) for sort in sorts]
+    objects = [evidence.names[sort] for sort in sorts]
     atoms, truth, features = [], [], []
     if np.prod([len(names) for names in objects]) > MOST_ATOMS:
         raise LookupError(f"{hidden} has more than {MOST_ATOMS} atoms in {path.name}")

@@ -15,7 +15,7 @@ from rich.table import Table
 
 import liftgbp
 from benchmarks.accuracy import CASES
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.grounding import ground_network
 from liftgbp.sampling.chains import Sweeper, Worlds
 
@@ -41,7 +41,7 @@ SWEEPS = {6: 1000, 10: 1000, 20: 1500, 40: 1000}
 def sweeps_per_second(people: int) -> float:
     """Sweeps of 64 chains over the transitive relation, for each second of processor time."""
     model = next(case for case in CASES if case.name == "transitive").model(WEIGHT)
-    network = ground_network(Evidence.of(model, None), {"person": people})
+    network = ground_network(Problem.of(model, None, {"person": people}))
     sweeper = Sweeper(network)
     random = np.random.default_rng(0)
     first = (random.random((len(network.ranges), 64)) < 0.2).astype(np.uint8)

@@ -25,7 +25,6 @@ import liftgbp
 from benchmarks.evidence import FRIENDS_OF_EACH, MODEL, SHARE_OF_KNOWN_SMOKERS
 from liftgbp.compress import compress, ground_region_graph
 from liftgbp.grounding import ground_network
-from liftgbp.heap import kept_memory
 from liftgbp.plan import compile_plan
 from liftgbp.solve import Auto, Flooding
 from liftgbp.via import choose_via
@@ -76,7 +75,6 @@ class Measured:
     peak: float
 
 
-@kept_memory()
 def run(folder: Path, people: int) -> Measured:
     """All stages; message passing as `auto` does it, and then as in the paper."""
     model, stages = liftgbp.parse(MODEL), Stages()

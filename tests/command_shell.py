@@ -20,6 +20,6 @@ class Shell:
         self._patch.setattr("sys.argv", ["liftgbp", *arguments])
         self._patch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
         with pytest.raises(SystemExit) as exit_:
-            main(apart=False)
+            main()
         captured = self._capture.readouterr()
         return int(exit_.value.code or 0), captured.out, captured.err

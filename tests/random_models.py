@@ -247,7 +247,7 @@ def evidence(draw: st.DrawFn, model: Model, sizes: Mapping[str, int]) -> Evidenc
     boolean = [name for name, p in model.predicates.items() if p.values == BOOLEAN]
     closed = [name for name in boolean if draw(st.integers(0, 3)) == 0]
     return Evidence(
-        model=model,
+        vocabulary=model,
         hard={name: facts for name, facts in hard.items() if len(facts.values)},
         soft={name: facts for name, facts in soft.items() if len(facts.args)},
         closed=frozenset(closed),

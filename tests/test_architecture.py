@@ -15,8 +15,9 @@ import processes
 
 SOURCE = Path(liftgbp.__file__).parent
 ORDER = """
-errors texts shown pictures limits arrays heap progress workers files charts input_files
-example_models model evidence shatter signature grounding formats regions compress plan
+errors texts shown pictures limits arrays progress workers files charts input_files
+example_models
+model evidence shatter signature grounding formats regions compress plan
 solve opinions posterior
 reference via series counting blocks exact sampling effort bounding
 strategy report fitting api
@@ -142,6 +143,7 @@ def test_public_surface() -> None:
         "InternalError",
         "Kind",
         "LiftedRegionGraph",
+        "LiftgbpError",
         "LimitExceeded",
         "Limits",
         "MessageCheck",
@@ -153,6 +155,7 @@ def test_public_surface() -> None:
         "Point",
         "Prepared",
         "ProbabilityBounds",
+        "ProcessError",
         "QueryError",
         "Reproduction",
         "Sample",

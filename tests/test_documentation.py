@@ -77,7 +77,7 @@ def run(command: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """The exit code of a command line."""
     monkeypatch.setattr("sys.argv", shlex.split(command))
     with pytest.raises(SystemExit) as ended:
-        main(apart=False)
+        main()
     return int(ended.value.code or 0)
 
 

@@ -26,14 +26,14 @@ def test_facts_may_be_examples() -> None:
     model = liftgbp.load("example:smoking-network")
     evidence = liftgbp.load_evidence(model, "example:smoking-network.db")
     from_file = liftgbp.load_evidence(model, FOLDER / "smoking-network.db")
-    assert evidence.model.constants("person") == from_file.model.constants("person")
-    assert len(evidence.model.constants("person")) > 3
+    assert evidence.names["person"] == from_file.names["person"]
+    assert len(evidence.names["person"]) > 3
 
 
 def test_the_karate_club_is_the_one_that_igraph_has() -> None:
     model = liftgbp.load("example:karate")
     evidence = liftgbp.load_evidence(model, "example:karate.db")
-    names = evidence.model.constants("person")
+    names = evidence.names["person"]
     ties = {frozenset(int(names[k]) for k in row) for row in evidence.hard["ties"].args.tolist()}
     published = igraph.Graph.Famous("Zachary").get_edgelist()
     assert ties == {frozenset((a + 1, b + 1)) for a, b in published}

@@ -113,7 +113,7 @@ import resource, sys
 from liftgbp.cli import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 sys.argv = ["liftgbp", *sys.argv[1:]]
-main(apart=False)
+main()
 """
 
 

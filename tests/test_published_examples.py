@@ -12,7 +12,7 @@ import pytest
 import liftgbp
 from liftgbp import reference
 from liftgbp.errors import ModelError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.evidence.read import parse_evidence
 
 ITERATIONS = 15
@@ -25,8 +25,9 @@ class Example:
     closed: tuple[str, ...] = ()
     tree: bool = False  # whether message passing is exact
 
-    def read(self) -> Evidence:
-        return parse_evidence(liftgbp.parse(self.model), self.evidence, closed=self.closed)
+    def read(self) -> Problem:
+        model = liftgbp.parse(self.model)
+        return Problem.of(model, parse_evidence(model, self.evidence, closed=self.closed))
 
 
 EXAMPLES = {
@@ -304,13 +305,13 @@ def marginals(answers: liftgbp.Answers) -> Iterator[tuple[reference.GroundAtom, 
 @pytest.mark.parametrize("via", ["lifted", "ground"])
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_messages_are_those_of_the_conditioned_ground_model(name: str, via: str) -> None:
-    evidence = EXAMPLES[name].read()
-    ground = reference.ground(evidence.model, evidence.domain_sizes(None), evidence)
+    problem = EXAMPLES[name].read()
+    ground = reference.ground(problem.model, problem.sizes, problem.evidence)
     graph = reference.ground_regions(ground)
     *_, beliefs = reference.iterates(graph, 0.5, ITERATIONS)
     answers = liftgbp.infer(
-        evidence.model,
-        evidence=evidence,
+        problem.model,
+        evidence=problem.evidence,
         via=via,
         solver=liftgbp.Flooding(iterations=ITERATIONS, tol=1e-300),
         effort="quick",
@@ -329,10 +330,10 @@ def test_messages_are_those_of_the_conditioned_ground_model(name: str, via: str)
 @pytest.mark.parametrize("via", ["lifted", "ground"])
 @pytest.mark.parametrize("name", [name for name, example in EXAMPLES.items() if example.tree])
 def test_answers_are_exact_on_trees(name: str, via: str) -> None:
-    evidence = EXAMPLES[name].read()
-    ground = reference.ground(evidence.model, evidence.domain_sizes(None), evidence)
+    problem = EXAMPLES[name].read()
+    ground = reference.ground(problem.model, problem.sizes, problem.evidence)
     exact = reference.exact(ground)
-    answers = liftgbp.infer(evidence.model, evidence=evidence, via=via, effort="quick")
+    answers = liftgbp.infer(problem.model, evidence=problem.evidence, via=via, effort="quick")
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)
     for atom, table in marginals(answers):
         if atom not in ground.observed:

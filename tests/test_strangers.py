@@ -104,13 +104,11 @@ def test_tables_of_all_atoms_end_within_limits(
 def test_untrusted_runs_of_commands_have_limits(
     monkeypatch: pytest.MonkeyPatch, options: list[str], seconds: float, memory: float
 ) -> None:
-    from liftgbp.cli import entry, supervision
+    from liftgbp.cli import entry, run_limits
 
     seen: list[Limits] = []
-    monkeypatch.setattr(
-        supervision, "run_within", lambda limits, work, apart: seen.append(limits) or 0
-    )
+    monkeypatch.setattr(run_limits, "run_within", lambda limits, work: seen.append(limits) or 0)
     monkeypatch.setattr("sys.argv", ["liftgbp", "query", "example:chain", *options])
     with pytest.raises(SystemExit):
-        entry.main(apart=False)
+        entry.main()
     assert seen == [Limits(seconds, memory)]

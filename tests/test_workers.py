@@ -15,8 +15,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import liftgbp
-from liftgbp import InputError, InternalError, LimitExceeded, Limits, WorkerError, workers
-from liftgbp.limits import Watch, check_work, enter, resident_memory
+from liftgbp import InputError, LimitExceeded, Limits, WorkerError, workers
+from liftgbp.limits import Watch, check_work, resident_memory
 from liftgbp.workers import checked_jobs, finished, in_order
 
 FOREVER = 1000.0
@@ -37,7 +37,6 @@ def process_of(_task: object) -> int:
 
 
 def sleep(_task: object) -> None:
-    enter("sleeping in a worker")
     time.sleep(FOREVER)
 
 
@@ -70,7 +69,7 @@ def test_one_job_stays_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_arguments: object) -> None:
         raise AssertionError("a process was started")
 
-    monkeypatch.setattr(workers, "_Worker", refuse)
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", refuse)
     assert dict(finished(process_of, [1, 2, 3], 1)) == dict.fromkeys(range(3), os.getpid())
     assert dict(finished(process_of, ["only one"], 4)) == {0: os.getpid()}
     assert list(finished(process_of, [], 4)) == []
@@ -132,16 +131,7 @@ def divide(_task: object) -> float:
 def test_other_errors_say_where_they_come_from() -> None:
     with pytest.raises(ZeroDivisionError) as found:
         list(finished(divide, range(2), 2))
-    assert any("in divide" in note for note in found.value.__notes__)
-
-
-def not_to_be_sent(_task: object) -> Callable[[], None]:
-    return lambda: None
-
-
-def test_results_that_cannot_be_sent() -> None:
-    with pytest.raises(InternalError, match="does not leave its process"):
-        list(finished(not_to_be_sent, range(2), 2))
+    assert "in divide" in str(found.value.__cause__)
 
 
 def die(_task: object) -> None:
@@ -198,7 +188,7 @@ def test_a_run_that_is_given_up_ends_its_workers() -> None:
 def test_time_is_up_for_all_workers() -> None:
     with (
         Watch(Limits(seconds=0.5)).running(),
-        pytest.raises(LimitExceeded, match=r"in stage 'sleeping in a worker': it took longer"),
+        pytest.raises(LimitExceeded, match=r"in stage '.*': it took longer"),
     ):
         list(finished(sleep, range(4), 2))
 

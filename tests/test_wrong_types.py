@@ -206,13 +206,14 @@ def test_files_that_cannot_be_written_are_refused_before_the_work(
 
 
 @pytest.mark.parametrize("call", [liftgbp.infer, liftgbp.check, shatter])
-def test_evidence_about_another_model_is_refused(call: Callable[..., object]) -> None:
+def test_evidence_is_for_other_weights_and_formulas_too(call: Callable[..., object]) -> None:
     model = liftgbp.parse("person = 4\nsmokes(person)\n$w = 1\n$w smokes(x) ^ smokes(y)")
     evidence = liftgbp.parse_evidence(model, "smokes(Anna)")
     call(model, evidence=evidence)
-    for other in (MODEL, model.with_weights({"w": 2})):
-        with pytest.raises(liftgbp.EvidenceError, match="read for another model"):
-            call(other, evidence=evidence)
+    call(MODEL, evidence=evidence)
+    call(model.with_weights({"w": 2}), evidence=evidence)
+    with pytest.raises(liftgbp.EvidenceError, match="unknown predicate smokes"):
+        call(liftgbp.parse("thing = 4\np(thing)"), evidence=evidence)
 
 
 def test_one_text_stands_for_a_list() -> None:
@@ -235,7 +236,7 @@ def test_queries_are_checked_before_a_run(query: str) -> None:
 def test_checked_queries_may_name_what_only_rules_or_evidence_name() -> None:
     model = liftgbp.parse("smokes(person)\n1 smokes(Anna)")
     evidence = liftgbp.parse_evidence(model, "smokes(Bob)")
-    evidence.model.check_queries(["smokes(Anna)", "smokes(Bob)"])
+    evidence.enlarge(model).check_queries(["smokes(Anna)", "smokes(Bob)"])
     with pytest.raises(liftgbp.QueryError):
         model.check_queries("smokes(Bob)")
 

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
 
 from liftgbp.effort import (
@@ -30,7 +31,7 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.evidence import AnyEvidence, Evidence
+from liftgbp.evidence import AnyEvidence, Evidence, Problem
 from liftgbp.limits import Limits, check_work, limited
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.queries import holding
@@ -84,6 +85,28 @@ def infer(
 
 @overload
 def infer(
+    model: Model,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    evidence: Sequence[Evidence],
+    via: ViaChoice = "auto",
+    effort: EffortChoice = "normal",
+    sum_over: str | Iterable[str] | None = None,
+    blocks: BlocksChoice | None = None,
+    regions: str | None = None,
+    queries: str | Iterable[str] = (),
+    exact: bool | None = None,
+    solver: SolverChoice = "auto",
+    table_cap: int = TABLE_CAP,
+    bounds: bool = False,
+    strict: bool = False,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+) -> list[Answers]: ...
+
+
+@overload
+def infer(
     model: Network,
     *,
     evidence: Observed | None = None,
@@ -103,7 +126,7 @@ def infer(
     model: Model | Network,
     sizes: Mapping[str, int] | None = None,
     *,
-    evidence: AnyEvidence | Observed | None = None,
+    evidence: AnyEvidence | Sequence[Evidence] | Observed | None = None,
     via: ViaChoice = "auto",
     effort: EffortChoice = "normal",
     sum_over: str | Iterable[str] | None = None,
@@ -117,7 +140,7 @@ def infer(
     strict: bool = False,
     limits: Limits | None = None,
     progress: Progress = silent,
-) -> Answers:
+) -> Answers | list[Answers]:
     """Lifted generalized belief propagation on a model over domains of these sizes.
 
     `effort` says how much work the answer is worth. `quick` finds all minima over the scopes of
@@ -141,7 +164,8 @@ def infer(
     `solver` is a `Flooding(...)` (message passing as in the paper, whatever the effort), a
     `Descent(...)` (all minima of the free energy, mixed), or `"auto"`, which is descent where that
     is affordable. Evidence may be a text of facts, a path, or a mapping from predicates to lists
-    and data frames and from ground atoms to values. With it, `via` is `lifted`
+    and data frames and from ground atoms to values; a list of `Evidence` has a list of answers.
+    With evidence, `via` is `lifted`
     (objects that evidence does not tell apart stay together), `ground` (the model is grounded and
     then compressed) or `auto`, the cheaper one. An answer that cannot be
     trusted warns when it is read; with `strict`, it raises
@@ -174,33 +198,35 @@ def infer(
     run = Run(as_solver(solver), table_cap, progress)
     request = Request.of(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = EFFORTS[checked_effort(effort, run.solver, blocks)]
-    started = time.perf_counter()
-    question = None
-    if _is_network(model):
-        _refuse_for_networks(request, bounds)
-        if checked_texts("queries", queries):
-            raise InputError("regions that hold a query are added over classes of objects only")
-        posterior = answers_about_network(
-            lambda family: _network(model, sizes, evidence, via, family, progress),
-            level,
-            request,
-            run,
-        )
-    else:
-        known = _checked(model, evidence, regions or FACTOR_SCOPES, table_cap, progress)
-        known = _fitted(known, sizes, table_cap, progress)
-        known = _holding(known, checked_texts("queries", queries), table_cap)
-        question = Question(known, sizes, via, level, request, run)
-        posterior = question.answered(bounds=bounds)
-        question = replace(question, sizes=posterior.sizes)
-    posterior = replace(posterior, seconds=time.perf_counter() - started)
-    answers = Answers(posterior, request.tried, question)
-    if strict and not answers.trusted:
-        raise UntrustedAnswerError(answers)
-    return answers
+    texts = checked_texts("queries", queries)
+
+    def about(known: object) -> Answers:
+        started = time.perf_counter()
+        question = None
+        if _is_network(model):
+            _refuse_for_networks(request, texts, bounds)
+            prepared = partial(_network, model, sizes, known, via, progress=progress)
+            posterior = answers_about_network(prepared, level, request, run)
+        else:
+            problem = _problem(model, sizes, known, regions or FACTOR_SCOPES, run, fit=True)
+            if texts:
+                problem = replace(problem, model=holding(problem.model, texts, table_cap))
+            question = Question(problem, via, level, request, run)
+            posterior = question.answered(bounds=bounds)
+        posterior = replace(posterior, seconds=time.perf_counter() - started)
+        answers = Answers(posterior, request.tried, question)
+        if strict and not answers.trusted:
+            raise UntrustedAnswerError(answers)
+        return answers
+
+    if isinstance(evidence, list | tuple) and any(isinstance(one, Evidence) for one in evidence):
+        return [about(one) for one in evidence]
+    return about(evidence)
 
 
-def _refuse_for_networks(request: Request, bounds: bool) -> None:
+def _refuse_for_networks(request: Request, queries: Sequence[str], bounds: bool) -> None:
+    if queries:
+        raise InputError("regions that hold a query are added over classes of objects only")
     if bounds:
         raise InputError("proven bounds are about models over classes of objects, not networks")
     if request.sum_over or request.blocks is not None:
@@ -228,45 +254,33 @@ def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options:
     return fitted(model, lambda own: infer(own, sizes, **options))
 
 
-def _fitted(
-    known: Evidence, sizes: Mapping[str, int] | None, table_cap: int, progress: Progress
-) -> Evidence:
-    """The evidence about a model whose weights meet its demands.
-
-    These are about the objects that evidence names, but not about what it says of them.
-    """
-    model = known.model
-    if not model.demands:
-        return known
-    found = fit_weights(model, model.domain_sizes(sizes), table_cap=table_cap, progress=progress)
-    return replace(known, model=found)
-
-
-def _holding(known: Evidence, queries: Sequence[str], table_cap: int) -> Evidence:
-    """The evidence about a model whose regions hold these queries."""
-    if not queries:
-        return known
-    return replace(known, model=holding(known.model, queries, table_cap))
-
-
-def _checked(
+def _problem(
     model: object,
-    evidence: object = None,
-    regions: object = "intersections",
-    table_cap: object = TABLE_CAP,
-    progress: object = silent,
-) -> Evidence:
-    """The evidence about a model, with the model in it.
+    sizes: Mapping[str, int] | None,
+    evidence: object,
+    regions: object,
+    run: Run,
+    *,
+    fit: bool = False,
+) -> Problem:
+    """The model under evidence; if it is `fit`, its weights meet its demands.
 
-    What would only fail deep inside, with a message about something else, is refused here.
+    These are about the objects that evidence names, but not about what it says of them. What would
+    only fail deep inside, with a message about something else, is refused here.
     """
     check_model(model)
-    known = Evidence.of(cast(Model, model), cast("AnyEvidence | None", evidence))
+    model = cast(Model, model)
+    known = Evidence.of(model, cast("AnyEvidence | None", evidence))
     if not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
-    checked_number("table_cap", table_cap, least=1)
-    check_function("progress", progress)
-    return known
+    checked_number("table_cap", run.table_cap, least=1)
+    check_function("progress", run.progress)
+    if fit and model.demands:
+        named = known.enlarge(model)
+        domains = named.domain_sizes(sizes)
+        options = {"table_cap": run.table_cap, "progress": run.progress}
+        model = fit_weights(named, domains, **options)
+    return Problem.of(model, known, sizes)
 
 
 @overload
@@ -327,27 +341,15 @@ def prepare(
     messages           2
     sums over parents  4
     """
-    return _prepared(model, sizes, evidence, via, regions, table_cap, progress)
-
-
-def _prepared(
-    model: Model | Network,
-    sizes: Mapping[str, int] | None,
-    evidence: AnyEvidence | Observed | None,
-    via: ViaChoice,
-    regions: str,
-    table_cap: int,
-    progress: Progress,
-) -> Prepared:
     if _is_network(model):
         return _network(model, sizes, evidence, via, regions, progress)
-    table_cap = checked_number("table_cap", table_cap, least=1)
-    known = _checked(model, evidence, regions, table_cap, progress)
-    objects = choose_via(via, known, sizes, regions)
+    run = Run(Auto(), table_cap, progress)
+    problem = _problem(model, sizes, evidence, regions, run)
+    objects = choose_via(via, problem, regions)
     if objects is None:
         from liftgbp.strategy.ground_case import prepare_ground
 
-        return prepare_ground(known, sizes, regions, Run(Auto(), table_cap, progress))
+        return prepare_ground(problem, regions, run)
     progress("shattering", 0, 1)
     return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)
 
@@ -366,7 +368,7 @@ def _is_network(model: object) -> TypeGuard[Network]:
 def _network(
     network: Network,
     sizes: Mapping[str, int] | None,
-    evidence: AnyEvidence | Observed | None,
+    evidence: object,
     via: ViaChoice,
     regions: str,
     progress: Progress,
@@ -386,9 +388,9 @@ def _network(
     if isinstance(evidence, Evidence):
         raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
     observed = network.observed(cast("Observed | None", evidence))
-    known, atoms = network.as_evidence(observed)
+    problem, atoms = network.as_problem(observed)
     graph = quotient(network.conditioned(observed), regions, progress)
-    return PreparedGround(graph, compile_plan(graph), known, {}, atoms)
+    return PreparedGround(graph, compile_plan(graph), problem, atoms)
 
 
 @limited("starting")
@@ -420,27 +422,23 @@ def export_network(
     from liftgbp.formats import check_target, write_network
     from liftgbp.grounding import atom_names, ground_network, rule_counts
 
-    known = _checked(model, evidence, table_cap=table_cap, progress=progress)
+    run = Run(Auto(), table_cap, progress)
+    problem = _problem(model, sizes, evidence, FACTOR_SCOPES, run)
     file = checked_path("path", path)
     for own in check_target(file):
-        check_apart(own, known.files)
+        check_apart(own, problem.files)
     # Counted first, as they would fill the memory; some may turn out to be one factor.
-    counts = rule_counts(known, sizes, table_cap=table_cap, progress=progress)
+    counts = rule_counts(problem, table_cap=table_cap, progress=progress)
     groundings = sum(count.factors for count in counts)
     what = f"writing {groundings} ground formulas"
     check_work(what, groundings // WRITTEN_AT_ONCE, "use smaller domains")
     # Two files are written, which must belong together.
     with held(file):
-        network = ground_network(
-            known,
-            sizes,
-            table_cap=table_cap,
-            progress=progress,
-        )
+        network = ground_network(problem, table_cap=table_cap, progress=progress)
         number = network.factors + len(network.ranges)
         what = f"writing {network.factors} factors over {len(network.ranges)} atoms"
         check_work(what, number // WRITTEN_AT_ONCE, "use smaller domains")
         progress("writing", 0, 1)
         if network.atoms is None:
             raise InternalError("a ground model without a table of its atoms")
-        write_network(network, file, atom_names(network.atoms, known.model))
+        write_network(network, file, atom_names(network.atoms, problem.model))

@@ -19,7 +19,6 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import (
     CapacityError,
     InputError,
-    LimitExceeded,
     SizeError,
     check_function,
     checked_number,
@@ -325,8 +324,6 @@ class _Checking:
                     continue
                 compared = self._answers(sizes, options)
                 second, _ = self._second(sizes, compared)
-            except LimitExceeded:
-                raise
             except (SizeError, CapacityError):
                 continue
             except InputError:
@@ -381,8 +378,7 @@ class _Checking:
         if isinstance(self.model, Network):
             ground = _written_out(self.model, self.model.observed(self.evidence))
         else:
-            known = Evidence.of(self.model, self.evidence)
-            ground = reference.ground(self.model, answers.sizes, known)
+            ground = reference.ground(self.model, answers.sizes, self.evidence)
         try:
             return ExactInference.about(ground, answers, self.queries)
         except CapacityError:
@@ -392,8 +388,7 @@ class _Checking:
         """Whether a model has few enough ground factors over smaller domains."""
         if isinstance(self.model, Network):
             return False
-        known = Evidence.of(self.model, self.evidence)
-        normal = shatter(known.model, sizes, evidence=known)
+        normal = shatter(self.model, sizes, evidence=self.evidence)
         return ground_factors(normal) <= MOST_FACTORS
 
 

@@ -1,4 +1,11 @@
-"""Errors: those about input form one family, and their messages point at the user's text."""
+"""Errors: each branch of their tree says who can do something about them.
+
+LiftgbpError
+    InputError          whoever wrote the text, the data or the options
+    LimitExceeded       whoever set the limits of the run
+    ProcessError        whoever started another process (BusyError), or ended one (WorkerError)
+    InternalError       the authors of liftgbp
+"""
 
 from __future__ import annotations
 
@@ -89,7 +96,15 @@ def brief(message: str) -> str:
 _LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
-class InputError(Exception):
+class LiftgbpError(Exception):
+    """All errors that liftgbp raises by itself; the message is cut off where it is too long."""
+
+    def __init__(self, message: str) -> None:
+        self.message = brief(message)
+        super().__init__(self.message)
+
+
+class InputError(LiftgbpError):
     """Input that cannot be used; the message names the place and the remedy.
 
     >>> import liftgbp
@@ -103,9 +118,7 @@ class InputError(Exception):
     """
 
     def __init__(self, message: str, span: Span | None = None) -> None:
-        message = brief(message)
         super().__init__(message)
-        self.message = message
         self.span = span
 
     def __str__(self) -> str:
@@ -205,7 +218,7 @@ class ContradictionError(InputError):
     """
 
 
-class LimitExceeded(InputError):  # noqa: N818
+class LimitExceeded(LiftgbpError):  # noqa: N818
     """A run took more time or memory than its limits allow; `stage` says what it was doing.
 
     >>> import liftgbp
@@ -222,7 +235,16 @@ class LimitExceeded(InputError):  # noqa: N818
         self.stage = stage
 
 
-class BusyError(InputError):
+class ProcessError(LiftgbpError):
+    """Another process is in the way, or one that is needed is gone.
+
+    >>> import liftgbp
+    >>> issubclass(liftgbp.BusyError, liftgbp.ProcessError)
+    True
+    """
+
+
+class BusyError(ProcessError):
     """Another process writes to the same file.
 
     >>> import tempfile
@@ -239,7 +261,7 @@ class BusyError(InputError):
     """
 
 
-class WorkerError(InputError):
+class WorkerError(ProcessError):
     """A process that worked for a run is gone, or could not be started.
 
     >>> import liftgbp
@@ -253,7 +275,7 @@ class WorkerError(InputError):
     """
 
 
-class InternalError(AssertionError):
+class InternalError(LiftgbpError):
     """An invariant of liftgbp itself does not hold. This is a bug, whatever the input was.
 
     >>> import liftgbp

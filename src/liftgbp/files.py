@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from liftgbp.errors import BusyError, InputError
-from liftgbp.limits import writing
 
 Schema: TypeAlias = Mapping[str, type[str] | type[float] | type[int] | type[bool]]
 """The columns of a table in their order, each with the type of its cells."""
@@ -56,13 +55,12 @@ def whole_files(paths: Sequence[Path]) -> Iterator[list[Path]]:
             unfinished: list[Path] = []
             for path in paths:
                 check_place(path)
-                own = _new_file(path)
-                stack.callback(_remove, own)
-                stack.enter_context(writing(own.absolute()))
-                unfinished.append(own)
+                new = _new_file(path)
+                stack.enter_context(_removed_in_the_end(new))
+                unfinished.append(new)
             yield unfinished
-            for path, own in zip(paths, unfinished, strict=True):
-                own.replace(path)
+            for path, new in zip(paths, unfinished, strict=True):
+                new.replace(path)
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from None
 
@@ -85,9 +83,30 @@ def _new_file(path: Path) -> Path:
             return new
 
 
+_unfinished: list[Path] = []
+"""Files that must not outlive this process."""
+
+
+@contextlib.contextmanager
+def _removed_in_the_end(path: Path) -> Iterator[None]:
+    path = path.absolute()
+    _unfinished.append(path)
+    try:
+        yield
+    finally:
+        _remove(path)
+        _unfinished.remove(path)
+
+
 def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
         path.unlink(missing_ok=True)
+
+
+def remove_unfinished() -> None:
+    """Remove all files that are not complete, before this process ends on the spot."""
+    for path in _unfinished:
+        _remove(path)
 
 
 @contextlib.contextmanager
@@ -128,8 +147,7 @@ def held(path: Path) -> Iterator[None]:
         try:
             file = _locked(lock, path, fcntl)
             stack.enter_context(file)
-            stack.callback(_remove, lock)
-            stack.enter_context(writing(lock.absolute()))
+            stack.enter_context(_removed_in_the_end(lock))
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from None
         finally:

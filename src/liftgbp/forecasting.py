@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from liftgbp.errors import CapacityError, check_function, checked_number, wrong_type
-from liftgbp.evidence import AnyEvidence, Evidence
+from liftgbp.evidence import AnyEvidence, Problem
 from liftgbp.grounding import RuleCount, rule_counts
 from liftgbp.limits import GIGABYTE, Limits, limited, physical_memory
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.pictures.cards import Shown, code, count_text, sizes_text, table
 from liftgbp.pictures.markup import Content
 from liftgbp.plan import compile_plan
@@ -262,35 +262,33 @@ def forecast(
     >>> found.unknown, found.rules[0].substitutions, found.factors
     ({'smokes': 1000}, 1000000, 2)
     """
-    check_model(model)
     if not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     table_cap = checked_number("table_cap", table_cap, least=1)
     check_function("progress", progress)
-    known = Evidence.of(model, evidence)
-    objects = choose_via(via, known, sizes, regions)
-    domain_sizes = known.domain_sizes(sizes)
+    problem = Problem.of(model, evidence, sizes)
+    objects = choose_via(via, problem, regions)
     classes: dict[str, int] = {}
     parfactors = 0
     rules: tuple[RuleCount, ...] = ()
     stages: tuple[StageForecast, ...] = ()
     refused = ""
     if objects is None:
-        rules = rule_counts(known, sizes, table_cap=table_cap, progress=progress)
+        rules = rule_counts(problem, table_cap=table_cap, progress=progress)
         stages = _on_ground(rules)
     else:
         classes = dict(Counter(c.sort for c in objects.classes))
-        parfactors = parfactors_of(objects, known)
+        parfactors = parfactors_of(objects)
         try:
             stages = _over_classes(objects, regions, table_cap, parfactors, progress)
         except CapacityError as error:
             refused = error.message
     return Forecast(
         model.name,
-        domain_sizes,
+        problem.sizes,
         "ground" if objects is None else "lifted",
-        dict(_facts(known)),
-        _unknown(known, domain_sizes),
+        dict(_facts(problem)),
+        _unknown(problem),
         classes,
         parfactors,
         rules,
@@ -331,17 +329,18 @@ def _over_classes(
     )
 
 
-def _facts(known: Evidence) -> Counter[str]:
+def _facts(problem: Problem) -> Counter[str]:
+    known = problem.evidence
     facts = Counter({name: len(relation.values) for name, relation in known.hard.items()})
     for counted in known.known:
         facts.update({name: counted.count for name, _ in counted.values})
     return facts
 
 
-def _unknown(known: Evidence, sizes: Mapping[str, int]) -> dict[str, int]:
-    facts = _facts(known)
+def _unknown(problem: Problem) -> dict[str, int]:
+    facts = _facts(problem)
     return {
-        name: math.prod(sizes[sort] for sort in predicate.sorts) - facts[name]
-        for name, predicate in known.model.predicates.items()
-        if name not in known.closed
+        name: math.prod(problem.sizes[sort] for sort in predicate.sorts) - facts[name]
+        for name, predicate in problem.model.predicates.items()
+        if name not in problem.evidence.closed
     }

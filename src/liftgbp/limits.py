@@ -2,8 +2,8 @@
 
 A run within limits has a `Watch`. Work says which stage it enters, and looks at the watch wherever
 it reports progress and inside its loops; beyond a limit, that raises `LimitExceeded`. Nothing else
-stops it: one long call into a compiled library ends before the next look. The command line watches
-from another process, and ends such a call as well.
+stops it: one long call into a compiled library ends before the next look. The command line also
+has a timer and limits of the system.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from numbers import Real
@@ -83,18 +83,10 @@ class Limits(HasCard):
 class Watch:
     """Knows the limits of a run, how much is left of them, and which stage the run is in."""
 
-    def __init__(
-        self,
-        limits: Limits,
-        outer: Watch | None = None,
-        told: Callable[[Watch], None] | None = None,
-    ) -> None:
+    def __init__(self, limits: Limits, outer: Watch | None = None) -> None:
         self.limits = limits
         self.stage = "starting"
-        self.files: list[str] = []
-        self.helpers: list[int] = []
         self._outer = outer
-        self._told = told
         self._left = math.inf if limits.seconds is None else float(limits.seconds)
         self._deadline = math.inf
         self._most = math.inf if limits.memory is None else limits.memory * GIGABYTE
@@ -115,41 +107,9 @@ class Watch:
         """Go on to a stage, unless a limit is exceeded."""
         if stage != self.stage:
             self.stage = stage
-            self.tell()
             if self._outer is not None:
                 self._outer.enter(stage)
         self.check()
-
-    @contextmanager
-    def writing(self, path: str) -> Iterator[None]:
-        """Say that a file is unfinished, for whoever ends this process in the meantime."""
-        outer = nullcontext() if self._outer is None else self._outer.writing(path)
-        with outer:
-            self.files.append(path)
-            self.tell()
-            try:
-                yield
-            finally:
-                self.files.remove(path)
-                self.tell()
-
-    @contextmanager
-    def helped_by(self, processes: Sequence[int]) -> Iterator[None]:
-        """Count what other processes hold, which work for this run."""
-        outer = nullcontext() if self._outer is None else self._outer.helped_by(processes)
-        with outer:
-            self.helpers += processes
-            self.tell()
-            try:
-                yield
-            finally:
-                self.helpers = [own for own in self.helpers if own not in processes]
-                self.tell()
-
-    def tell(self) -> None:
-        """Tell who wants to know about the stage, the files and the helpers."""
-        if self._told is not None:
-            self._told(self)
 
     def check(self) -> None:
         """Raise `LimitExceeded` if the run has taken more than it may."""
@@ -157,7 +117,7 @@ class Watch:
         if now > self._deadline:
             raise self.exceeded("seconds")
         if now >= self._look_again and self._most < math.inf:
-            if held_memory("self", self.helpers) > self._most:
+            if held_memory() > self._most:
                 raise self.exceeded("memory")
             self._look_again = now + MEMORY_EVERY
         if self._outer is not None:
@@ -165,10 +125,10 @@ class Watch:
 
     def spare_memory(self) -> float:
         """The bytes of memory that the run may still take."""
-        own = math.inf
+        spare = math.inf
         if self._most < math.inf:
-            own = max(0.0, self._most - held_memory("self", self.helpers))
-        return own if self._outer is None else min(own, self._outer.spare_memory())
+            spare = max(0.0, self._most - held_memory())
+        return spare if self._outer is None else min(spare, self._outer.spare_memory())
 
     @property
     def most_work(self) -> int:
@@ -180,25 +140,21 @@ class Watch:
         return outer.most_work
 
     def exceeded(self, name: str) -> LimitExceeded:
-        """The error that says which limit the run has exceeded, and in which stage."""
-        return exceeded(self.limits, name, self.stage)
+        """The error that says which limit the run has exceeded, and in which stage.
 
-
-def exceeded(limits: Limits, name: str, stage: str) -> LimitExceeded:
-    """The error for a run that exceeded a limit in a stage.
-
-    >>> print(exceeded(Limits(seconds=5), "seconds", "descending"))
-    stopped in stage 'descending': it took longer than 5 s; --timeout (limits=Limits(seconds=...) \
-in Python) allows more
-    """
-    if name == "seconds":
-        reason = f"it took longer than {limits.seconds:g} s; --timeout"
-    else:
-        reason = f"it took more than {limits.memory:g} GB of memory; --memory"
-    return LimitExceeded(
-        f"stopped in stage '{stage}': {reason} (limits=Limits({name}=...) in Python) allows more",
-        stage,
-    )
+        >>> print(Watch(Limits(seconds=5)).exceeded("seconds"))
+        stopped in stage 'starting': it took longer than 5 s; --timeout \
+(limits=Limits(seconds=...) in Python) allows more
+        """
+        if name == "seconds":
+            reason = f"it took longer than {self.limits.seconds:g} s; --timeout"
+        else:
+            reason = f"it took more than {self.limits.memory:g} GB of memory; --memory"
+        return LimitExceeded(
+            f"stopped in stage '{self.stage}': {reason} (limits=Limits({name}=...) in Python) "
+            "allows more",
+            self.stage,
+        )
 
 
 _CURRENT: ContextVar[Watch | None] = ContextVar("liftgbp.watch", default=None)
@@ -231,18 +187,6 @@ def enter(stage: str) -> None:
     watch = _CURRENT.get()
     if watch is not None:
         watch.enter(stage)
-
-
-def writing(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
-    """Tell the watch, if there is one, that a file is unfinished."""
-    watch = _CURRENT.get()
-    return nullcontext() if watch is None else watch.writing(os.fspath(path))
-
-
-def helped_by(processes: Sequence[int]) -> AbstractContextManager[None]:
-    """Tell the watch, if there is one, which processes work for this run."""
-    watch = _CURRENT.get()
-    return nullcontext() if watch is None else watch.helped_by(processes)
 
 
 def most_work() -> int:
@@ -281,7 +225,7 @@ def limited(
         def run(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
             limits = cast("Limits | None", keywords.get("limits"))
             model = args[0] if args else keywords.get("model")
-            watch = watch_for(_or_for_strangers(limits, keywords.get("untrusted"), model))
+            watch = watch_for(limits_about(model, limits, keywords.get("untrusted")))
             if watch is None:
                 return function(*args, **keywords)
             given: Any = keywords.get("progress")
@@ -299,9 +243,12 @@ def limited(
     return decorate
 
 
-def limits_about(model: object, limits: Limits | None) -> Limits | None:
+def limits_about(model: object, limits: Limits | None, untrusted: object = False) -> Limits | None:
     """The limits that are given or, if there are none, those for the model of a stranger."""
-    return _or_for_strangers(limits, False, model)
+    if limits is not None or _CURRENT.get() is not None:
+        return limits
+    strange = untrusted is True or getattr(model, "untrusted", False) is True
+    return Limits.for_strangers() if strange else None
 
 
 @contextmanager
@@ -314,13 +261,6 @@ def within_limits_about(model: object, stage: str) -> Iterator[None]:
     with watch.running():
         watch.enter(stage)
         yield
-
-
-def _or_for_strangers(limits: Limits | None, untrusted: object, model: object) -> Limits | None:
-    if limits is not None or _CURRENT.get() is not None:
-        return limits
-    strange = untrusted is True or getattr(model, "untrusted", False) is True
-    return Limits.for_strangers() if strange else None
 
 
 def reporting(progress: Callable[[str, int, int], None]) -> Callable[[str, int, int], None]:
@@ -342,16 +282,11 @@ def each_limited(limits: Limits | None, items: Iterator[Result]) -> Iterator[Res
     while True:
         # Not around the `yield`: what the caller does between two items is no part of the run.
         with watch.running():
-            found = list(_first(items))
-        if not found:
-            return
-        yield found[0]
-
-
-def _first(items: Iterator[Result]) -> Iterator[Result]:
-    for item in items:
+            try:
+                item = next(items)
+            except StopIteration:
+                return
         yield item
-        return
 
 
 # --- work
@@ -418,9 +353,12 @@ smaller domains, or allow more by --work (limits=Limits(work=...) in Python)
 # --- memory
 
 
-def held_memory(process: int | str, helpers: Sequence[int]) -> float:
-    """The bytes of memory that a process and its helpers hold together."""
-    return resident_memory(process) + sum(map(_private_memory, helpers))
+def held_memory() -> float:
+    """The bytes of memory that this process and its workers hold together."""
+    workers = []
+    if "multiprocessing" in sys.modules:  # slow to import; without it, there are no workers
+        workers = sys.modules["multiprocessing"].active_children()
+    return resident_memory() + sum(_private_memory(own.pid) for own in workers)
 
 
 def _private_memory(process: int) -> float:
@@ -432,13 +370,13 @@ def _private_memory(process: int) -> float:
     return 1024.0 * sum(int(line.split()[1]) for line in lines if line.startswith(b"Private_"))
 
 
-def resident_memory(process: int | str = "self") -> float:
-    """The bytes of memory that a process holds; without /proc, the most that this one ever held."""
+def resident_memory() -> float:
+    """The bytes of memory that this process holds; without /proc, the most that it ever held."""
     try:
-        with open(f"/proc/{process}/statm", "rb") as file:  # noqa: PTH123  # half the time
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123  # half the time
             return float(int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE"))
     except OSError:
-        return _peak_memory() if process == "self" else 0.0
+        return _peak_memory()
 
 
 def physical_memory() -> float:

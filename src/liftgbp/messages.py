@@ -18,7 +18,7 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import InternalError, checked_number, wrong_type
 from liftgbp.evidence import AnyEvidence, Evidence
 from liftgbp.limits import Limits, limited
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.pictures.cards import BAD, GOOD, Shown, badge, table
 from liftgbp.pictures.markup import Content
 from liftgbp.posterior.ground_reader import PreparedGround
@@ -124,7 +124,6 @@ def check_messages(
     >>> liftgbp.check_messages(model, sizes={"thing": 3}).agrees
     True
     """
-    check_model(model)
     checked_number("iterations", iterations, least=1)
     if not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias, get_args
 
 from liftgbp.errors import CapacityError, InputError, shown
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
+from liftgbp.model.model import Model
 from liftgbp.shatter import ObjectClasses, object_classes
 
 ViaChoice: TypeAlias = Literal["auto", "lifted", "ground"]
@@ -36,9 +37,7 @@ MOST_ATOMS = 5 * 10**6
 """Domains with more atoms of open predicates than this are not worth grounding."""
 
 
-def choose_via(
-    name: ViaChoice, evidence: Evidence, sizes: Mapping[str, int] | None, regions: str
-) -> ObjectClasses | None:
+def choose_via(name: ViaChoice, problem: Problem, regions: str) -> ObjectClasses | None:
     """The classes of objects to lift over, or `None` to go through the ground.
 
     `auto` is `lifted` if classes are few, or if there are too many atoms to ground; it is `ground`
@@ -50,54 +49,57 @@ def choose_via(
     if name == "ground":
         return None
     must_lift = regions not in ("intersections", "bethe", "subsets")
-    if name == "auto" and evidence and not must_lift and _names_everything(evidence):
+    evidence = problem.evidence
+    if name == "auto" and evidence and not must_lift and _names_everything(problem):
         return None
     try:
-        objects = object_classes(evidence, sizes)
+        objects = object_classes(problem)
     except CapacityError:
         if name == "lifted" or must_lift or not evidence:
             raise
         return None
     per_sort = Counter(c.sort for c in objects.classes)
-    ways = groundings(evidence, per_sort)
+    ways = groundings(problem.model, per_sort)
     few = ways <= FEW_PARFACTORS
     if not evidence:
-        few = ways <= MANY_PARFACTORS or groundings(evidence, objects.sizes) > HARDLY_MORE * ways
-    too_large = open_atoms(evidence, objects.sizes) > MOST_ATOMS
+        few = (
+            ways <= MANY_PARFACTORS or groundings(problem.model, problem.sizes) > HARDLY_MORE * ways
+        )
+    too_large = open_atoms(problem) > MOST_ATOMS
     return objects if name == "lifted" or must_lift or few or too_large else None
 
 
-def _names_everything(evidence: Evidence) -> bool:
-    return any(p.kind != "relation" for p in evidence.model.predicates.values())
+def _names_everything(problem: Problem) -> bool:
+    return any(p.kind != "relation" for p in problem.model.predicates.values())
 
 
-def groundings(evidence: Evidence, sizes: Mapping[str, int]) -> int:
+def groundings(model: Model, sizes: Mapping[str, int]) -> int:
     """The groundings of all rules over so many objects, or over so many classes of them."""
     total = 0
-    for rule in evidence.model.rules:
-        scope = evidence.model.scope(rule)
+    for rule in model.rules:
+        scope = model.scope(rule)
         total += math.prod(sizes[scope.sorts[v]] for v in scope.free)
     return total
 
 
-def open_atoms(evidence: Evidence, sizes: Mapping[str, int]) -> int:
+def open_atoms(problem: Problem) -> int:
     """The ground atoms of predicates that are not closed."""
     return sum(
-        math.prod(sizes[sort] for sort in predicate.sorts)
-        for name, predicate in evidence.model.predicates.items()
-        if name not in evidence.closed
+        math.prod(problem.sizes[sort] for sort in predicate.sorts)
+        for name, predicate in problem.model.predicates.items()
+        if name not in problem.evidence.closed
     )
 
 
-def few_groundings(evidence: Evidence, sizes: Mapping[str, int]) -> bool:
+def few_groundings(problem: Problem) -> bool:
     """Whether a model can be grounded instead, with all objects below its quantifiers."""
-    model = evidence.model
+    model, sizes = problem.model, problem.sizes
     every = (
         math.prod(sizes[sort] for sort in model.scope(rule).sorts.values()) for rule in model.rules
     )
     return sum(every) <= MOST_GROUNDINGS
 
 
-def parfactors_of(objects: ObjectClasses, evidence: Evidence) -> int:
+def parfactors_of(objects: ObjectClasses) -> int:
     """About how many parfactors the rules shatter into over these classes."""
-    return groundings(evidence, Counter(c.sort for c in objects.classes))
+    return groundings(objects.problem.model, Counter(c.sort for c in objects.classes))

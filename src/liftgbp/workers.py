@@ -1,7 +1,7 @@
 """Independent tasks in several processes, with the results that one process gives.
 
-Tasks are handed out in their order, one to each process at a time, and what comes out of a task
-depends on nothing but the task. So results are the same for any number of processes.
+What comes out of a task depends on nothing but the task, so results are the same for any number of
+processes.
 
 The first process keeps the limits of the run, for its own time and memory and for those of its
 workers, and writes all files. Workers only compute: they may be killed at any time, are killed when
@@ -13,20 +13,21 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import pickle
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import connection
+from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
 from numbers import Integral
-from types import MappingProxyType, TracebackType
-from typing import Any, Generic, NamedTuple, TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
-from liftgbp.errors import InputError, InternalError, WorkerError, wrong_type
-from liftgbp.limits import Limits, Watch, checkpoint, enter, helped_by, most_work
+from liftgbp.errors import WorkerError, wrong_type
+from liftgbp.limits import Limits, Watch, checkpoint, most_work
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -39,10 +40,7 @@ MOST_JOBS = 256
 """More processes than this are a typing error: they take longer to start than to help."""
 
 LOOK_EVERY = 0.05
-"""Seconds between two looks at the limits, and at workers that say nothing."""
-
-LAST_WORDS = 5.0
-"""Seconds to learn from the system how a worker has ended, once its connection is closed."""
+"""Seconds between two looks at the limits."""
 
 ENDS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
@@ -51,6 +49,9 @@ ENDS = tuple(
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """What tells libraries that a worker loads later how many threads they may start."""
+
+# Evidence has some, and Python does not know how to hand them over.
+ForkingPickler.register(MappingProxyType, lambda mapping: (MappingProxyType, (dict(mapping),)))
 
 
 def checked_jobs(jobs: object) -> int:
@@ -81,8 +82,47 @@ def finished(
         for place, task in enumerate(tasks):
             yield place, work(task)
         return
-    with _Crew(work, min(jobs, len(tasks))) as crew:
-        yield from crew.results(tasks)
+    size = min(jobs, len(tasks))
+    pool = ProcessPoolExecutor(
+        size, multiprocessing.get_context(START), _begin, (work, most_work())
+    )
+    before = multiprocessing.active_children()
+    workers: list[BaseProcess] = []
+    try:
+        # A signal must not reach a worker before that knows what to do about it.
+        with _signals_held():
+            waiting: dict[Future[Any], int] = {
+                pool.submit(_work_on, task): place for place, task in enumerate(tasks)
+            }
+            workers = [own for own in multiprocessing.active_children() if own not in before]
+        yield from _results(waiting)
+    except BrokenProcessPool:
+        pool.shutdown()
+        raise _lost(workers) from None
+    except OSError as error:
+        raise WorkerError(
+            f"cannot start {size} worker processes: {error.strerror}; use fewer jobs"
+        ) from None
+    finally:
+        # The pool itself would let them finish what they are at.
+        for worker in multiprocessing.active_children():
+            if worker not in before:
+                worker.kill()
+        pool.shutdown(cancel_futures=True)
+
+
+def _results(waiting: dict[Future[Any], int]) -> Iterator[tuple[int, Any]]:
+    failed: dict[int, Future[Any]] = {}
+    while waiting:
+        checkpoint()
+        for future in wait(waiting, LOOK_EVERY, FIRST_COMPLETED).done:
+            place = waiting.pop(future)
+            if future.exception() is not None:
+                failed[place] = future
+            elif not failed or place < min(failed):
+                yield place, future.result()
+        if failed and all(place > min(failed) for place in waiting.values()):
+            failed[min(failed)].result()
 
 
 def in_order(found: Iterator[tuple[int, Result]]) -> Iterator[Result]:
@@ -100,153 +140,20 @@ def in_order(found: Iterator[tuple[int, Result]]) -> Iterator[Result]:
             following += 1
 
 
-# --- what workers hear and say
-
-
-def _read_only(own: dict[Any, Any]) -> MappingProxyType[Any, Any]:
-    return MappingProxyType(own)
-
-
-# Evidence has some, and Python does not know how to hand them over.
-ForkingPickler.register(MappingProxyType, lambda own: (_read_only, (dict(own),)))
-
-
-class _Stage(NamedTuple):
-    """The worker has entered a stage."""
-
-    name: str
-
-
-class _Done(NamedTuple):
-    """The worker has finished its task."""
-
-    result: Any
-
-
-class _Failed(NamedTuple):
-    """The task of the worker has raised an error."""
-
-    error: Exception
-
-
-# --- in the first process
-
-
-class _Worker:
-    """A process, the connection to it, and the place of the task that it works on."""
-
-    def __init__(self, work: Callable[[Any], Any]) -> None:
-        context: Any = multiprocessing.get_context(START)
-        self.link, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(work, other, most_work()), daemon=True)
-        self.process.start()
-        other.close()
-        self.place: int | None = None
-
-    def give(self, place: int, task: object) -> None:
-        self.place = place
-        # Whoever is gone by now is missed when it does not answer.
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            self.link.send(task)
-
-    def messages(self) -> Iterator[_Stage | _Done | _Failed]:
-        """What the worker has said since the last time."""
-        try:
-            while self.link.poll():
-                yield self.link.recv()
-        except (EOFError, OSError):
-            raise self._lost() from None
-        if not self.process.is_alive() and not self.link.poll():
-            raise self._lost()
-
-    def _lost(self) -> WorkerError:
-        self.process.join(LAST_WORDS)
-        code = self.process.exitcode or 0
+def _lost(workers: Sequence[BaseProcess]) -> WorkerError:
+    """The error for a worker that ended by itself; the pool has told the others to, by SIGTERM."""
+    ended = [own for own in workers if own.exitcode not in (None, 0, -signal.SIGTERM)]
+    who, how = "a worker process", "by signal 15 (SIGTERM)"
+    if ended:
+        code = ended[0].exitcode or 0
+        who = f"worker process {ended[0].pid}"
         how = f"with exit code {code}"
         if code < 0:
             how = f"by signal {-code} ({signal.Signals(-code).name})"
-        return WorkerError(
-            f"worker process {self.process.pid} was ended {how}; systems do this where memory runs "
-            "out: use fewer jobs, or smaller models"
-        )
-
-
-class _Crew(Generic[Task, Result]):
-    """Processes that work for this one; all of them are gone when it is left."""
-
-    def __init__(self, work: Callable[[Task], Result], size: int) -> None:
-        self._work = work
-        self._size = size
-        self._workers: list[_Worker] = []
-        self._known = contextlib.ExitStack()
-
-    def __enter__(self) -> _Crew[Task, Result]:
-        try:
-            # A signal must not reach a worker before that knows what to do about it.
-            with _signals_held():
-                for _ in range(self._size):
-                    self._workers.append(_Worker(self._work))
-        except OSError as error:
-            self._end()
-            raise WorkerError(
-                f"cannot start {self._size} worker processes: {error.strerror}; use fewer jobs"
-            ) from None
-        except BaseException:
-            self._end()
-            raise
-        self._known.enter_context(helped_by([own.process.pid for own in self._workers]))
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._end()
-
-    def _end(self) -> None:
-        for worker in self._workers:
-            worker.process.kill()
-        self._known.close()
-        for worker in self._workers:
-            worker.process.join()
-            worker.link.close()
-        self._workers = []
-
-    def results(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Result]]:
-        """The place of each task and its result, as they finish."""
-        given = 0
-        failed: dict[int, Exception] = {}
-        while True:
-            for worker in self._workers:
-                if worker.place is None and given < len(tasks) and not failed:
-                    worker.give(given, tasks[given])
-                    given += 1
-            busy = [own.place for own in self._workers if own.place is not None]
-            if failed and all(place > min(failed) for place in busy):
-                raise failed[min(failed)]
-            if not busy:
-                return
-            for place, message in self._heard():
-                if isinstance(message, _Failed):
-                    failed[place] = message.error
-                else:
-                    yield place, message.result
-
-    def _heard(self) -> list[tuple[int, _Done | _Failed]]:
-        """Wait for workers; the tasks that have ended since the last time."""
-        checkpoint()
-        connection.wait([worker.link for worker in self._workers], LOOK_EVERY)
-        ended: list[tuple[int, _Done | _Failed]] = []
-        for worker in self._workers:
-            for message in worker.messages():
-                if isinstance(message, _Stage):
-                    enter(message.name)
-                elif worker.place is not None:
-                    ended.append((worker.place, message))
-                    worker.place = None
-        return ended
+    return WorkerError(
+        f"{who} was ended {how}; systems do this where memory runs out: use fewer jobs, or smaller "
+        "models"
+    )
 
 
 @contextlib.contextmanager
@@ -265,35 +172,25 @@ def _signals_held() -> Iterator[None]:
 # --- in a worker
 
 
-def _serve(work: Callable[[Any], Any], link: Any, steps: int) -> None:
-    """Work on one task after the other, until somebody ends this process."""
+_work: Callable[[Any], Any]
+"""What this worker does with a task."""
+
+_steps = Limits().work
+
+
+def _begin(work: Callable[[Any], Any], steps: int) -> None:
+    """Make this process a worker."""
+    global _work, _steps
+    _work, _steps = work, steps
     _leave_signals_to_the_first_process()
     threading.Thread(target=_end_with_the_first_process, daemon=True).start()
     _use_one_thread()
+
+
+def _work_on(task: Any) -> Any:
     # Time and memory are looked after by the first process, for all workers together.
-    watch = Watch(Limits(work=steps), told=lambda own: link.send(_Stage(own.stage)))
-    with watch.running():
-        while True:
-            task = link.recv()
-            _answer(link, _outcome(work, task))
-
-
-def _outcome(work: Callable[[Any], Any], task: object) -> _Done | _Failed:
-    try:
-        return _Done(work(task))
-    except Exception as error:
-        if not isinstance(error, InputError):
-            error.add_note("in a worker process:\n" + traceback.format_exc())
-        return _Failed(error)
-
-
-def _answer(link: Any, outcome: _Done | _Failed) -> None:
-    try:
-        pickle.loads(pickle.dumps(outcome)) if isinstance(outcome, _Failed) else None
-        link.send(outcome)
-    except (pickle.PicklingError, TypeError, AttributeError) as problem:
-        what = outcome.error if isinstance(outcome, _Failed) else outcome.result
-        link.send(_Failed(InternalError(f"{what!r} does not leave its process: {problem}")))
+    with Watch(Limits(work=_steps)).running():
+        return _work(task)
 
 
 def _leave_signals_to_the_first_process() -> None:

@@ -15,7 +15,7 @@ import random_models
 from liftgbp import reference
 from liftgbp.blocks.curvature import Halves, HalvesJudge
 from liftgbp.counting.count_mixture import CountMixture
-from liftgbp.evidence import Evidence, Known
+from liftgbp.evidence import Evidence, Known, Problem
 from liftgbp.model.model import Model
 from liftgbp.posterior import ClassReader
 from liftgbp.regions import build_regions
@@ -41,8 +41,7 @@ NAMED = "r(p,p)\np = {Anna}\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct\n0.7 r(Ann
 def quick(
     model: Model, sizes: dict[str, int], regions: str = "intersections"
 ) -> tuple[liftgbp.Answers, Shattering]:
-    known = Evidence.of(model, None)
-    objects = choose_via("lifted", known, sizes, regions)
+    objects = choose_via("lifted", Problem.of(model, None, sizes), regions)
     assert objects is not None
     answers = liftgbp.infer(model, sizes, effort="quick", regions=regions, via="lifted")
     return answers, Shattering(objects)
@@ -212,7 +211,7 @@ def test_sums_are_judged_by_their_most_likely_counts() -> None:
     counts = zip((1, 0), likely, strict=True)
     known = tuple(Known("p", (("s", value),), count) for value, count in counts if count)
     evidence = replace(Evidence.of(model, None), known=known)
-    objects = choose_via("lifted", evidence, sizes, "intersections")
+    objects = choose_via("lifted", Problem.of(model, evidence, sizes), "intersections")
     assert objects is not None
     alone = liftgbp.infer(model, sizes, evidence=evidence, effort="quick", via="lifted")
     expected = HalvesJudge(Shattering(objects), OWN, math.inf).judge(alone.posterior).verdict

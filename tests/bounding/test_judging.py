@@ -12,7 +12,7 @@ import liftgbp
 from liftgbp import reference
 from liftgbp.bounding import ProvenJudge
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
 from liftgbp.posterior import Posterior
@@ -25,7 +25,7 @@ from random_models import models, sizes
 
 
 def judge_of(model: Model, domain: dict[str, int]) -> ProvenJudge:
-    objects = choose_via("lifted", Evidence.of(model, None), domain, "intersections")
+    objects = choose_via("lifted", Problem.of(model, None, domain), "intersections")
     assert objects is not None
     return ProvenJudge("normal", Shattering(objects), silent)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pty
 import re
@@ -11,8 +10,6 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, strategies as st
-from rich.console import Console
 
 from liftgbp.cli import terminal
 from liftgbp.cli.commands import cli
@@ -107,34 +104,3 @@ def _read(screen: int) -> bytes:
         return os.read(screen, 4096)
     except OSError:
         return b""
-
-
-TEXTS = st.text(alphabet="ab (),x=0.5漢é", max_size=12).map(str.strip)
-
-
-@given(st.data(), st.integers(1, 4), st.integers(0, 4))
-def test_tables_look_the_same_without_rich(data: st.DataObject, columns: int, rows: int) -> None:
-    """In pipes they are drawn by hand, as rich takes longer to import than a model to solve."""
-    headings = data.draw(st.lists(TEXTS, min_size=columns, max_size=columns))
-    right = data.draw(st.lists(st.booleans(), min_size=columns, max_size=columns))
-    sheet = Sheet(data.draw(TEXTS), [Column(*own) for own in zip(headings, right, strict=True)])
-    for _ in range(rows):
-        size = data.draw(st.integers(1, 2))
-        cells = st.lists(TEXTS, min_size=columns, max_size=columns)
-        sheet.add_block([data.draw(cells) for _ in range(size)], terminal.Entry("", []))
-    console = Console(width=100, file=io.StringIO(), highlight=False, emoji=False)
-    console.print(sheet.table())
-    drawn = sheet.drawn(100)
-    shown = console.file.getvalue().splitlines()
-    if drawn is None:
-        # A title that is wider than its table is folded.
-        assert terminal.cell_len(sheet.title) > len(shown[-1])
-    else:
-        assert drawn == shown
-
-
-@pytest.mark.parametrize("width", [8, 20])
-def test_what_must_be_folded_is_left_to_rich(width: int) -> None:
-    sheet = Sheet("t", [Column("a", prose=True), Column("b")])
-    sheet.add("several words in a row", "1")
-    assert sheet.drawn(width) is None

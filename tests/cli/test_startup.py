@@ -57,7 +57,7 @@ def test_help_does_without_the_engine(arguments: list[str]) -> None:
 
 
 NOT_FOR_SMALL_QUERIES = {
-    *("rich", "scipy", "duckdb", "matplotlib", "mpmath", "numpy.ma", "numpy.random", "statistics"),
+    *("scipy", "duckdb", "matplotlib", "mpmath", "numpy.ma", "numpy.random", "statistics"),
     *("fractions", "html", "threadpoolctl", "liftgbp.charts"),
     *(f"liftgbp.cli.{file}" for file in ("checks", "explanations", "second_opinions")),
     *(f"liftgbp.{room}" for room in ("grounding", "compress", "reference", "reproduction")),
@@ -75,6 +75,7 @@ def test_a_query_does_without_what_other_commands_need(form: str) -> None:
     assert "liftgbp.solve.descent" in modules
     assert NOT_FOR_SMALL_QUERIES.isdisjoint(modules)
     assert ("json" in modules) == (form == "json")
+    assert ("rich" in modules) == (form == "tables")
 
 
 @pytest.mark.parametrize("library", [None, "duckdb", "matplotlib.figure", "scipy.linalg"])

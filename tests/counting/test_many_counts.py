@@ -14,7 +14,7 @@ from liftgbp import reference
 from liftgbp.arrays import Integers
 from liftgbp.counting.points import CountedModel, exact_offset
 from liftgbp.counting.space import SplitClass
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.plan import refill_all
 from liftgbp.regions import ExactCounts
 from liftgbp.series import SharedPlans
@@ -68,9 +68,8 @@ CASES = {
 def split_of(case: str) -> SplitShattering:
     text, facts, names, size = CASES[case]
     model = liftgbp.parse(text)
-    evidence = Evidence.of(model, liftgbp.parse_evidence(model, facts) if facts else None)
-    sizes = dict.fromkeys(model.sorts, size)
-    shattering = Shattering(object_classes(evidence, sizes))
+    problem = Problem.of(model, facts or None, dict.fromkeys(model.sorts, size))
+    shattering = Shattering(object_classes(problem))
     return SplitShattering(shattering, splits_by_value(shattering, names))
 
 
@@ -152,7 +151,7 @@ def test_offsets_of_many_counts_are_those_at_each(case: str) -> None:
 def test_quantifiers_leave_no_counts_alike() -> None:
     """What a quantifier is expanded over depends on every count."""
     model = liftgbp.parse(FRIENDS + QUANTIFIED)
-    shattering = Shattering(object_classes(Evidence.of(model), {"person": 3}))
+    shattering = Shattering(object_classes(Problem.of(model, None, {"person": 3})))
     split = SplitShattering(shattering, splits_by_value(shattering, ("smokes",)))
     points = points_of(split)
     assert len({id(split.alike(point)) for point in points}) == len(points)

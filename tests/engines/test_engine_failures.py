@@ -130,7 +130,7 @@ LIMITED = """
 import resource, sys
 from liftgbp.cli import main
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2)
-main(apart=False)
+main()
 """
 
 

@@ -178,7 +178,7 @@ def test_csv_files_mean_what_they_mean_in_memory(
     liftgbp.run_on_engine(model, source, tmp_path / "out", closed="all")
     assert {name for (name,) in marginals(tmp_path / "out", "smokes")} == people
     evidence = liftgbp.load_evidence(model, source, closed="friends")
-    assert set(evidence.model.sorts["person"].from_evidence) == people
+    assert set(evidence.names["person"]) == people
 
 
 def test_work_on_files_that_have_changed_is_not_used(

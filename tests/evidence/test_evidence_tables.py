@@ -29,10 +29,9 @@ MODEL = parse("""
 
 
 def facts(evidence: Evidence, predicate: str) -> dict[tuple[str, ...], int]:
-    relation, model = evidence.hard[predicate], evidence.model
-    sorts = model.predicates[predicate].sorts
+    relation, sorts = evidence.hard[predicate], MODEL.predicates[predicate].sorts
     return {
-        tuple(model.constants(sort)[k] for sort, k in zip(sorts, objects, strict=True)): value
+        tuple(evidence.names[sort][k] for sort, k in zip(sorts, objects, strict=True)): value
         for objects, value in zip(relation.args.tolist(), relation.values.tolist(), strict=True)
     }
 
@@ -85,7 +84,8 @@ def test_csv(
 ) -> None:
     evidence = load_csv(tmp_path, predicate, text)
     assert facts(evidence, predicate) == expected
-    assert len(evidence.places) == 0
+    for args in evidence.hard[predicate].args.tolist():
+        assert evidence.place(predicate, args) is None
 
 
 @settings(deadline=None)
@@ -102,7 +102,7 @@ def test_rows_are_read_in_parts(rows: list[tuple[str, str]], at_once: int) -> No
         patch.setattr(table_reading, "ROWS_AT_ONCE", at_once)
         evidence = load_csv(Path(folder), "friends", "x,y\n" + lines)
     assert (facts(evidence, "friends") if stated else {}) == stated
-    assert sorted(evidence.model.constants("person")) == sorted({"Eve", *named})
+    assert sorted(evidence.names["person"]) == sorted(named)
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3, 100])
@@ -115,7 +115,7 @@ def test_one_file_may_serve_two_predicates(
     model = parse("smokes(person)\ntall(person)")
     places = [f"{name}={tmp_path}/pairs.csv[{c}]" for name, c in (("smokes", "b"), ("tall", "a"))]
     evidence = load_evidence(model, *places)
-    assert evidence.model.constants("person") == ("Y", "X", "Z")
+    assert evidence.names["person"] == ("Y", "X", "Z")
 
 
 def test_the_first_name_that_cannot_be_printed_is_reported(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_tabs_and_compression(tmp_path: Path) -> None:
 def test_a_table_without_rows(tmp_path: Path) -> None:
     evidence = load_csv(tmp_path, "friends", "a,b\n")
     assert not evidence
-    assert evidence.model == MODEL
+    assert evidence.enlarge(MODEL) is MODEL
 
 
 def test_parquet_and_duckdb(tmp_path: Path) -> None:
@@ -181,10 +181,13 @@ def test_sources_meet(tmp_path: Path) -> None:
     table = tmp_path / "f.csv"
     table.write_text("a,b\nBob,Anna\nAnna,Carl\n", encoding="utf-8")
     evidence = load_evidence(MODEL, f"friends={table}", text, str(text))
-    assert evidence.model.constants("person") == ("Eve", "Bob", "Anna", "Carl")
+    assert evidence.enlarge(MODEL).constants("person") == ("Eve", "Bob", "Anna", "Carl")
     assert facts(evidence, "friends") == {("Bob", "Anna"): 1, ("Anna", "Carl"): 1}
     assert facts(evidence, "smokes") == {("Anna",): 1}
-    assert list(evidence.places) == [("smokes", (2,))]
+    anna = evidence.names["person"].index("Anna")
+    place = evidence.place("smokes", (anna,))
+    assert place is not None
+    assert place.text == "smokes(Anna)"
 
 
 def test_contradictions_across_kinds_of_sources(tmp_path: Path) -> None:
@@ -316,10 +319,9 @@ PEOPLE = """who,from,note,to,sure,gone
 
 def chances(evidence: Evidence, predicate: str) -> dict[tuple[str, ...], float]:
     """The probability of true in uncertain facts."""
-    relation, model = evidence.soft[predicate], evidence.model
-    sorts = model.predicates[predicate].sorts
+    relation, sorts = evidence.soft[predicate], MODEL.predicates[predicate].sorts
     return {
-        tuple(model.constants(sort)[k] for sort, k in zip(sorts, objects, strict=True)): float(
+        tuple(evidence.names[sort][k] for sort, k in zip(sorts, objects, strict=True)): float(
             np.exp(potentials[1])
         )
         for objects, potentials in zip(relation.args.tolist(), relation.log_potentials, strict=True)
@@ -412,7 +414,7 @@ def test_probabilities(tmp_path: Path) -> None:
 def test_empty_cells_state_nothing(tmp_path: Path) -> None:
     evidence = load_csv(tmp_path, "friends", "a,b,truth\nA,B,1\nC,,1\nD,E,\n")
     assert facts(evidence, "friends") == {("A", "B"): 1}
-    assert set(evidence.model.constants("person")) == {"Eve", "A", "B", "C", "D", "E"}
+    assert set(evidence.names["person"]) == {"A", "B", "C", "D", "E"}
     (note,) = evidence.notes
     assert note.endswith("2 rows have empty cells and state nothing, the first (row 2, column b)")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from liftgbp.errors import EvidenceError, InputError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Evidence, Problem
 from liftgbp.evidence.read import load_evidence, parse_evidence
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
@@ -27,12 +27,12 @@ MODEL = parse("""
 
 def hard_facts(evidence: Evidence) -> set[tuple[str, tuple[str, ...], str]]:
     """The hard facts with names in the place of numbers."""
-    model = evidence.model
+    model = evidence.vocabulary
     return {
         (
             name,
             tuple(
-                model.constants(sort)[k]
+                evidence.names[sort][k]
                 for sort, k in zip(model.predicates[name].sorts, objects, strict=True)
             ),
             model.predicates[name].values[value],
@@ -108,7 +108,7 @@ def test_a_whole_text() -> None:
         ("mood", ("Carl",), "mid"),
         ("rain", (), "false"),
     }
-    assert evidence.model.constants("person") == ("Anna", "Bob", "Carl")
+    assert evidence.names["person"] == ("Anna", "Bob", "Carl")
     assert [len(relation.args) for relation in evidence.hard.values()] == [1, 1, 1, 1]
 
 
@@ -149,15 +149,15 @@ def test_arrays_are_for_reading() -> None:
 def test_objects_are_numbered_by_the_model_and_then_by_appearance() -> None:
     model = parse("person = {Anna, Bob}\np(person)\nr(person, person)\nlives(person, city)\n1 p(Z)")
     text = "r(Eve, Bob)\np(Dora)\nlives(Dora, Rome)\nr(Carl, Z)\np(Fred)"
-    evidence = parse_evidence(model, text)
-    assert evidence.model.constants("person") == (
+    problem = Problem.of(model, text)
+    assert problem.model.constants("person") == (
         *("Anna", "Bob", "Z"),
         *("Eve", "Dora", "Carl", "Fred"),
     )
-    assert evidence.hard["r"].args.tolist() == [[3, 1], [5, 2]]
-    assert evidence.hard["p"].args.tolist() == [[4], [6]]
-    assert evidence.hard["lives"].args.tolist() == [[4, 0]]
-    assert evidence.model.mentioned == model.mentioned
+    assert problem.evidence.hard["r"].args.tolist() == [[3, 1], [5, 2]]
+    assert problem.evidence.hard["p"].args.tolist() == [[4], [6]]
+    assert problem.evidence.hard["lives"].args.tolist() == [[4, 0]]
+    assert problem.model.mentioned == model.mentioned
 
 
 @pytest.mark.parametrize(
@@ -177,13 +177,13 @@ def test_objects_are_numbered_by_the_model_and_then_by_appearance() -> None:
     ],
 )
 def test_notes_on_sorts_that_grow(declaration: str, notes: tuple[str, ...]) -> None:
-    evidence = parse_evidence(parse(f"p(person)\n{declaration}"), "p(C)\np(A)\np(B)")
-    assert evidence.notes == notes
+    problem = Problem.of(parse(f"p(person)\n{declaration}"), "p(C)\np(A)\np(B)")
+    assert problem.evidence.notes == notes
 
 
 def test_long_notes_are_cut() -> None:
     text = "\n".join(f"p(P{k})" for k in range(100))
-    (note,) = parse_evidence(parse("*p(person)\nperson = 7"), text).notes
+    (note,) = Problem.of(parse("*p(person)\nperson = 7"), text).evidence.notes
     assert note == "evidence names P0, P1, P2 and 97 more, so person grows from 7 to 100 objects"
 
 
@@ -191,8 +191,9 @@ def test_objects_of_a_sort_may_be_listed() -> None:
     model = parse("p(person)\nq(person, place)\nperson = {Zoe}")
     text = 'q(Dan, Kiel)\nperson = { Bob,"Mary Ann", Zoe } // here\np(Ann)\nplace={7}\np(Bob)'
     evidence = parse_evidence(model, text)
-    assert evidence.model.constants("person") == ("Zoe", "Bob", "Mary Ann", "Dan", "Ann")
-    assert evidence.model.constants("place") == ("7", "Kiel")
+    whole = evidence.enlarge(model)
+    assert whole.constants("person") == ("Zoe", "Bob", "Mary Ann", "Dan", "Ann")
+    assert whole.constants("place") == ("7", "Kiel")
     assert hard_facts(evidence) == {
         ("p", ("Ann",), "true"),
         ("p", ("Bob",), "true"),
@@ -297,16 +298,19 @@ def test_an_unreadable_file(tmp_path: Path) -> None:
 
 def test_places() -> None:
     text = "Smokes(Anna)\n\n  !Friends(Bob,Anna) // no\nrain\nrain\n0.5 Smokes(Bob)"
-    places = parse_evidence(MODEL, text).places
-    assert {atom: (span.line, span.column, span.text) for atom, span in places.items()} == {
+    evidence = parse_evidence(MODEL, text)
+    wanted = {
         ("Smokes", (0,)): (1, 1, "Smokes(Anna)"),
         ("Friends", (1, 0)): (3, 3, "!Friends(Bob,Anna)"),
         ("rain", ()): (4, 1, "rain"),
         ("Smokes", (1,)): (6, 1, "0.5 Smokes(Bob)"),
     }
-    assert len(places) == 4
-    for unknown in [("Smokes", (2,)), ("Smokes", (0, 1)), ("mood", (0,))]:
-        assert unknown not in places
+    for atom, place in wanted.items():
+        span = evidence.place(*atom)
+        assert span is not None
+        assert (span.line, span.column, span.text) == place
+    for unknown in [("Smokes", (2,)), ("Friends", (0, 1)), ("mood", (0,))]:
+        assert evidence.place(*unknown) is None
 
 
 # --- large files
@@ -326,7 +330,7 @@ def test_many_facts(tmp_path: Path) -> None:
     )
     evidence = load_evidence(MODEL, path)
     relation = evidence.hard["Friends"]
-    names = np.array(evidence.model.constants("person"))
+    names = np.array(evidence.names["person"])
     found = np.char.lstrip(names[relation.args], "P").astype(int)
     assert set(map(tuple, found.tolist())) == set(map(tuple, pairs.tolist()))
     assert len(np.unique(found, axis=0)) == len(found)
@@ -374,7 +378,8 @@ def test_round_trip(data: st.DataObject, facts: dict[tuple[str, tuple[str, ...]]
     repeated = data.draw(st.lists(st.sampled_from(lines), max_size=3)) if lines else []
     evidence = parse_evidence(MODEL, "\n".join([*lines, *repeated]))
     assert hard_facts(evidence) == {(*atom, value) for atom, value in facts.items()}
-    assert len(evidence.places) == len(facts)
+    for name, relation in evidence.hard.items():
+        assert all(evidence.place(name, objects) for objects in relation.args.tolist())
 
 
 @given(st.text(alphabet='Smokesrain(),!="\\ .7/*\n', max_size=30))
@@ -400,14 +405,35 @@ def test_stated_evidence_passes_the_door_unchanged() -> None:
     model = parse("q(thing)")
     evidence = parse_evidence(model, "q(A)")
     assert Evidence.of(model, evidence) is evidence
-    assert Evidence.of(evidence.model, evidence) is evidence
+    assert Evidence.of(evidence.enlarge(model), evidence) is evidence
 
 
 @pytest.mark.parametrize("other", ["q(thing)\n1 q(x)", "q(thing)\np", "q(thing)\n$w = 1"])
-def test_evidence_about_another_model_is_refused_at_the_door(other: str) -> None:
+def test_evidence_fits_models_that_declare_its_predicates_alike(other: str) -> None:
+    evidence = parse_evidence(parse("q(thing)\nr(thing)"), "q(A)")
+    assert Evidence.of(parse(other), evidence) is evidence
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ("q(thing,thing)", r"read for q\(thing\), and the model declares q\(thing, thing\)"),
+        ("q(box)", r"read for q\(thing\), and the model declares q\(box\)"),
+        ("*q(thing)", r"read for q\(thing\), and the model declares \*q\(thing\)"),
+        ("q(thing) : {a, b}", r"the model declares q\(thing\) : {a, b}"),
+        ("r(thing)", "does not fit the model: unknown predicate q; the model has r"),
+    ],
+)
+def test_evidence_about_other_predicates_is_refused_at_the_door(other: str, message: str) -> None:
     evidence = parse_evidence(parse("q(thing)"), "q(A)")
-    with pytest.raises(EvidenceError, match="read for another model"):
+    with pytest.raises(EvidenceError, match=message):
         Evidence.of(parse(other), evidence)
+
+
+def test_evidence_that_names_objects_of_an_unknown_sort_is_refused() -> None:
+    evidence = parse_evidence(parse("q(thing)\np"), "thing = {A}\np")
+    with pytest.raises(EvidenceError, match="names objects of the sort thing, which the model"):
+        Evidence.of(parse("p"), evidence)
 
 
 # --- what other tools write

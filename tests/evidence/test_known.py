@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from liftgbp.errors import CapacityError, EvidenceError, SizeError
-from liftgbp.evidence import Evidence, Known
+from liftgbp.evidence import Evidence, Known, Problem
 from liftgbp.evidence.read import load_evidence, parse_evidence, parse_known
 from liftgbp.model.parser import parse
 
@@ -86,8 +86,7 @@ def test_unnamed_objects_follow_the_named_ones() -> None:
         "smokes(Anna)\n!cancer(Bob)",
         known=["smokes(x) ^ !cancer(x) = 2", "big(c) = 1", "!smokes(x) = 1"],
     )
-    assert evidence.domain_sizes({"person": 5, "city": 3}) == {"person": 5, "city": 3}
-    facts = evidence.facts({"person": 5, "city": 3})
+    facts = Problem.of(MODEL, evidence, {"person": 5, "city": 3}).facts()
     smokes, cancer, big = facts["smokes"], facts["cancer"], facts["big"]
     assert (smokes.args.tolist(), smokes.values.tolist()) == ([[0], [2], [3], [4]], [1, 1, 1, 0])
     assert (cancer.args.tolist(), cancer.values.tolist()) == ([[1], [2], [3]], [0, 0, 0])
@@ -97,34 +96,35 @@ def test_unnamed_objects_follow_the_named_ones() -> None:
 
 def test_without_counts_the_facts_are_what_was_stated() -> None:
     evidence = parse_evidence(MODEL, "smokes(Anna)\nfriends(Anna,Bob)")
-    assert evidence.facts({"city": 1}) == evidence.hard
+    problem = Problem.of(MODEL, evidence, {"city": 1})
+    assert problem.facts() == problem.evidence.hard
 
 
 def test_too_many_known_objects() -> None:
     evidence = parse_evidence(MODEL, "smokes(Anna)", known=("smokes(x)=3", "!smokes(x)=2"))
-    assert evidence.domain_sizes({"person": 6, "city": 1})["person"] == 6
+    assert Problem.of(MODEL, evidence, {"person": 6, "city": 1}).sizes["person"] == 6
     message = (
         r"size 5 is too small for sort person: 5 unnamed objects are known besides 1 named ones; "
         r"give a size of at least 6, as in -n person=6"
     )
-    for check in (evidence.domain_sizes, evidence.facts):
-        with pytest.raises(SizeError, match=message):
-            check({"person": 5, "city": 1})
+    with pytest.raises(SizeError, match=message):
+        Problem.of(MODEL, evidence, {"person": 5, "city": 1})
     with pytest.raises(SizeError, match="sort city has no size"):
-        evidence.domain_sizes({"person": 6})
+        Problem.of(MODEL, evidence, {"person": 6})
 
 
 def test_too_many_to_write_out() -> None:
     evidence = load_evidence(MODEL, known=["smokes(x)=1e12"])
-    assert evidence.domain_sizes({"person": 10**12, "city": 1})["person"] == 10**12
+    problem = Problem.of(MODEL, evidence, {"person": 10**12, "city": 1})
+    assert problem.sizes["person"] == 10**12
     with pytest.raises(CapacityError, match="cannot list more than 100000000"):
-        evidence.facts({"person": 10**12, "city": 1})
+        problem.facts()
 
 
 def test_a_size_that_is_too_small_for_names() -> None:
     evidence = parse_evidence(MODEL, "smokes(Anna)\nsmokes(Bob)")
     with pytest.raises(SizeError, match="size 1 is too small for sort person"):
-        evidence.domain_sizes({"person": 1, "city": 1})
+        Problem.of(MODEL, evidence, {"person": 1, "city": 1})
 
 
 # --- closed predicates

@@ -37,8 +37,7 @@ def stated(given: Any) -> dict[str, float]:
             objects: list[int], value: int, name: str = name, predicate: Any = predicate
         ) -> str:
             names = [
-                evidence.model.constants(sort)[k]
-                for sort, k in zip(predicate.sorts, objects, strict=True)
+                evidence.names[sort][k] for sort, k in zip(predicate.sorts, objects, strict=True)
             ]
             what = "" if len(predicate.values) == 2 else f"={predicate.values[value]}"
             return f"{name}({','.join(names)}){what}"
@@ -95,7 +94,7 @@ def test_values(given: Any, expected: dict[str, float]) -> None:
 
 def test_objects_about_which_nothing_is_known() -> None:
     given: dict[str, Any] = {"smokes(Anna)": None, "friends": [("Bob", None)]}
-    assert set(Evidence.of(MODEL, given).model.constants("person")) == {"Anna", "Bob"}
+    assert set(Evidence.of(MODEL, given).names["person"]) == {"Anna", "Bob"}
 
 
 def test_paths(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 import liftgbp
 from liftgbp import reference
 from liftgbp.errors import CapacityError, ContradictionError, InputError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Evidence, Problem
 from liftgbp.exact.cells import CellSum, all_counts
 from liftgbp.exact.junction_tree import JunctionTree
 from liftgbp.formats import Network
@@ -73,7 +73,7 @@ def test_sums_over_cells_agree_with_junction_trees(model: Model, people: int, se
     try:
         normal = shatter(model, domain)
         cells = CellSum(normal, 2**12)
-        network = ground_network(Evidence.of(model, None), domain)
+        network = ground_network(Problem.of(model, None, domain))
         tree = JunctionTree(network, 2**18)
     except (CapacityError, ContradictionError):
         assume(False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from liftgbp import Answers, Evidence, infer, parse, parse_evidence, reference
 from liftgbp.cli.commands import cli
 from liftgbp.errors import CapacityError, ContradictionError, QueryError
+from liftgbp.evidence import Problem
 from liftgbp.exact.exact_result import ExactLimits
 from liftgbp.exact.over_classes import exact_with_quantifiers
 from liftgbp.messages import GroundObjects
@@ -37,8 +39,8 @@ def by_cells(model: Model, sizes: dict[str, int], evidence: Evidence) -> Answers
     """The answers with a stand-in for every quantifier, however small its sort."""
     outline = outlined(model, set(model.sorts))
     assert outline is not None
-    known = Evidence(outline.model, evidence.hard, evidence.soft, evidence.closed, evidence.known)
-    normal = Shattering(object_classes(known, sizes)).normal()
+    problem = replace(Problem.of(model, evidence, sizes), model=outline.model)
+    normal = Shattering(object_classes(problem)).normal()
     prepared = prepare_lifted(normal, "intersections", silent)
     limits = ExactLimits.of(2**24)
     return Answers(exact_with_quantifiers(prepared, outline, model, limits))
@@ -48,7 +50,7 @@ def check(text: str, sizes: dict[str, int], facts: str = "") -> None:
     """Log Z, all marginals and a joint against exact inference on the ground."""
     plain = parse(text)
     evidence = parse_evidence(plain, facts)
-    model = evidence.model
+    model = evidence.enlarge(plain)
     answers = by_cells(model, sizes, evidence)
     exact = reference.exact(reference.ground(model, sizes, evidence))
     assert answers.log_z == pytest.approx(exact.log_z, abs=1e-9)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 import liftgbp
 from liftgbp import reference
 from liftgbp.errors import CapacityError, ContradictionError, InputError, ModelError, QueryError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Evidence, Problem
 from liftgbp.formats import (
     conditioned,
     load_network,
@@ -574,7 +574,7 @@ def test_files_of_models_with_evidence_keep_the_exact_answers(
     model, domain, evidence = drawn
     try:
         expected = reference.exact(reference.ground(model, domain, evidence), cap=2**12)
-        network = ground_network(evidence, domain)
+        network = ground_network(Problem.of(model, evidence, domain))
     except (ContradictionError, CapacityError):
         assume(False)
     path = tmp_path_factory.mktemp("nets") / f"net.{extension}"
@@ -582,7 +582,7 @@ def test_files_of_models_with_evidence_keep_the_exact_answers(
     answer = reference.exact(ground_of(load_network(path).ground))
     assert answer.log_z == pytest.approx(expected.log_z, abs=1e-9)
     assert network.atoms is not None
-    predicates = list(evidence.model.predicates)
+    predicates = list(model.predicates)
     for probabilities, predicate, args in zip(
         answer.marginals.values(), network.atoms.predicate, network.atoms.args, strict=True
     ):

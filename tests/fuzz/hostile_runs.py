@@ -183,7 +183,7 @@ def _evidence(random: Random) -> Run:
             liftgbp.infer(
                 liftgbp.parse(GOOD_MODEL), evidence=given, effort="quick", limits=limits
             ).query("smokes(x)")
-        except liftgbp.InputError as error:
+        except liftgbp.LiftgbpError as error:
             print(error, file=sys.stderr)
             return 2
         return 0
@@ -379,7 +379,7 @@ def _called(
     print(function, named, file=sys.stderr)
     try:
         function(*first, **named)
-    except (liftgbp.InputError, liftgbp.UntrustedAnswerError) as error:
+    except (liftgbp.LiftgbpError, liftgbp.UntrustedAnswerError) as error:
         print(type(error).__name__, error, file=sys.stderr)
         return 2
     except TypeError as error:
@@ -407,20 +407,20 @@ def _builder(random: Random) -> Run:
                 print(method, arguments, file=sys.stderr)
                 try:
                     method(*arguments)
-                except liftgbp.InputError as error:
+                except liftgbp.LiftgbpError as error:
                     print(error, file=sys.stderr)
                 except TypeError as error:
                     if not any(words in str(error) for words in _BINDING):
                         raise
             try:
                 builder.build()
-            except liftgbp.InputError as error:
+            except liftgbp.LiftgbpError as error:
                 print(error, file=sys.stderr)
             return 0
         try:
             print(liftgbp.parse(text))
             liftgbp.parse(str(liftgbp.parse(text)))
-        except liftgbp.InputError as error:
+        except liftgbp.LiftgbpError as error:
             print(error, file=sys.stderr)
         model = liftgbp.parse(GOOD_MODEL)
         for ask in (
@@ -429,7 +429,7 @@ def _builder(random: Random) -> Run:
         ):
             try:
                 ask()
-            except liftgbp.InputError as error:
+            except liftgbp.LiftgbpError as error:
                 print(error, file=sys.stderr)
         return 0
 

@@ -56,7 +56,7 @@ class Plain:
 
 class PlainGrounder:
     def __init__(self, evidence: Evidence, sizes: Mapping[str, int]) -> None:
-        self.model: Model = evidence.model
+        self.model: Model = evidence.vocabulary
         self.evidence = evidence
         self.sizes = self.model.domain_sizes(sizes)
         self.values = {name: len(p.values) for name, p in self.model.predicates.items()}

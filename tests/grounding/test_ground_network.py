@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +15,9 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from plain_grounding import PlainAtom, PlainGrounder, ViolatedError, World
 
 from liftgbp import infer, parse_evidence, reference
-from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Source, Span
-from liftgbp.evidence import Evidence, Known, Relation, SoftRelation
+from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Source
+from liftgbp.evidence import Evidence, Known, Problem, Relation, SoftRelation
+from liftgbp.evidence.sources import FactFile
 from liftgbp.grounding import GroundNetwork, ground_network
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
@@ -72,6 +75,11 @@ def settings_of_models(draw: st.DrawFn, most: int = 3) -> tuple[Evidence, dict[s
 # --- reading networks
 
 
+def grounded(evidence: Evidence, sizes: Mapping[str, int], **options: Any) -> GroundNetwork:
+    """The ground network of the model that evidence was made for."""
+    return ground_network(Problem.of(evidence.vocabulary, evidence, sizes), **options)
+
+
 def scopes_of(network: GroundNetwork, model: Model) -> dict:
     names = list(model.predicates)
     assert network.atoms is not None
@@ -117,11 +125,11 @@ def check_network(evidence: Evidence, sizes: dict[str, int]) -> None:
         plain = grounder.ground()
     except ViolatedError:
         with pytest.raises(ContradictionError):
-            ground_network(evidence, sizes)
+            grounded(evidence, sizes)
         return
-    network = ground_network(evidence, sizes)
-    found, wanted = scopes_of(network, evidence.model), in_order(plain.tables, evidence.model)
-    check_tables(found, wanted)
+    network = grounded(evidence, sizes)
+    model = evidence.vocabulary
+    check_tables(scopes_of(network, model), in_order(plain.tables, model))
     assert network.log_constant == pytest.approx(plain.log_constant, rel=0, abs=1e-12)
     assert dict(network.free) == plain.free()
 
@@ -151,10 +159,10 @@ def test_weights_of_worlds(given: tuple[Evidence, dict[str, int]], chance: rando
     evidence, sizes = given
     grounder = PlainGrounder(evidence, sizes)
     try:
-        network = ground_network(evidence, sizes)
+        network = grounded(evidence, sizes)
     except ContradictionError:
         assume(False)
-    tables = scopes_of(network, evidence.model)
+    tables = scopes_of(network, evidence.vocabulary)
     for _ in range(5):
         world: World = {
             atom: grounder.observed.get(atom, chance.randrange(grounder.values[atom[0]]))
@@ -176,9 +184,9 @@ def test_factors_are_those_of_the_reference(
         plain = ground(model, sizes, evidence)
     except ContradictionError:
         with pytest.raises(ContradictionError):
-            ground_network(evidence, sizes)
+            ground_network(Problem.of(model, evidence, sizes))
         return
-    network = ground_network(evidence, sizes)
+    network = ground_network(Problem.of(model, evidence, sizes))
     wanted = in_order({factor.scope: factor.log_table for factor in plain.factors}, model)
     check_tables(scopes_of(network, model), wanted)
     assert network.log_constant == pytest.approx(plain.log_constant, rel=0, abs=1e-12)
@@ -256,7 +264,7 @@ def test_numbers_of_constants_are_those_of_the_whole_model() -> None:
     # A rule that mentions the last constant alone must not take it for the first.
     model = parse("smokes(person)\n0.3 smokes(Anna)\n0.7 smokes(Bob)")
     evidence = Evidence(model, {"smokes": Relation(np.array([[0]]), np.array([1]))})
-    network = ground_network(evidence, {"person": 2})
+    network = grounded(evidence, {"person": 2})
     assert network.atoms is not None
     assert network.atoms.args.tolist() == [[1]]
     assert network.tables[0].tolist() == [0.0, 0.7]
@@ -271,7 +279,7 @@ def test_closed_worlds_of_any_size() -> None:
         closed=frozenset({"friends", "works"}),
     )
     people = 10**12
-    network = ground_network(evidence, {"person": people})
+    network = grounded(evidence, {"person": people})
     assert network.factors == 2
     # Two pairs of friends remain; a friend of oneself fulfils the formula like all others.
     assert network.log_constant == 1.5 * (people**2 - 2)
@@ -280,14 +288,14 @@ def test_closed_worlds_of_any_size() -> None:
 
 def test_weights_follow_sizes_and_names() -> None:
     model = parse("$alpha = 2\nsmokes(person)\n$alpha/|person| smokes(x)")
-    network = ground_network(Evidence.of(model.with_weights({"alpha": 6.0})), {"person": 3})
+    network = ground_network(Problem.of(model.with_weights({"alpha": 6.0}), None, {"person": 3}))
     assert [table.tolist() for table in network.tables] == [[0.0, 2.0]]
 
 
 def test_progress_counts_rules() -> None:
     evidence = social("0.5 smokes(x)\n0.2 friends(x,y)")
     seen: list[tuple[str, int, int]] = []
-    ground_network(evidence, {}, progress=lambda *step: seen.append(step))
+    grounded(evidence, {}, progress=lambda *step: seen.append(step))
     assert seen == [("grounding", done, 2) for done in range(3)]
 
 
@@ -299,14 +307,14 @@ def test_violated_hard_formula_names_an_example_and_a_fact() -> None:
     evidence = social(
         "friends(x,y) => smokes(y).",
         hard={
-            "friends": relation((1, 0)),
+            "friends": replace(relation((1, 0)), places=np.array([[0, 1]])),
             "smokes": Relation(np.array([[0]]), np.array([0])),
         },
         closed=frozenset({"friends"}),
-        places={("friends", (1, 0)): Span(source, 13, 30)},
+        origins=(FactFile(source, source.text.split("\n")),),
     )
     with pytest.raises(ContradictionError) as error:
-        ground_network(evidence, {})
+        grounded(evidence, {})
     assert error.value.span is not None
     assert error.value.span.source.name == "social.mln"
     assert error.value.message == (
@@ -322,7 +330,7 @@ def test_violation_where_nothing_is_listed() -> None:
         closed=frozenset({"friends"}),
     )
     with pytest.raises(ContradictionError, match="x = Anna, y = #4"):
-        ground_network(evidence, {"person": 10**6})
+        grounded(evidence, {"person": 10**6})
 
 
 def test_violation_below_a_quantifier() -> None:
@@ -332,13 +340,13 @@ def test_violation_below_a_quantifier() -> None:
         closed=frozenset({"friends"}),
     )
     with pytest.raises(ContradictionError, match=r"x = Chris: smokes\(Chris\) is true"):
-        ground_network(evidence, {})
+        grounded(evidence, {})
 
 
 def test_contradiction_without_evidence() -> None:
     model = parse("smokes(person)\nsmokes(x) ^ !smokes(x).")
     with pytest.raises(ContradictionError, match="no world satisfies this hard formula"):
-        ground_network(Evidence.of(model), {"person": 2})
+        ground_network(Problem.of(model, None, {"person": 2}))
 
 
 def test_soft_evidence_that_rules_out_an_observed_value() -> None:
@@ -348,13 +356,13 @@ def test_soft_evidence_that_rules_out_an_observed_value() -> None:
         soft={"smokes": SoftRelation(np.array([[1]]), np.array([[0.0, -np.inf]]))},
     )
     with pytest.raises(ContradictionError, match=r"every value that smokes\(Bob\) can have"):
-        ground_network(evidence, {})
+        grounded(evidence, {})
 
 
 def test_too_many_substitutions() -> None:
     evidence = social("0.5 friends(x,y) ^ smokes(x) => smokes(y)")
     with pytest.raises(CapacityError, match="closed-world") as error:
-        ground_network(evidence, {"person": 10**9})
+        grounded(evidence, {"person": 10**9})
     assert error.value.span is not None
     assert error.value.span.line == 7
 
@@ -367,10 +375,10 @@ def test_too_large_join(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     # In and out through the hub: 400 ways to go, and 20 to return to each of the others.
     monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 500)
-    ground_network(evidence, {"person": 21})
+    grounded(evidence, {"person": 21})
     monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 300)
     with pytest.raises(CapacityError, match="more than 300 substitutions"):
-        ground_network(evidence, {"person": 21})
+        grounded(evidence, {"person": 21})
 
 
 def test_substitutions_that_the_evidence_settles_do_not_count(
@@ -388,42 +396,42 @@ def test_substitutions_that_the_evidence_settles_do_not_count(
         closed=frozenset({"friends"}),
     )
     sizes = {"person": 41}
-    whole = ground_network(evidence, sizes)
+    whole = grounded(evidence, sizes)
     monkeypatch.setattr("liftgbp.grounding.rules.LISTED_AT_ONCE", 1000)
     # Only those about the one person of whom it is not known whether they smoke.
     monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 40 * 39)
-    network = ground_network(evidence, sizes)
+    network = grounded(evidence, sizes)
     assert network.log_constant == whole.log_constant
-    check_tables(scopes_of(network, evidence.model), scopes_of(whole, evidence.model))
+    check_tables(scopes_of(network, evidence.vocabulary), scopes_of(whole, evidence.vocabulary))
     monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 40 * 39 - 1)
     with pytest.raises(CapacityError, match="substitutions that the evidence does not settle"):
-        ground_network(evidence, sizes)
+        grounded(evidence, sizes)
 
 
 def test_too_many_unknown_atoms_below_a_quantifier() -> None:
     evidence = social("0.5 EXIST y (friends(x,y) ^ smokes(y))", closed=frozenset({"works"}))
     with pytest.raises(CapacityError, match=r"below the quantifier closed-world"):
-        ground_network(evidence, {"person": 12})
+        grounded(evidence, {"person": 12})
 
 
 def test_too_many_instances_of_quantifiers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("liftgbp.grounding.quantifiers.MOST_INSTANCES", 100)
     evidence = social("0.5 smokes(x) ^ (EXIST y mood(y) = low)")
     with pytest.raises(CapacityError, match="more than 100 instances"):
-        ground_network(evidence, {"person": 11})
+        grounded(evidence, {"person": 11})
 
 
 def test_more_known_objects_than_the_sort_has() -> None:
     evidence = social("0.5 smokes(x)", known=(Known("person", (("smokes", 1),), 5),))
     with pytest.raises(SizeError, match="5 unnamed objects are known"):
-        ground_network(evidence, {"person": 7})
+        grounded(evidence, {"person": 7})
 
 
 def test_without_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     evidence = social("0.5 smokes(x)")
     with pytest.raises(InputError, match=r"pip install 'liftgbp\[data\]'"):
-        ground_network(evidence, {})
+        grounded(evidence, {})
 
 
 # --- quantifiers over many unknown atoms
@@ -452,7 +460,7 @@ def test_large_formulas_are_taken_apart(rule: str, facts: str) -> None:
     evidence = parse_evidence(model, facts)
     sizes = {"person": 3}
     exact = reference.exact(reference.ground(model, sizes, evidence))
-    network = ground_network(evidence, sizes, table_cap=8, chained=True)
+    network = ground_network(Problem.of(model, evidence, sizes), table_cap=8, chained=True)
     assert network.atoms is not None
     assert max(table.size for table in network.tables) <= 8
     assert (network.atoms.predicate == len(model.predicates)).any()

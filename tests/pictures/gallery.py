@@ -30,12 +30,12 @@ $w smokes(Carl)
 
 
 def public_classes() -> dict[str, type]:
-    """The public classes that a user holds in hand; errors and warnings are shown by Python."""
+    """The public classes that have cards; errors, warnings and limits are shown by Python."""
     found = {name: getattr(liftgbp, name) for name in liftgbp.__all__}
     return {
         name: own
         for name, own in found.items()
-        if inspect.isclass(own) and not issubclass(own, BaseException)
+        if inspect.isclass(own) and not issubclass(own, BaseException | liftgbp.Limits)
     }
 
 
@@ -81,7 +81,6 @@ def gallery() -> dict[str, object]:
         "Forecast": liftgbp.forecast(model, {"person": 9}, evidence=evidence, via="ground"),
         "Kind": liftgbp.Kind.MINIMUM,
         "LiftedRegionGraph": quick.graph,
-        "Limits": liftgbp.Limits(seconds=3),
         "MessageCheck": liftgbp.check_messages(ising, {"thing": 3}, iterations=20),
         "Model": model,
         "ModelBuilder": _builder(),

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import random
-import shutil
 from itertools import combinations
 
 import pytest
 
-from liftgbp.pictures import layered
 from liftgbp.pictures.layered import Layout, Node, laid_out
 
 SEEDS = range(12)
-
-without_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
 
 
 def random_graph(seed: int) -> tuple[list[Node], list[tuple[int, int]]]:
@@ -46,33 +42,8 @@ def check(layout: Layout, nodes: list[Node], links: list[tuple[int, int]]) -> No
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_layout_by_igraph(seed: int) -> None:
+def test_layout_in_layers(seed: int) -> None:
     nodes, links = random_graph(seed)
-    layout = laid_out(nodes, links, graphviz=False)
-    assert not layout.curved
-    check(layout, nodes, links)
-
-
-@without_dot
-@pytest.mark.parametrize("seed", SEEDS)
-def test_layout_by_graphviz(seed: int) -> None:
-    nodes, links = random_graph(seed)
-    layout = laid_out(nodes, links)
-    assert layout.curved
-    assert all(len(route) % 3 == 1 for route in layout.routes)
-    check(layout, nodes, links)
-
-
-def test_without_graphviz_igraph_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layered.shutil, "which", lambda _: None)
-    nodes, links = random_graph(3)
-    assert laid_out(nodes, links) == laid_out(nodes, links, graphviz=False)
-
-
-def test_a_program_that_is_not_graphviz(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What answers nothing useful under its name is done without."""
-    monkeypatch.setattr(layered.shutil, "which", lambda _: shutil.__file__)
-    nodes, links = random_graph(4)
     check(laid_out(nodes, links), nodes, links)
 
 

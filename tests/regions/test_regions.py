@@ -11,7 +11,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import parse, reference
-from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Span
+from liftgbp.errors import (
+    CapacityError,
+    ContradictionError,
+    InputError,
+    InternalError,
+    SizeError,
+    Span,
+)
 from liftgbp.messages import GroundObjects
 from liftgbp.model.ast import Atom
 from liftgbp.model.model import Model
@@ -319,7 +326,7 @@ def test_counts(count: Count, class_sizes: list[int], value: int, text: str) -> 
 
 
 def test_counts_are_whole_numbers() -> None:
-    with pytest.raises(AssertionError, match="multiple"):
+    with pytest.raises(InternalError, match="multiple"):
         Count(((0, 0, 1),), 2).at([3])
 
 

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 import liftgbp
 from liftgbp.arrays import Floats, Ints
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network
 from liftgbp.sampling.chain_starts import Variables
 from liftgbp.sampling.chains import Sweeper, Worlds
@@ -35,7 +35,7 @@ def networks() -> list[tuple[str, GroundNetwork]]:
     for name, text in MODELS.items():
         model = liftgbp.parse(text)
         size = {"soft": 2, "tie": 3}.get(name, 4)
-        found.append((name, ground_network(Evidence.of(model, None), {"thing": size})))
+        found.append((name, ground_network(Problem.of(model, None, {"thing": size}))))
     random = np.random.default_rng(5)
     tables = tuple(random.normal(size=shape) for shape in [(2, 3), (3, 2, 2), (2, 2), (3,)])
     blocks = (
@@ -109,7 +109,7 @@ def test_ties_become_one_variable() -> None:
     model = liftgbp.parse(
         "e(thing, thing)\nn(thing, thing)\ne(x,y) <=> e(y,x).\ne(x,y) <=> !n(y,x)."
     )
-    network = ground_network(Evidence.of(model, None), {"thing": 3})
+    network = ground_network(Problem.of(model, None, {"thing": 3}))
     tied = tie(network)
     assert len(network.ranges) == 18
     assert len(tied.network.ranges) == 6
@@ -137,7 +137,7 @@ def test_counting_bits() -> None:
 def test_moves_leave_the_distribution(name: str, kind: str) -> None:
     model = liftgbp.parse(MODELS[name])
     size = {"soft": 2, "tie": 3}.get(name, 4)
-    network = ground_network(Evidence.of(model, None), {"thing": size})
+    network = ground_network(Problem.of(model, None, {"thing": size}))
     tied = tie(network)
     every, chances = distribution(tied.network)
     random = np.random.default_rng(17)

@@ -22,7 +22,7 @@ from liftgbp.errors import (
     SizeError,
     Span,
 )
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Evidence, Problem
 from liftgbp.model.ast import Constant, Rule, Sort, Variable
 from liftgbp.model.model import Model
 from liftgbp.reference import GroundAtom
@@ -495,12 +495,11 @@ def test_colours_never_tell_twins_apart(
     """So that counting colours first refuses no model whose objects have few classes."""
     model = parse("friends(person, person)\nsmokes(person)\n1 friends(x,P0) ^ smokes(x)")
     facts = [f"{sign}friends(P{x},P{y})" for sign, x, y in pairs]
-    evidence = liftgbp.parse_evidence(
-        model, "\n".join([*facts, *(f"smokes(P{x})" for x in smokers)])
-    )
-    alone = {evidence.model.object_numbers("person")["P0"]}
-    fewest = import_module("liftgbp.shatter.classes")._Facts(evidence).fewest_classes
-    classes = object_classes(evidence, {"person": 9}).classes
+    text = "\n".join([*facts, *(f"smokes(P{x})" for x in smokers)])
+    problem = Problem.of(model, text, {"person": 9})
+    alone = {problem.model.object_numbers("person")["P0"]}
+    fewest = import_module("liftgbp.shatter.classes")._Facts(problem).fewest_classes
+    classes = object_classes(problem).classes
     assert fewest("person", alone) <= sum(own.constant is None for own in classes)
 
 
@@ -508,9 +507,9 @@ def test_many_classes_are_refused_by_their_colours(monkeypatch: pytest.MonkeyPat
     """A path: all objects but the ends have two friends, and no two are alike."""
     model = parse("friends(person, person)\nsmokes(person)\n1 friends(x,y) ^ smokes(x)")
     facts = "\n".join(f"friends(P{k},P{k + 1})" for k in range(9))
-    evidence = liftgbp.parse_evidence(model, facts)
+    problem = Problem.of(model, facts, {"person": 20})
     module = import_module("liftgbp.shatter.classes")
     monkeypatch.setattr(module, "MOST_CLASSES", 4)
     monkeypatch.delattr(module._SortClasses, "_twins")
     with pytest.raises(CapacityError, match="more than 4 classes"):
-        object_classes(evidence, {"person": 20})
+        object_classes(problem)

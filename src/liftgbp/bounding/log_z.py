@@ -17,9 +17,9 @@ from liftgbp.errors import (
     checked_texts,
     wrong_type,
 )
-from liftgbp.evidence import AnyEvidence, Evidence
+from liftgbp.evidence import AnyEvidence, Problem
 from liftgbp.limits import Limits, limited
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.posterior import Bounds
 from liftgbp.progress import Progress, silent
 from liftgbp.shatter import TABLE_CAP, ObjectClasses, Shattering
@@ -58,16 +58,15 @@ def bounds(
     0.00163 apart for each of 3 ground atoms
     s(x)  false: [0.498780, 0.501220]  true: [0.498780, 0.501220]
     """
-    check_model(model)
-    known = Evidence.of(model, evidence)
+    problem = Problem.of(model, evidence, sizes)
     texts = checked_texts("queries", queries)
-    known.model.check_queries(texts)
+    problem.model.check_queries(texts)
     if regions is not None and not isinstance(regions, str):
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     checked_number("table_cap", table_cap, least=1)
     check_function("progress", progress)
     level = checked_effort(effort, Auto())
-    objects = choose_via("auto", known, sizes, FACTOR_SCOPES)
+    objects = choose_via("auto", problem, FACTOR_SCOPES)
     if objects is None:
         raise CapacityError(TOO_MANY_CLASSES)
     return bounds_over(objects, level, regions, table_cap, progress, texts)

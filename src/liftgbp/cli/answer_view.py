@@ -10,6 +10,7 @@ import liftgbp
 from liftgbp.cli.advice import distrust
 from liftgbp.cli.block_view import show_blocks, show_used
 from liftgbp.cli.bounds_view import bounds_lines
+from liftgbp.cli.opinion_view import show_comparison
 from liftgbp.cli.selection import Row, assignment_text, assignments
 from liftgbp.cli.terminal import (
     Column,
@@ -78,6 +79,8 @@ def show_answers(
         terminal.show(_growth_sheet(result["growth"], result["answers"]))
         terminal.say(f"no larger regions: {result['growth']['end']}")
     _show_run(terminal, result, verbose)
+    if "second_opinion" in result:
+        show_comparison(result["second_opinion"])
 
 
 def _show_more(terminal: Terminal, rows: Sequence[Row], shown: int) -> None:

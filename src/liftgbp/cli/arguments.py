@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from glob import glob
 from itertools import combinations
 from pathlib import Path
@@ -32,6 +33,35 @@ LARGEST_UNTRUSTED_INPUT = 2**20 + 1
 
 MOST_DIGITS = 18
 """No number of blocks has more digits."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was typed about a model, its evidence and the method; each command has some of these."""
+
+    model: str
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+    include_anywhere: bool = False
+    untrusted: bool = False
+    queries: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    via: Any = VIA
+    effort: Any = "normal"
+    exact: bool | None = None
+    blocks: str | int | dict[str, int] | None = None
+    regions: Any = None
+    sum_over: tuple[str, ...] = ()
+    bounds: bool = False
+    solver: str = "auto"
+    damping: float | None = None
+    adaptive: bool = False
+    iterations: int | None = None
+    tol: float | None = None
+    seed: int | None = None
+    table_cap: int = TABLE_CAP
 
 
 def parse_sizes(
@@ -85,37 +115,39 @@ def check_block_sorts(blocks: str | int | dict[str, int] | None, model: liftgbp.
             )
 
 
-def take_method(options: dict[str, Any]) -> liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding:
-    """The solver that options describe, taken out of them; what does not go together is refused."""
-    solver = take_solver(options)
-    options["sum_over"] = sums_asked_for(options["sum_over"])
-    check_combination(options, solver)
-    return solver
+def method(options: Options) -> dict[str, Any]:
+    """The arguments that say how to find answers; what does not go together is refused."""
+    solver = _solver(options)
+    sums = sums_asked_for(options.sum_over)
+    _check_combination(options, sums, solver)
+    found = {
+        "effort": options.effort,
+        "exact": options.exact,
+        "regions": options.regions,
+        "solver": solver,
+    }
+    if is_network(options.model):
+        return found
+    return {**found, "sum_over": sums, "blocks": options.blocks, "table_cap": options.table_cap}
 
 
-def check_combination(
-    options: dict[str, Any], solver: liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding
+def _check_combination(
+    options: Options,
+    sums: tuple[str, ...] | None,
+    solver: liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding,
 ) -> None:
     """Refuse options that need classes of objects, or descent, where there are none."""
-    blocks = options["blocks"] not in (None, 1)
-    wanted = {
-        "--sum-over": bool(options["sum_over"]),
-        "--blocks": blocks,
-        "--bounds": bool(options.get("bounds")),
-    }
+    blocks = options.blocks not in (None, 1)
+    wanted = {"--sum-over": bool(sums), "--blocks": blocks, "--bounds": options.bounds}
     for name, is_wanted in wanted.items():
-        if is_wanted and options.get("via") == "ground":
+        if is_wanted and options.via == "ground":
             raise click.UsageError(
                 f"{name} is about classes of objects, which --via ground does not keep; use "
                 "--via lifted"
             )
-    by_hand = {
-        "--regions": options["regions"] is not None,
-        "--sum-over": options["sum_over"] is not None,
-        "--blocks": options["blocks"] is not None,
-    }
-    for name, is_given in by_hand.items():
-        if is_given and options.get("exact"):
+    by_hand = {"--regions": options.regions, "--sum-over": sums, "--blocks": options.blocks}
+    for name, given in by_hand.items():
+        if given is not None and options.exact:
             raise click.UsageError(f"--exact leaves nothing to choose; drop {name}, or --exact")
     if blocks and isinstance(solver, liftgbp.Flooding):
         raise click.UsageError(
@@ -248,76 +280,70 @@ def check_outputs(as_json: bool, output: str | None, *, observed: bool, atoms: b
 
 
 def read_model_and_evidence(
-    path: str,
-    weights: dict[str, float],
-    options: dict[str, Any],
-    queries: Sequence[str] = (),
-    sizes: dict[str, int] | None = None,
+    options: Options, *, fit: bool = True
 ) -> tuple[liftgbp.Model, liftgbp.Evidence | None]:
     """The model in a file or on standard input, and the evidence that options state.
 
-    What says how to read them is taken out of the options. What queries are about stays open where
-    all other predicates are closed.
+    What queries are about stays open where all other predicates are closed. Weights are fitted to
+    what the model demands, if they shall be.
     """
+    path, untrusted = options.model, options.untrusted
     if is_network(path):
         raise click.UsageError(
             f"{path} is a ground network, not a model; only liftgbp query, check and sample read "
             "networks"
         )
-    access = {name: options.pop(name) for name in ("include_anywhere", "untrusted")}
-    if all(access.values()):
+    if untrusted and options.include_anywhere:
         raise click.UsageError("--untrusted models cannot include files; drop --include-anywhere")
-    sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
+    access: dict[str, Any] = {"include_anywhere": options.include_anywhere, "untrusted": untrusted}
     if path == "-":
-        most = LARGEST_UNTRUSTED_INPUT if access["untrusted"] else -1
+        most = LARGEST_UNTRUSTED_INPUT if untrusted else -1
         model = liftgbp.parse(_standard_input(most), name="<stdin>", **access)
     else:
         model = liftgbp.load(path, **access)
-    model = model.with_weights(weights)
-
-    def evidence_about(model: liftgbp.Model) -> liftgbp.Evidence | None:
-        if not (sources or closed or known):
-            return None
-        untrusted = access["untrusted"]
-        return liftgbp.load_evidence(
-            model, *sources, closed=closed, known=known, queries=queries, untrusted=untrusted
+    model = model.with_weights(options.weights)
+    evidence = None
+    if options.evidence or options.closed or options.known:
+        evidence = liftgbp.load_evidence(
+            model,
+            *options.evidence,
+            closed=options.closed,
+            known=options.known,
+            queries=options.queries,
+            untrusted=untrusted,
         )
-
-    evidence = evidence_about(model)
-    if not model.demands or sizes is None:
-        return model, evidence
-    # Objects that evidence names count for the probabilities that the model demands.
-    named = model if evidence is None else evidence.model
-    fitted = liftgbp.fit_weights(model, named.domain_sizes(sizes))
-    return fitted, evidence_about(fitted)
+    if fit and model.demands:
+        # Objects that evidence names count for the probabilities that the model demands.
+        sizes = with_objects(model, evidence).domain_sizes(options.sizes)
+        model = liftgbp.fit_weights(model, sizes)
+    return model, evidence
 
 
-def read_network(path: str, options: dict[str, Any]) -> liftgbp.Network:
-    """The network in a file; what says how to read it is taken out of the options."""
-    if options.pop("include_anywhere"):
-        raise click.UsageError("a .uai or .fg file includes no others: drop --include-anywhere")
-    return liftgbp.load_network(path, untrusted=options.pop("untrusted"))
+def with_objects(model: liftgbp.Model, evidence: liftgbp.Evidence | None) -> liftgbp.Model:
+    """The model with the objects that evidence names."""
+    return model if evidence is None else evidence.enlarge(model)
 
 
-def take_solver(options: dict[str, Any]) -> liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding:
-    """The solver that options describe, taken out of them.
+def _solver(options: Options) -> liftgbp.Auto | liftgbp.Descent | liftgbp.Flooding:
+    """The solver that options describe.
 
     Options that nobody states are left to the defaults of the solver; options that the solver
     does not have are refused.
     """
-    name, adaptive = options.pop("solver"), options.pop("adaptive") or None
-    values = {key: options.pop(key) for key in ("damping", "iterations", "tol", "seed")}
-    stated = {k: v for k, v in {**values, "adaptive": adaptive}.items() if v is not None}
+    names = ("damping", "iterations", "tol", "seed")
+    values = {name: getattr(options, name) for name in names}
+    values["adaptive"] = options.adaptive or None
+    stated = {name: value for name, value in values.items() if value is not None}
     flooding = {k: v for k, v in stated.items() if k != "seed"}
     descent = {k: v for k, v in stated.items() if k not in {"damping", "adaptive"}}
-    if name == "auto":
+    if options.solver == "auto":
         return liftgbp.Auto(
             liftgbp.Flooding(**{**flooding, "adaptive": True}), liftgbp.Descent(**descent)
         )
-    own = flooding if name == "flooding" else descent
-    for key in stated.keys() - own.keys():
-        raise click.UsageError(f"--{key} does not apply to --solver {name}")
-    return liftgbp.Flooding(**own) if name == "flooding" else liftgbp.Descent(**own)
+    taken = flooding if options.solver == "flooding" else descent
+    for key in stated.keys() - taken.keys():
+        raise click.UsageError(f"--{key} does not apply to --solver {options.solver}")
+    return liftgbp.Flooding(**taken) if options.solver == "flooding" else liftgbp.Descent(**taken)
 
 
 def refuse_without_engine(*, compress: bool, memory: float | None) -> None:
@@ -342,48 +368,36 @@ def _standard_input(most: int) -> str:
         raise liftgbp.InputError("cannot read <stdin>: it is closed") from None
 
 
-def read_question(
-    path: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    queries: tuple[str, ...],
-    options: dict[str, Any],
-    *,
-    atoms: bool = False,
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is asked about, a model with evidence or a network, and the options that are left.
+def read_question(options: Options, *, atoms: bool = False) -> dict[str, Any]:
+    """What is asked about: a model with sizes and evidence, or a network.
 
     With `atoms`, queries must be about single atoms.
     """
-    if is_network(path):
-        options = network_options(sizes, weights, options)
-        network = read_network(path, options)
-        network.check_queries(queries, atoms=atoms)
-        return {"model": network, "evidence": options.pop("evidence")}, options
-    model, evidence = read_model_and_evidence(path, weights, options, queries, sizes)
-    check_block_sorts(options["blocks"], model)
-    (model if evidence is None else evidence.model).check_queries(queries, atoms=atoms)
-    return {"model": model, "sizes": sizes, "evidence": evidence}, options
+    if is_network(options.model):
+        _check_for_network(options)
+        network = liftgbp.load_network(options.model, untrusted=options.untrusted)
+        network.check_queries(options.queries, atoms=atoms)
+        return {"model": network, "evidence": next(iter(options.evidence), None)}
+    model, evidence = read_model_and_evidence(options)
+    check_block_sorts(options.blocks, model)
+    with_objects(model, evidence).check_queries(options.queries, atoms=atoms)
+    return {"model": model, "sizes": options.sizes, "evidence": evidence}
 
 
-def network_options(
-    sizes: dict[str, int], weights: dict[str, float], options: dict[str, Any]
-) -> dict[str, Any]:
-    """The options that make sense for a Markov random field; others are refused."""
-    sources, closed, known = (options.pop(name) for name in ("evidence", "closed", "known"))
-    via, table_cap = options.pop("via"), options.pop("table_cap")
-    blocks, sums = (options.pop(name) for name in ("blocks", "sum_over"))
-    bounds = options.pop("bounds", False)
-    if sizes or weights or closed or known or sums or bounds or blocks is not None:
+def _check_for_network(options: Options) -> None:
+    """Refuse options that make no sense for a Markov random field."""
+    about_models = (options.sizes, options.weights, options.closed, options.known)
+    if any(about_models) or options.sum_over or options.bounds or options.blocks is not None:
         raise click.UsageError(
             "a .uai or .fg file has neither sorts nor predicates: -n, -w, --closed, --known, "
             "--blocks, --bounds and --sum-over do not apply"
         )
-    if via != VIA or table_cap != TABLE_CAP:
+    if options.via != VIA or options.table_cap != TABLE_CAP:
         raise click.UsageError(
             "a .uai or .fg file is ground already and has its own tables: --via and --table-cap do "
             "not apply"
         )
-    if len(sources) > 1:
+    if options.include_anywhere:
+        raise click.UsageError("a .uai or .fg file includes no others: drop --include-anywhere")
+    if len(options.evidence) > 1:
         raise click.UsageError("give one .uai.evid file with -e")
-    return {**options, "evidence": sources[0] if sources else None}

@@ -10,18 +10,18 @@ import liftgbp
 from liftgbp.cli import options as declared
 from liftgbp.cli.arguments import (
     PICTURE_FILES,
+    Options,
     check_apart,
+    method,
     output_file,
     read_model_and_evidence,
     read_question,
-    take_method,
 )
+from liftgbp.cli.entry import NOT_TRUSTED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
 from liftgbp.texts import visible
-
-DISAGREES = 1
 
 
 @click.command(
@@ -64,15 +64,11 @@ liftgbp check example:friends-smokers -n person=3 --messages
 )
 @declared.as_json
 def check(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    queries: tuple[str, ...],
     seconds: float,
     messages: bool,
     plot: str | None,
     as_json: bool,
-    **options: Any,
+    **typed: Any,
 ) -> int:
     """Check the answers about MODEL: put them beside the exact ones, or beside a sample.
 
@@ -82,17 +78,22 @@ def check(
 
     With --messages, every ground region is written out and compared, so domains must be small.
     """
+    options = Options(**typed)
     output_file(plot, PICTURE_FILES)
-    check_apart([plot], model, options["evidence"])
+    check_apart([plot], options.model, options.evidence)
     if messages and plot is not None:
         raise click.UsageError("--plot does not apply to --messages")
     if messages:
-        return _check_messages(model, sizes, weights, queries, as_json, options)
-    solver = take_method(options)
+        return _check_messages(options, as_json)
+    found_by = method(options)
     with progress_bar() as progress:
-        asked, options = read_question(model, sizes, weights, queries, options)
         found = liftgbp.check(
-            **asked, queries=queries, seconds=seconds, solver=solver, progress=progress, **options
+            **read_question(options),
+            **found_by,
+            via=options.via,
+            queries=options.queries,
+            seconds=seconds,
+            progress=progress,
         )
     result = found.as_dict()
     if plot is not None and found.comparison is not None:
@@ -106,30 +107,23 @@ def check(
 
         show_check(result)
     doubtful = found.is_smaller and not found.answers.trusted
-    return 0 if found.agrees and not doubtful else DISAGREES
+    return 0 if found.agrees and not doubtful else NOT_TRUSTED
 
 
-def _check_messages(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    queries: tuple[str, ...],
-    as_json: bool,
-    options: dict[str, Any],
-) -> int:
+def _check_messages(options: Options, as_json: bool) -> int:
     """Compare lifted with ground message passing."""
-    relational, evidence = read_model_and_evidence(model, weights, options, queries)
-    known = {"damping": options["damping"], "iterations": options["iterations"]}
-    stated = {key: value for key, value in known.items() if value is not None}
-    regions = options["regions"] or "intersections"
-    if queries or regions == "auto":
+    model, evidence = read_model_and_evidence(options, fit=False)
+    known = {"damping": options.damping, "iterations": options.iterations}
+    stated: dict[str, Any] = {key: value for key, value in known.items() if value is not None}
+    regions = options.regions or "intersections"
+    if options.queries or regions == "auto":
         raise click.UsageError("-q and --regions auto do not apply to --messages")
     with progress_bar() as progress:
         report = liftgbp.check_messages(
-            relational,
-            sizes,
+            model,
+            options.sizes,
             evidence=evidence,
-            via=options["via"],
+            via=options.via,
             regions=regions,
             progress=progress,
             **stated,
@@ -141,4 +135,4 @@ def _check_messages(
         from liftgbp.cli.report_views import show_messages
 
         show_messages(result)
-    return 0 if report.agrees else DISAGREES
+    return 0 if report.agrees else NOT_TRUSTED

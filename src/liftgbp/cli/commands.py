@@ -1,9 +1,8 @@
 """The commands.
 
-Exit codes: 0 when all went well, 1 when the answer is not trusted or a limit is exceeded, 2 for bad
-input; the entry adds
-130 for Ctrl-C. Views are imported by the commands that print something: they take longer to import
-than all of this.
+Exit codes: 0 when all went well, 1 when the answer is not trusted, and one for each branch of the
+tree of errors; the entry adds 130 for Ctrl-C. Views are imported by the commands that print
+something: they take longer to import than all of this.
 """
 
 from __future__ import annotations
@@ -27,25 +26,31 @@ from liftgbp.cli.arguments import (
     PICTURE_FILES,
     QUERY_FILES,
     SWEEP_FILES,
+    Options,
     check_apart,
     check_block_sorts,
-    check_combination,
     check_outputs,
     counts_to_draw,
     is_network,
+    method,
     names_beside,
     output_file,
     read_model_and_evidence,
     read_question,
     refuse_without_engine,
     split_assignments,
-    sums_asked_for,
-    take_method,
-    take_solver,
     write_blocks_plot,
 )
-from liftgbp.cli.entry import INTERRUPTED
-from liftgbp.cli.help_pages import TYPED, CommandGroup, Setting, option
+from liftgbp.cli.entry import (
+    BAD_INPUT,
+    BUG,
+    CLOSED_PIPE,
+    INTERRUPTED,
+    LIMIT_EXCEEDED,
+    NOT_TRUSTED,
+    PROCESS_IN_THE_WAY,
+)
+from liftgbp.cli.help_pages import TYPED, CommandGroup, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.ranges import size_range, weight_range
 from liftgbp.cli.selection import (
@@ -57,21 +62,15 @@ from liftgbp.cli.selection import (
 )
 from liftgbp.texts import visible
 
-NOT_TRUSTED = 1
-NOT_DONE = 1
-BAD_INPUT = 2
-CLOSED_PIPE = 141
-"""What shells report for programs that end by SIGPIPE."""
-
 BREAKS = "\n\t"
 """Messages have lines, and tabs under which a caret stands."""
 
 
-def run(*, apart: bool) -> int:
+def run() -> int:
     """Run the command line; the number is its exit code."""
     _prepare_streams()
     try:
-        code = int(cli.main(prog_name="liftgbp", standalone_mode=False, obj=Setting(apart)) or 0)
+        code = int(cli.main(prog_name="liftgbp", standalone_mode=False) or 0)
         sys.stdout.flush()
         return code
     except click.ClickException as error:
@@ -92,13 +91,27 @@ def run(*, apart: bool) -> int:
         return BAD_INPUT
     except MemoryError:
         click.echo("error: out of memory; use smaller formulas or smaller regions", err=True)
-        return BAD_INPUT
-    except (liftgbp.BusyError, liftgbp.LimitExceeded, liftgbp.WorkerError) as error:
+        return LIMIT_EXCEEDED
+    except liftgbp.LiftgbpError as error:
+        code = _exit_code(error)
+        if code == BUG:
+            import traceback
+
+            traceback.print_exc()
         click.echo(f"error: {visible(str(error), BREAKS)}", err=True)
-        return NOT_DONE
-    except liftgbp.InputError as error:
-        click.echo(f"error: {visible(str(error), BREAKS)}", err=True)
-        return BAD_INPUT
+        return code
+
+
+def _exit_code(error: liftgbp.LiftgbpError) -> int:
+    match error:
+        case liftgbp.InputError():
+            return BAD_INPUT
+        case liftgbp.LimitExceeded():
+            return LIMIT_EXCEEDED
+        case liftgbp.ProcessError():
+            return PROCESS_IN_THE_WAY
+        case _:
+            return BUG
 
 
 def _prepare_streams() -> None:
@@ -197,10 +210,6 @@ liftgbp query example:smoking-network -e friends=friends.parquet --closed friend
 )
 @declared.verbose
 def query(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    queries: tuple[str, ...],
     output: str | None,
     blocks_plot: str | None,
     everything: str | None,
@@ -211,7 +220,13 @@ def query(
     engine: str | None,
     engine_memory: float | None,
     compress: bool,
-    **options: Any,
+    sort: str | None,
+    top: int | None,
+    least: float | None,
+    minima: bool,
+    verbose: bool,
+    second_opinion: float | None,
+    **typed: Any,
 ) -> int:
     """Answer queries about MODEL.
 
@@ -221,32 +236,34 @@ def query(
 
     The first line of the output says whether the answer is trusted; the exit code follows it.
     """
+    options = Options(**typed)
     if engine is not None:
         from liftgbp.cli.engine_view import query_on_engine
 
-        options |= {"engine": engine, "engine_memory": engine_memory, "compress": compress}
-        return query_on_engine(model, weights, output, as_json, options, sizes, dry_run)
+        return query_on_engine(
+            options, engine, engine_memory, compress, output, as_json=as_json, dry_run=dry_run
+        )
     refuse_without_engine(compress=compress, memory=engine_memory)
     check_outputs(as_json, output, observed=observed, atoms=objects or everything is not None)
     output_file(output, QUERY_FILES)
     output_file(blocks_plot, PICTURE_FILES)
     output_file(everything, (".csv", ".parquet"))
-    check_apart([output, blocks_plot, everything], model, options["evidence"])
-    sort, top, least = (options.pop(name) for name in ("sort", "top", "least"))
-    minima, verbose = options.pop("minima"), options.pop("verbose")
-    solver = take_method(options)
+    check_apart([output, blocks_plot, everything], options.model, options.evidence)
+    found_by = method(options)
     if dry_run:
-        return _dry_run(model, sizes, weights, queries, options, as_json)
+        return _dry_run(options, as_json)
+    queries = options.queries
+    compared, interrupted = None, False
     with progress_bar() as progress:
-        answers, compared, interrupted = _answered(
-            model,
-            sizes,
-            weights,
-            queries,
-            options,
-            {"solver": solver, "progress": progress},
-            atoms=objects,
-        )
+        progress("reading", 0, 1)
+        asked = read_question(options, atoms=objects)
+        answers = _answered(options, asked, {**found_by, "progress": progress})
+        if second_opinion is not None:
+            from liftgbp.cli.second_opinions import compared_with_sample
+
+            compared, interrupted = compared_with_sample(
+                answers, queries, seconds=second_opinion, progress=progress, **asked
+            )
         if everything is not None:
             progress("writing all atoms", 0, 1)
             with warnings.catch_warnings():
@@ -256,10 +273,9 @@ def query(
     result: dict[str, Any] = answers.as_dict(queries)
     if compared is not None:
         result["second_opinion"] = compared.as_dict()
-    rows = result["answers"]
     if objects:
-        rows = rows_by_object(answers, queries, sort, top, least, observed)
-    result["answers"] = select_rows(rows, sort=sort, top=top, least=least)
+        result["answers"] = rows_by_object(answers, queries, sort, top, least, observed)
+    result["answers"] = select_rows(result["answers"], sort=sort, top=top, least=least)
     if output is not None:
         write_answers(answers, result, output, counts_to_draw(output, queries))
     if blocks_plot is not None:
@@ -277,39 +293,28 @@ def query(
             result,
             answers.blocks,
             advice=advice,
-            growth=options["regions"] == "auto",
+            growth=options.regions == "auto",
             minima=minima,
             verbose=verbose,
             top=top,
         )
-        if compared is not None:
-            from liftgbp.cli.opinion_view import show_comparison
-
-            show_comparison(result["second_opinion"])
     agreed = compared is None or not compared.disagrees
     code = 0 if result["trusted"] and agreed else NOT_TRUSTED
     return INTERRUPTED if interrupted else code
 
 
-def _dry_run(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    queries: tuple[str, ...],
-    options: dict[str, Any],
-    as_json: bool,
-) -> int:
+def _dry_run(options: Options, as_json: bool) -> int:
     """Show how large the stages of a run would be."""
-    if is_network(model):
+    if is_network(options.model):
         raise click.UsageError("--dry-run is about models; a network is ground already")
-    regions = options["regions"] or "intersections"
-    asked, options = read_question(model, sizes, weights, queries, options)
+    regions = options.regions or "intersections"
+    asked = read_question(options)
     with progress_bar() as progress:
         found = liftgbp.forecast(
             **asked,
-            via=options["via"],
+            via=options.via,
             regions="intersections" if regions == "auto" else regions,
-            table_cap=options["table_cap"],
+            table_cap=options.table_cap,
             progress=progress,
         )
     if as_json:
@@ -321,32 +326,16 @@ def _dry_run(
     return 0
 
 
-def _answered(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    queries: tuple[str, ...],
-    options: dict[str, Any],
-    run: dict[str, Any],
-    *,
-    atoms: bool,
-) -> tuple[liftgbp.Answers, liftgbp.Comparison | None, bool]:
-    """The answers about a model or a network, what a sample says if one is asked for, and whether
-    Ctrl-C ended that."""
-    seconds = options.pop("second_opinion")
-    run["progress"]("reading", 0, 1)
-    asked, options = read_question(model, sizes, weights, queries, options, atoms=atoms)
-    answers = liftgbp.infer(**asked, **run, **options)
-    missing = [] if answers.via == "ground" else [q for q in queries if not answers.holds(q)]
+def _answered(options: Options, asked: dict[str, Any], run: dict[str, Any]) -> liftgbp.Answers:
+    """The answers about a model or a network; regions are added for what none holds."""
+    known = {**asked, **run, "via": options.via, "bounds": options.bounds}
+    answers: liftgbp.Answers = liftgbp.infer(**known)
+    if answers.via == "ground":
+        return answers
+    missing = [query for query in options.queries if not answers.holds(query)]
     if missing:
-        answers = liftgbp.infer(**asked, **run, **options, queries=missing)
-    if seconds is None:
-        return answers, None, False
-    from liftgbp.cli.second_opinions import second_opinion
-
-    progress = run["progress"]
-    found = second_opinion(answers, queries, seconds=seconds, progress=progress, **asked)
-    return answers, *found
+        answers = liftgbp.infer(**known, queries=missing)
+    return answers
 
 
 @cli.command(
@@ -379,24 +368,23 @@ liftgbp graph example:chain -n person=10 --local 0 -o chain.svg
     "region with this number.",
 )
 @declared.as_json
-def graph(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    output: str | None,
-    local: int | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def graph(output: str | None, local: int | None, as_json: bool, **typed: Any) -> None:
     """Show the lifted region graph of MODEL: its canonical regions and lifted edges."""
+    options = Options(**typed)
     output_file(output, GRAPH_FILES)
-    check_apart([output], model, options["evidence"])
+    check_apart([output], options.model, options.evidence)
     if local is not None and (output is None or not output.endswith(PICTURE_FILES)):
         raise click.UsageError("--local is about a picture; add -o local.svg, .png or .pdf")
-    relational, evidence = read_model_and_evidence(model, weights, options, sizes=sizes)
+    model, evidence = read_model_and_evidence(options)
     with progress_bar() as progress:
         prepared = liftgbp.prepare(
-            relational, sizes, evidence=evidence, progress=progress, **options
+            model,
+            options.sizes,
+            evidence=evidence,
+            via=options.via,
+            regions=options.regions,
+            table_cap=options.table_cap,
+            progress=progress,
         )
     result = prepared.graph_as_dict()
     if output is not None:
@@ -433,32 +421,37 @@ liftgbp sweep example:transitive -n person=10..1e6 --jobs 4 -o sweep.csv
     help="Write a table (.csv, .json, .parquet) or a plot (.png, .svg, .pdf); without it, or with "
     "-, CSV goes to standard output.",
 )
-def sweep(model: str, points: int, output: str, **options: Any) -> int:
+def sweep(
+    sizes: tuple[str, ...],
+    weights: tuple[str, ...],
+    points: int,
+    jobs: int,
+    output: str,
+    **typed: Any,
+) -> int:
     """Answer queries about MODEL for many domain sizes and weights.
 
     A sweep to a file can be interrupted: the same command continues where it stopped. The columns
     trusted and reason say which points are not trusted.
     """
+    options = Options(**typed)
     output_file(output, SWEEP_FILES)
-    check_apart([output], model, options["evidence"])
-    solver = take_solver(options)
-    sizes = split_assignments(options.pop("sizes"), "SORT=RANGE, such as person=2..1000")
-    weights = split_assignments(options.pop("weights"), "NAME=RANGE, such as alpha=0..2")
-    swept: dict[str, Any] = {
-        "sizes": {name: size_range(name, text, points) for name, text in sizes.items()},
-        "weights": {name: weight_range(name, text, points) for name, text in weights.items()},
-    }
-    relational, known = read_model_and_evidence(model, {}, options, options["queries"])
-    options["sum_over"] = sums_asked_for(options["sum_over"])
-    check_combination(options, solver)
-    check_block_sorts(options["blocks"], relational)
+    check_apart([output], options.model, options.evidence)
+    known = method(options) | {"queries": options.queries, "jobs": jobs}
+    for name, values, form, spread in (
+        ("sizes", sizes, "SORT=RANGE, such as person=2..1000", size_range),
+        ("weights", weights, "NAME=RANGE, such as alpha=0..2", weight_range),
+    ):
+        texts = split_assignments(values, form)
+        known[name] = {own: spread(own, text, points) for own, text in texts.items()}
+    model, known["evidence"] = read_model_and_evidence(options, fit=False)
+    check_block_sorts(options.blocks, model)
     with progress_bar() as progress:
-        options |= {"solver": solver, "evidence": known, "progress": progress, **swept}
         if output == "-":
-            records = liftgbp.sweep(relational, **options).records()
+            records = liftgbp.sweep(model, **known, progress=progress).records()
         else:
             with _warnings_as_notes():
-                records = liftgbp.sweep_to_file(relational, output, **options)
+                records = liftgbp.sweep_to_file(model, output, **known, progress=progress)
     if output == "-":
         print_records(records)
     # The swept sizes and weights come first.
@@ -500,18 +493,22 @@ def _warnings_as_notes() -> Iterator[None]:
     group=declared.OUTPUT,
     help="The file to write: .uai or .fg, with .gz to compress it.",
 )
-def export(
-    model: str, sizes: dict[str, int], weights: dict[str, float], output: str, **options: Any
-) -> None:
+def export(output: str, **typed: Any) -> None:
     """Write the ground network of MODEL for other tools.
 
     A file .atoms.csv beside it says which variable is which ground atom.
     """
-    check_apart([output, names_beside(output)], model, options["evidence"])
-    relational, evidence = read_model_and_evidence(model, weights, options, sizes=sizes)
+    options = Options(**typed)
+    check_apart([output, names_beside(output)], options.model, options.evidence)
+    model, evidence = read_model_and_evidence(options)
     with progress_bar() as progress:
         liftgbp.export_network(
-            relational, output, sizes, evidence=evidence, progress=progress, **options
+            model,
+            output,
+            options.sizes,
+            evidence=evidence,
+            table_cap=options.table_cap,
+            progress=progress,
         )
 
 

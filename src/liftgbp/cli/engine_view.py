@@ -8,6 +8,8 @@ import click
 from click.core import ParameterSource
 
 import liftgbp
+from liftgbp.cli.arguments import Options
+from liftgbp.cli.entry import NOT_TRUSTED
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.report_views import show_engine_forecast
 from liftgbp.cli.selection import print_result
@@ -20,16 +22,15 @@ ALLOWED = {
 }  # fmt: skip
 """The options that mean something to an engine."""
 
-NOT_CONVERGED = 1
-
 
 def query_on_engine(
-    model: str,
-    weights: dict[str, float],
+    options: Options,
+    engine: str,
+    memory: float | None,
+    compress: bool,
     output: str | None,
+    *,
     as_json: bool,
-    options: dict[str, Any],
-    sizes: dict[str, int],
     dry_run: bool,
 ) -> int:
     """Run on an engine, and say what was or would be done; the number is the exit code."""
@@ -40,21 +41,17 @@ def query_on_engine(
         if stated and name not in ALLOWED:
             option = parameter.opts[-1]
             raise click.UsageError(f"{option} does not apply to runs on an engine; leave it out")
-    asked = {
-        "engine": options["engine"],
-        "closed": options["closed"],
-        "sizes": sizes,
-        "regions": options["regions"] or "bethe",
-        "memory": options["engine_memory"],
+    asked: dict[str, Any] = {
+        "engine": engine,
+        "closed": options.closed,
+        "sizes": options.sizes,
+        "regions": options.regions or "bethe",
+        "memory": memory,
     }
     if dry_run:
         with progress_bar() as progress:
-            found = liftgbp.forecast_on_engine(
-                liftgbp.load(model).with_weights(weights),
-                options["evidence"],
-                progress=progress,
-                **asked,
-            )
+            model = liftgbp.load(options.model).with_weights(options.weights)
+            found = liftgbp.forecast_on_engine(model, options.evidence, progress=progress, **asked)
         if as_json:
             print_result(found.as_dict())
         else:
@@ -62,21 +59,18 @@ def query_on_engine(
         return 0
     if output is None or output == "-":
         raise click.UsageError("--engine writes a folder of tables; name it: -o marginals")
-    asked |= {name: options[name] for name in ("iterations", "tol") if options[name] is not None}
+    limits = {"iterations": options.iterations, "tol": options.tol}
+    asked |= {name: value for name, value in limits.items() if value is not None}
     with progress_bar() as progress:
+        model = liftgbp.load(options.model).with_weights(options.weights)
         run = liftgbp.run_on_engine(
-            liftgbp.load(model).with_weights(weights),
-            options["evidence"],
-            output,
-            compress=options["compress"],
-            progress=progress,
-            **asked,
+            model, options.evidence, output, compress=compress, progress=progress, **asked
         )
     if as_json:
         print_result(run.as_dict())
     else:
         _show(run)
-    return 0 if run.converged else NOT_CONVERGED
+    return 0 if run.converged else NOT_TRUSTED
 
 
 def _show(run: liftgbp.EngineRun) -> None:

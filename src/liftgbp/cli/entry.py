@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-INTERRUPTED = 130
+NOT_TRUSTED, BAD_INPUT, LIMIT_EXCEEDED, PROCESS_IN_THE_WAY, BUG = 1, 2, 3, 4, 5
+INTERRUPTED, CLOSED_PIPE = 130, 141
+"""Exit codes, the last two as shells report programs that end by SIGINT and SIGPIPE."""
 
 NEW_OBJECTS = 200_000
 """Garbage is looked for after this many new objects. A small query makes 77 000, almost all of
@@ -28,18 +30,15 @@ TIDY = {"duckdb", "matplotlib", "pyspark", "scipy"}
 DuckDB does. They take longer to import than what could be saved at the end."""
 
 
-def main(*, apart: bool = True) -> None:
-    """Run the command line and leave with its exit code.
-
-    Commands with a limit run in a process of their own, unless `apart` is false.
-    """
+def main() -> None:
+    """Run the command line and leave with its exit code."""
     gc.set_threshold(NEW_OBJECTS)
     try:
         # Imported here, since Ctrl-C may come while this takes its time.
         with leaving():
             from liftgbp.cli.commands import run
 
-            code = run(apart=apart)
+            code = run()
     except BaseException as error:
         if not _is_interrupt(error):
             raise

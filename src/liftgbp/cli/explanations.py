@@ -9,13 +9,12 @@ import click
 
 import liftgbp
 from liftgbp.cli import options as declared
-from liftgbp.cli.arguments import read_question, take_method
+from liftgbp.cli.arguments import Options, method, read_question
+from liftgbp.cli.entry import NOT_TRUSTED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
 from liftgbp.texts import visible
-
-NOT_TRUSTED = 1
 
 
 @click.command(
@@ -43,28 +42,25 @@ liftgbp explain example:transitive -n person=20 -q 'r(x,y)' --no-rules --effort 
 )
 @declared.as_json
 def explain(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    queries: tuple[str, ...],
     rules: bool,
     as_json: bool,
-    **options: Any,
+    **typed: Any,
 ) -> int:
     """Explain the probabilities of queries about MODEL, in log-odds.
 
     First, what each factor and each message adds in the region that the probability is read from;
     then the probability without each rule, and what the rule adds. The options are those of query.
     """
-    if not queries:
+    options = Options(**typed)
+    if not options.queries:
         raise click.UsageError("say what to explain, as in -q 'smokes(x)'")
-    solver = take_method(options)
+    found_by = method(options)
     with progress_bar() as progress, warnings.catch_warnings():
         # What cannot be trusted is said below.
         warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
-        asked, options = read_question(model, sizes, weights, queries, options)
-        answers = liftgbp.infer(**asked, solver=solver, progress=progress, **options)
-        found = [answers.explain(query, rules=rules) for query in queries]
+        asked = read_question(options)
+        answers = liftgbp.infer(**asked, **found_by, via=options.via, progress=progress)
+        found = [answers.explain(query, rules=rules) for query in options.queries]
     if as_json:
         print_result([own.as_dict() for own in found])
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -16,9 +15,11 @@ import liftgbp
 EXIT_CODES = """\
 0    the answer is trusted, or the work is done
 1    the answer is not trusted (sweep: no point is; check: it disagrees; sample:
-     chains have not mixed), --timeout or --memory ended the run, or another process writes to the
-     same file
+     chains have not mixed)
 2    bad input: an option, a file, a model, a query
+3    a limit ended the run: --timeout, --memory, or the memory of the machine
+4    another process writes to the same file, or a worker process was ended
+5    a bug in liftgbp
 130  interrupted
 141  the reader of the output went away, as in `| head`
 """
@@ -63,13 +64,6 @@ def gigabytes(
             "500MB"
         )
     return float(found["number"]) * UNITS[found["unit"] or "g"]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """How the command line was started; `apart` allows processes of their own for commands."""
-
-    apart: bool
 
 
 def limit_options() -> list[click.Parameter]:
@@ -128,12 +122,10 @@ class Command(click.Command):
         limits = liftgbp.Limits(seconds, memory, ctx.params.pop("work"))
         if limits == liftgbp.Limits():
             return super().invoke(ctx)
-        from liftgbp.cli.supervision import run_within
+        from liftgbp.cli.run_limits import run_within
 
         call = super().invoke
-        return run_within(
-            limits, lambda: call(ctx), apart=ctx.find_object(Setting) == Setting(True)
-        )
+        return run_within(limits, lambda: call(ctx))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group, in the order of declaration."""

@@ -12,13 +12,14 @@ import click
 import liftgbp
 from liftgbp.cli import options as declared
 from liftgbp.cli.arguments import (
+    Options,
     check_apart,
     is_network,
     output_file,
     read_model_and_evidence,
-    read_network,
+    read_question,
 )
-from liftgbp.cli.entry import INTERRUPTED
+from liftgbp.cli.entry import INTERRUPTED, NOT_TRUSTED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
@@ -62,14 +63,7 @@ liftgbp bounds example:friends-smokers -n person=100 -q 'friends(x,y)'
 )
 @declared.table_cap
 @declared.as_json
-def bounds(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    queries: tuple[str, ...],
-    as_json: bool,
-    **options: Any,
-) -> None:
+def bounds(as_json: bool, **typed: Any) -> None:
     """Bound log Z of MODEL, and probabilities, for certain.
 
     Approximations may be wrong; these bounds are not. Independent atoms over blocks of objects
@@ -77,14 +71,22 @@ def bounds(
     one. Both take the same time for any number of objects. Where an interval says nothing about a
     probability, it is called "no information".
     """
-    if is_network(model):
+    options = Options(**typed)
+    if is_network(options.model):
         raise click.UsageError(
             "bounds are about models over classes of objects; a .uai or .fg file has none"
         )
-    relational, evidence = read_model_and_evidence(model, weights, options, queries, sizes)
+    model, evidence = read_model_and_evidence(options)
     with progress_bar() as progress:
         found = liftgbp.bounds(
-            relational, sizes, evidence=evidence, queries=queries, progress=progress, **options
+            model,
+            options.sizes,
+            evidence=evidence,
+            queries=options.queries,
+            effort=options.effort,
+            regions=options.regions,
+            table_cap=options.table_cap,
+            progress=progress,
         )
     if as_json:
         print_result(found.as_dict())
@@ -93,8 +95,6 @@ def bounds(
 
         show_bounds(found.as_dict())
 
-
-NOT_MIXED = 1
 
 FOR_ANSWERS = 0.3
 """The part of the time of a sample that answers may take, at which its chains start."""
@@ -161,14 +161,14 @@ liftgbp sample example:moods -n person=4 --sweeps 200 -o worlds.parquet
 )
 @declared.as_json
 def sample(
-    model: str,
-    sizes: dict[str, int],
-    weights: dict[str, float],
-    queries: tuple[str, ...],
+    sweeps: int | None,
+    seconds: float | None,
+    chains: int,
     starts: str,
+    seed: int,
     output: str | None,
     as_json: bool,
-    **options: Any,
+    **typed: Any,
 ) -> int:
     """Sample worlds of MODEL by Markov chain Monte Carlo on its ground network.
 
@@ -176,25 +176,12 @@ def sample(
     mixed; the exit code is 1 if not. Ctrl-C ends the sample, and what was drawn is shown. The same
     seed and number of sweeps give the same sample.
     """
-    begun, seconds = time.perf_counter(), options["seconds"]
+    begun = time.perf_counter()
+    options = Options(**typed)
     output_file(output, (".csv", ".parquet"))
-    check_apart([output], model, options["evidence"])
-    sampled: dict[str, Any]
+    check_apart([output], options.model, options.evidence)
     with progress_bar() as progress:
-        if is_network(model):
-            sources = [options.pop(name) for name in ("evidence", "closed", "known")]
-            if sizes or weights or sources[1] or sources[2] or len(sources[0]) > 1:
-                raise click.UsageError(
-                    "a .uai or .fg file has neither sorts nor predicates: only one .uai.evid file "
-                    "may be given, with -e"
-                )
-            network = read_network(model, options)
-            network.check_queries(queries)
-            sampled = {"model": network, "evidence": sources[0][0] if sources[0] else None}
-        else:
-            relational, evidence = read_model_and_evidence(model, weights, options, queries, sizes)
-            (relational if evidence is None else evidence.model).check_queries(queries)
-            sampled = {"model": relational, "sizes": sizes, "evidence": evidence}
+        sampled = read_question(options)
         answers = None
         if starts == "answers":
             # Where there are no answers, all chains start at random.
@@ -203,9 +190,17 @@ def sample(
                 answers = liftgbp.infer(**sampled, exact=False, progress=progress, limits=limits)
         if seconds is not None:
             spent = time.perf_counter() - begun
-            options["seconds"] = max(seconds - spent, (1 - FOR_ANSWERS) * seconds)
-        found = liftgbp.sample(**sampled, answers=answers, progress=progress, **options)
-        result = found.as_dict(queries)
+            seconds = max(seconds - spent, (1 - FOR_ANSWERS) * seconds)
+        found = liftgbp.sample(
+            **sampled,
+            answers=answers,
+            sweeps=sweeps,
+            seconds=seconds,
+            chains=chains,
+            seed=seed,
+            progress=progress,
+        )
+        result = found.as_dict(options.queries)
         if output is not None:
             progress("writing worlds", 0, 1)
             found.write(output)
@@ -217,10 +212,10 @@ def sample(
         show_sample(result)
     if found.interrupted:
         return INTERRUPTED
-    return 0 if found.mixed else NOT_MIXED
+    return 0 if found.mixed else NOT_TRUSTED
 
 
-def second_opinion(
+def compared_with_sample(
     answers: liftgbp.Answers,
     queries: Sequence[str],
     *,

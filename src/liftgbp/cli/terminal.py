@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 from textwrap import wrap
-from typing import TYPE_CHECKING, Protocol
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from liftgbp.texts import visible
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 PIPE_WIDTH = 200
 """The width of tables that do not go to a terminal, where nothing needs to be folded."""
@@ -92,35 +92,8 @@ class Sheet:
     def _needed_width(self, k: int) -> int:
         return max(map(cell_len, [self.columns[k].heading, *(row[k] for row in self.rows)]))
 
-    def drawn(self, width: int) -> list[str] | None:
-        """The lines of the table without styles; none if anything would have to be folded."""
-        widths = [self._needed_width(k) for k in range(len(self.columns))]
-        whole = sum(widths) + 3 * len(widths) + 1
-        if max(whole, cell_len(self.title)) > min(whole, width):
-            return None
-
-        def line(cells: Sequence[str], border: str) -> str:
-            placed = zip(cells, widths, self.columns, strict=True)
-            inside = (_padded(cell, own, right=column.right) for cell, own, column in placed)
-            return f"{border} {f' {border} '.join(inside)} {border}"
-
-        def ruled(left: str, dash: str, cross: str, right: str) -> str:
-            return left + cross.join(dash * (own + 2) for own in widths) + right
-
-        lines = [_padded(self.title, whole)] if self.title else []
-        lines += [ruled("┏", "━", "┳", "┓")]
-        lines += [line([column.heading for column in self.columns], "┃"), ruled("┡", "━", "╇", "┩")]
-        for k, row in enumerate(self.rows):
-            lines.append(line(row, "│"))
-            if k in self.sections and k + 1 < len(self.rows):
-                lines.append(ruled("├", "─", "┼", "┤"))
-        return [*lines, ruled("└", "─", "┴", "┘")]
-
     def table(self) -> Table:
         """The sheet as a table that can be folded and has styles."""
-        from rich.table import Table
-        from rich.text import Text
-
         table = Table(title=Text(self.title, style="bold"), title_justify="left")
         for column in self.columns:
             table.add_column(
@@ -162,85 +135,10 @@ def _wrapped(start: str, text: str, width: int, indent: int) -> list[str]:
     ) or [start.rstrip()]
 
 
-def cell_len(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len as measured
-
-    return measured(text)
-
-
-def _padded(text: str, width: int, *, right: bool = False) -> str:
-    blanks = " " * (width - cell_len(text))
-    return blanks + text if right else text + blanks
-
-
 class Terminal:
     """Standard output for people. What users wrote is never taken for markup."""
 
     def __init__(self) -> None:
-        self._page: _Page = _Styled() if _has_styles() else _Plain()
-
-    def say(self, text: str, style: str = "") -> None:
-        """Print text; only a terminal has it wrapped."""
-        self._page.write(visible(text, "\n"), style, wraps=True)
-
-    def show(self, *forms: Sheet) -> None:
-        """Print the first form of a table that fits, or the lines of the last where none does."""
-        width = self._page.width
-        sheet = next((form for form in forms if form.fits(width)), None)
-        if sheet is not None:
-            self._page.draw(sheet)
-            return
-        sheet = forms[-1]
-        self.say(sheet.title, "bold")
-        for line in sheet.lines(width):
-            self._page.write(line, "", wraps=False)
-
-
-def _has_styles() -> bool:
-    """Whether output goes where rich would do more than draw lines."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    is_plain = encoding.lower().startswith("utf") and "FORCE_COLOR" not in os.environ
-    return sys.stdout.isatty() or not is_plain
-
-
-class _Page(Protocol):
-    """What is written on; texts have a style."""
-
-    @property
-    def width(self) -> int: ...
-
-    def write(self, text: str, style: str, *, wraps: bool) -> None: ...
-
-    def draw(self, sheet: Sheet) -> None: ...
-
-
-class _Plain:
-    """A file or a pipe: rich, which takes long to import, would not add anything."""
-
-    @property
-    def width(self) -> int:
-        return PIPE_WIDTH
-
-    def write(self, text: str, style: str, *, wraps: bool) -> None:
-        print(text, flush=True)
-
-    def draw(self, sheet: Sheet) -> None:
-        lines = sheet.drawn(self.width)
-        if lines is None:
-            _Styled().draw(sheet)
-        else:
-            print(*lines, sep="\n", flush=True)
-
-
-class _Styled:
-    """A terminal, which has styles and wraps texts."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-
         class Leaving(Console):
             def on_broken_pipe(self) -> None:
                 """Leave it to the main function: nothing is wrong."""
@@ -250,17 +148,21 @@ class _Styled:
         width = None if self._wraps else PIPE_WIDTH
         self._console = Leaving(width=width, highlight=False, markup=False, emoji=False)
 
-    @property
-    def width(self) -> int:
-        return self._console.width
+    def say(self, text: str, style: str = "") -> None:
+        """Print text; only a terminal has it wrapped."""
+        self._console.print(Text(visible(text, "\n"), style=style), soft_wrap=not self._wraps)
 
-    def write(self, text: str, style: str, *, wraps: bool) -> None:
-        from rich.text import Text
-
-        self._console.print(Text(text, style=style), soft_wrap=not (wraps and self._wraps))
-
-    def draw(self, sheet: Sheet) -> None:
-        self._console.print(sheet.table())
+    def show(self, *forms: Sheet) -> None:
+        """Print the first form of a table that fits, or the lines of the last where none does."""
+        width = self._console.width
+        sheet = next((form for form in forms if form.fits(width)), None)
+        if sheet is not None:
+            self._console.print(sheet.table())
+            return
+        sheet = forms[-1]
+        self.say(sheet.title, "bold")
+        for line in sheet.lines(width):
+            self._console.print(Text(line), soft_wrap=True)
 
 
 # --- numbers

@@ -5,5 +5,6 @@ texts and tables is imported from its own file, by those who need it.
 """
 
 from liftgbp.evidence.evidence import AnyEvidence, Evidence, Known, Relation, SoftRelation
+from liftgbp.evidence.problem import Problem
 
-__all__ = ["AnyEvidence", "Evidence", "Known", "Relation", "SoftRelation"]
+__all__ = ["AnyEvidence", "Evidence", "Known", "Problem", "Relation", "SoftRelation"]

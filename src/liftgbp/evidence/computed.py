@@ -7,7 +7,7 @@ from each choice of arguments, named like the term: `walking(Anna)`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from itertools import product
 
 import numpy as np
@@ -21,18 +21,16 @@ MOST_FACTS = 10**6
 """So many facts take a second and 16 MB; an order of 1400 numbers has that many."""
 
 
-def computed_facts(model: Model, stated: Mapping[str, Ints]) -> tuple[Model, dict[str, Ints]]:
+def computed_facts(model: Model, stated: Container[str]) -> tuple[Model, dict[str, Ints]]:
     """The model with the objects that functions construct, and the facts that are computed.
 
-    `stated` are the facts about functions. The rows of each array are the objects of true atoms.
+    Functions about which facts are `stated` construct nothing. The rows of each array are the
+    objects of true atoms.
     """
     facts: dict[str, Ints] = {}
     for predicate in model.predicates.values():
-        if predicate.kind == "function":
-            if predicate.name in stated:
-                _check_one_value(model, predicate, stated[predicate.name])
-            else:
-                model, facts[predicate.name] = _constructed(model, predicate)
+        if predicate.kind == "function" and predicate.name not in stated:
+            model, facts[predicate.name] = _constructed(model, predicate)
     for predicate in model.predicates.values():
         if predicate.kind in ("step", "order"):
             facts[predicate.name] = _between_numbers(model, predicate)
@@ -62,17 +60,6 @@ def check_all_named(model: Model, sizes: Mapping[str, int]) -> None:
 
 
 # --- functions
-
-
-def _check_one_value(model: Model, function: Predicate, rows: Ints) -> None:
-    values: dict[tuple[int, ...], int] = {}
-    for *args, value in rows.tolist():
-        if values.setdefault(tuple(args), value) != value:
-            names = [model.constants(s)[k] for s, k in zip(function.sorts, args, strict=False)]
-            results = model.constants(function.sorts[-1])
-            one, other = results[values[tuple(args)]], results[value]
-            term = applied(function.name, names)
-            raise EvidenceError(f"{term} has two values, {one} and {other}; drop one of them")
 
 
 def _constructed(model: Model, function: Predicate) -> tuple[Model, Ints]:

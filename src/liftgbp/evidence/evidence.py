@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import (
-    CapacityError,
-    ContradictionError,
-    EvidenceError,
-    SizeError,
-    Span,
-)
-from liftgbp.evidence.computed import check_all_named, computed_facts
-from liftgbp.evidence.data_weights import with_numbers
-from liftgbp.model.ast import Atom, Constant, Rule, TableParfactor, rule_atoms
+from liftgbp.errors import EvidenceError, Span
+from liftgbp.evidence.sources import FactFile, Origin, unknown_predicate
 from liftgbp.model.model import Model, check_model
-from liftgbp.model.writer import ground_atom_text, object_text
+from liftgbp.model.writer import predicate_text
 from liftgbp.pictures.cards import Shown, count_text, note, table
 from liftgbp.pictures.markup import Content
-
-WRITE_OUT_CAP = 10**8
 
 AnyEvidence: TypeAlias = (
     "Evidence | str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | os.PathLike[str] | "
@@ -37,36 +25,56 @@ AnyEvidence: TypeAlias = (
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Relation:
-    """Observed atoms of one predicate.
+class Facts:
+    """Atoms of one predicate, no two of them alike.
 
-    Row k says that the atom over the objects `args[k]` has value number `values[k]`; no two rows
-    are about the same atom. The objects of a sort are numbered as in `model.constants`.
+    Row k is about the atom over the objects `args[k]`; `places[k]` says where it was stated: the
+    number of an origin, and the row there.
     """
 
     args: Ints
-    values: Ints
+    places: Ints | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        self.args.setflags(write=False)
-        self.values.setflags(write=False)
+        for array in self._arrays().values():
+            array.setflags(write=False)
+
+    def take(self, rows: Ints) -> Self:
+        """Some of the facts."""
+        return replace(self, **{name: array[rows] for name, array in self._arrays().items()})
+
+    def joined(self, *others: Self) -> Self:
+        """These facts, then others."""
+        every: dict[str, Any] = {}
+        for name in self._arrays():
+            parts = [getattr(facts, name) for facts in (self, *others)]
+            every[name] = None if any(part is None for part in parts) else np.concatenate(parts)
+        return replace(self, **every)
+
+    def _arrays(self) -> dict[str, Any]:
+        arrays = ((one.name, getattr(self, one.name)) for one in fields(self))
+        return {name: array for name, array in arrays if array is not None}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class SoftRelation:
+class Relation(Facts):
+    """Observed atoms of one predicate; that of row k has value number `values[k]`."""
+
+    values: Ints
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class SoftRelation(Facts):
     """Uncertain observations of atoms of one predicate, as factors over single atoms.
 
     Row k multiplies the weight of each world by exp(log_potentials[k, v]), where v is the value
-    that the atom over the objects `args[k]` has in it; -inf rules a value out. No two rows are
-    about the same atom, and no atom is also observed with certainty.
+    that its atom has in it; -inf rules a value out. No atom is also observed with certainty.
     """
 
-    args: Ints
     log_potentials: Floats
 
-    def __post_init__(self) -> None:
-        self.args.setflags(write=False)
-        self.log_potentials.setflags(write=False)
+
+AnyFacts = TypeVar("AnyFacts", bound=Facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +92,13 @@ class Known:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evidence(Shown):
-    """What is known about the objects of a model.
+    """What is known about objects, for all models with the same predicates.
 
-    Where weights are data, `model` has rules with numbers, and `read_for` the rules as they were.
-
-    `model` is the model with all objects that evidence names. Atoms of a `closed` predicate that
-    are not observed are false; none of its atoms is uncertain. `notes` are for the user to read.
-    `places` says where observed atoms (predicate, objects) were stated, for messages. Evidence that
-    says nothing at all is false as a truth value.
+    It depends on neither weights nor formulas. `vocabulary` is the model that it was read for,
+    without its rules. Facts number the objects of a sort as `names` lists them, and unnamed ones
+    after these. Atoms of a `closed` predicate that are not observed are false; none of its atoms is
+    uncertain. `notes` are for the user to read. Evidence that says nothing at all is false as a
+    truth value.
 
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
@@ -103,33 +110,36 @@ class Evidence(Shown):
     (['friends', 'smokes'], ['smokes'])
     """
 
-    model: Model
+    vocabulary: Model
     hard: Mapping[str, Relation] = field(default_factory=dict)
     soft: Mapping[str, SoftRelation] = field(default_factory=dict)
     closed: frozenset[str] = frozenset()
     known: tuple[Known, ...] = ()
     notes: tuple[str, ...] = ()
-    places: Mapping[tuple[str, tuple[int, ...]], Span] = field(
-        default_factory=lambda: MappingProxyType({})
-    )
-    read_for: Model | None = None
-    own_files: tuple[str, ...] = field(default=(), compare=False)
+    names: Mapping[str, tuple[str, ...]] = None  # type: ignore[assignment]
+    origins: tuple[Origin, ...] = ()
+    files: tuple[str, ...] = ()
+    """The files that it was read from, which no output replaces."""
 
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that the model and the evidence were read from, which no output replaces."""
-        return (*self.model.files, *self.own_files)
+    def __post_init__(self) -> None:
+        if self.names is None:
+            names = {sort: self.vocabulary.constants(sort) for sort in self.vocabulary.sorts}
+            object.__setattr__(self, "names", names)
 
     def _headline(self) -> str:
-        facts = sum(len(r.values) for name, r in self.hard.items() if self.is_stated(name))
+        facts = sum(len(r.args) for name, r in self.hard.items() if self._is_stated(name))
         uncertain = sum(len(relation.args) for relation in self.soft.values())
-        counted = sum(known.count for known in self.known)
-        parts = [f"{facts} facts", f"{uncertain} uncertain", f"{counted} counted objects"]
-        named = sorted(filter(self.is_stated, self.closed))
+        objects = sum(known.count for known in self.known)
+        parts = [f"{facts} facts", f"{uncertain} uncertain", f"{objects} counted objects"]
+        named = sorted(filter(self._is_stated, self.closed))
         closed = f", closed: {', '.join(named)}" if named else ""
-        return f"about {self.model.name}: {', '.join(parts)}{closed}"
+        return f"about {self.vocabulary.name}: {', '.join(parts)}{closed}"
+
+    def _is_stated(self, predicate: str) -> bool:
+        return self.vocabulary.predicates[predicate].is_stated
 
     def _body(self) -> Iterable[Content]:
+        predicates = self.vocabulary.predicates
         rows = [
             (
                 name,
@@ -137,26 +147,21 @@ class Evidence(Shown):
                 count_text(len(self.soft[name].args)) if name in self.soft else "",
                 "all others are false" if name in self.closed else "",
             )
-            for name in self.model.predicates
-            if self.is_stated(name) and (name in {*self.hard, *self.soft} or name in self.closed)
+            for name in predicates
+            if name in {*self.hard, *self.soft, *filter(self._is_stated, self.closed)}
         ]
         yield table(("predicate", "facts", "uncertain facts", ""), rows, numbers=[1, 2])
         if self.known:
-            values = self.model.predicates
-            counted = [
+            objects = [
                 (
-                    count_text(own.count),
-                    own.sort,
-                    ", ".join(f"{name} = {values[name].values[k]}" for name, k in own.values),
+                    count_text(known.count),
+                    known.sort,
+                    ", ".join(f"{name} = {predicates[name].values[k]}" for name, k in known.values),
                 )
-                for own in self.known
+                for known in self.known
             ]
-            yield table(("objects", "sort", "with"), counted, numbers=[0])
+            yield table(("objects", "sort", "with"), objects, numbers=[0])
         yield from map(note, self.notes)
-
-    def is_stated(self, predicate: str) -> bool:
-        """Whether people state facts about a predicate; those of steps and orders are computed."""
-        return self.model.predicates[predicate].kind not in ("step", "order")
 
     def __bool__(self) -> bool:
         return bool(self.hard or self.soft or self.closed or self.known)
@@ -167,8 +172,8 @@ class Evidence(Shown):
 
         It may be given as a text of facts, as the path of a file, or as a mapping from predicates
         to tables and from ground atoms to values. Without any, nothing is observed, and the
-        predicates that the model declares closed are closed. Public functions call this first, so
-        that evidence is a value of this class further inside.
+        predicates that the model declares closed are closed. Evidence that was read for another
+        model is refused if that declares a predicate with facts in another way.
 
         >>> import liftgbp
         >>> model = liftgbp.parse("*friends(person,person) \\n smokes(person)")
@@ -179,79 +184,127 @@ class Evidence(Shown):
         """
         check_model(model)
         if given is None:
-            enlarged, facts = computed_facts(model, {})
-            hard = {name: true_facts(rows) for name, rows in facts.items() if len(rows)}
-            return cls(with_numbers(enlarged), hard=hard, closed=closed_in(model), read_for=model)
+            return cls(vocabulary_of(model), closed=closed_in(model), names={})
         if not isinstance(given, Evidence):
             from liftgbp.evidence.read import stated_evidence
 
             return stated_evidence(model, given)
-        if given.model is not model and _statements(given.read_for or given.model) != _statements(
-            model
-        ):
-            raise EvidenceError(
-                "the evidence was read for another model, or for other weights; read it again with "
-                "this model"
-            )
+        given._check_fits(model)
         return given
 
-    def domain_sizes(self, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
-        """The size of every sort, checked to be large enough for all named and known objects.
-
-        Every run starts here, so that this also refuses a model that lacks weights.
-        """
-        self.model.check_weights()
-        result = self.model.domain_sizes(sizes)
-        check_all_named(self.model, result)
-        unnamed = Counter[str]()
-        for known in self.known:
-            unnamed[known.sort] += known.count
-        for sort, count in unnamed.items():
-            named = len(self.model.constants(sort))
-            if named + count > result[sort]:
-                raise SizeError(
-                    f"size {result[sort]} is too small for sort {sort}: {count} unnamed objects "
-                    f"are known besides {named} named ones; give a size of at least "
-                    f"{named + count}, as in -n {sort}={named + count}"
+    def _check_fits(self, model: Model) -> None:
+        """Refuse a model that lacks what the evidence is about, or declares it in another way."""
+        if model.predicates is self.vocabulary.predicates:
+            return
+        stated = self.closed - closed_in(self.vocabulary)
+        counted = {name for known in self.known for name, _ in known.values}
+        for name in dict.fromkeys((*self.hard, *self.soft, *sorted(stated), *sorted(counted))):
+            read_for, declared = self.vocabulary.predicates[name], model.predicates.get(name)
+            if declared is None:
+                raise EvidenceError(
+                    f"the evidence does not fit the model: {unknown_predicate(model, name)}"
                 )
-        return result
+            if declared != read_for:
+                raise EvidenceError(
+                    f"the evidence was read for {predicate_text(read_for)}, and the model declares "
+                    f"{predicate_text(declared)}; read it again with this model"
+                )
+        for sort, names in self.names.items():
+            if names and sort not in model.sorts:
+                raise EvidenceError(
+                    f"the evidence names objects of the sort {sort}, which the model lacks"
+                )
 
-    def known_blocks(self) -> Iterator[tuple[Known, int]]:
-        """Each block of unnamed objects with the number of its first object."""
-        following = {sort: len(self.model.constants(sort)) for sort in self.model.sorts}
-        for known in self.known:
-            if known.count:
-                yield known, following[known.sort]
-                following[known.sort] += known.count
-
-    def facts(self, sizes: Mapping[str, int] | None = None) -> dict[str, Relation]:
-        """The observed atoms of each predicate, including those of unnamed objects.
+    def enlarge(self, model: Model) -> Model:
+        """The model with all objects that the evidence names, or that its facts construct.
 
         >>> import liftgbp
-        >>> model = liftgbp.parse("p(person)")
-        >>> evidence = liftgbp.load_evidence(model, known=["p(x)=2"])
-        >>> evidence.facts({"person": 5})["p"].args.tolist()
-        [[0], [1]]
+        >>> model = liftgbp.parse("smokes(person)\\n1 smokes(Eve)")
+        >>> evidence = liftgbp.parse_evidence(model, "smokes(Anna)")
+        >>> evidence.enlarge(model).constants("person")
+        ('Eve', 'Anna')
         """
-        self.domain_sizes(sizes)
-        if sum(known.count for known in self.known) > WRITE_OUT_CAP:
-            raise CapacityError(f"cannot list more than {WRITE_OUT_CAP} known objects one by one")
-        parts = {name: [relation] for name, relation in self.hard.items()}
-        for known, first in self.known_blocks():
-            objects = np.arange(first, first + known.count, dtype=np.int64)[:, None]
-            for name, value in known.values:
-                values = np.full(known.count, value, dtype=np.int64)
-                parts.setdefault(name, []).append(Relation(objects, values))
-        return {name: _joined(relations) for name, relations in parts.items()}
+        from liftgbp.evidence.problem import bound
+
+        return bound(model, self)[0]
+
+    def renumbered(self, names: Mapping[str, tuple[str, ...]]) -> Evidence:
+        """The same evidence, with objects numbered as these names are; unnamed ones follow."""
+        moved: dict[str, Ints] = {}
+        for sort, before in self.names.items():
+            if before != names.get(sort, ()):
+                numbers = {name: number for number, name in enumerate(names[sort])}
+                # Beyond the names is the first unnamed object.
+                places = [*(numbers[name] for name in before), len(numbers)]
+                moved[sort] = np.array(places, np.int64)
+
+        def renumbered(predicate: str, facts: AnyFacts) -> AnyFacts:
+            sorts = self.vocabulary.predicates[predicate].sorts
+            if moved.keys().isdisjoint(sorts):
+                return facts
+            args = facts.args.copy()
+            for k, sort in enumerate(sorts):
+                if sort in moved:
+                    beyond = np.maximum(args[:, k] - len(self.names[sort]), 0)
+                    args[:, k] = moved[sort].take(args[:, k], mode="clip") + beyond
+            return replace(facts, args=args)
+
+        return replace(
+            self,
+            names=names,
+            hard={name: renumbered(name, facts) for name, facts in self.hard.items()},
+            soft={name: renumbered(name, facts) for name, facts in self.soft.items()},
+        )
+
+    def place(self, predicate: str, objects: Sequence[int]) -> Span | None:
+        """Where the fact about an atom was stated; facts from tables have no place in a text."""
+        for relation in (self.hard.get(predicate), self.soft.get(predicate)):
+            if relation is None or relation.places is None:
+                continue
+            for row in np.flatnonzero((relation.args == np.array(objects, np.int64)).all(axis=1)):
+                number, line = relation.places[row].tolist()
+                origin = self.origins[number]
+                return origin.span(line) if isinstance(origin, FactFile) else None
+        return None
+
+    # --- other evidence
+
+    def with_facts(self, facts: AnyEvidence) -> Evidence:
+        """The evidence with further facts; what they say of an atom replaces what was known of it.
+
+        Facts are given as for `infer`: as a text, a path or a mapping. An atom whose value is
+        `None` is forgotten, and its objects keep their names.
+
+        >>> import liftgbp
+        >>> model = liftgbp.load("example:friends-smokers")
+        >>> evidence = liftgbp.parse_evidence(model, "smokes(Anna)\\nfriends(Anna,Bob)")
+        >>> evidence.with_facts({"smokes(Anna)": None, "smokes(Bob)": 0.8, "smokes(Eve)": True})
+        <Evidence about friends-smokers: 2 facts, 1 uncertain, 0 counted objects>
+        """
+        from liftgbp.evidence.changes import with_facts
+
+        return with_facts(self, facts)
+
+    def without(self, *facts: str) -> Evidence:
+        """The evidence without facts about some atoms, or about whole predicates.
+
+        Objects keep their names. A predicate whose facts are all left out is not closed any more,
+        unless the model declares it closed.
+
+        >>> import liftgbp
+        >>> model = liftgbp.load("example:friends-smokers")
+        >>> evidence = liftgbp.parse_evidence(model, "smokes(Anna)\\nfriends(Anna,Bob)")
+        >>> sorted(evidence.without("smokes(Anna)").hard), evidence.without("smokes", "friends")
+        (['friends'], <Evidence about friends-smokers: 0 facts, 0 uncertain, 0 counted objects>)
+        """
+        from liftgbp.evidence.changes import without
+
+        return without(self, facts)
 
 
-def _statements(model: Model) -> tuple[object, ...]:
-    return model.rules, model.predicates, model.weights
-
-
-def true_facts(rows: Ints) -> Relation:
-    """The relation whose atoms over these objects are true."""
-    return Relation(rows, np.ones(len(rows), np.int64))
+def vocabulary_of(model: Model) -> Model:
+    """The model without its rules."""
+    return Model(model.sorts, model.predicates, name=model.name, untrusted=model.untrusted)
 
 
 def closed_in(model: Model) -> frozenset[str]:
@@ -259,97 +312,15 @@ def closed_in(model: Model) -> frozenset[str]:
     return frozenset(name for name, predicate in model.predicates.items() if predicate.closed)
 
 
-def _joined(relations: Sequence[Relation]) -> Relation:
-    if len(relations) == 1:
-        return relations[0]
-    return Relation(
-        np.concatenate([relation.args for relation in relations]),
-        np.concatenate([relation.values for relation in relations]),
-    )
-
-
-# --- messages about evidence that leaves no possible world
-
-
-_FACTS_BELOW_QUANTIFIERS = 3
-
-
-def contradiction(
-    evidence: Evidence, rule: Rule, substitution: Mapping[str, int]
-) -> ContradictionError:
-    """The error for a rule that no values of the unknown atoms satisfy under a substitution."""
-    sorts = evidence.model.variable_sorts(rule)
-    example = ", ".join(
-        f"{name} = {object_text(evidence.model, sorts[name], number)}"
-        for name, number in substitution.items()
-    )
-    known = list(dict.fromkeys(_known_atoms(evidence, rule, substitution)))
-    what = "table" if isinstance(rule, TableParfactor) else "hard formula"
-    blamed = known or not evidence.closed.isdisjoint(atom.predicate for atom in rule_atoms(rule))
-    start = f"the evidence violates this {what}" if blamed else f"no world satisfies this {what}"
-    return ContradictionError(
-        start + (f" for {example}" if example else "") + (f": {', '.join(known)}" if known else ""),
-        rule.span,
-    )
-
-
-def _known_atoms(evidence: Evidence, rule: Rule, substitution: Mapping[str, int]) -> Iterator[str]:
-    """The observed atoms of a rule, and where they are stated; only a few below quantifiers."""
-    for atom in rule_atoms(rule):
-        objects = _objects(evidence, atom, substitution)
-        if None in objects:
-            for row in _matching_facts(evidence, atom.predicate, objects)[
-                :_FACTS_BELOW_QUANTIFIERS
-            ]:
-                yield from _fact(evidence, atom.predicate, tuple(row))
-        else:
-            yield from _fact(evidence, atom.predicate, cast("tuple[int, ...]", objects))
-
-
-def _objects(
-    evidence: Evidence, atom: Atom, substitution: Mapping[str, int]
-) -> tuple[int | None, ...]:
-    """The objects of an atom; `None` for a quantified variable."""
-    sorts = evidence.model.predicates[atom.predicate].sorts
-    return tuple(
-        evidence.model.object_numbers(sort)[term.name]
-        if isinstance(term, Constant)
-        else substitution.get(term.name)
-        for term, sort in zip(atom.args, sorts, strict=True)
-    )
-
-
-def _matching_facts(
-    evidence: Evidence, predicate: str, objects: tuple[int | None, ...]
-) -> list[list[int]]:
-    relation = evidence.hard.get(predicate)
-    if relation is None:
-        return []
-    fits = np.ones(len(relation.args), np.bool_)
-    for column, number in zip(relation.args.T, objects, strict=True):
-        if number is not None:
-            fits &= column == number
-    rows: list[list[int]] = relation.args[fits].tolist()
-    return rows
-
-
-def _fact(evidence: Evidence, name: str, objects: tuple[int, ...]) -> Iterator[str]:
-    value = _observed(evidence, name, objects)
-    if value is not None:
-        atom = ground_atom_text(evidence.model, name, objects)
-        place = evidence.places.get((name, objects))
-        where = f" ({place.source.name}:{place.line}:{place.column})" if place else ""
-        yield f"{atom} is {evidence.model.predicates[name].values[value]}{where}"
-
-
-def _observed(evidence: Evidence, predicate: str, objects: tuple[int, ...]) -> int | None:
-    """The number of the value that an atom is known to have."""
-    relation = evidence.hard.get(predicate)
-    if relation is not None:
-        rows = np.flatnonzero((relation.args == objects).all(axis=1))
-        if len(rows):
-            return int(relation.values[rows[0]])
-    for known, first in evidence.known_blocks():
-        if predicate in dict(known.values) and first <= objects[0] < first + known.count:
-            return dict(known.values)[predicate]
-    return 0 if predicate in evidence.closed else None
+def check_certain(evidence: Evidence) -> None:
+    """Refuse uncertain facts about closed predicates."""
+    for name in sorted(evidence.closed & evidence.soft.keys()):
+        message = (
+            f"{name} is closed, so its atoms cannot have probabilities; drop the probability, or "
+            "do not close the predicate"
+        )
+        places = evidence.soft[name].places
+        if places is None:
+            raise EvidenceError(message)
+        origin, row = places[0].tolist()
+        raise evidence.origins[origin].problem(row, message)

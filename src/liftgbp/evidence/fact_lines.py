@@ -7,6 +7,7 @@ what is wrong with it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -156,8 +157,19 @@ class _Pieces:
 _Claim: TypeAlias = tuple[str | None, str | None, str | None]
 
 
-def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]:
-    """The objects that a text lists, and its facts by predicate."""
+def read_atoms(model: Model, atoms: Sequence[str]) -> list[Statements]:
+    """The atoms that texts name, one each, whatever value they may have."""
+    for atom in atoms:
+        if "\n" in atom:
+            raise EvidenceError(f"{atom!r} must be one ground atom")
+    read = read_facts(model, Source("<evidence>", "\n".join(atoms)), valued=False)
+    return [part for part in read if isinstance(part, Statements)]
+
+
+def read_facts(
+    model: Model, source: Source, *, valued: bool = True
+) -> list[Statements | ListedObjects]:
+    """The objects that a text lists, and its facts by predicate, which are `valued` or atoms."""
     file = FactFile(source, _lines(source))
     listed: list[ListedObjects] = []
     batches: dict[str, _Batch] = {}
@@ -186,6 +198,9 @@ def read_facts(model: Model, source: Source) -> list[Statements | ListedObjects]
         batch.arguments.append(arguments)
         if found.re is VALUE:
             batch.claims.append((None, None, value))
+            continue
+        if not valued:
+            batch.claims.append((None, None, batch.predicate.values[-1]))
             continue
         if found["chance"] and found["after"]:
             raise _problem(file, row, "this fact has two probabilities; drop one", "after")

@@ -1,33 +1,35 @@
 """Names become numbers, and all statements about a predicate become one array.
 
-The objects of the model come first, then new ones in order of appearance.
+Objects are numbered in order of appearance, those that a source lists before all others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, group_rows, row_keys
+from liftgbp.arrays import Bools, Floats, Ints, group_rows, narrow, row_keys
 from liftgbp.errors import EvidenceError
+from liftgbp.evidence.evidence import Facts
 from liftgbp.evidence.sources import ListedObjects, Numbers, Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
+
+Names: TypeAlias = Mapping[str, Sequence[str]]
+"""The objects of each sort, in the order of their numbers."""
+
 
 # --- numbering
 
 
 def number_names(
     model: Model, statements: Sequence[Statements], listed: Sequence[ListedObjects] = ()
-) -> tuple[list[Ints], dict[str, list[str]]]:
-    """The numbers of the objects of each statement, and the new names of each sort.
-
-    Listed objects come before objects that only statements name.
-    """
-    numbers = {sort: Numbers(model.object_numbers(sort)) for sort in model.sorts}
+) -> tuple[list[Ints], dict[str, tuple[str, ...]]]:
+    """The numbers of the objects of each statement, and the names of each sort."""
+    numbers = {sort: Numbers() for sort in model.sorts}
     for line in listed:
         for name in line.names:
             _check_printable(line, name)
@@ -35,7 +37,7 @@ def number_names(
     listed_too = {sort: len(found) for sort, found in numbers.items()}
     # Going column by column is fast, but numbers new names in the order of columns.
     args = [_args(part, numbers) for part in statements]
-    new_names = {}
+    names = {}
     for sort, found in numbers.items():
         known = listed_too[sort]
         order = _order_of_appearance(statements, args, sort, known, len(found))
@@ -43,11 +45,11 @@ def number_names(
         for part, objects in zip(statements, args, strict=True):
             for position in _positions(part, sort):
                 objects[:, position] = number_of[objects[:, position]]
-        names = list(found)
-        _check_all_printable(statements, sort, names[known:])
-        new_names[sort] = names[len(model.constants(sort)) : known]
-        new_names[sort] += [names[known + index] for index in order.tolist()]
-    return args, new_names
+        appeared = list(found)
+        _check_all_printable(statements, sort, appeared[known:])
+        appeared[known:] = [appeared[known + index] for index in order.tolist()]
+        names[sort] = tuple(appeared)
+    return args, names
 
 
 def _args(part: Statements, numbers: Mapping[str, Numbers]) -> Ints:
@@ -144,63 +146,42 @@ def objects_of_terms(model: Model, statements: Sequence[Statements]) -> list[Lis
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class MergedStatements:
-    """Statements about different atoms of one predicate, in the order of their sources.
+class MergedStatements(Facts):
+    """Statements about different atoms of one predicate, in the order of their sources."""
 
-    Statement k comes from row `rows[k]` of origin number `origins[k]`.
-    """
-
-    predicate: Predicate
-    args: Ints
     values: Ints
     chances: Floats
-    origins: Ints
-    rows: Ints
 
     @property
-    def certain(self) -> NDArray[np.bool_]:
+    def certain(self) -> Bools:
         """Which statements are certain."""
-        result: NDArray[np.bool_] = self.chances == 1
-        return result
-
-    def __getitem__(self, kept: Ints) -> MergedStatements:
-        return MergedStatements(
-            self.predicate,
-            self.args[kept],
-            self.values[kept],
-            self.chances[kept],
-            self.origins[kept],
-            self.rows[kept],
-        )
+        return np.asarray(self.chances == 1)
 
 
 def merge_statements(
-    model: Model, statements: Sequence[Statements], args: Sequence[Ints]
+    model: Model, names: Names, statements: Sequence[Statements], args: Sequence[Ints]
 ) -> dict[str, MergedStatements]:
     """All statements by predicate; origins are numbered like the statements."""
-    by_predicate: dict[str, list[int]] = {}
-    for number, part in enumerate(statements):
-        by_predicate.setdefault(part.predicate.name, []).append(number)
-    merged = {}
-    for name, numbers in by_predicate.items():
-        parts = [statements[number] for number in numbers]
-        everything = MergedStatements(
-            parts[0].predicate,
-            np.concatenate([args[number] for number in numbers]),
-            np.concatenate([part.values for part in parts]),
-            np.concatenate([part.chances for part in parts]),
-            np.repeat(numbers, [len(part.rows) for part in parts]),
-            np.concatenate([part.rows for part in parts]),
-        )
-        merged[name] = _once(model, everything, [part.origin for part in statements])
-    return merged
+    parts: dict[str, list[MergedStatements]] = {}
+    for number, (part, objects) in enumerate(zip(statements, args, strict=True)):
+        places: Ints = np.empty((len(part.rows), 2), np.int64)
+        places[:, 0], places[:, 1] = number, part.rows
+        merged = MergedStatements(objects, part.values, part.chances, places=narrow(places))
+        parts.setdefault(part.predicate.name, []).append(merged)
+    return {
+        name: _once(names, model.predicates[name], first.joined(*others), statements)
+        for name, (first, *others) in parts.items()
+    }
 
 
 def _once(
-    model: Model, everything: MergedStatements, origins: Sequence[Origin]
+    names: Names,
+    predicate: Predicate,
+    everything: MergedStatements,
+    statements: Sequence[Statements],
 ) -> MergedStatements:
     """Each atom once, where it is stated first; later statements about it must say the same."""
-    sizes = [len(model.constants(sort)) for sort in everything.predicate.sorts]
+    sizes = [len(names[sort]) for sort in predicate.sorts]
     firsts, atom_of = group_rows([row_keys(everything.args, sizes)])
     first_of = firsts[atom_of]
     differs = (everything.values != everything.values[first_of]) | (
@@ -208,24 +189,28 @@ def _once(
     )
     if differs.any():
         second = int(np.flatnonzero(differs)[0])
-        raise _contradiction(model, everything, int(first_of[second]), second, origins)
-    return everything[np.sort(firsts)]
+        raise _contradiction(
+            names, predicate, everything, [int(first_of[second]), second], statements
+        )
+    return everything.take(np.sort(firsts))
 
 
 def _contradiction(
-    model: Model, everything: MergedStatements, first: int, second: int, origins: Sequence[Origin]
+    names: Names,
+    predicate: Predicate,
+    everything: MergedStatements,
+    both: list[int],
+    statements: Sequence[Statements],
 ) -> EvidenceError:
-    one, other = (_text(model, everything, k) for k in (first, second))
-    first_origin, origin = (origins[int(everything.origins[k])] for k in (first, second))
-    place = first_origin.place(int(everything.rows[first]))
-    return origin.problem(
-        int(everything.rows[second]), f"{other} contradicts {one} in {place}; drop one of them"
+    """The error for two statements about an atom."""
+    args = [names[s][k] for s, k in zip(predicate.sorts, everything.args[both[0]], strict=True)]
+    one, other = (
+        statement_text(predicate, args, int(everything.values[k]), float(everything.chances[k]))
+        for k in both
     )
-
-
-def _text(model: Model, everything: MergedStatements, statement: int) -> str:
-    predicate = everything.predicate
-    objects = everything.args[statement].tolist()
-    names = [model.constants(sort)[k] for sort, k in zip(predicate.sorts, objects, strict=True)]
-    value, chance = everything.values[statement], everything.chances[statement]
-    return statement_text(predicate, names, int(value), float(chance))
+    assert everything.places is not None
+    (before, first_row), (origin, row) = everything.places[both].tolist()
+    place = statements[before].origin.place(first_row)
+    message = f"{other} contradicts {one} in {place}; drop one of them"
+    error: EvidenceError = statements[origin].origin.problem(row, message)
+    return error

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from liftgbp.errors import EvidenceError, Source, counted, elements, wrong_type
-from liftgbp.evidence.fact_lines import read_facts
+from liftgbp.evidence.fact_lines import read_atoms, read_facts
 from liftgbp.evidence.fact_tables import TablePlace, read_table, table_facts
 from liftgbp.evidence.sources import (
     MOST_PROBLEMS,
@@ -38,14 +38,24 @@ def python_facts(model: Model, given: Mapping[str, Any]) -> list[Statements | Li
     for key, value in given.items():
         if not isinstance(key, str):
             raise wrong_type("a key of the evidence", "a predicate or a ground atom", key)
-        predicate = model.predicates.get(key.strip())
-        if predicate is not None and predicate.sorts:
-            tables += _table(model, predicate, value)
+        if _has_table(model, key):
+            tables += _table(model, model.predicates[key.strip()], value)
         elif _is_missing(value):
             unknown.append(key)
         else:
             stated.append(_fact(model, key, value))
-    return [*_facts(model, stated), *_objects(_facts(model, unknown)), *tables]
+    return [*_facts(model, stated), *_objects(read_atoms(model, unknown)), *tables]
+
+
+def forgotten_atoms(model: Model, given: Mapping[str, Any]) -> list[Statements]:
+    """The atoms whose value a mapping says is not known."""
+    atoms = [key for key, value in given.items() if _is_missing(value)]
+    return read_atoms(model, [atom for atom in atoms if not _has_table(model, atom)])
+
+
+def _has_table(model: Model, key: str) -> bool:
+    predicate = model.predicates.get(key.strip())
+    return predicate is not None and bool(predicate.sorts)
 
 
 # --- single atoms
@@ -73,12 +83,11 @@ def _facts(model: Model, lines: Sequence[str]) -> list[Statements | ListedObject
     return read_facts(model, Source("<evidence>", "\n".join(lines))) if lines else []
 
 
-def _objects(parts: Iterable[Statements | ListedObjects]) -> list[ListedObjects]:
+def _objects(parts: Iterable[Statements]) -> list[ListedObjects]:
     """The objects of statements, which are not made."""
     return [
         ListedObjects(sort, names, part.origin, int(part.rows[0]))
         for part in parts
-        if isinstance(part, Statements)
         for sort, names in zip(part.predicate.sorts, part.columns, strict=True)
     ]
 

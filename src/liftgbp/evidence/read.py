@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from liftgbp.arrays import logs_of, narrow
+from liftgbp.arrays import logs_of
 from liftgbp.errors import (
     EvidenceError,
     Span,
@@ -20,30 +19,28 @@ from liftgbp.errors import (
     checked_texts,
     wrong_type,
 )
-from liftgbp.evidence.computed import computed_facts
-from liftgbp.evidence.data_weights import with_numbers
 from liftgbp.evidence.evidence import (
     Evidence,
     Known,
     Relation,
     SoftRelation,
+    check_certain,
     closed_in,
-    true_facts,
+    vocabulary_of,
 )
 from liftgbp.evidence.fact_lines import read_facts
 from liftgbp.evidence.fact_tables import is_table_file, matching_places, read_table, table_source
 from liftgbp.evidence.numbering import (
     MergedStatements,
+    Names,
     merge_statements,
     number_names,
     objects_of_terms,
     with_values,
 )
+from liftgbp.evidence.python_facts import python_facts
 from liftgbp.evidence.sources import (
     ListedObjects,
-    Origin,
-    PlacedRows,
-    Places,
     Statements,
     unknown_predicate,
 )
@@ -58,16 +55,14 @@ from liftgbp.model.ast import (
     Is,
     Not,
     Predicate,
-    Sort,
     Variable,
+    applied,
     rule_atoms,
 )
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
 from liftgbp.model.tree_reader import TreeReader, subtrees
-
-_NAMES_IN_NOTES = 3
 
 
 @limited("reading evidence")
@@ -93,7 +88,7 @@ def parse_evidence(
     ...     mood(Carl) = high   // many-valued
     ...     0.7 smokes(Carl)    // seen from afar
     ... ''')
-    >>> evidence.model.constants("person")
+    >>> evidence.names["person"]
     ('Anna', 'Bob', 'Carl')
     >>> evidence.hard["smokes"].args.tolist(), evidence.hard["smokes"].values.tolist()
     ([[0], [1]], [1, 0])
@@ -141,20 +136,13 @@ def load_evidence(
     check_model(model)
     untrusted = checked_flag("untrusted", untrusted)
     parts = [part for source in sources for part in _read(model, source, untrusted)]
-    return _noted(_evidence(model, parts, closed, known, queries), parts)
+    return _evidence(model, parts, closed, known, queries)
 
 
 def stated_evidence(model: Model, given: object) -> Evidence:
     """The evidence that a value of Python states: a text, a path, a mapping, or a list of these."""
     check_model(model)
-    parts = list(_stated(model, given))
-    return _noted(_evidence(model, parts, (), ()), parts)
-
-
-def _noted(evidence: Evidence, parts: Iterable[Statements | ListedObjects]) -> Evidence:
-    """The evidence with the notes of the tables it is from."""
-    notes = [note for part in parts if isinstance(part, Statements) for note in part.notes]
-    return replace(evidence, notes=(*evidence.notes, *notes)) if notes else evidence
+    return _evidence(model, list(_stated(model, given)), (), ())
 
 
 _GIVEN = (
@@ -176,7 +164,7 @@ def _stated(model: Model, given: object) -> Iterator[Statements | ListedObjects]
         case os.PathLike():
             yield from _read(model, given, untrusted=False)
         case Mapping():
-            yield from _from_mapping(model, given)
+            yield from python_facts(model, given)
         case list() | tuple():
             for one in given:
                 yield from _stated(model, one)
@@ -186,17 +174,11 @@ def _stated(model: Model, given: object) -> Iterator[Statements | ListedObjects]
             raise wrong_type("evidence", _GIVEN, given)
 
 
-def _from_mapping(model: Model, given: Mapping[str, Any]) -> list[Statements | ListedObjects]:
-    from liftgbp.evidence.python_facts import python_facts
-
-    return python_facts(model, given)
-
-
 def _read(
     model: Model, source: str | os.PathLike[str] | Mapping[str, Any], untrusted: bool
 ) -> list[Statements | ListedObjects]:
     if isinstance(source, Mapping):
-        return _from_mapping(model, source)
+        return python_facts(model, source)
     path = input_path("evidence", source, EvidenceError)
     table = table_source(source) if isinstance(source, str) else None
     # A file may have an equals sign in its name.
@@ -222,39 +204,31 @@ def _evidence(
 ) -> Evidence:
     statements = [part for part in parts if isinstance(part, Statements)]
     listed = [part for part in parts if isinstance(part, ListedObjects)]
+    notes = [note for part in statements for note in part.notes]
     asked = _asked_about(queries)
     statements = with_values(model, statements)
     listed += objects_of_terms(model, statements)
-    args, new_names = number_names(model, statements, listed)
-    enlarged = model.with_constants(new_names) if any(new_names.values()) else model
-    merged = merge_statements(enlarged, statements, args)
-    functions = {n: part.args for n, part in merged.items() if part.predicate.kind == "function"}
-    notes = tuple(_notes(model, enlarged))
-    enlarged, computed = computed_facts(enlarged, functions)
-    origins = [part.origin for part in statements]
-    all_closed = closed_in(model) | _checked_closed(model, closed, _closable(merged) - asked)
-    for name in sorted(all_closed & merged.keys()):
-        _check_certain(merged[name], origins)
-    return Evidence(
-        with_numbers(enlarged),
-        hard={
-            **{name: _hard(part) for name, part in merged.items() if part.certain.any()},
-            **{name: true_facts(rows) for name, rows in computed.items() if len(rows)},
+    args, names = number_names(model, statements, listed)
+    merged = merge_statements(model, names, statements, args)
+    _check_one_value(model, names, merged)
+    all_closed = closed_in(model) | _checked_closed(model, closed, _closable(model, merged) - asked)
+    evidence = Evidence(
+        vocabulary_of(model),
+        hard={name: _hard(part) for name, part in merged.items() if part.certain.any()},
+        soft={
+            name: _soft(part, len(model.predicates[name].values))
+            for name, part in merged.items()
+            if not part.certain.all()
         },
-        soft={name: _soft(part) for name, part in merged.items() if not part.certain.all()},
         closed=all_closed,
         known=tuple(parse_known(model, text) for text in checked_texts("known", known)),
-        notes=(*notes, *_left_open(merged, all_closed | asked)),
-        places=Places(
-            origins,
-            {
-                name: PlacedRows(part.args, narrow(part.origins), narrow(part.rows))
-                for name, part in merged.items()
-            },
-        ),
-        read_for=model,
-        own_files=tuple(dict.fromkeys(_files(parts))),
+        notes=(*_left_open(model, merged, all_closed | asked), *notes),
+        names=names,
+        origins=tuple(part.origin for part in statements),
+        files=tuple(dict.fromkeys(_files(parts))),
     )
+    check_certain(evidence)
+    return evidence
 
 
 def _files(parts: Iterable[Statements | ListedObjects]) -> Iterator[str]:
@@ -266,19 +240,29 @@ def _files(parts: Iterable[Statements | ListedObjects]) -> Iterator[str]:
 
 
 def _hard(part: MergedStatements) -> Relation:
-    certain = part.certain
-    if certain.all():
-        return Relation(part.args, part.values)  # there may be millions, and places have them, too
-    return Relation(part.args[certain], part.values[certain])
+    sure = part if part.certain.all() else part.take(np.flatnonzero(part.certain))
+    return Relation(sure.args, sure.values, places=sure.places)
 
 
-def _soft(part: MergedStatements) -> SoftRelation:
-    uncertain = ~part.certain
-    values, chances = part.values[uncertain], part.chances[uncertain]
-    others = (1 - chances) / (len(part.predicate.values) - 1)
-    potentials = np.repeat(others[:, None], len(part.predicate.values), axis=1)
-    potentials[np.arange(len(values)), values] = chances
-    return SoftRelation(part.args[uncertain], logs_of(potentials))
+def _soft(part: MergedStatements, values: int) -> SoftRelation:
+    unsure = part.take(np.flatnonzero(~part.certain))
+    others = (1 - unsure.chances) / (values - 1)
+    potentials = np.repeat(others[:, None], values, axis=1)
+    potentials[np.arange(len(unsure.values)), unsure.values] = unsure.chances
+    return SoftRelation(unsure.args, logs_of(potentials), places=unsure.places)
+
+
+def _check_one_value(model: Model, names: Names, merged: Mapping[str, MergedStatements]) -> None:
+    """Refuse functions with two values for the same arguments."""
+    for name, part in merged.items():
+        sorts = model.predicates[name].sorts
+        values: dict[tuple[int, ...], int] = {}
+        for *args, value in part.args.tolist() if model.predicates[name].kind == "function" else ():
+            known = values.setdefault(tuple(args), value)
+            if known != value:
+                term = applied(name, [names[s][k] for s, k in zip(sorts, args, strict=False)])
+                one, other = names[sorts[-1]][known], names[sorts[-1]][value]
+                raise EvidenceError(f"{term} has two values, {one} and {other}; drop one of them")
 
 
 # --- closed predicates
@@ -297,19 +281,20 @@ def _asked_about(queries: str | Iterable[str]) -> frozenset[str]:
     return frozenset(atom.predicate for query in parsed for atom in rule_atoms(query.rule))
 
 
-def _closable(merged: Mapping[str, MergedStatements]) -> frozenset[str]:
+def _closable(model: Model, merged: Mapping[str, MergedStatements]) -> frozenset[str]:
     """The predicates with facts, none of them uncertain."""
+    found = ((model.predicates[name], part) for name, part in merged.items())
     return frozenset(
-        name
-        for name, part in merged.items()
-        if part.certain.all()
-        and part.predicate.values == BOOLEAN
-        and part.predicate.kind == "relation"
+        predicate.name
+        for predicate, part in found
+        if part.certain.all() and predicate.values == BOOLEAN and predicate.kind == "relation"
     )
 
 
-def _left_open(merged: Mapping[str, MergedStatements], settled: frozenset[str]) -> Iterator[str]:
-    for name in sorted(_closable(merged) - settled):
+def _left_open(
+    model: Model, merged: Mapping[str, MergedStatements], settled: frozenset[str]
+) -> Iterator[str]:
+    for name in sorted(_closable(model, merged) - settled):
         facts = merged[name].values
         if len(facts) >= MANY_FACTS and facts.all():
             yield (
@@ -337,37 +322,6 @@ def _checked_closed(
     return frozenset(listed)
 
 
-def _check_certain(part: MergedStatements, origins: Sequence[Origin]) -> None:
-    uncertain = np.flatnonzero(~part.certain)
-    if len(uncertain):
-        origin = origins[part.origins[uncertain[0]]]
-        raise origin.problem(
-            int(part.rows[uncertain[0]]),
-            f"{part.predicate.name} is closed, so its atoms cannot have probabilities; drop the "
-            "probability, or do not close the predicate",
-        )
-
-
-# --- notes
-
-
-def _notes(model: Model, enlarged: Model) -> Iterable[str]:
-    for name, sort in model.sorts.items():
-        new = enlarged.constants(name)[len(model.constants(name)) :]
-        before, after = _declared_size(model, sort), len(enlarged.constants(name))
-        if new and before is not None and after > before:
-            listed = ", ".join(new[:_NAMES_IN_NOTES])
-            if len(new) > _NAMES_IN_NOTES:
-                listed += f" and {len(new) - _NAMES_IN_NOTES} more"
-            yield f"evidence names {listed}, so {name} grows from {before} to {after} objects"
-
-
-def _declared_size(model: Model, sort: Sort) -> int | None:
-    if sort.size is not None:
-        return sort.size
-    return len(model.constants(sort.name)) if sort.constants else None
-
-
 # --- counts of unnamed objects
 
 
@@ -389,11 +343,14 @@ def parse_known(model: Model, text: str) -> Known:
     claims = dict[str, int]()
     variables = set[tuple[str, str]]()
     for atom, value, span in _claims(_formula(formula)):
-        predicate = _unary(model, atom, span)
-        number = _value_number(predicate, value, span)
+        predicate, variable = _unary(model, atom, span)
+        if value not in predicate.values:
+            values = ", ".join(predicate.values)
+            raise EvidenceError(f"{predicate.name} takes the values {values}", span)
+        number = predicate.values.index(value)
         if claims.setdefault(predicate.name, number) != number:
             raise EvidenceError(f"{predicate.name} is given two values", span)
-        variables.add((_variable(atom, span), predicate.sorts[0]))
+        variables.add((variable, predicate.sorts[0]))
     if len(variables) > 1:
         pairs = ", ".join(f"{name} is a {sort}" for name, sort in sorted(variables))
         raise EvidenceError(f"{formula.strip()} is about several objects ({pairs}); {_SHAPE}")
@@ -426,7 +383,8 @@ def _claims(formula: Formula) -> Iterator[tuple[Atom, str, Span | None]]:
             raise EvidenceError(f"only values of atoms, joined by ^, are allowed here; {_SHAPE}")
 
 
-def _unary(model: Model, atom: Atom, span: Span | None) -> Predicate:
+def _unary(model: Model, atom: Atom, span: Span | None) -> tuple[Predicate, str]:
+    """The predicate of an atom about one unnamed object, and the variable that stands for it."""
     predicate = model.predicates.get(atom.predicate)
     if predicate is None:
         raise EvidenceError(unknown_predicate(model, atom.predicate), span)
@@ -435,23 +393,12 @@ def _unary(model: Model, atom: Atom, span: Span | None) -> Predicate:
             f"{predicate} cannot be known about unnamed objects; use a predicate with one argument",
             span,
         )
-    return predicate
-
-
-def _value_number(predicate: Predicate, value: str, span: Span | None) -> int:
-    if value not in predicate.values:
-        known = ", ".join(predicate.values)
-        raise EvidenceError(f"{predicate.name} takes the values {known}", span)
-    return predicate.values.index(value)
-
-
-def _variable(atom: Atom, span: Span | None) -> str:
     (term,) = atom.args
     if not isinstance(term, Variable):
         raise EvidenceError(
             f"{term} is an object; state facts about it in a file, and use a variable here", span
         )
-    return term.name
+    return predicate, term.name
 
 
 def _count(text: str, written: str) -> int:

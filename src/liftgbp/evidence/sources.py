@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, overload
+from typing import TypeAlias, overload
 
 import numpy as np
 
@@ -14,20 +14,6 @@ from liftgbp.errors import EvidenceError, Source, Span, comma_list, counted
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
 from liftgbp.model.writer import constant_text
-
-
-class Origin(Protocol):
-    """A file with statements in rows, which are numbered from 0."""
-
-    @property
-    def name(self) -> str:
-        """The name of the file or the value."""
-
-    def place(self, row: int) -> str:
-        """Where a row is, for messages."""
-
-    def problem(self, row: int, message: str) -> EvidenceError:
-        """The error that points at a row."""
 
 
 class Texts(Sequence[str]):
@@ -125,7 +111,7 @@ class Statements:
     columns: tuple[Sequence[str], ...]
     values: Ints
     chances: Floats
-    origin: Origin
+    origin: FactFile | TableFile
     rows: Ints
     notes: tuple[str, ...] = ()
 
@@ -136,7 +122,7 @@ class ListedObjects:
 
     sort: str
     names: Sequence[str]
-    origin: Origin
+    origin: FactFile | TableFile
     row: int
 
 
@@ -206,12 +192,16 @@ class TableFile:
         return EvidenceError("\n".join([f"{self.name} has rows that cannot be used:", *lines]))
 
 
+Origin: TypeAlias = FactFile | TableFile
+"""Where statements are from, in rows that are numbered from 0."""
+
+
 def unknown_predicate(model: Model, name: str) -> str:
     """The message about a predicate that the model lacks."""
     for known in model.predicates:
         if known.lower() == name.lower():
             return f"unknown predicate {name}; the model writes {known}, and case matters"
-    stated = (own.name for own in model.predicates.values() if own.kind not in ("step", "order"))
+    stated = (own.name for own in model.predicates.values() if own.is_stated)
     return f"unknown predicate {name}; the model has {comma_list(stated)}"
 
 
@@ -234,49 +224,3 @@ def statement_text(predicate: Predicate, names: Sequence[str], value: int, chanc
     else:
         text = f"{atom} = {predicate.values[value]}"
     return text if chance == 1 else f"{chance:g} {text}"
-
-
-# --- where facts were stated
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class PlacedRows:
-    """The atoms of one predicate, each with the number of its origin and its row there."""
-
-    args: Ints
-    origins: Ints
-    rows: Ints
-
-
-@dataclass(frozen=True, eq=False)
-class Places(Mapping[tuple[str, tuple[int, ...]], Span]):
-    """From a predicate and objects to the place of the fact about them, found when asked for.
-
-    Facts from tables have no place in a text.
-    """
-
-    origins: Sequence[Origin]
-    placed: Mapping[str, PlacedRows]
-
-    def __getitem__(self, atom: tuple[str, tuple[int, ...]]) -> Span:
-        predicate, objects = atom
-        placed = self.placed[predicate]
-        if len(objects) == placed.args.shape[1]:
-            for index in np.flatnonzero((placed.args == np.array(objects, np.int64)).all(axis=1)):
-                origin = self.origins[placed.origins[index]]
-                if isinstance(origin, FactFile):
-                    return origin.span(int(placed.rows[index]))
-        raise KeyError(atom)
-
-    def __iter__(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        for predicate, placed in self.placed.items():
-            for objects in placed.args[self._in_text(placed)].tolist():
-                yield predicate, tuple(objects)
-
-    def __len__(self) -> int:
-        return sum(int(self._in_text(placed).sum()) for placed in self.placed.values())
-
-    def _in_text(self, placed: PlacedRows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        texts = np.array([isinstance(origin, FactFile) for origin in self.origins], np.bool_)
-        result: np.ndarray[tuple[int], np.dtype[np.bool_]] = texts[placed.origins]
-        return result

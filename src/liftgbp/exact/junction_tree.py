@@ -21,7 +21,6 @@ import numpy as np
 
 from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.heap import kept_memory
 from liftgbp.limits import checkpoint
 
 if TYPE_CHECKING:
@@ -110,7 +109,6 @@ class JunctionTree:
 
     # --- two passes
 
-    @kept_memory()
     def _solved(self, factors: Sequence[LogTable]) -> tuple[list[Floats], float]:
         parts: list[list[LogTable]] = [[] for _ in self.cliques]
         for scope, log_table in factors:

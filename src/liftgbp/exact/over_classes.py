@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 
 from liftgbp.errors import CapacityError
+from liftgbp.evidence import Problem
 from liftgbp.exact.cells import CellSum
 from liftgbp.exact.exact_result import ExactLimits, ExactResult
 from liftgbp.exact.existential_cells import ExistentialCells
 from liftgbp.exact.pair_tables import NoCellsError
-from liftgbp.model.model import Model
 from liftgbp.model.rewriting import Outlined
 from liftgbp.posterior import ClassReader, Posterior, PreparedLifted, Source
 from liftgbp.progress import Progress
@@ -44,7 +44,7 @@ def exact_over_classes(
 
 
 def exact_with_quantifiers(
-    prepared: PreparedLifted, outline: Outlined, asked: Model, limits: ExactLimits
+    prepared: PreparedLifted, outline: Outlined, asked: Problem, limits: ExactLimits
 ) -> Posterior:
     """The exact answers of a model whose quantifiers over large sorts have stand-ins."""
     started = time.perf_counter()

@@ -21,7 +21,7 @@ from liftgbp.errors import (
     checked_path,
     counted,
 )
-from liftgbp.evidence import Evidence, Relation
+from liftgbp.evidence import Evidence, Problem, Relation
 from liftgbp.files import check_place
 from liftgbp.formats.fg import read_fg, write_fg
 from liftgbp.formats.simplify import check_observed, conditioned
@@ -116,14 +116,14 @@ class Network(Shown):
 
         With `atoms`, also refuse all but single atoms, which `answers.top` takes.
         """
-        self.as_evidence({})[0].model.check_queries(queries, atoms=atoms)
+        self.as_problem({})[0].model.check_queries(queries, atoms=atoms)
 
     def conditioned(self, observed: Mapping[int, int]) -> GroundNetwork:
         """The network given the values of some variables, which keep their numbers."""
         check_mapping("observed", observed, "from variables to values")
         return conditioned(self.ground, observed)
 
-    def as_evidence(self, observed: Mapping[int, int]) -> tuple[Evidence, AtomTable]:
+    def as_problem(self, observed: Mapping[int, int]) -> tuple[Problem, AtomTable]:
         """What is observed, about a model without objects, and the atom of each variable.
 
         The model declares a predicate for each variable. A predicate has at least two values: of a
@@ -141,7 +141,8 @@ class Network(Shown):
             for k, value in {**dict.fromkeys(single, 0), **observed}.items()
         }
         atoms = AtomTable(np.arange(len(ranges)), np.zeros((len(ranges), 0), np.int64))
-        return Evidence(Model({}, predicates, name=self.name, files=self.files), facts), atoms
+        model = Model({}, predicates, name=self.name, files=self.files)
+        return Problem(model, Evidence(model, facts), {}), atoms
 
 
 def _sizes(counts: Sequence[tuple[int, int]], word: str, noun: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from liftgbp.arrays import Ints
-from liftgbp.evidence import Evidence, Relation
+from liftgbp.evidence import Problem, Relation
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 
@@ -48,12 +48,12 @@ def open_facts(values: int) -> Facts:
     return Facts(np.zeros((0, 0), np.int64), np.zeros(0, np.int64), values, values, 0)
 
 
-def all_facts(evidence: Evidence, sizes: Mapping[str, int]) -> tuple[Facts, ...]:
+def all_facts(problem: Problem) -> tuple[Facts, ...]:
     """The facts about each predicate, in the order of the model's predicates."""
-    relations = evidence.facts(sizes)
+    relations, closed = problem.facts(), problem.evidence.closed
     return tuple(
-        _facts(predicate, relations.get(name), name in evidence.closed, sizes)
-        for name, predicate in evidence.model.predicates.items()
+        _facts(predicate, relations.get(name), name in closed, problem.sizes)
+        for name, predicate in problem.model.predicates.items()
     )
 
 
@@ -79,8 +79,7 @@ def _facts(
 class GroundingTask:
     """What all rules of a model are grounded with; `facts` are in the order of the predicates."""
 
-    evidence: Evidence
-    sizes: Mapping[str, int]
+    problem: Problem
     facts: tuple[Facts, ...]
     table_cap: int
     chains: Chains | None = None
@@ -89,7 +88,12 @@ class GroundingTask:
     @property
     def model(self) -> Model:
         """The model, with all objects that evidence names."""
-        return self.evidence.model
+        return self.problem.model
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The domain size of every sort."""
+        return self.problem.sizes
 
     def object_number(self, sort: str, name: str) -> int:
         """The number of the object with this name."""

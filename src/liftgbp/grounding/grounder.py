@@ -11,7 +11,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints, distinct, group_rows, row_keys
 from liftgbp.errors import ContradictionError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.grounding.atom_states import Facts, GroundingTask, all_facts, open_facts
 from liftgbp.grounding.join import Database
 from liftgbp.grounding.network import STAND_IN, AtomTable, FactorBlock, GroundNetwork, merged
@@ -26,34 +26,32 @@ from liftgbp.shatter.rule_tables import drop_indifferent
 
 
 def ground_network(
-    evidence: Evidence,
-    sizes: Mapping[str, int] | None = None,
+    problem: Problem,
     *,
     table_cap: int = TABLE_CAP,
     chained: bool = False,
     progress: Progress = silent,
 ) -> GroundNetwork:
-    """The ground factors that evidence leaves of its model, over the atoms it does not observe.
+    """The ground factors that evidence leaves of a model, over the atoms it does not observe.
 
     If it may be `chained`, quantified formulas whose tables exceed the cap are taken apart into
     factors with stand-ins. These variables come after all others; their predicate is one more than
     the model has.
 
-    >>> from liftgbp.evidence import Relation
+    >>> from liftgbp.evidence import Evidence, Relation
     >>> from liftgbp.model.parser import parse
     >>> model = parse("friends(person, person) \\n smokes(person) \\n"
     ...               "1.4 friends(x,y) ^ smokes(x) => smokes(y)")
     >>> friends = Relation(np.array([[0, 1], [1, 2]]), np.array([1, 1]))
     >>> evidence = Evidence(model, {"friends": friends}, closed=frozenset({"friends"}))
-    >>> network = ground_network(evidence, {"person": 1000})
+    >>> network = ground_network(Problem.of(model, evidence, {"person": 1000}))
     >>> network.atoms.args[:, 0].tolist(), network.blocks[0].scopes.tolist(), network.free
     ([0, 1, 2], [[0, 1], [1, 2]], {2: 997})
     """
-    model = evidence.model
-    domain_sizes = evidence.domain_sizes(sizes)
+    model, domain_sizes = problem.model, problem.sizes
     chains = Chains(len(model.predicates)) if chained else None
-    facts = all_facts(evidence, domain_sizes)
-    setting = GroundingTask(evidence, domain_sizes, facts, table_cap, chains)
+    facts = all_facts(problem)
+    setting = GroundingTask(problem, facts, table_cap, chains)
     grounded = Grounded()
     with closing(Database(setting.facts)) as database:
         for done, rule in enumerate(model.rules):
@@ -61,7 +59,7 @@ def ground_network(
             for one in with_one_constant(model, rule, domain_sizes):
                 RuleGrounder(setting, one, database)(grounded)
     for number, name in enumerate(model.predicates):
-        if name in evidence.soft:
+        if name in problem.evidence.soft:
             _SoftFactors(setting, number)(grounded)
     progress("grounding", len(model.rules), len(model.rules))
     predicates = list(model.predicates.values())
@@ -85,7 +83,7 @@ class _SoftFactors:
 
     def __call__(self, result: Grounded) -> None:
         """Add the factors to the result; the factor of an observed atom is a constant."""
-        soft = self._setting.evidence.soft[self._predicate.name]
+        soft = self._setting.problem.evidence.soft[self._predicate.name]
         states = self._states(soft.args)
         for state in distinct(states).tolist():
             rows = np.flatnonzero(states == state)
@@ -124,7 +122,7 @@ class _SoftFactors:
         return ContradictionError(
             f"soft evidence rules out every value that {atom} "
             "can have; drop one of the statements about it",
-            self._setting.evidence.places.get((name, objects)),
+            self._setting.problem.evidence.place(name, objects),
         )
 
 
@@ -235,28 +233,24 @@ class RuleCount:
 
 
 def rule_counts(
-    evidence: Evidence,
-    sizes: Mapping[str, int] | None = None,
-    *,
-    table_cap: int = TABLE_CAP,
-    progress: Progress = silent,
+    problem: Problem, *, table_cap: int = TABLE_CAP, progress: Progress = silent
 ) -> tuple[RuleCount, ...]:
     """The counts of each rule of a model under its evidence.
 
     >>> from liftgbp.model.parser import parse
     >>> model = parse("*friends(person,person)\\nsmokes(person)\\n1 friends(x,y) => smokes(y)")
-    >>> evidence = Evidence.of(model, "friends(Anna,Bob)\\nfriends(Bob,Carl)\\nsmokes(Carl)")
-    >>> (count,) = rule_counts(evidence, {"person": 1000})
+    >>> facts = "friends(Anna,Bob)\\nfriends(Bob,Carl)\\nsmokes(Carl)"
+    >>> (count,) = rule_counts(Problem.of(model, facts, {"person": 1000}))
     >>> count.substitutions, count.visited, count.factors
     (1000000, 2, 1)
     """
-    domain_sizes = evidence.domain_sizes(sizes)
-    setting = GroundingTask(evidence, domain_sizes, all_facts(evidence, domain_sizes), table_cap)
+    model = problem.model
+    setting = GroundingTask(problem, all_facts(problem), table_cap)
     found = []
     with closing(Database(setting.facts)) as database:
-        for done, rule in enumerate(evidence.model.rules):
-            progress("counting", done, len(evidence.model.rules))
-            parts = with_one_constant(evidence.model, rule, domain_sizes)
+        for done, rule in enumerate(model.rules):
+            progress("counting", done, len(model.rules))
+            parts = with_one_constant(model, rule, problem.sizes)
             counts = [RuleGrounder(setting, one, database).counts() for one in parts]
             total, visited, factors, width, exact = zip(*counts, strict=True)
             found.append(

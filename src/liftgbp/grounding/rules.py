@@ -12,7 +12,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints, stable_order
 from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.evidence.evidence import contradiction
+from liftgbp.evidence.problem import contradiction
 from liftgbp.grounding.atom_states import Facts, GroundingTask, open_facts
 from liftgbp.grounding.join import Database, PlacedAtom, Selection, states_of
 from liftgbp.grounding.patterns import Drivers, Pattern, Patterns, Place, Varying, drivers_of
@@ -203,7 +203,7 @@ class RuleGrounder:
         result.add(found)
 
     def _contradiction(self, pattern: Pattern, row: Sequence[int]) -> ContradictionError:
-        return contradiction(self._setting.evidence, self._rule, _substitution(pattern, row))
+        return contradiction(self._setting.problem, self._rule, _substitution(pattern, row))
 
     def _other_row(self, pattern: Pattern, selections: Sequence[Selection]) -> tuple[int, ...]:
         """The first substitution of a pattern that is in no selection."""

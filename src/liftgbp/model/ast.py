@@ -51,6 +51,11 @@ class Predicate:
     def __str__(self) -> str:
         return f"{self.name}({', '.join(self.sorts)})" if self.sorts else self.name
 
+    @property
+    def is_stated(self) -> bool:
+        """Whether people state facts about it; those of steps and orders are computed."""
+        return self.kind not in ("step", "order")
+
 
 def applied(name: str, arguments: Iterable[str]) -> str:
     """A predicate with its arguments as text, without parentheses if there are none.

@@ -154,12 +154,13 @@ class Model(Shown):
 
     @cached_property
     def _constants(self) -> dict[str, tuple[str, ...]]:
-        return {
-            name: tuple(
-                dict.fromkeys((*sort.constants, *self.mentioned[name], *sort.from_evidence))
-            )
-            for name, sort in self.sorts.items()
-        }
+        return {name: tuple(dict.fromkeys(self._names(sort))) for name, sort in self.sorts.items()}
+
+    def _names(self, sort: ast.Sort) -> Iterator[str]:
+        yield from sort.constants
+        listed = set(sort.from_evidence)
+        yield from (name for name in self.mentioned[sort.name] if name not in listed)
+        yield from sort.from_evidence
 
     @cached_property
     def _object_numbers(self) -> dict[str, dict[str, int]]:
@@ -182,10 +183,22 @@ class Model(Shown):
             raise wrong_type("names", 'a mapping such as {"person": ["Anna"]}', names)
         for sort in names:
             self._check_sort(sort)
-        return replace(
-            self,
-            sorts={s.name: self._with_names(s, names.get(s.name, ())) for s in self.sorts.values()},
-        )
+        sorts = {s.name: self._with_names(s, names.get(s.name, ())) for s in self.sorts.values()}
+        return self if sorts == self.sorts else replace(self, sorts=sorts)
+
+    def with_rules(self, rules: Iterable[ast.Rule]) -> Model:
+        """The model with other rules about the same named objects, which keep their numbers.
+
+        >>> import liftgbp
+        >>> model = liftgbp.parse("smokes(person) \\n 1 smokes(Bob)")
+        >>> model.with_rules([]).constants("person")
+        ('Bob',)
+        """
+        sorts = {
+            name: replace(sort, from_evidence=self.constants(name)[len(sort.constants) :])
+            for name, sort in self.sorts.items()
+        }
+        return replace(self, sorts=sorts, rules=tuple(rules))
 
     def without_rules(self) -> Model:
         """The model without its rules; objects that only rules name are kept.
@@ -194,13 +207,9 @@ class Model(Shown):
         >>> liftgbp.parse("smokes(person) \\n 1 smokes(Bob)").without_rules().constants("person")
         ('Bob',)
         """
-        sorts = {
-            name: replace(sort, from_evidence=self.constants(name)[len(sort.constants) :])
-            for name, sort in self.sorts.items()
-        }
         # Without rules, nothing follows from steps and functions.
         plain = {n: replace(p, kind="relation") for n, p in self.predicates.items()}
-        return replace(self, sorts=sorts, predicates=plain, rules=(), weights={})
+        return replace(self.with_rules(()), predicates=plain, weights={})
 
     @property
     def asked_by_default(self) -> tuple[ast.Predicate, ...]:

@@ -39,7 +39,7 @@ def model_text(model: Model) -> str:
     blocks = (
         [f"${name} = {_number_text(value)}" for name, value in model.weights.items()],
         [line for sort in model.sorts.values() for line in _lines_of_sort(model, sort)],
-        [predicate_text(p) for p in model.predicates.values() if p.kind not in ("step", "order")],
+        [predicate_text(p) for p in model.predicates.values() if p.is_stated],
         [rule_text(rule) for rule in model.rules],
         [demand_text(demand) for demand in model.demands],
     )
@@ -88,7 +88,7 @@ def model_body(model: Model) -> Iterable[Content]:
     weights = [(f"${name}", f"{value:.6g}") for name, value in model.weights.items()]
     if weights:
         yield table(("named weight", "value"), weights, numbers=[1])
-    declared = [p for p in model.predicates.values() if p.kind not in ("step", "order")]
+    declared = [p for p in model.predicates.values() if p.is_stated]
     remarks = {"function": "function", "relation": ""}
     yield table(
         ("predicate", ""),

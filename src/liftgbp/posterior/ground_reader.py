@@ -14,7 +14,7 @@ import numpy as np
 from liftgbp.arrays import Bools, Floats, Ints, RowIndex
 from liftgbp.compress import QuotientGraph
 from liftgbp.errors import QueryError
-from liftgbp.evidence import Evidence, Relation
+from liftgbp.evidence import Problem, Relation
 from liftgbp.grounding import AtomTable, atom_names
 from liftgbp.model.ast import Query, applied
 from liftgbp.model.parser import parse_query
@@ -42,19 +42,13 @@ class PreparedGround(Prepared):
 
     graph: QuotientGraph
     plan: Plan
-    known: Evidence
-    domains: dict[str, int]
+    stated: Problem
     atoms: AtomTable
 
     @property
-    def evidence(self) -> Evidence:
-        """What is known."""
-        return self.known
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The domain size of every sort."""
-        return self.domains
+    def problem(self) -> Problem:
+        """The model, what is known, and the domain size of every sort."""
+        return self.stated
 
     @property
     def via(self) -> Via:
@@ -196,7 +190,7 @@ class GroundReader(Reader):
                 yield self._row(asked, pattern, args[example].tolist(), count, note)
         if left:
             nobody = [NOBODY] * len(pattern.every[0][1])
-            closed = self._plain.predicates[predicate].name in self.evidence.closed
+            closed = self._plain.predicates[predicate].name in self.problem.evidence.closed
             note = "not listed" if closed else "in no factor"
             yield self._row(asked, pattern, nobody, left, note)
 
@@ -274,7 +268,7 @@ class GroundReader(Reader):
     @cached_property
     def facts(self) -> Mapping[str, Relation]:
         """The observed atoms of each predicate."""
-        return self.evidence.facts(self.sizes)
+        return self.problem.facts()
 
     @cached_property
     def _indices(self) -> dict[int, RowIndex]:
@@ -299,7 +293,11 @@ class GroundReader(Reader):
             found = np.flatnonzero((relation.args == wanted).all(axis=1))
             if len(found):
                 return _surely(int(relation.values[found[0]]), size)
-        return _surely(0, size) if own.name in self.evidence.closed else np.full(size, 1 / size)
+        return (
+            _surely(0, size)
+            if own.name in self.problem.evidence.closed
+            else np.full(size, 1 / size)
+        )
 
     # --- distributions
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import QueryError, checked_number, checked_path
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.files import check_apart, check_place, whole_file
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
@@ -57,8 +57,8 @@ class Prepared(Shown, ABC):
 
     @property
     @abstractmethod
-    def evidence(self) -> Evidence:
-        """What is known, with the model whose sorts name all objects that evidence names."""
+    def problem(self) -> Problem:
+        """The model, what is known, and the domain size of every sort."""
 
     @property
     @abstractmethod
@@ -66,14 +66,14 @@ class Prepared(Shown, ABC):
         """How the region graph was found: over classes of objects, or from the ground model."""
 
     @property
-    @abstractmethod
     def sizes(self) -> dict[str, int]:
         """The domain size of every sort."""
+        return self.problem.sizes
 
     @property
     def model(self) -> Model:
         """The model, with all objects that evidence names."""
-        return self.evidence.model
+        return self.problem.model
 
     @abstractmethod
     def reader(self, log_beliefs: Floats) -> Reader:
@@ -92,7 +92,7 @@ class Prepared(Shown, ABC):
         from liftgbp.regions.graph_drawing import write_drawing
 
         file = checked_path("path", path)
-        check_apart(file, self.evidence.files)
+        check_apart(file, self.problem.files)
         if local is not None:
             local = checked_number("local", local, least=0)
         if file.suffix == ".json":
@@ -124,19 +124,19 @@ class Reader(ABC):
     prepared: Prepared
 
     @property
+    def problem(self) -> Problem:
+        """The model that was asked, what was known, and the domain size of every sort."""
+        return self.prepared.problem
+
+    @property
     def model(self) -> Model:
         """The model that was asked, with all objects that evidence names."""
-        return self.prepared.model
+        return self.problem.model
 
     @property
     def sizes(self) -> dict[str, int]:
         """The domain size of every sort."""
-        return self.prepared.sizes
-
-    @property
-    def evidence(self) -> Evidence:
-        """What was known."""
-        return self.prepared.evidence
+        return self.problem.sizes
 
     @abstractmethod
     def rows(self, query: str) -> list[Row]:
@@ -163,14 +163,14 @@ class Reader(ABC):
 class ClassReader(Reader):
     """Reads atoms of a model in normal form, whose objects come in classes.
 
-    `unsplit` is the normal form before classes were split, and `asked` the model before atoms were
-    added to it; rows are about these.
+    `unsplit` is the normal form before classes were split, and `asked` the problem before atoms
+    were added to its model; rows are about these.
     """
 
     prepared: PreparedLifted
     source: Source
     unsplit: NormalModel | None = None
-    asked: Model | None = None
+    asked: Problem | None = None
 
     @property
     def normal(self) -> NormalModel:
@@ -178,19 +178,9 @@ class ClassReader(Reader):
         return self.unsplit or self.prepared.graph.normal
 
     @property
-    def evidence(self) -> Evidence:
-        """What was known."""
-        return self.normal.evidence
-
-    @property
-    def model(self) -> Model:
-        """The model that was asked, with all objects that evidence names."""
-        return self.asked or self.normal.model
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The domain size of every sort."""
-        return self.normal.sizes
+    def problem(self) -> Problem:
+        """The model that was asked, what was known, and the domain size of every sort."""
+        return self.asked or self.normal.problem
 
     def rows(self, query: str) -> list[Row]:
         """One row per way in which the variables coincide, and per class of objects."""
@@ -250,19 +240,14 @@ class PreparedLifted(Prepared):
     plan: Plan
 
     @property
-    def evidence(self) -> Evidence:
-        """What is known."""
-        return self.graph.normal.evidence
+    def problem(self) -> Problem:
+        """The model, what is known, and the domain size of every sort."""
+        return self.graph.normal.problem
 
     @property
     def via(self) -> Via:
         """Over classes of objects."""
         return "lifted"
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """The domain size of every sort."""
-        return self.graph.normal.sizes
 
     def reader(self, log_beliefs: Floats) -> ClassReader:
         """What reads the answers to queries off beliefs."""

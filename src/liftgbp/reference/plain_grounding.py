@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.errors import CapacityError, ContradictionError, ModelError, SizeError
-from liftgbp.evidence import Evidence
+from liftgbp.errors import CapacityError, ContradictionError, ModelError
+from liftgbp.evidence import Evidence, Problem
 from liftgbp.model import ast
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
@@ -69,8 +69,8 @@ def ground(
 ) -> GroundModel:
     """Write out a model over domains of these sizes, conditioned on evidence.
 
-    The objects of a sort are 0..N−1, the named ones first, in the order of `model.constants`. With
-    evidence, its own model counts: that one also names the objects which only evidence names.
+    The objects of a sort are 0..N−1, the named ones first: those of the model in the order of
+    `model.constants`, then others that only evidence names.
 
     >>> smokes = ast.Is(ast.Atom("smokes", (ast.Variable("x"),)))
     >>> model = Model({}, {"smokes": ast.Predicate("smokes", ("person",))},
@@ -80,12 +80,10 @@ def ground(
     smokes(0) [0.  1.5]
     smokes(1) [0.  1.5]
     """
-    evidence = Evidence.of(model, evidence)
-    model = evidence.model
-    model.check_weights()
-    domain_sizes = model.domain_sizes(sizes)
+    problem = Problem.of(model, evidence, sizes)
+    model, evidence, domain_sizes = problem.model, problem.evidence, problem.sizes
     ranges = _all_atoms(model, domain_sizes)
-    observed = observed_values(evidence, domain_sizes)
+    observed = observed_values(problem)
     total = _Product()
     for rule in model.rules:
         grounder = _RuleGrounder.of(model, rule, domain_sizes, ranges, observed)
@@ -169,36 +167,32 @@ def _soft_factors(evidence: Evidence, observed: Mapping[GroundAtom, int]) -> Ite
             if bool(np.all(np.isneginf(table))):
                 raise ContradictionError(
                     f"soft evidence rules out every value that {atom} can have",
-                    evidence.places.get(atom),
+                    evidence.place(name, atom.objects),
                 )
             yield GroundFactor(() if is_observed else (atom,), table)
 
 
-def observed_values(evidence: Evidence, sizes: Mapping[str, int]) -> dict[GroundAtom, int]:
-    """The value number of every atom that evidence observes, over domains of these sizes."""
-    observed = {atom: 0 for name in evidence.closed for atom in _all_of(evidence, name, sizes)}
+def observed_values(problem: Problem) -> dict[GroundAtom, int]:
+    """The value number of every atom that evidence observes."""
+    evidence = problem.evidence
+    observed = {atom: 0 for name in evidence.closed for atom in _all_of(problem, name)}
     for name, relation in evidence.hard.items():
         for objects, value in zip(relation.args.tolist(), relation.values.tolist(), strict=True):
             observed[GroundAtom(name, tuple(objects))] = value
-    observed.update(_known_values(evidence, sizes))
+    observed.update(_known_values(problem))
     return observed
 
 
-def _all_of(evidence: Evidence, name: str, sizes: Mapping[str, int]) -> Iterator[GroundAtom]:
-    domains = (range(sizes[sort]) for sort in evidence.model.predicates[name].sorts)
+def _all_of(problem: Problem, name: str) -> Iterator[GroundAtom]:
+    domains = (range(problem.sizes[sort]) for sort in problem.model.predicates[name].sorts)
     return (GroundAtom(name, objects) for objects in itertools.product(*domains))
 
 
-def _known_values(evidence: Evidence, sizes: Mapping[str, int]) -> Iterator[tuple[GroundAtom, int]]:
+def _known_values(problem: Problem) -> Iterator[tuple[GroundAtom, int]]:
     """The values of objects without names, which follow the named ones as they are stated."""
-    first = {sort: len(evidence.model.constants(sort)) for sort in sizes}
-    for known in evidence.known:
+    first = {sort: len(problem.model.constants(sort)) for sort in problem.sizes}
+    for known in problem.evidence.known:
         last = first[known.sort] + known.count
-        if last > sizes[known.sort]:
-            raise SizeError(
-                f"size {sizes[known.sort]} is too small for sort {known.sort}: the evidence "
-                f"speaks of {last} objects"
-            )
         for number in range(first[known.sort], last):
             for name, value in known.values:
                 yield GroundAtom(name, (number,)), value

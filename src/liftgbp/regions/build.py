@@ -85,7 +85,7 @@ def build_regions(
     family = regions if isinstance(regions, Family) else parse_family(regions)
     if not isinstance(normal, NormalModel):
         raise wrong_type("normal", "a NormalModel (shatter makes it)", normal)
-    knows_facts = normal.evidence or normal.observations
+    knows_facts = normal.problem.evidence or normal.observations
     if coarser is not None or knows_facts or len(normal.parfactors) > MOST_PARFACTORS:
         return _built(normal, family, coarser)
     key = _structure(normal, family)

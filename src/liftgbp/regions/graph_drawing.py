@@ -151,7 +151,7 @@ def _layered(
     layout = laid_out(nodes, halves)
     shapes: list[Shape] = []
     for k, route in enumerate(layout.routes):
-        shapes.append(Line(route, layout.curved, arrow=k % 2 == 1, colour=MUTED))
+        shapes.append(Line(route, arrow=k % 2 == 1, colour=MUTED))
     for box, centre in zip(boxes, layout.centres, strict=False):
         shapes += box.shapes(centre)
     for (first, second), (x, y) in zip(labels, layout.centres[len(boxes) :], strict=True):

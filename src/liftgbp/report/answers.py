@@ -356,7 +356,7 @@ class Answers(Shown):
         the mean.
         """
         file = checked_path("path", path)
-        check_apart(file, self.reader.evidence.files)
+        check_apart(file, self.reader.problem.files)
         from liftgbp.report.count_picture import Chart, write_charts
 
         texts = checked_texts("queries", queries)
@@ -445,7 +445,7 @@ class Answers(Shown):
         verdict = self.result.verdict
         return (
             *self.model.notes,
-            *self.reader.evidence.notes,
+            *self.reader.problem.evidence.notes,
             *(f"a region was added that holds {atoms}" for atoms in held(self.model)),
             *([unchecked_text(verdict)] if verdict.kind is Kind.UNCHECKED and self.trusted else []),
         )
@@ -620,7 +620,7 @@ class Answers(Shown):
     ) -> None:
         """Write these bars to a `.png`, `.svg` or `.pdf` file, or those of `rows` if given."""
         asked = checked_texts("queries", queries)
-        check_apart(checked_path("path", path), self.reader.evidence.files)
+        check_apart(checked_path("path", path), self.reader.problem.files)
         shown = AnswerRows(self.rows_for(asked) if rows is None else _checked_rows(rows))
         shown.write_picture(path, self._title)
 

@@ -176,15 +176,15 @@ def verdict_as_dict(verdict: Verdict) -> dict[str, object]:
 
 
 def _evidence(answers: Answers) -> dict[str, object] | None:
-    known = answers.reader.evidence
+    known, predicates = answers.reader.problem.evidence, answers.model.predicates
     if not known:
         return None
     return {
         "via": answers.via,
-        "facts": sum(len(r.values) for name, r in known.hard.items() if known.is_stated(name)),
+        "facts": sum(len(r.args) for name, r in known.hard.items() if predicates[name].is_stated),
         "uncertain": sum(len(relation.args) for relation in known.soft.values()),
         "counted": sum(counted.count for counted in known.known),
-        "closed": sorted(filter(known.is_stated, known.closed)),
+        "closed": sorted(name for name in known.closed if predicates[name].is_stated),
     }
 
 

@@ -47,7 +47,7 @@ def write_every_atom(reader: Reader, path: Path, *, observed: bool = False) -> N
     predicates that are not listed are always left out: they are false, and often too many.
     """
     check_writable(path, EXTENSIONS)
-    check_apart(path, reader.evidence.files)
+    check_apart(path, reader.problem.files)
     atoms = GroundAtoms(reader, observed)
     asked = atoms.everything()
     with whole_file(path) as unfinished:
@@ -182,7 +182,7 @@ class GroundAtoms:
     def __init__(self, reader: Reader, with_observed: bool) -> None:
         self._reader = reader
         self._with_observed = with_observed
-        self._closed = reader.evidence.closed
+        self._closed = reader.problem.evidence.closed
         self._names: dict[str, dict[int, str]] = {}
 
     def everything(self) -> list[Asked]:
@@ -190,8 +190,7 @@ class GroundAtoms:
         every = [
             self._asked(number, predicate)
             for number, predicate in enumerate(self._reader.model.predicates.values())
-            if predicate.name not in self._closed
-            or (self._with_observed and self._reader.evidence.is_stated(predicate.name))
+            if predicate.name not in self._closed or (self._with_observed and predicate.is_stated)
         ]
         sizes = {asked.predicate.name: self._size(asked) for asked in every}
         if sum(sizes.values()) > MOST_ATOMS:
@@ -308,7 +307,7 @@ class GroundAtoms:
     @cached_property
     def _facts(self) -> dict[str, Relation]:
         """The atoms that facts and counts of known objects state."""
-        return self._reader.evidence.facts(self._reader.sizes)
+        return self._reader.problem.facts()
 
     def _names_of(self, sort: str, numbers: list[int]) -> list[str]:
         """The names of some objects: there may be far more of a sort than facts are about."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from liftgbp.effort import EFFORTS, Effort
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.posterior import Posterior
 from liftgbp.strategy.answering import answers_about
 from liftgbp.strategy.request import Request
@@ -16,10 +15,9 @@ from liftgbp.via import ViaChoice
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Question:
-    """A question about a model, with the evidence about it and how it is to be answered."""
+    """A question about a model under evidence, and how it is to be answered."""
 
-    known: Evidence
-    sizes: Mapping[str, int] | None
+    problem: Problem
     via: ViaChoice
     effort: Effort
     request: Request
@@ -28,17 +26,16 @@ class Question:
     def answered(self, *, bounds: bool = False) -> Posterior:
         """The answer, and what log Z lies in for certain if that is asked for."""
         return answers_about(
-            self.known, self.sizes, self.via, self.effort, self.request, self.run, bounds=bounds
+            self.problem, self.via, self.effort, self.request, self.run, bounds=bounds
         )
 
     def without_rule(self, number: int) -> Question:
         """The same about the model without one of its rules."""
-        rules = self.known.model.rules
-        model = replace(self.known.model, rules=rules[:number] + rules[number + 1 :])
-        return replace(self, known=replace(self.known, model=model, read_for=None))
+        model = self.problem.model
+        others = model.with_rules(model.rules[:number] + model.rules[number + 1 :])
+        return replace(self, problem=replace(self.problem, model=others))
 
     def quick(self) -> Question:
         """The same with the least effort."""
         request = Request.of(self.run.solver, exact=False)
-        known = replace(self.known, read_for=None)
-        return replace(self, known=known, via="lifted", effort=EFFORTS["quick"], request=request)
+        return replace(self, via="lifted", effort=EFFORTS["quick"], request=request)

@@ -12,7 +12,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints, places_of_rows, row_keys, starts_of
 from liftgbp.errors import QueryError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.model.parser import parse_query
 from liftgbp.posterior.ground_reader import NOBODY, GroundReader
 from liftgbp.posterior.readers import ClassReader, Reader, pattern_text
@@ -37,25 +37,22 @@ MOST_CELLS = 4096
 """The most assignments of values in one row."""
 
 
-def sampled_objects(evidence: Evidence, sizes: dict[str, int]) -> NormalModel:
+def sampled_objects(problem: Problem) -> NormalModel:
     """The classes of objects that rows of queries are about, without any factors.
 
     Where evidence tells so many objects apart that answers are found on the ground, all objects of
     a sort are one class.
     """
-    model = evidence.model
-    objects = choose_via("auto", evidence, sizes, "intersections")
+    objects = choose_via("auto", problem, "intersections")
     if objects is None:
-        objects = object_classes(Evidence.of(model.without_rules(), None), sizes)
-    known = objects.evidence
-    seen = observed(known, objects.classes, objects.index, objects.sizes)
+        plain = Problem.of(problem.model.without_rules(), None, problem.sizes)
+        objects = object_classes(plain)
     return NormalModel(
-        evidence=known,
-        sizes=objects.sizes,
+        problem=objects.problem,
         classes=objects.classes,
         class_index=objects.index,
-        observations=seen,
-        predicates=tuple(model.predicates.values()),
+        observations=observed(objects),
+        predicates=tuple(problem.model.predicates.values()),
         parfactors=(),
         constant_units=0,
         table_cap=TABLE_CAP,
@@ -217,10 +214,9 @@ class Cells:
 class Literals:
     """Which rows of bits say that a ground atom has a value."""
 
-    def __init__(self, variables: Variables, tied: Tied, evidence: Evidence, sizes: dict[str, int]):
+    def __init__(self, variables: Variables, tied: Tied, problem: Problem):
         self._variables = variables
-        self._evidence = evidence
-        self._sizes = sizes
+        self._problem = problem
         planes = Planes(tied.network.ranges)
         self.never, self.always = planes.never, planes.never + 1
         back = tied.root_values()
@@ -231,9 +227,7 @@ class Literals:
 
     @cached_property
     def _facts(self) -> dict[str, tuple[Ints, Ints]]:
-        return {
-            name: (own.args, own.values) for name, own in self._evidence.facts(self._sizes).items()
-        }
+        return {name: (own.args, own.values) for name, own in self._problem.facts().items()}
 
     def of(self, predicate: int, objects: Ints) -> tuple[Ints, Floats]:
         """For ground atoms and each value: the row of bits, and a factor for each atom.
@@ -242,8 +236,8 @@ class Literals:
         """
         own = self._variables.predicates[predicate]
         values = len(own.values)
-        sizes = [self._sizes[sort] for sort in own.sorts]
-        closed = own.name in self._evidence.closed
+        sizes = [self._problem.sizes[sort] for sort in own.sorts]
+        closed = own.name in self._problem.evidence.closed
         literals = np.full((len(objects), values), self.never if closed else self.always)
         literals[:, 0] = self.always
         factors = np.full(len(objects), 1.0 if closed else 1 / values)

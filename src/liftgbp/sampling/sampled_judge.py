@@ -7,10 +7,8 @@ something else, the answer is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from liftgbp.errors import InputError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.opinions import Comparison, compared
 from liftgbp.posterior import Posterior
 from liftgbp.progress import Progress
@@ -42,14 +40,11 @@ sweeps: the transitive relation over 24 people."""
 class SampledJudge:
     """Judges the answers of one model by a sample, as far as that is cheap; it is drawn once."""
 
-    def __init__(
-        self, effort: str, known: Evidence, sizes: Mapping[str, int], progress: Progress
-    ) -> None:
-        self._known = known
-        self._sizes = sizes
+    def __init__(self, effort: str, problem: Problem, progress: Progress) -> None:
+        self._problem = problem
         self._progress = progress
         # In whole numbers: the sum over many rules may exceed all doubles.
-        atoms, ground = open_atoms(known, sizes), groundings(known, sizes)
+        atoms, ground = open_atoms(problem), groundings(problem.model, problem.sizes)
         work_of_sweep = WORK_OF_SWEEP + atoms + ground // GROUNDINGS_AT_ONCE
         sweeps = min(MOST_SWEEPS, int(WORK[effort]) // work_of_sweep)
         self._sweeps = sweeps if sweeps >= FEWEST_SWEEPS else 0
@@ -74,9 +69,9 @@ class SampledJudge:
     def _draw(self, answers: Posterior, sweeps: int) -> Sample | None:
         try:
             drawn = sample(
-                self._known.model,
-                self._sizes,
-                evidence=self._known,
+                self._problem.model,
+                self._problem.sizes,
+                evidence=self._problem.evidence,
                 answers=answers,
                 sweeps=sweeps,
                 log_z=False,

@@ -24,12 +24,12 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.evidence import AnyEvidence, Evidence
+from liftgbp.evidence import AnyEvidence, Evidence, Problem
 from liftgbp.formats import Network
 from liftgbp.grounding import AtomTable, GroundNetwork, ground_network
 from liftgbp.grounding.from_classes import ground_classes
 from liftgbp.limits import Limits, limited, reporting, watch_for
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.posterior import Answered, Posterior, posterior_of
 from liftgbp.progress import Progress, silent
 from liftgbp.sampling.annealing import LogZ, anneal
@@ -47,7 +47,7 @@ from liftgbp.sampling.reading import Grounder, sampled_objects
 from liftgbp.sampling.terms import WORD, Words, WorldWeights
 from liftgbp.sampling.tied import tie
 from liftgbp.sampling.world_sample import Sample, kept_rows
-from liftgbp.shatter import shatter
+from liftgbp.shatter import Shattering, object_classes
 from liftgbp.via import groundings, open_atoms
 
 SWEEPS = 1000
@@ -175,11 +175,10 @@ def sample(
         total = counted(chain.worlds.chains, "chain")
         notes.insert(0, f"{chain.lost} of {total} found no possible world of their own")
     return Sample(
-        known=chain.known,
-        sizes=chain.domains,
+        problem=chain.problem,
         variables=chain.variables,
         tied=chain.tied,
-        grounder=Grounder(sampled_objects(chain.known, chain.domains), seed),
+        grounder=Grounder(sampled_objects(chain.problem), seed),
         worlds=kept.worlds,
         starts=tuple(chain.starts),
         start_of=chain.start_of,
@@ -208,10 +207,9 @@ class _Chains:
         progress: Progress,
     ) -> None:
         progress("writing out ground atoms", 0, 1)
-        self.known, network, atoms = _grounded(model, sizes, evidence, progress)
-        self.domains = self.known.domain_sizes(sizes)
-        _check_answers(answers, self.known, self.domains)
-        predicates = tuple(self.known.model.predicates.values())
+        self.problem, network, atoms = _grounded(model, sizes, evidence, progress)
+        _check_answers(answers, self.problem)
+        predicates = tuple(self.problem.model.predicates.values())
         self.variables = Variables(atoms, network.ranges, predicates)
         progress("preparing chains", 0, 1)
         self.tied = tie(network)
@@ -225,7 +223,9 @@ class _Chains:
         self.worlds, self.lost = possible_worlds(
             self.sweeper, self.weights, worlds, random, progress
         )
-        self.moves = Moves(self.variables, self.domains, self.tied, self.sweeper, self.weights)
+        self.moves = Moves(
+            self.variables, self.problem.sizes, self.tied, self.sweeper, self.weights
+        )
 
     def sweep(self, number: int) -> None:
         """Draw every atom anew, and try the moves whose turn it is."""
@@ -331,7 +331,7 @@ def _grounded(
     sizes: Mapping[str, int] | None,
     evidence: AnyEvidence | Mapping[int, int] | None,
     progress: Progress,
-) -> tuple[Evidence, GroundNetwork, AtomTable]:
+) -> tuple[Problem, GroundNetwork, AtomTable]:
     """What is known, the network that it leaves, and the atoms of its variables."""
     if isinstance(model, Network):
         if sizes:
@@ -339,36 +339,37 @@ def _grounded(
         if isinstance(evidence, Evidence):
             raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
         seen = model.observed(cast("Mapping[int, int] | str | None", evidence))
-        known, atoms = model.as_evidence(seen)
-        return known, model.conditioned(seen), atoms
-    check_model(model)
-    known = Evidence.of(model, cast("AnyEvidence | None", evidence))
-    _check_size(known, known.domain_sizes(sizes))
-    if known:
-        network = ground_network(known, sizes, progress=progress)
+        problem, atoms = model.as_problem(seen)
+        return problem, model.conditioned(seen), atoms
+    problem = Problem.of(model, cast("AnyEvidence | None", evidence), sizes)
+    _check_size(problem)
+    if problem.evidence:
+        network = ground_network(problem, progress=progress)
     else:
         # Without evidence there is nothing to join, so that no database is needed.
-        network = ground_classes(shatter(known.model, sizes))
+        network = ground_classes(Shattering(object_classes(problem)).normal())
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
-    return known, network, network.atoms
+    return problem, network, network.atoms
 
 
-def _check_answers(answers: Posterior | None, known: Evidence, sizes: Mapping[str, int]) -> None:
+def _check_answers(answers: Posterior | None, problem: Problem) -> None:
     """Refuse answers about something else than what is sampled."""
     if answers is None:
         return
-    if dict(answers.sizes) != dict(sizes) or answers.model.predicates != known.model.predicates:
+    same = answers.model.predicates == problem.model.predicates
+    if answers.sizes != problem.sizes or not same:
         raise InputError("the answers are about another model or other domains than the sample")
 
 
-def _check_size(known: Evidence, sizes: Mapping[str, int]) -> None:
+def _check_size(problem: Problem) -> None:
     """Refuse a model whose ground network would not fit into memory, before it is written out."""
-    if known:
+    model, sizes = problem.model, problem.sizes
+    if problem.evidence:
         # Evidence may leave few factors, but never more atoms than there are.
-        number, what = open_atoms(known, sizes), "ground atoms"
+        number, what = open_atoms(problem), "ground atoms"
     else:
-        number, what = groundings(known, sizes), "groundings of rules"
+        number, what = groundings(model, sizes), "groundings of rules"
     objects = max(sizes.values(), default=0)
     if objects > number:
         number, what = objects, "objects of one sort"

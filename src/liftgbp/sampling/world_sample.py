@@ -13,7 +13,7 @@ import numpy as np
 
 from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import InputError, QueryError, checked_path, checked_texts
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.files import Schema, check_apart, check_writable, whole_file, write_table
 from liftgbp.grounding import atom_names
 from liftgbp.model.model import Model
@@ -106,8 +106,7 @@ class Sample(Shown):
     (64, True)
     """
 
-    known: Evidence
-    sizes: dict[str, int]
+    problem: Problem
     variables: Variables
     tied: Tied
     grounder: Grounder
@@ -129,7 +128,12 @@ class Sample(Shown):
     @property
     def model(self) -> Model:
         """The model that was sampled."""
-        return self.known.model
+        return self.problem.model
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+        return self.problem.sizes
 
     @property
     def chains(self) -> int:
@@ -347,7 +351,7 @@ class Sample(Shown):
 
     @cached_property
     def _literals(self) -> Literals:
-        return Literals(self.variables, self.tied, self.known, self.sizes)
+        return Literals(self.variables, self.tied, self.problem)
 
     def _planes(self) -> Iterator[Words]:
         """The bits of each draw: one row for each value, one that is zero and one that is not."""
@@ -416,7 +420,7 @@ class Sample(Shown):
         """
         file = checked_path("path", path)
         check_writable(file, (".csv", ".parquet"))
-        check_apart(file, self.known.files)
+        check_apart(file, self.problem.files)
         names = atom_names(self.variables.atoms, self.model)
         predicates = self.variables.predicates
         boolean = [

@@ -16,7 +16,7 @@ import numpy as np
 
 from liftgbp.arrays import Hashes, Ints, distinct, hash_rows, mix
 from liftgbp.errors import CapacityError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.model.ast import applied
 from liftgbp.model.writer import object_text
 from liftgbp.shatter.normal import ClassIndex, ObjectClass
@@ -39,44 +39,42 @@ Fact: TypeAlias = tuple[str, tuple[tuple[str, int], ...], int]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ObjectClasses:
-    """The classes of all objects of a model, under evidence about it and over domains of some size.
+    """The classes of all objects of a problem.
 
     `index` says for each sort which object belongs to which class.
     """
 
-    evidence: Evidence
-    sizes: dict[str, int]
+    problem: Problem
     classes: tuple[ObjectClass, ...]
     index: Mapping[str, ClassIndex]
 
     def sorts_above(self, size: int) -> list[str]:
         """The sorts with more than so many objects."""
-        return [sort for sort, own in self.sizes.items() if own > size]
+        return [sort for sort, own in self.problem.sizes.items() if own > size]
 
 
-def object_classes(evidence: Evidence, sizes: Mapping[str, int] | None = None) -> ObjectClasses:
+def object_classes(problem: Problem) -> ObjectClasses:
     """The classes of the objects of all sorts.
 
     Of each sort, constants that rules mention come first, each alone; then objects that evidence
     tells apart, then all others together.
     """
-    facts = _Facts(evidence)
-    domain_sizes = evidence.domain_sizes(sizes)
+    facts = _Facts(problem)
     classes: list[ObjectClass] = []
     index: dict[str, ClassIndex] = {}
-    for sort, size in domain_sizes.items():
+    for sort, size in problem.sizes.items():
         own = _SortClasses(sort, size, len(classes), facts)
         classes += own.classes
         index[sort] = own.class_index
-    return ObjectClasses(evidence, domain_sizes, tuple(classes), index)
+    return ObjectClasses(problem, tuple(classes), index)
 
 
 class _Facts:
     """The evidence by object, with values as numbers that can be compared."""
 
-    def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
-        self.sorts = {p.name: p.sorts for p in evidence.model.predicates.values()}
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.evidence = problem, problem.evidence
+        self.sorts = {p.name: p.sorts for p in problem.model.predicates.values()}
         self._soft_number: dict[bytes, int] = {}
         self._relations = [*self._hard(), *self._soft()]
 
@@ -154,7 +152,7 @@ class _Facts:
         In the first round that is where it occurs and how often, in the next also where the objects
         beside it do. Comparing facts one by one takes sixty times as long (1e4 people).
         """
-        numbers = dict.fromkeys(self.evidence.model.sorts, 0)
+        numbers = dict.fromkeys(self.problem.model.sorts, 0)
         for predicate, args, _ in self._relations:
             for sort, objects in zip(self.sorts[predicate], args.T, strict=True):
                 numbers[sort] = max(numbers[sort], 1 + int(objects.max(initial=-1)))
@@ -179,13 +177,13 @@ class _Facts:
         )
         if value < 0:
             return f"{atom} uncertain"
-        values = self.evidence.model.predicates[predicate].values
+        values = self.problem.model.predicates[predicate].values
         if values == ("false", "true"):
             return atom if value else f"!{atom}"
         return f"{atom} = {values[value]}"
 
     def _name(self, sort: str, number: int) -> str:
-        return object_text(self.evidence.model, sort, number)
+        return object_text(self.problem.model, sort, number)
 
 
 @dataclass
@@ -212,7 +210,7 @@ class _SortClasses:
     def __init__(self, sort: str, size: int, first: int, facts: _Facts) -> None:
         self._sort = sort
         self._facts = facts
-        model = facts.evidence.model
+        model = facts.problem.model
         number = model.object_numbers(sort)
         alone = {number[name]: name for name in model.mentioned[sort]}
         drafts = self._by_evidence(alone) if facts.evidence else []
@@ -256,7 +254,7 @@ class _SortClasses:
         return found
 
     def _add_known(self, drafts: dict[Profile, _Draft]) -> None:
-        for known, start in self._facts.evidence.known_blocks():
+        for known, start in self._facts.problem.known_blocks():
             if known.sort == self._sort:
                 profile = tuple(sorted(known.values))
                 draft = drafts.setdefault(profile, _Draft(facts=self._words(profile)))

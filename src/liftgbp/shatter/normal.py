@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from liftgbp.arrays import UNITS, Floats, Ints
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 
@@ -171,8 +171,7 @@ class NormalModel:
     `constant_units` is what factors without atoms add to log Z, in the smallest doubles.
     """
 
-    evidence: Evidence
-    sizes: dict[str, int]
+    problem: Problem
     classes: tuple[ObjectClass, ...]
     class_index: Mapping[str, ClassIndex]
     observations: Observations
@@ -185,7 +184,12 @@ class NormalModel:
     @property
     def model(self) -> Model:
         """The model that was shattered, with all objects that evidence names."""
-        return self.evidence.model
+        return self.problem.model
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+        return self.problem.sizes
 
     @property
     def log_constant(self) -> float:

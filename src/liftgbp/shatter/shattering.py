@@ -13,11 +13,11 @@ import numpy as np
 
 from liftgbp.arrays import in_units
 from liftgbp.errors import CapacityError, ContradictionError, checked_number
-from liftgbp.evidence import Evidence
-from liftgbp.evidence.evidence import contradiction
+from liftgbp.evidence import Evidence, Problem
+from liftgbp.evidence.problem import contradiction
 from liftgbp.limits import searching, take_steps
 from liftgbp.model.ast import Rule, SizeOf, TableParfactor, weight_parts
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.shatter.assignments import assignments, check_number_of_ways, rule_admits
 from liftgbp.shatter.classes import ObjectClasses, object_classes
 from liftgbp.shatter.normal import (
@@ -58,10 +58,9 @@ def shatter(
     >>> [[atom for atom in p.atoms] for p in normal.parfactors]
     [[(0, ((0, 0), (0, 1))), (0, ((0, 1), (0, 0)))]]
     """
-    check_model(model)
-    known = Evidence.of(model, evidence)
     checked_number("table_cap", table_cap, least=1)
-    return Shattering(object_classes(known, sizes), table_cap=table_cap).normal()
+    problem = Problem.of(model, evidence, sizes)
+    return Shattering(object_classes(problem), table_cap=table_cap).normal()
 
 
 class Shattering:
@@ -71,16 +70,13 @@ class Shattering:
     """
 
     def __init__(self, objects: ObjectClasses, *, table_cap: int = TABLE_CAP) -> None:
-        self.evidence = evidence = objects.evidence
-        self.model = evidence.model
-        self.sizes = objects.sizes
+        self.problem = problem = objects.problem
+        self.model, self.sizes = problem.model, problem.sizes
         self.classes, self.class_index = objects.classes, objects.index
         self.observations, self.soft = Observations(), tuple[Uncounted, ...]()
-        if evidence:
-            self.observations = observed(evidence, self.classes, self.class_index, self.sizes)
-            self.soft = tuple(
-                soft_ways(evidence, self.classes, self.class_index, self.observations)
-            )
+        if problem.evidence:
+            self.observations = observed(objects)
+            self.soft = tuple(soft_ways(objects, self.observations))
         self._cap = table_cap
         self._known_ways: dict[object, tuple[Observations, tuple[Uncounted, ...]]] = {}
         # A table depends on the pattern of equalities alone, not on the classes.
@@ -108,7 +104,7 @@ class Shattering:
         sizes = [c.size for c in classes]
         parfactors: dict[object, NormalParfactor] = {}
         constant = 0
-        elastic = bool(self.evidence)
+        elastic = bool(self.problem.evidence)
         for way in chain(self.ways(classes, observations), soft):
             parfactor = way.parfactor(sizes)
             elastic |= parfactor.elastic
@@ -121,8 +117,7 @@ class Shattering:
                     raise self._contradiction(parfactor.rule, classes, observations)
                 constant += in_units(float(parfactor.log_table)) * parfactor.copies
         return NormalModel(
-            evidence=self.evidence,
-            sizes=self.sizes,
+            problem=self.problem,
             classes=classes,
             class_index=class_index,
             observations=observations,
@@ -178,10 +173,10 @@ class Shattering:
             for name, (k, index) in substitution.items()
             if index < len(classes[k].examples)
         }
-        if not self.evidence or len(example) < len(substitution):
+        if not self.problem.evidence or len(example) < len(substitution):
             violated = "the evidence violates" if observations else "no world satisfies"
             return ContradictionError(f"{violated} this hard formula", rule.span)
-        return contradiction(self.evidence, rule, example)
+        return contradiction(self.problem, rule, example)
 
 
 def resize(normal: NormalModel, sizes: Mapping[str, int] | None = None) -> NormalModel:
@@ -195,10 +190,11 @@ def resize(normal: NormalModel, sizes: Mapping[str, int] | None = None) -> Norma
     >>> large.class_sizes, large.parfactors is small.parfactors
     ((1000000000,), True)
     """
-    objects = object_classes(normal.evidence, sizes)
+    objects = object_classes(normal.problem.resized(sizes))
     if not _only_counts_change(normal, objects.classes):
         return Shattering(objects, table_cap=normal.table_cap).normal()
-    return replace(normal, sizes=objects.sizes, classes=objects.classes, class_index=objects.index)
+    problem, classes = objects.problem, objects.classes
+    return replace(normal, problem=problem, classes=classes, class_index=objects.index)
 
 
 def _only_counts_change(normal: NormalModel, classes: tuple[ObjectClass, ...]) -> bool:

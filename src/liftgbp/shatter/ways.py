@@ -11,8 +11,8 @@ from typing import Any, cast
 import numpy as np
 
 from liftgbp.arrays import Floats, Integers, Ints, in_units
-from liftgbp.evidence import Evidence
 from liftgbp.shatter.assignments import Size, falling
+from liftgbp.shatter.classes import ObjectClasses
 from liftgbp.shatter.normal import (
     SOFT,
     ClassIndex,
@@ -102,47 +102,39 @@ class ManySizes:
         return list(map(int, total))
 
 
-def observed(
-    evidence: Evidence,
-    classes: Sequence[ObjectClass],
-    class_index: Mapping[str, ClassIndex],
-    sizes: Mapping[str, int],
-) -> Observations:
+def observed(objects: ObjectClasses) -> Observations:
     """The observed atoms by pattern. One fact speaks for all atoms of its pattern."""
-    predicates = evidence.model.predicates
+    problem, class_index = objects.problem, objects.index
+    evidence, predicates = problem.evidence, problem.model.predicates
     number = {name: k for k, name in enumerate(predicates)}
     counts: Counter[int] = Counter()
     values: dict[ObjAtom, int] = {}
     for name, relation in evidence.hard.items():
         counts[number[name]] += len(relation.values)
-        telling = _telling_rows(relation.args, predicates[name].sorts, classes)
+        telling = _telling_rows(relation.args, predicates[name].sorts, objects.classes)
         patterns = _patterns(
             number[name], predicates[name].sorts, relation.args[telling], class_index
         )
         values.update(zip(patterns, relation.values[telling].tolist(), strict=True))
-    for known, start in evidence.known_blocks():
+    for known, start in problem.known_blocks():
         for name, value in known.values:
             counts[number[name]] += known.count
             values[number[name], ((class_index[known.sort].of(start), 0),)] = value
     for name in evidence.closed:
-        counts[number[name]] = math.prod(sizes[sort] for sort in predicates[name].sorts)
+        counts[number[name]] = math.prod(problem.sizes[sort] for sort in predicates[name].sorts)
     closed = frozenset(number[name] for name in evidence.closed)
     return Observations(values=values, closed=closed, counts=counts)
 
 
-def soft_ways(
-    evidence: Evidence,
-    classes: Sequence[ObjectClass],
-    class_index: Mapping[str, ClassIndex],
-    observations: Observations,
-) -> Iterator[Uncounted]:
+def soft_ways(objects: ObjectClasses, observations: Observations) -> Iterator[Uncounted]:
     """One parfactor per pattern of atoms that are observed with uncertainty."""
-    for number, (name, predicate) in enumerate(evidence.model.predicates.items()):
-        if name not in evidence.soft:
+    soft = objects.problem.evidence.soft
+    for number, (name, predicate) in enumerate(objects.problem.model.predicates.items()):
+        if name not in soft:
             continue
-        relation = evidence.soft[name]
-        telling = _telling_rows(relation.args, predicate.sorts, classes)
-        patterns = _patterns(number, predicate.sorts, relation.args[telling], class_index)
+        relation = soft[name]
+        telling = _telling_rows(relation.args, predicate.sorts, objects.classes)
+        patterns = _patterns(number, predicate.sorts, relation.args[telling], objects.index)
         tables = dict(zip(patterns, relation.log_potentials[telling], strict=True))
         for pattern, table in tables.items():
             atoms, left = sliced(*drop_indifferent((pattern,), table), observations)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.errors import CapacityError, InputError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.model.queries import held
 from liftgbp.model.rewriting import large_quantifiers
 from liftgbp.posterior import Posterior
@@ -34,8 +34,7 @@ of `EXIST y r(x,y)` over 20 objects have a million entries, and take 15 s instea
 
 
 def answers_about(
-    known: Evidence,
-    sizes: Mapping[str, int] | None,
+    problem: Problem,
     via: ViaChoice,
     effort: Effort,
     request: Request,
@@ -53,17 +52,17 @@ def answers_about(
         via = "lifted"
     elif regions.startswith("loops") and via == "auto":
         via = "ground"
-    objects = choose_via(via, known, sizes, regions)
+    objects = choose_via(via, problem, regions)
     if objects is not None:
         grounds = via == "auto" and not bounds
         return _over_classes(objects, effort, request, run, grounds=grounds, bounds=bounds)
-    if held(known.model):
+    if held(problem.model):
         raise InputError("regions that hold a query are added over classes of objects only")
     if bounds:
         from liftgbp.bounding import TOO_MANY_CLASSES
 
         raise CapacityError(TOO_MANY_CLASSES)
-    return _on_ground(known, sizes, effort, request, run)
+    return _on_ground(problem, effort, request, run)
 
 
 def answers_about_network(
@@ -85,7 +84,7 @@ def _over_classes(
     bounds: bool,
 ) -> Posterior:
     if not request.names_a_method:
-        grounds = grounds and not held(objects.evidence.model)
+        grounds = grounds and not held(objects.problem.model)
         answers = _with_quantifiers(objects, effort, request, run, grounds=grounds)
         if answers is not None:
             return answers.made_of(effort=effort.name)
@@ -108,11 +107,11 @@ def _with_quantifiers(
     There are none where quantifiers are expanded. Those that could be expanded, but cost less if
     they are not, have exact answers only.
     """
-    known, states = objects.evidence, request.exact_states(effort)
+    problem, states = objects.problem, request.exact_states(effort)
     large = objects.sorts_above(run.table_cap.bit_length() - 1)
-    if not large_quantifiers(known.model, large):
+    if not large_quantifiers(problem.model, large):
         several = objects.sorts_above(MOST_EXPANDED)
-        if not states or held(known.model) or not large_quantifiers(known.model, several):
+        if not states or held(problem.model) or not large_quantifiers(problem.model, several):
             return None
         try:
             return with_quantifiers(objects, several, states, run)
@@ -127,28 +126,23 @@ def _with_quantifiers(
             answers, refusal = None, error
         if answers is not None:
             return answers
-    if grounds and few_groundings(known, objects.sizes):
-        told = replace(known, notes=(*known.notes, TAKEN_APART.format(" and ".join(large))))
-        return _on_ground(told, objects.sizes, effort, request, run)
+    if grounds and few_groundings(problem):
+        notes = (*problem.evidence.notes, TAKEN_APART.format(" and ".join(large)))
+        told = replace(problem, evidence=replace(problem.evidence, notes=notes))
+        return _on_ground(told, effort, request, run)
     if refusal is not None:
         raise refusal
     return None
 
 
-def _on_ground(
-    known: Evidence,
-    sizes: Mapping[str, int] | None,
-    effort: Effort,
-    request: Request,
-    run: Run,
-) -> Posterior:
+def _on_ground(problem: Problem, effort: Effort, request: Request, run: Run) -> Posterior:
     """The answers about a model that is written out under its evidence."""
     from liftgbp.model.rewriting import with_joint_exclusions
     from liftgbp.strategy.ground_case import prepare_ground
 
     if request.regions is None:
-        joint = with_joint_exclusions(known.model, known.domain_sizes(sizes))
-        known = replace(known, model=joint)
+        joint = with_joint_exclusions(problem.model, problem.sizes)
+        problem = replace(problem, model=joint)
     return answers_about_network(
-        lambda family: prepare_ground(known, sizes, family, run), effort, request, run
+        lambda family: prepare_ground(problem, family, run), effort, request, run
     )

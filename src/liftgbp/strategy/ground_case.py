@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from liftgbp.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.errors import InternalError
-from liftgbp.evidence import Evidence
+from liftgbp.evidence import Problem
 from liftgbp.grounding import GroundNetwork, ground_network
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior
@@ -135,18 +135,13 @@ def _solved(prepared: PreparedGround, run: Run) -> Posterior:
     return multiplied_on_ground(prepared, part_of, [solved(part) for part in parts])
 
 
-def prepare_ground(
-    known: Evidence, sizes: Mapping[str, int] | None, regions: str, run: Run
-) -> PreparedGround:
+def prepare_ground(problem: Problem, regions: str, run: Run) -> PreparedGround:
     """The model written out under its evidence, and compressed."""
-    network = ground_network(
-        known, sizes, table_cap=run.table_cap, chained=True, progress=run.progress
-    )
+    network = ground_network(problem, table_cap=run.table_cap, chained=True, progress=run.progress)
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
     graph = quotient(network, regions, run.progress)
-    sizes = known.domain_sizes(sizes)
-    return PreparedGround(graph, compile_plan(graph), known, sizes, network.atoms)
+    return PreparedGround(graph, compile_plan(graph), problem, network.atoms)
 
 
 def quotient(network: GroundNetwork, regions: str, progress: Progress) -> QuotientGraph:

@@ -238,7 +238,7 @@ class LiftedCase:
         if not request.names_a_method:
             judges.append(ProvenJudge(effort.name, self._shattering, run.progress))
         if not request.names_a_method or request.tried:
-            judges.append(SampledJudge(effort.name, objects.evidence, objects.sizes, run.progress))
+            judges.append(SampledJudge(effort.name, objects.problem, run.progress))
         return judges
 
 
@@ -260,15 +260,15 @@ def with_quantifiers(
     from liftgbp.exact.exact_result import ExactLimits
     from liftgbp.exact.over_classes import exact_with_quantifiers
 
-    known = objects.evidence
-    outline = outlined(known.model, large)
+    problem = objects.problem
+    outline = outlined(problem.model, large)
     if outline is None:
         return None
-    own = replace(objects, evidence=replace(known, model=outline.model))
+    own = replace(objects, problem=replace(problem, model=outline.model))
     try:
         normal = Shattering(own, table_cap=run.table_cap).normal()
         prepared = prepare_lifted(normal, FACTOR_SCOPES, run.progress)
-        return exact_with_quantifiers(prepared, outline, known.model, ExactLimits.of(states))
+        return exact_with_quantifiers(prepared, outline, problem, ExactLimits.of(states))
     except CapacityError as error:
         raise CapacityError(
             f"a quantifier over the objects of {' and '.join(large)} is not expanded, and there is "

@@ -50,11 +50,12 @@ class Part:
 
     def of(self, objects: ObjectClasses) -> ObjectClasses:
         """The same objects with the rules of this part alone."""
-        known = objects.evidence
-        rules = tuple(rule for k, rule in enumerate(known.model.rules) if k in self.rules)
+        problem = objects.problem
+        model, known = problem.model, problem.evidence
+        rules = (rule for k, rule in enumerate(model.rules) if k in self.rules)
         soft = {name: facts for name, facts in known.soft.items() if name in self.soft}
-        model = replace(known.model, rules=rules)
-        return replace(objects, evidence=replace(known, model=model, soft=soft))
+        alone = replace(problem, model=model.with_rules(rules), evidence=replace(known, soft=soft))
+        return replace(objects, problem=alone)
 
 
 def independent_parts(normal: NormalModel) -> list[Part]:

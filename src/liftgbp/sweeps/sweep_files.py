@@ -62,7 +62,7 @@ def sweep_to_file(
     settings = sweep(
         model, sizes, weights=weights, jobs=jobs, progress=progress, **options
     ).settings
-    check_apart(path, settings.known.files)
+    check_apart(path, (*settings.model.files, *settings.evidence.files))
     with held(path), closing(Journal(path, _fingerprint(settings))) as journal:
         # Points are solved beside the same others as without an interrupt.
         left = [batch for batch in settings.batches() if not journal.points.keys() >= {*batch}]
@@ -77,9 +77,9 @@ def sweep_to_file(
 
 def _fingerprint(settings: SweepSettings) -> str:
     """What tells apart sweeps whose points must not be mixed."""
-    mark = hashlib.sha256(model_text(settings.known.model).encode())
-    known = settings.known
-    mark.update(repr((sorted(known.closed), known.known)).encode())
+    mark = hashlib.sha256(model_text(settings.model).encode())
+    known = settings.evidence
+    mark.update(repr((sorted(known.closed), known.known, known.names)).encode())
     for name, relation in sorted(known.hard.items()):
         mark.update(name.encode() + relation.args.tobytes() + relation.values.tobytes())
     for name, soft in sorted(known.soft.items()):

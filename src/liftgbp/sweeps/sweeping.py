@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from numbers import Real
@@ -19,15 +19,15 @@ from liftgbp.errors import (
     checked_texts,
     wrong_type,
 )
-from liftgbp.evidence import AnyEvidence, Evidence
+from liftgbp.evidence import AnyEvidence, Evidence, Problem
 from liftgbp.limits import Limits, each_limited, limits_about, reporting
-from liftgbp.model.model import Model, check_model
+from liftgbp.model.model import Model
 from liftgbp.model.model_checks import finite_value
 from liftgbp.posterior import Answer, Posterior, pattern_text, query_all
 from liftgbp.progress import Progress, silent
 from liftgbp.report import Answers
 from liftgbp.series import SharedPlans, by_layout, solve_batch
-from liftgbp.shatter import TABLE_CAP, NormalModel, object_classes, resize, shatter
+from liftgbp.shatter import TABLE_CAP, NormalModel, Shattering, object_classes, resize
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
 from liftgbp.solve.problem import one_thread
 from liftgbp.strategy.growth import AUTO
@@ -86,7 +86,6 @@ def sweep(
     >>> [round(row.answer["true"], 3) for row in result]
     [0.5, 0.5, 0.5, 0.5]
     """
-    check_model(model)
     known = Evidence.of(model, evidence)
     every = tuple(map(pattern_text, model.asked_by_default))
     texts = checked_texts("queries", queries) or every
@@ -96,6 +95,7 @@ def sweep(
         raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     chosen = as_solver(solver)
     settings = SweepSettings(
+        model,
         known,
         sweep_points(sizes, weights),
         texts,
@@ -114,7 +114,8 @@ def sweep(
 class SweepSettings:
     """The points of a sweep, and what is the same at all of them."""
 
-    known: Evidence
+    model: Model
+    evidence: Evidence
     points: Sequence[SweepPoint]
     queries: tuple[str, ...]
     effort: EffortChoice
@@ -136,7 +137,7 @@ class SweepSettings:
 
     def __post_init__(self) -> None:
         # Refuses sorts and weights that the model lacks; all points have the same ones.
-        self.known_at(self.points[0]).domain_sizes(dict(self.points[0].sizes))
+        self.problem_at(self.points[0])
 
     def batches(self) -> list[Sequence[SweepPoint]]:
         """The points in batches that are solved apart from each other."""
@@ -144,12 +145,10 @@ class SweepSettings:
         starts = range(0, len(self.points), size)
         return [self.points[first : first + size] for first in starts]
 
-    def known_at(self, point: SweepPoint) -> Evidence:
-        """The evidence, about the model with the weights of a point."""
-        if not point.weights:
-            return self.known
-        weights = dict(point.weights)
-        return replace(self.known, model=self.known.model.with_weights(weights), read_for=None)
+    def problem_at(self, point: SweepPoint) -> Problem:
+        """The model with the weights of a point under the evidence, and over its sizes."""
+        model = self.model.with_weights(dict(point.weights)) if point.weights else self.model
+        return Problem.of(model, self.evidence, dict(point.sizes))
 
 
 def sweep_points(
@@ -254,8 +253,8 @@ def _normal_forms(settings: SweepSettings, points: Sequence[SweepPoint]) -> list
         if point.weights in last:
             normal = resize(last[point.weights], sizes)
         else:
-            known = settings.known_at(point)
-            normal = shatter(known.model, sizes, evidence=known, table_cap=settings.table_cap)
+            objects = object_classes(settings.problem_at(point))
+            normal = Shattering(objects, table_cap=settings.table_cap).normal()
         last[point.weights] = normal
         forms.append(normal)
     return forms
@@ -275,7 +274,7 @@ def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Posterior
 
 def _rows_alone(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
     """The rows of a point that is solved without regard to the others."""
-    objects = object_classes(settings.known_at(point), dict(point.sizes))
+    objects = object_classes(settings.problem_at(point))
     case = LiftedCase(objects, Run(settings.solver, settings.table_cap, silent))
     answers = best_answers(case, settings.request, EFFORTS[settings.effort])
     rows = [row for query in settings.queries for row in query_all(query, [answers.reader])[0]]
