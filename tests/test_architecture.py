@@ -77,7 +77,8 @@ def test_imports_go_one_way(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["solve", "counting", "blocks", "exact", "bounding", "sampling", "limits.py"]
+    "room",
+    ["solve", "posterior", "counting", "blocks", "exact", "bounding", "sampling", "limits.py"],
 )
 def test_engine_rooms_draw_nothing(room: str) -> None:
     files = [SOURCE / room, *(SOURCE / room).rglob("*.py")]

@@ -5,6 +5,13 @@ Engine rooms hold data; `report/` knows words and drawings. It is imported when 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
 
 class HasCard:
     """Something that notebooks show as a card."""
@@ -33,3 +40,17 @@ def in_words(value: Shown) -> str:
     from liftgbp.report import headline
 
     return headline(value)
+
+
+def figure_of(value: Shown, title: str = "") -> Figure:
+    """A figure of Matplotlib."""
+    from liftgbp.report import figure_of
+
+    return figure_of(value, title)
+
+
+def write_picture_of(value: Shown, path: Path, title: str = "") -> None:
+    """Write this figure to a file."""
+    from liftgbp.report import write_picture_of
+
+    write_picture_of(value, path, title)

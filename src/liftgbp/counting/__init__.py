@@ -3,6 +3,6 @@
 Knows counts, and the stages from a normal form to answers; knows nothing of how they are solved.
 """
 
-from liftgbp.counting.sums import Summer, sum_over_counts, with_choice
+from liftgbp.counting.sums import Summer, with_choice
 
-__all__ = ["Summer", "sum_over_counts", "with_choice"]
+__all__ = ["Summer", "with_choice"]

@@ -10,7 +10,6 @@ those on the diagonal of others, r(x,x).
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -22,8 +21,7 @@ from liftgbp.counting.count_mixture import CountMixture, Part
 from liftgbp.counting.peaks import Weighed, check_space, weigh
 from liftgbp.counting.points import CountedModel, SolvedPoint
 from liftgbp.counting.space import DIGITS, Counts
-from liftgbp.errors import CapacityError, ContradictionError, InputError, checked_texts
-from liftgbp.evidence import AnyEvidence, Problem
+from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.plan import Layout, compile_plan
@@ -32,11 +30,9 @@ from liftgbp.posterior.results import Choice, ChoiceKind
 from liftgbp.progress import Progress, silent
 from liftgbp.regions import build_regions
 from liftgbp.shatter import (
-    TABLE_CAP,
     NormalModel,
     Shattering,
     SplitShattering,
-    object_classes,
     splits_by_value,
 )
 from liftgbp.shatter.normal import NormalParfactor
@@ -48,14 +44,11 @@ from liftgbp.solve import (
     Flooding,
     Remedy,
     Solver,
-    SolverChoice,
     Status,
-    as_solver,
     solver_for,
     work_of,
 )
 
-AUTO = "auto"
 GAIN = 1e-9
 """The relative change of log Z from which on `auto` prefers a sum: smaller ones are rounding."""
 
@@ -95,40 +88,6 @@ Friends-smokers over 1e60 people has its peaks in the wrong places without them.
 
 REMEDIES = (Remedy.BLOCKS, Remedy.REGIONS)
 """What to try if a sum cannot be trusted."""
-
-
-def sum_over_counts(
-    model: Model,
-    sizes: Mapping[str, int] | None,
-    predicates: str | Sequence[str],
-    *,
-    evidence: AnyEvidence | None = None,
-    regions: str = "intersections",
-    solver: SolverChoice = "auto",
-    table_cap: int = TABLE_CAP,
-    progress: Progress = silent,
-) -> Posterior:
-    """Answers by summing over how many objects have these properties: `smokes`, `friends(x,x)`.
-
-    `auto` takes the predicate that changes log Z most, or none if all leave it as it is.
-
-    >>> from liftgbp.model.parser import parse
-    >>> model = parse("s(thing)\\n0.5 s(x) <=> s(y) | x != y")
-    >>> answers = sum_over_counts(model, {"thing": 3}, "s")
-    >>> import math  # 2 worlds in which all 6 pairs agree, 6 worlds in which 2 of them do
-    >>> answers.log_z - math.log(2 * math.exp(3) + 6 * math.exp(1)) < 1e-12
-    True
-    """
-    started = time.perf_counter()
-    chosen = as_solver(solver)
-    problem = Problem.of(model, evidence, sizes)
-    shattering = Shattering(object_classes(problem), table_cap=table_cap)
-    names = tuple(dict.fromkeys(checked_texts("sum_over", predicates)))
-    if AUTO in names and len(names) > 1:
-        raise InputError("sum over auto alone, or over predicates that you name")
-    asked = Summer(shattering, regions, chosen, progress)
-    answers = asked.auto() if AUTO in names else asked.on(names)
-    return replace(answers, seconds=time.perf_counter() - started)
 
 
 class Summer:

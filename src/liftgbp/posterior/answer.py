@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, TypeVar
@@ -15,29 +15,17 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import InternalError, NotHeldError, QueryError, checked_path, shown, wrong_type
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.parser import parse_query
-from liftgbp.pictures.cards import (
-    MOST_ROWS,
-    SeveralShown,
-    Shown,
-    bar,
-    code,
-    count_text,
-    note,
-    table,
-)
-from liftgbp.pictures.markup import Content, Markup, joined
 from liftgbp.posterior.lookup import conditional_table, joint_table
 from liftgbp.posterior.readers import ClassReader, Reader
 from liftgbp.posterior.rows import Row, groups_with_same_rows
 from liftgbp.posterior.sources import Beliefs
 from liftgbp.shatter.normal import ObjAtom
+from liftgbp.shown import Shown, figure_of, write_picture_of
 from liftgbp.signature import objects_of
 from liftgbp.texts import quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from liftgbp.charts import BarRow
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -122,13 +110,7 @@ class Answer(Shown):
         )
         return f"{self.atom}{f' [{self.where}]' if self.where else ''}  {values}"
 
-    def _headline(self) -> str:
-        return str(self)
-
-    def _body(self) -> Iterable[Content]:
-        return [rows_table([self])]
-
-    def _error(self, assignment: tuple[str, ...]) -> float | None:
+    def error_of(self, assignment: tuple[str, ...]) -> float | None:
         """The standard error of a probability, if it has one."""
         return None
 
@@ -142,100 +124,18 @@ class Answer(Shown):
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 
 
-class AnswerRows(SeveralShown[AnyAnswer]):
+class AnswerRows(Shown, tuple[AnyAnswer, ...]):
     """The rows that answer a query."""
 
     __slots__ = ()
 
-    def _body(self) -> Iterable[Content]:
-        return [rows_table(self)]
-
     def plot(self, title: str = "") -> Figure:
         """A figure of Matplotlib: probabilities as bars, with standard errors if there are any."""
-        from liftgbp.charts import bars, drawn
-
-        return drawn(lambda: bars(title, list(_bar_rows(self))))
+        return figure_of(self, title)
 
     def write_picture(self, path: str | os.PathLike[str], title: str = "") -> None:
         """Write the bars to a `.png`, `.svg` or `.pdf` file."""
-        from liftgbp.charts import bars, write_figure
-
-        file = checked_path("path", path)
-        write_figure(lambda: bars(title, list(_bar_rows(self))), file)
-
-
-def _bar_rows(rows: Iterable[Answer]) -> Iterator[BarRow]:
-    from liftgbp.charts import BarRow
-
-    for row in rows:
-        where = f" [{row.where}]" if row.where else ""
-        for assignment, p in row.shown_values.items():
-            value = "" if assignment == ("true",) else f" {row.assignment_text(assignment)}"
-            if not math.isnan(p):
-                yield BarRow(f"{row.atom}{value}{where}", p, _interval(p, row._error(assignment)))
-
-
-def _interval(p: float, error: float | None) -> tuple[float, float] | None:
-    """Two standard errors around a probability, if it has any."""
-    return (max(0.0, p - 2 * error), min(1.0, p + 2 * error)) if error else None
-
-
-def rows_table(rows: Iterable[Answer], *, more: bool = False) -> Markup:
-    """Rows of answers for notebooks, with a bar for each probability.
-
-    `more` says that there are more rows than these.
-    """
-    lines: list[tuple[Content, ...]] = []
-    for row in rows:
-        count = count_text(row.count) if row.count != 1 else ""
-        lead: tuple[Content, ...] = (code(row.atom), row.where, count)
-        for assignment, p in row.shown_values.items():
-            value = "" if assignment == ("true",) else row.assignment_text(assignment)
-            error = row._error(assignment)
-            interval = _interval(p, error) or ()
-            told = "" if error is None else f"± {error:.2g}"
-            lines.append((*lead, value, bar(p, *interval), f"{p:.6f}", told))
-            lead = ("", "", "")
-    headings = ("atom", "where", "count", "value", "", "probability", "")
-    shown = table(headings, lines, numbers=[2, 5])
-    return joined([shown, note("… and more")]) if more and len(lines) <= MOST_ROWS else shown
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """How much more effort changed a probability: from `quick` to `p`."""
-
-    row: Answer
-    assignment: tuple[str, ...]
-    p: float
-    quick: float
-
-    def as_dict(self) -> dict[str, object]:
-        """The change for JSON."""
-        row = self.row
-        return {
-            "query": row.query,
-            "atom": row.atom,
-            "where": row.where,
-            "assignment": list(self.assignment),
-            "p": self.p,
-            "quick": self.quick,
-        }
-
-
-def largest_change(rows: Sequence[Answer], quick: Sequence[Answer]) -> Change | None:
-    """The probability that changed most; of values that changed equally, the last one."""
-    before = {(own.query, own.atom, own.where): own.values for own in quick}
-    changes = [
-        Change(row, assignment, p, before[key][assignment])
-        for row in rows
-        if (key := (row.query, row.atom, row.where)) in before
-        for assignment, p in row.values.items()
-        if assignment in before[key]
-    ]
-    # Those of true and false differ by rounding.
-    defined = [own for own in reversed(changes) if not math.isnan(own.p - own.quick)]
-    return max(defined, key=lambda own: round(abs(own.p - own.quick), 12), default=None)
+        write_picture_of(self, checked_path("path", path), title)
 
 
 def query_all(text: str, readers: Sequence[Reader]) -> list[tuple[Answer, ...]]:

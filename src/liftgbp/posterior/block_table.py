@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -19,9 +19,8 @@ import numpy as np
 from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError, checked_path, comma_list, wrong_type
 from liftgbp.model.writer import object_text
-from liftgbp.pictures.cards import Shown, heat_map, side_by_side, table as html_table
-from liftgbp.pictures.markup import Content, Markup
 from liftgbp.shatter.normal import NormalModel, ObjectClass
+from liftgbp.shown import Shown, figure_of, write_picture_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,9 +30,6 @@ DIGITS = 3
 
 MOST_BLOCKS = 12
 """Tables and pictures show at most this many blocks; those of split classes come first."""
-
-MOST_MAPS = 6
-"""Notebooks show at most this many heat maps of one structure."""
 
 EXACT_SIZES = 10**5
 """Larger sizes are rounded in texts."""
@@ -93,19 +89,6 @@ class BlockPanel(Shown):
     columns: tuple[int, ...]
     cells: Floats
 
-    def _headline(self) -> str:
-        return f"{self.title}: {len(self.rows)} × {len(self.columns)} blocks"
-
-    def _body(self) -> Iterable[Content]:
-        return [self.heat_map]
-
-    @property
-    def heat_map(self) -> Markup:
-        """The cells as a table in which higher probabilities are darker."""
-        rows = [f"{self.row_variable} in {k}" for k in self.rows]
-        columns = [f"{self.column_variable} in {k}" for k in self.columns]
-        return heat_map(self.title, rows, columns, self.cells.tolist(), self.texts)
-
     @property
     def texts(self) -> list[list[str]]:
         """The cells as they are shown."""
@@ -136,22 +119,6 @@ class BlockedAtom(Shown):
     variables: tuple[str, ...]
     blocks: tuple[tuple[int, ...], ...]
     table: Floats
-
-    def _headline(self) -> str:
-        sizes = " × ".join(str(len(own)) for own in self.blocks)
-        return f"{self.text} by the blocks of {', '.join(self.variables)}: {sizes}"
-
-    def _body(self) -> Iterable[Content]:
-        if len(self.variables) > 1:
-            return [side_by_side(panel.heat_map for panel in self.panels())]
-        blocks = self.blocks[0][:MOST_BLOCKS]
-        cells = [
-            self.table[: len(blocks), self.values.index(value)].tolist()
-            for value in self.shown_values
-        ]
-        names = [f"{self.variables[0]} in {k}" for k in blocks]
-        rows = [self.value_text(value) for value in self.shown_values]
-        return [heat_map("", rows, names, cells, [list(map(cell_text, own)) for own in cells])]
 
     def probability(self, *blocks: int, value: str = "true") -> float:
         """The probability of a value where the objects of the atom are in these blocks."""
@@ -238,25 +205,6 @@ class BlockStructure(Shown):
     atoms: tuple[BlockedAtom, ...]
     information: float
     log_z: float
-
-    def _headline(self) -> str:
-        return f"{self.summary}, share {self.share:.3g}"
-
-    def _body(self) -> Iterable[Content]:
-        singles = self.singles
-        rows = [
-            (str(own.number), own.objects, size_text(own.size))
-            for own in self.blocks[: self.shown_blocks]
-        ]
-        yield html_table(("block", "objects", "size"), rows, numbers=[2], total=len(self.blocks))
-        maps = [panel.heat_map for panel in self.panels[:MOST_MAPS]]
-        if singles:
-            numbers = [own.number for own in self.blocks[: self.shown_blocks]]
-            cells = [[own.get(k, math.nan) for k in numbers] for _, own in singles]
-            texts = [list(map(cell_text, own)) for own in cells]
-            names = [text for text, _ in singles]
-            maps.append(heat_map("", names, [f"block {k}" for k in numbers], cells, texts))
-        yield side_by_side(maps)
 
     @classmethod
     def of(
@@ -377,15 +325,11 @@ class BlockStructure(Shown):
 
     def plot(self) -> Figure:
         """A figure of matplotlib: one heat map for each atom and value."""
-        from liftgbp.posterior.block_picture import figure_of
-
         return figure_of(self)
 
     def write_picture(self, path: str | os.PathLike[str]) -> None:
         """Write the heat maps to a `.png`, `.svg` or `.pdf` file."""
-        from liftgbp.posterior.block_picture import write_heat_maps
-
-        write_heat_maps(self, checked_path("path", path))
+        write_picture_of(self, checked_path("path", path))
 
     def as_dict(self) -> dict[str, object]:
         """The structure for JSON."""

@@ -7,7 +7,7 @@ distribution is read off sums over counts, exact cells and samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,23 +24,18 @@ from liftgbp.model.queries import (
     parse_count,
 )
 from liftgbp.model.writer import formula_text
-from liftgbp.pictures.cards import Shown, columns_chart, note
-from liftgbp.pictures.markup import Content, Markup
-from liftgbp.posterior.answer import Answer, read_row, rows_table
+from liftgbp.posterior.answer import Answer, read_row
 from liftgbp.posterior.count_cases import CountedCase, by_listing, counted_cases
 from liftgbp.posterior.readers import ClassReader, Reader
 from liftgbp.posterior.rows import Row, renamed
 from liftgbp.shatter.normal import ObjAtom
+from liftgbp.shown import Shown
 
 LISTED = 1e-9
 """Counts that are less likely are not listed."""
 
 QUANTILES = (0.05, 0.5, 0.95)
 """Which quantiles are told of a count."""
-
-VISIBLE, MOST_COLUMNS = 1e-3, 100
-"""Counts with less than this part of the highest share are not seen in a chart, which has at most
-this many columns."""
 
 SAME_SPREAD = 0.02
 """How far the spread of objects that are taken to be independent may be from that of pairs."""
@@ -74,16 +69,6 @@ class CountDistribution(Shown):
     spread: float | None
     probabilities: tuple[float, ...] = ()
     unknown: str = ""
-
-    def _headline(self) -> str:
-        spread = "" if self.spread is None else f", spread {self.spread:.6g}"
-        return f"#{{{self.formula}}} of {self.objects} objects: mean {self.mean:.6g}{spread}"
-
-    def _body(self) -> Iterable[Content]:
-        if self.probabilities:
-            yield likely_counts(dict(enumerate(self.probabilities)))
-        else:
-            yield note(f"the distribution is not known: {self.unknown}")
 
     def at_least(self, count: int) -> float:
         """The probability that so many objects satisfy the formula, or more."""
@@ -143,38 +128,12 @@ class CountAnswer(Answer):
     spread: float | None = None
     quantiles: tuple[int, ...] = ()
 
-    def _headline(self) -> str:
-        spread = "" if self.spread is None else f", spread {self.spread:.6g}"
-        true = self.values.get(("true",))
-        chance = "" if true is None else f": probability {true:.6f}"
-        return f"{self.atom}{chance}; mean {self.mean:.6g}{spread}"
-
-    def _body(self) -> Iterable[Content]:
-        if ("true",) in self.values:
-            return [rows_table([self])]
-        return [likely_counts({int(count): p for (count,), p in self.values.items()})]
-
     def as_dict(self) -> dict[str, object]:
         """The row for JSON."""
         told = Answer.as_dict(self)
         quantiles = list(self.quantiles)
         mean = None if math.isnan(self.mean) else self.mean
         return {**told, "mean": mean, "spread": self.spread, "quantiles": quantiles}
-
-
-def likely_counts(shares: Mapping[int, float]) -> Markup:
-    """A chart of how likely counts are, from the first that shows to the last."""
-    highest = max(shares.values(), default=0.0)
-    seen = [count for count, share in shares.items() if share > VISIBLE * highest]
-    if not seen:
-        return Markup("")
-    first, last = min(seen), max(seen)
-    together = -(-(last - first + 1) // MOST_COLUMNS)
-    columns = [
-        sum(shares.get(count + k, 0.0) for k in range(together))
-        for count in range(first, last + 1, together)
-    ]
-    return columns_chart(columns, first, together)
 
 
 def asks_for_count(text: str, reader: Reader) -> bool:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 from liftgbp.errors import QueryError, shown
 from liftgbp.opinions import Opinion, OpinionRow
-from liftgbp.pictures.cards import (
-    Shown,
-    bar,
-    code,
-    count_text,
-    fields,
-    number_text,
-    sizes_text,
-    table,
-)
-from liftgbp.pictures.markup import Content, Markup
 from liftgbp.posterior.wording import independent_atoms, upper_bound
+from liftgbp.shown import Shown
 from liftgbp.solve import IndependentAtoms
 
 PRINTED = 5e-7
@@ -50,12 +40,6 @@ class ProbabilityBounds(Shown):
     count: int
     values: dict[str, tuple[float, float]]
     example: str = ""
-
-    def _headline(self) -> str:
-        return str(self)
-
-    def _body(self) -> Iterable[Content]:
-        return [_bounds_table([self])]
 
     def __getitem__(self, value: str) -> tuple[float, float]:
         """The interval of the probability of a value."""
@@ -132,20 +116,6 @@ class Bounds(Shown):
     rows: tuple[ProbabilityBounds, ...] = ()
     seconds: float = 0.0
 
-    def _headline(self) -> str:
-        return f"{self.model}{sizes_text(self.domains)}: {self.text}"
-
-    def _body(self) -> Iterable[Content]:
-        told = [
-            ("from below by", self.lower_by),
-            ("from above by", self.upper_by),
-            ("ground atoms", count_text(self.atoms)),
-            ("apart for each of them", number_text(self.width_per_atom)),
-        ]
-        yield fields(told)
-        if self.rows:
-            yield _bounds_table(self.rows)
-
     @property
     def lower_by(self) -> str:
         """What reaches the lower bound, in words; empty if none was found."""
@@ -184,7 +154,7 @@ class Bounds(Shown):
         rows = [
             OpinionRow(own.query, own.atom, own.where, _nearest(own.values, row.values))
             for query in asked
-            for own in answers.rows_for(query)
+            for own in answers.query(query)
             if (row := known.get((own.query, own.atom, own.where))) is not None
         ]
         log_z = min(max(answers.result.log_z, self.lower), self.upper)
@@ -231,22 +201,6 @@ class Bounds(Shown):
             *map(str, self.rows),
         ]
         return "\n".join(lines)
-
-
-def _bounds_table(rows: Iterable[ProbabilityBounds]) -> Markup:
-    lines = [
-        (
-            code(row.atom),
-            row.where,
-            "" if value == "true" else value,
-            bar(0.0, least, most),
-            interval_text(least, most) if row.informative else "no information",
-        )
-        for row in rows
-        for value, (least, most) in row.values.items()
-        if not (value == "false" and "true" in row.values)
-    ]
-    return table(("atom", "where", "value", "", "probability"), lines)
 
 
 def _nearest(

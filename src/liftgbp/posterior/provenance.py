@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from liftgbp.pictures.cards import Shown, bar, note, table
-from liftgbp.pictures.markup import Content
 from liftgbp.posterior.block_table import BlockStructure
 from liftgbp.posterior.results import Choice, GrowthStop
 from liftgbp.posterior.wording import choice_text
+from liftgbp.shown import Shown
 
 if TYPE_CHECKING:
     from liftgbp.posterior.posterior import Posterior
@@ -59,14 +57,6 @@ class CountSum(Shown):
 
     def __str__(self) -> str:
         return f"sum over {', '.join(self.predicates)}, {self.visited} counts"
-
-    def _headline(self) -> str:
-        return str(self) if self.predicates else "sum over no counts"
-
-    def _body(self) -> Iterable[Content]:
-        if self.chosen:
-            yield note(self.choice)
-        yield table(("counts", "", "share"), [(text, bar(p), f"{p:.4f}") for text, p in self.peaks])
 
 
 NO_SUM = CountSum()

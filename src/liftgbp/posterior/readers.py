@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -20,8 +20,6 @@ from liftgbp.files import check_apart, check_place, whole_file
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
-from liftgbp.pictures.cards import Shown, count_text, fields, sizes_text
-from liftgbp.pictures.markup import Content
 from liftgbp.plan import Plan
 from liftgbp.posterior.count_cases import Counted, CountedCase, by_listing
 from liftgbp.posterior.lookup import alone, with_others
@@ -30,6 +28,7 @@ from liftgbp.posterior.rows import Row, query_rows
 from liftgbp.posterior.sources import Beliefs, Source
 from liftgbp.regions import LiftedRegionGraph, RegionGraph
 from liftgbp.shatter.normal import NormalModel, ObjAtom
+from liftgbp.shown import Shown
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 
@@ -104,37 +103,19 @@ class Prepared(Shown, ABC):
                 text = json.dumps(self.graph_as_dict(), indent=2)
                 unfinished.write_text(text + "\n", encoding="utf-8")
             return
-        write_drawing(self.graph, [own["atoms"] for own in self._described_regions], file, local)
+        write_drawing(self.graph, [own["atoms"] for own in self.described_regions], file, local)
 
     def region_text(self, region: int) -> str:
         """The atoms of a region in words."""
-        return " ".join(self._described_regions[region]["atoms"])
+        return " ".join(self.described_regions[region]["atoms"])
 
     @property
-    def _described_regions(self) -> Any:
+    def described_regions(self) -> Any:
+        """The regions as `graph_as_dict` has them."""
         return self.graph_as_dict()["regions"]
 
     def __str__(self) -> str:
         return preview(self.graph_as_dict(), self.via, self.plan)
-
-    def _headline(self) -> str:
-        graph = self.graph
-        return (
-            f"{self.model.name}{sizes_text(self.sizes)}: {len(graph.regions)} canonical regions, "
-            f"{len(graph.edges)} edges ({graph.family}, via {self.via})"
-        )
-
-    def _body(self) -> Iterable[Content]:
-        atoms: Any = [own["atoms"] for own in self._described_regions]
-        yield from self.graph.card_body(atoms)
-        layout = self.plan.layout
-        yield fields(
-            [
-                ("beliefs", count_text(layout.belief_entries)),
-                ("messages", count_text(layout.message_entries)),
-                ("sums over parents", count_text(len(layout.sources))),
-            ]
-        )
 
 
 class Reader(ABC):

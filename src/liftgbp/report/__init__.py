@@ -4,6 +4,7 @@ Engine rooms know nothing of it; `shown.py` asks it when a value is shown.
 """
 
 from liftgbp.report.answers import Answers, UntrustedAnswer, UntrustedAnswerError
+from liftgbp.report.cards_of_answers import figure_of, write_picture_of
 from liftgbp.report.cards_of_engines import card_of, headline, line_of
 
 __all__ = [
@@ -11,6 +12,8 @@ __all__ = [
     "UntrustedAnswer",
     "UntrustedAnswerError",
     "card_of",
+    "figure_of",
     "headline",
     "line_of",
+    "write_picture_of",
 ]

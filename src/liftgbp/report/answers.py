@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from numpy.typing import NDArray
 
@@ -41,9 +41,7 @@ from liftgbp.posterior import CountSum, Posterior, posterior_of
 from liftgbp.posterior.answer import (
     Answer,
     AnswerRows,
-    Change,
     every_row,
-    largest_change,
     marginal_of,
     read_row,
 )
@@ -62,6 +60,7 @@ from liftgbp.regions import RegionGraph
 from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made_of
 from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.report.question import Question
+from liftgbp.report.rows_shown import Change, largest_change
 from liftgbp.solve import Kind, Point, Points, Remedy, Status, Verdict
 
 if TYPE_CHECKING:
@@ -74,6 +73,9 @@ FEW_PREDICATES = 4
 
 MOST_NAMED = 1000
 """In graphs with more regions none is named, since putting such a graph into words takes long."""
+
+
+Read = TypeVar("Read")
 
 
 class UntrustedAnswer(UserWarning):
@@ -224,8 +226,7 @@ class Answers(Shown):
     @property
     def log_z(self) -> float:
         """The log partition function by the Kikuchi free energy."""
-        self._warn()
-        return self.result.log_z
+        return self._read(lambda: self.result.log_z)
 
     @property
     def status(self) -> Status:
@@ -319,10 +320,7 @@ class Answers(Shown):
         friends(x,x) [x = y]  false: 0.500000  true: 0.500000
         friends(x,y) [x != y]  false: 0.268941  true: 0.731059
         """
-        with self._within_limits():
-            answers = self.posterior.answers_to(text)
-        self._warn()
-        return AnswerRows(answers)
+        return AnswerRows(self._read(lambda: self.posterior.answers_to(text)))
 
     def _within_limits(self) -> AbstractContextManager[None]:
         """Limits on reading answers, if the model is a stranger's; so may be the query."""
@@ -342,12 +340,10 @@ class Answers(Shown):
         >>> found.mean, [round(p, 6) for p in found.probabilities], round(found.at_least(1), 6)
         (1.0, [0.25, 0.5, 0.25], 0.75)
         """
-        with self._within_limits():
-            rows = count_distributions(self.reader, self._counted(formula))
+        rows = self._read(lambda: count_distributions(self.reader, self._counted(formula)))
         if len(rows) > 1:
             kinds = "; ".join(row.where for row in rows)
             raise QueryError(f"{formula} has several answers ({kinds}); use query()")
-        self._warn()
         return rows[0].distribution
 
     def write_counts_picture(
@@ -363,17 +359,17 @@ class Answers(Shown):
         check_apart(file, self.reader.problem.files)
         from liftgbp.report.count_picture import Chart, write_charts
 
-        charts = []
-        with self._within_limits():
-            for text in checked_texts("queries", queries):
-                asked = self._counted(text)
-                for row in count_distributions(self.reader, asked):
-                    title = f"{text}, {row.where}" if row.where else text
-                    charts.append(Chart(title, row.distribution, asked))
+        texts = checked_texts("queries", queries)
+        charts = self._read(
+            lambda: [
+                Chart(f"{text}, {row.where}" if row.where else text, row.distribution, asked)
+                for text, asked in zip(texts, map(self._counted, texts), strict=True)
+                for row in count_distributions(self.reader, asked)
+            ]
+        )
         if not charts:
             raise QueryError("a picture shows counts, as in #{x : smokes(x)}; none is asked for")
         write_charts(charts, file)
-        self._warn()
 
     def _counted(self, text: str) -> CountQuery:
         """What a text counts: one for a count, or a formula with one free variable."""
@@ -407,10 +403,7 @@ class Answers(Shown):
         >>> round(liftgbp.infer(model, sizes={"person": 1000}).marginal("smokes(x)"), 6)
         0.731059
         """
-        with self._within_limits():
-            found = marginal_of(self.reader, atom, value)
-        self._warn()
-        return found
+        return self._read(lambda: marginal_of(self.reader, atom, value))
 
     def probability(self, formula: str) -> float:
         """The probability that a formula holds, for different objects without names.
@@ -427,23 +420,24 @@ class Answers(Shown):
         >>> round(answers.probability("EXIST x smokes(x)"), 6)
         0.997672
         """
-        with self._within_limits():
-            found = marginal_of(self.reader, formula, parse_query(formula).all_true)
-        self._warn()
-        return found
+        return self._read(lambda: marginal_of(self.reader, formula, parse_query(formula).all_true))
 
     @property
     def all(self) -> AnswerRows[Answer]:
         """The answers for every predicate."""
-        rows = self.rows_for()
-        self._warn()
-        return AnswerRows(rows)
+        return AnswerRows(self._read(self.posterior.rows_for))
 
-    def _warn(self) -> None:
-        """Warn of numbers that cannot be trusted, once, at the line of the caller's caller."""
+    def _read(self, read: Callable[[], Read]) -> Read:
+        """What is read within the limits on strangers' models.
+
+        Numbers that cannot be trusted warn, once, at the line that asked for them.
+        """
+        with self._within_limits():
+            found = read()
         if not (self.trusted or self.one_point or "_warned" in self.__dict__):
             warnings.warn(self.reason, UntrustedAnswer, stacklevel=3)
             self.__dict__["_warned"] = True
+        return found
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -466,9 +460,7 @@ class Answers(Shown):
         """
         file = checked_path("path", path)
         observed = checked_flag("observed", observed)
-        with self._within_limits():
-            write_every_atom(self.reader, file, observed=observed)
-        self._warn()
+        self._read(lambda: write_every_atom(self.reader, file, observed=observed))
 
     def to_columns(
         self, query: str | None = None, *, observed: bool = False
@@ -482,10 +474,7 @@ class Answers(Shown):
         (['Anna', 'Bob'], [0.5, 0.7311])
         """
         observed = checked_flag("observed", observed)
-        with self._within_limits():
-            found = columns_of_every_atom(self.reader, query, observed=observed)
-        self._warn()
-        return found
+        return self._read(lambda: columns_of_every_atom(self.reader, query, observed=observed))
 
     def to_frame(
         self,
@@ -499,19 +488,17 @@ class Answers(Shown):
             raise wrong_type("library", "pandas or polars", library)
         frames = installed(library, "to_frame")
         observed = checked_flag("observed", observed)
-        with self._within_limits():
-            found = columns_of_every_atom(self.reader, query, observed=observed)
-        self._warn()
-        return frames.DataFrame(found)
+        return frames.DataFrame(
+            self._read(lambda: columns_of_every_atom(self.reader, query, observed=observed))
+        )
 
     def to_arrow(self, query: str | None = None, *, observed: bool = False) -> Any:
         """The same table for Arrow; pyarrow must be installed."""
         arrow = installed("pyarrow", "to_arrow")
         observed = checked_flag("observed", observed)
-        with self._within_limits():
-            found = columns_of_every_atom(self.reader, query, observed=observed)
-        self._warn()
-        return arrow.table(found)
+        return arrow.table(
+            self._read(lambda: columns_of_every_atom(self.reader, query, observed=observed))
+        )
 
     def top(
         self, query: str, count: int | None = 20, *, least: float = 0.0, observed: bool = False
@@ -533,10 +520,11 @@ class Answers(Shown):
             count = checked_number("count", count, least=1)
         if not isinstance(least, Real) or isinstance(least, bool):
             raise wrong_type("least", "a probability", least)
-        with self._within_limits():
-            found = most_probable(self.reader, query, count, float(least), observed=observed)
-        self._warn()
-        return AnswerRows(found)
+        return AnswerRows(
+            self._read(
+                lambda: most_probable(self.reader, query, count, float(least), observed=observed)
+            )
+        )
 
     def compare(self, second: SecondOpinion, queries: str | Iterable[str] = ()) -> Comparison:
         """These answers beside a second opinion: exact answers, or a sample.
@@ -553,9 +541,7 @@ class Answers(Shown):
         asked = checked_texts("queries", queries)
         if isinstance(second, Answers) and second.sizes != self.sizes:
             raise InputError("the other answers are about domains of other sizes")
-        return compared(
-            self.rows_for(asked), second.opinion_on(self.posterior, asked), self.result.log_z
-        )
+        return compared(self.rows_for(asked), second.opinion_on(self, asked), self.result.log_z)
 
     def opinion_on(self, answers: object, queries: Sequence[str]) -> Opinion:
         """What these answers say about the rows of other answers."""
@@ -608,10 +594,9 @@ class Answers(Shown):
 
         check_explained(query, value)
         rules = checked_flag("rules", rules)
-        with self._within_limits():
-            found = explained(self.posterior, query, value, self.question, rules=rules)
-        self._warn()
-        return found
+        return self._read(
+            lambda: explained(self.posterior, query, value, self.question, rules=rules)
+        )
 
     def plot(self, queries: str | Iterable[str] = ()) -> Figure:
         """A figure of Matplotlib: the rows of queries, or of every predicate, as bars.

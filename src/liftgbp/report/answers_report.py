@@ -10,8 +10,10 @@ from liftgbp.errors import QueryError, counted
 from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, bar, folded, note, table
 from liftgbp.pictures.markup import Content, Markup
 from liftgbp.posterior import BlockStructure, Posterior, Result
-from liftgbp.posterior.answer import Answer, largest_change, rows_table
+from liftgbp.posterior.answer import Answer
 from liftgbp.posterior.wording import ADVICE, solver_text, verdict_text
+from liftgbp.report.cards_of_answers import body_of, headline_of
+from liftgbp.report.rows_shown import largest_change, rows_table
 from liftgbp.solve import Kind, Point, Verdict
 
 if TYPE_CHECKING:
@@ -23,8 +25,8 @@ def card_of(answers: Answers, first: Sequence[Answer]) -> Iterator[Content]:
     yield _badge(answers)
     yield rows_table(first[:MOST_ROWS], more=len(first) > MOST_ROWS)
     for structure in answers.blocks[:1]:
-        yield note(f"objects differ: {structure._headline()}")
-        yield from structure._body()
+        yield note(f"objects differ: {headline_of(structure)}")
+        yield from body_of(structure) or ()
     minima = answers.minima
     if sum(point.weight > 0 for point in minima) > 1:
         yield folded(f"{len(minima)} stationary points of the free energy", points_table(minima))

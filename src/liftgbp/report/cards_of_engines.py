@@ -26,7 +26,6 @@ from liftgbp.pictures.cards import (
     sizes_text,
 )
 from liftgbp.pictures.markup import Content
-from liftgbp.posterior.answer import rows_table
 from liftgbp.posterior.wording import (
     WORDINGS,
     reason,
@@ -35,6 +34,8 @@ from liftgbp.posterior.wording import (
     verdict_text,
 )
 from liftgbp.report.answers_report import points_table
+from liftgbp.report.cards_of_answers import body_of, headline_of
+from liftgbp.report.rows_shown import rows_table
 from liftgbp.solve import (
     Algorithm,
     Auto,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 def line_of(value: object) -> str:
     """What a value prints."""
-    if not isinstance(value, Points):
+    if not isinstance(value, tuple):
         return f"<{type(value).__name__} {shortened(headline(value), MOST_LETTERS)}>"
     lines = [shortened(headline(own), MOST_LETTERS_OF_LINE) for own in value[:MOST_LINES]]
     if len(value) > MOST_LINES:
@@ -66,7 +67,7 @@ def line_of(value: object) -> str:
 
 def card_of(value: object) -> str:
     """What a notebook shows of a value."""
-    if isinstance(value, Points):
+    if isinstance(value, tuple):
         return card("", "", *body(value))
     return card(f"{type(value).__name__} ", headline(value), *body(value))
 
@@ -91,6 +92,9 @@ def headline(value: object) -> str:
             ended = f"{value.status.value} after {counted(value.iterations, 'iteration')}"
             trust = "trusted" if value.trusted else f"not trusted: {sentence(value.flaw)}"
             return f"{solver_text(value.solver)}, {ended}, log Z {value.log_z:.10g}, {trust}"
+    told = headline_of(value)
+    if told is not None:
+        return told
     sample = _sample(value)
     mixed = "mixed" if sample.mixed else "has not mixed"
     named = f"{sample.model.name}{sizes_text(sample.sizes)}"
@@ -115,7 +119,8 @@ def body(value: object) -> Iterable[Content]:
             flaw = reason(sentence(value.flaw), value.remedies)
             trust = badge(BAD, flaw) if flaw else badge(GOOD, "trusted")
             return [trust, *body(Points(value.points) if value.points else value.verdict)]
-    return _of_sample(_sample(value))
+    told = body_of(value)
+    return _of_sample(_sample(value)) if told is None else told
 
 
 def _of_verdict(verdict: Verdict) -> Iterator[Content]:

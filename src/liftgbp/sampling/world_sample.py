@@ -71,7 +71,8 @@ class SampledAnswer(Answer):
     effective: float = 0.0
     r_hat: float = float("inf")
 
-    def _error(self, assignment: tuple[str, ...]) -> float | None:
+    def error_of(self, assignment: tuple[str, ...]) -> float | None:
+        """The standard error of a probability."""
         return self.errors.get(assignment)
 
     def __str__(self) -> str:

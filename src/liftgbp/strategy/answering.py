@@ -12,7 +12,6 @@ from liftgbp.evidence import Problem
 from liftgbp.model.queries import held
 from liftgbp.model.rewriting import large_quantifiers
 from liftgbp.posterior import Posterior
-from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.shatter import ObjectClasses
 from liftgbp.strategy.growth import AUTO
 from liftgbp.strategy.lifted_case import LiftedCase, with_quantifiers

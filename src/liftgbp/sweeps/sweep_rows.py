@@ -25,7 +25,7 @@ from liftgbp.pictures.cards import (
 from liftgbp.pictures.line_chart import line_chart
 from liftgbp.pictures.markup import Content
 from liftgbp.posterior import Answer
-from liftgbp.posterior.answer import rows_table
+from liftgbp.report.rows_shown import rows_table
 from liftgbp.sweeps.sweep_curves import BranchValue, Drawn, sweep_figure, swept_curves
 
 if TYPE_CHECKING:

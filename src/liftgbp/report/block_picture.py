@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from liftgbp.arrays import Floats
-from liftgbp.charts import drawn, write_figure
 from liftgbp.posterior.block_table import MOST_BLOCKS, BlockStructure, cell_text, size_text
 from liftgbp.texts import visible
 
@@ -57,20 +55,11 @@ class _Map:
         return max(columns * CELL, LETTER * len(self.title) / 2 + CELL / 2)
 
 
-def write_heat_maps(structure: BlockStructure, path: Path) -> None:
-    """Write the heat maps to a file, which appears when it is complete."""
-    write_figure(lambda: _figure(structure), path)
-
-
-def figure_of(structure: BlockStructure) -> Figure:
+def heat_maps(structure: BlockStructure) -> Figure:
     """One heat map for each atom and value; numbers are blocks, with their sizes below.
 
     Everything has its place in inches, so that cells are of one size and rows at one height.
     """
-    return drawn(lambda: _figure(structure))
-
-
-def _figure(structure: BlockStructure) -> Figure:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
