@@ -17,7 +17,7 @@ class HasCard:
         return card_of(self)
 
 
-class Shown(HasCard):
+class Reported(HasCard):
     """Something with a card, and with a line of text that says the same."""
 
     __slots__ = ()
@@ -28,7 +28,7 @@ class Shown(HasCard):
         return line_of(self)
 
 
-def in_words(value: Shown) -> str:
+def in_words(value: Reported) -> str:
     """What a value is, in one line."""
     from liftgbp.report import headline
 

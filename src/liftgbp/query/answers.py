@@ -62,15 +62,9 @@ from liftgbp.query.proven_bounds import Bounds
 from liftgbp.query.readers import Prepared, Reader, Via
 from liftgbp.query.result import GrowthEnd, GrowthStop, Result
 from liftgbp.query.rows import Row
-from liftgbp.query.wording import (
-    growth_end,
-    reason,
-    sentence,
-    solver_text,
-    unchecked_text,
-)
+from liftgbp.query.wording import growth_end, reason, sentence, solver_text, unchecked_text
 from liftgbp.regions import RegionGraph
-from liftgbp.solve import Kind, Point, Points, Remedy, Solution, Status, Verdict
+from liftgbp.solve import Finding, Kind, Point, Points, Remedy, Solution, Status, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -226,7 +220,7 @@ class Answers(Shown):
     @property
     def trusted(self) -> bool:
         """Whether the numbers can be used."""
-        return self.result.flaw is None
+        return self.flaw is None
 
     @property
     def approximate(self) -> bool:
@@ -236,13 +230,17 @@ class Answers(Shown):
     @property
     def reason(self) -> str:
         """Why the numbers cannot be used, and what to try; empty if they can."""
-        return reason(self.flaw, self.remedies)
+        return reason(self.flaw_text, self.remedies)
 
     @property
-    def flaw(self) -> str:
-        """Why the numbers cannot be used, without what to try."""
-        found = self.result.flaw
-        text, region = sentence(found), None if found is None else found.region
+    def flaw(self) -> Finding | None:
+        """Why the numbers cannot be used, as a value; `None` if they can."""
+        return self.result.flaw
+
+    @property
+    def flaw_text(self) -> str:
+        """Why the numbers cannot be used, without what to try; empty if they can."""
+        text, region = sentence(self.flaw), None if self.flaw is None else self.flaw.region
         if region is not None and len(self.graph.regions) <= MOST_NAMED:
             text = f"{text}, most of all in the region {self.reader.prepared.region_text(region)}"
         return text
