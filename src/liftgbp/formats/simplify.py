@@ -17,6 +17,7 @@ from liftgbp.errors import ContradictionError, QueryError, wrong_type
 from liftgbp.formats.words import WordReader
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.grounding.network import distinct_rows
+from liftgbp.limits import checkpoint
 
 # --- collecting
 
@@ -44,6 +45,7 @@ class Factors:
         self, scope: Sequence[int], shape: Shape, words: Sequence[str], read: Callable[[], Logs]
     ) -> None:
         """Add a factor; `read` returns the logs that these words of the file stand for."""
+        checkpoint()
         key = (shape, tuple(words))
         if key not in self._number:
             self._number[key] = len(self._number)

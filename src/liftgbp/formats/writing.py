@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -105,26 +105,24 @@ def _parts(log_table: Floats) -> int:
     return max(1, math.ceil(float(np.abs(finite).max(initial=0.0)) / LARGEST_LOG))
 
 
-def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:
-    """The file beside a network that says which atom each variable is, and its text."""
-    if names is None:
-        return {}
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["variable", "atom"])
-    writer.writerows(enumerate(names))
-    return {names_path(path): text.getvalue()}
+def write_files(path: Path, parts: Iterable[str], names: Sequence[str] | None) -> None:
+    """Write a network, and beside it which atom each variable is, if the atoms have names.
 
-
-def replace_files(texts: Mapping[Path, str]) -> None:
-    """Write files; existing ones are replaced once all new ones are complete."""
+    Existing files are replaced once all new ones are complete.
+    """
+    texts = {path: "".join(parts)}
+    if names is not None:
+        table = io.StringIO(newline="")
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(["variable", "atom"])
+        writer.writerows(enumerate(names))
+        texts[names_path(path)] = table.getvalue()
     with whole_files(list(texts)) as unfinished:
-        for own, (path, text) in zip(unfinished, texts.items(), strict=True):
+        for file, (target, text) in zip(unfinished, texts.items(), strict=True):
             raw = text.encode("utf-8")
-            # The same text gives the same bytes.
-            own.write_bytes(
-                gzip.compress(raw, COMPRESSION_LEVEL, mtime=0) if is_gzipped(path) else raw
-            )
+            if is_gzipped(target):  # the same text gives the same bytes
+                raw = gzip.compress(raw, COMPRESSION_LEVEL, mtime=0)
+            file.write_bytes(raw)
 
 
 def names_path(network: Path) -> Path:
