@@ -191,17 +191,17 @@ class _Simple:
     def _add_alike(self, scopes: Ints, tables: Floats, table_of: Ints) -> None:
         """Add factors with tables of one shape, without the axes on which they do not depend."""
         needed = needed_axes(tables)
-        for own in equal_rows([np.zeros(len(tables), np.int64), *needed.T]):
-            axes = needed[own[0]]
+        for alike in equal_rows([np.zeros(len(tables), np.int64), *needed.T]):
+            axes = needed[alike[0]]
             kept = np.flatnonzero(axes)
-            slim = tables[(own, *(slice(None) if used else 0 for used in axes))]
-            rows = np.flatnonzero(np.isin(table_of, own))
-            place = np.searchsorted(own, table_of[rows])
+            slim = tables[(alike, *(slice(None) if used else 0 for used in axes))]
+            rows = np.flatnonzero(np.isin(table_of, alike))
+            place = np.searchsorted(alike, table_of[rows])
             if len(kept):
                 self.blocks.append(FactorBlock(scopes[rows][:, kept], len(self.tables) + place))
                 self.tables.extend(slim)
             else:
-                self.log_constant += float(np.bincount(place, minlength=len(own)) @ slim)
+                self.log_constant += float(np.bincount(place, minlength=len(alike)) @ slim)
 
 
 def _contradiction(scope: Ints, pattern: Sequence[int]) -> ContradictionError:

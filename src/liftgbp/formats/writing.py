@@ -49,7 +49,7 @@ class WrittenFactors:
         factor gets a share of it.
         """
         copies = [_parts(log_table) for log_table in network.tables]
-        logs = [own / parts for own, parts in zip(network.tables, copies, strict=True)]
+        logs = [table / parts for table, parts in zip(network.tables, copies, strict=True)]
         scopes: list[Sequence[int]] = []
         table_of: list[int] = []
         for block in network.blocks:
@@ -59,7 +59,7 @@ class WrittenFactors:
         free = sum(n * math.log(length) for length, n in network.free.items())
         constant = network.log_constant + free
         share = _share(constant, logs, len(table_of))
-        tables: list[Floats | Decimals] = [np.exp(own + share) for own in logs]
+        tables: list[Floats | Decimals] = [np.exp(log_table + share) for log_table in logs]
         if constant and not share:
             first = network.ranges[:1]
             scopes.append(range(len(first)))
@@ -84,7 +84,9 @@ def _share(constant: float, logs: Sequence[Floats], factors: int) -> float:
     """What each factor gets of a constant that is too large for one; zero if they have no room."""
     if abs(constant) <= LARGEST_LOG or not factors:
         return 0.0
-    largest = max(float(np.abs(own[np.isfinite(own)]).max(initial=0.0)) for own in logs)
+    largest = max(
+        float(np.abs(log_table[np.isfinite(log_table)]).max(initial=0.0)) for log_table in logs
+    )
     share = constant / factors
     return share if largest + abs(share) <= LARGEST_LOG else 0.0
 
