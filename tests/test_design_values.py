@@ -45,7 +45,7 @@ def fixed_point(template: str, weight: str, people: int, damping: float) -> Answ
 
 
 @cache
-def exact(template: str, weight: str, people: int) -> reference.ExactResult:
+def exact(template: str, weight: str, people: int) -> reference.ExactValues:
     return reference.exact(reference.ground(parse(template.format(weight)), {"person": people}))
 
 

@@ -118,7 +118,7 @@ class ExactInference:
 
 def _joint(
     ground: reference.GroundModel,
-    exact: reference.ExactResult,
+    exact: reference.ExactValues,
     atoms: Sequence[reference.GroundAtom],
     shape: Sequence[int],
 ) -> Floats:

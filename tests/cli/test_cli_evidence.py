@@ -53,7 +53,7 @@ def refused(*arguments: object) -> str:
     return str(result.exception)
 
 
-def exact(model: Path, facts: Path, size: int = 3) -> reference.ExactResult:
+def exact(model: Path, facts: Path, size: int = 3) -> reference.ExactValues:
     relational = liftgbp.load(model)
     evidence = liftgbp.load_evidence(relational, facts, closed=["friends"])
     return reference.exact(reference.ground(relational, {"person": size}, evidence))

@@ -25,7 +25,7 @@ from liftgbp.compress import (
     ground_region_graph,
     potentials,
 )
-from liftgbp.compress.bounds_of_variables import order_of_variables
+from liftgbp.compress.alignment import order_of_variables
 from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged

@@ -102,8 +102,8 @@ def test_pairs_that_leave_too_much_room_are_not_trusted(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever asks for regions gets them; and some pairs are looked at, however many there are."""
-    monkeypatch.setattr("liftgbp.compress.bounds_of_variables.MOST_PLACES", most)
-    monkeypatch.setattr("liftgbp.compress.bounds_of_variables.MOST_PAIRS", 10 * most)
+    monkeypatch.setattr("liftgbp.compress.alignment.MOST_PLACES", most)
+    monkeypatch.setattr("liftgbp.compress.alignment.MOST_PAIRS", 10 * most)
     model = parse(RING.replace("X, Y, Z", "X, Y, Z, U, V, W"))
     facts = CITES + "\nhas(A,X)"  # so that papers are not all alike
     pairs = liftgbp.infer(model, evidence=facts, via="ground", regions="intersections")

@@ -23,7 +23,7 @@ from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.ast import Exists, Implies, Not, Predicate, Variable
 from liftgbp.model.model import Model
 from liftgbp.reference import (
-    ExactResult,
+    ExactValues,
     GroundAtom,
     GroundFactor,
     enumerate_worlds,
@@ -33,7 +33,7 @@ from liftgbp.reference import (
 )
 
 
-def assert_same(one: ExactResult, other: ExactResult) -> None:
+def assert_same(one: ExactValues, other: ExactValues) -> None:
     assert one.log_z == pytest.approx(other.log_z, abs=1e-10)
     assert one.marginals.keys() == other.marginals.keys()
     for key, probabilities in one.marginals.items():

@@ -42,7 +42,7 @@ def exactly(model: Model, sizes: dict[str, int], evidence: Evidence | None = Non
 
 
 def distances(
-    sample: Sample, truth: reference.ExactResult, *, one_of_each: bool = False
+    sample: Sample, truth: reference.ExactValues, *, one_of_each: bool = False
 ) -> list[float]:
     """How many standard errors each marginal of each ground atom, or of one of each predicate, is
     off.

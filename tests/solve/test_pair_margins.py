@@ -144,7 +144,7 @@ def test_cliques_are_found() -> None:
     assert {len(own) for own in pairs.cliques} == {7}
 
 
-def exact_of(text: str, things: int) -> reference.ExactResult:
+def exact_of(text: str, things: int) -> reference.ExactValues:
     return reference.exact(reference.ground(liftgbp.parse(text), {"t": things}))
 
 

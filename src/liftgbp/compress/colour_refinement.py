@@ -90,9 +90,9 @@ class Rounds:
         new_group = group.copy()
         sizes = self._sizes[affected]
         for kind in distinct(group):
-            own = np.flatnonzero(group == kind)
-            size = int(sizes[own[0]])
-            for rows in self._parts(own, affected, size, int(kind)):
+            members = np.flatnonzero(group == kind)
+            size = int(sizes[members[0]])
+            for rows in self._parts(members, affected, size, int(kind)):
                 table = self._hashes(affected[rows], size, int(kind))
                 best = table.argmin(axis=1)
                 hashes[rows] = np.take_along_axis(table, best[:, None], axis=1).ravel()
@@ -107,15 +107,15 @@ class Rounds:
         partition.group[affected] = new_group
         return self.neighbours(affected[changed])
 
-    def _parts(self, own: Ints, affected: Ints, size: int, group: int) -> Iterator[Ints]:
+    def _parts(self, members: Ints, affected: Ints, size: int, group: int) -> Iterator[Ints]:
         """Regions in parts whose names fit into memory."""
         order = self._partition.groups.order(group)
-        pairs = np.ones(len(own), dtype=np.int64)
+        pairs = np.ones(len(members), dtype=np.int64)
         for relation, role in self._partition.roles(size):
-            pairs += relation.stretches_of(affected[own], self._partition.first(size), role)[1]
+            pairs += relation.stretches_of(affected[members], self._partition.first(size), role)[1]
         part = np.cumsum(pairs * order) // _AT_ONCE
         bounds = np.flatnonzero(np.diff(part)) + 1
-        return iter(np.split(own, bounds))
+        return iter(np.split(members, bounds))
 
     def _hashes(self, regions: Ints, size: int, group: int) -> Hashes:
         """For each region the hash of its neighbours' names, for each element of its group."""
@@ -136,9 +136,9 @@ class Rounds:
         found = [np.zeros(0, dtype=np.int64)]
         sizes = self._sizes[changed]
         for size in distinct(sizes):
-            own = changed[sizes == size]
+            of_size = changed[sizes == size]
             for relation, role in self._partition.roles(int(size)):
-                pairs, _ = relation.pairs_of(own, self._partition.first(int(size)), role)
+                pairs, _ = relation.pairs_of(of_size, self._partition.first(int(size)), role)
                 other = relation.small if role == INSIDE else relation.large
                 found.append(distinct(other[pairs]))
         return distinct(np.concatenate(found))

@@ -57,11 +57,13 @@ def first_frames(regions: GroundRegions, network: GroundNetwork, colours: Ints) 
         network.ranges * (1 + colours.max(initial=0)) + colours, return_inverse=True
     )
     known = 0
-    stack = _TableStack(network.tables)
+    # The tables of all factors, one after the other.
+    entries = np.concatenate([np.zeros(0), *(table.ravel() for table in network.tables)])
+    starts = starts_of(np.array([table.size for table in network.tables], dtype=np.int64))
     for number, rows in enumerate(regions.rows):
         stretch = slice(regions.starts[number], regions.starts[number + 1])
         outer = regions.outer[stretch]
-        of_size = _OfSize(network.ranges, stack, groups, rows, colour.ravel(), outer)
+        of_size = _OfSize(network.ranges, (entries, starts), groups, rows, colour.ravel(), outer)
         held = regions.held[number]
         own, frame, own_group = of_size.start(held.region - stretch.start, held.table, held.mask)
         label[stretch], group[stretch] = known + own, own_group
@@ -70,28 +72,20 @@ def first_frames(regions: GroundRegions, network: GroundNetwork, colours: Ints) 
     return Frames(label, tuple(frames), group, groups)
 
 
-class _TableStack:
-    """The tables of all factors, one after the other."""
-
-    def __init__(self, tables: Sequence[Floats]) -> None:
-        self.entries = np.concatenate([np.zeros(0), *(table.ravel() for table in tables)])
-        self.starts = starts_of(np.array([table.size for table in tables], dtype=np.int64))
-
-
 class _OfSize:
     """The regions of one size."""
 
     def __init__(
         self,
         ranges: Ints,
-        stack: _TableStack,
+        stack: tuple[Floats, Ints],
         groups: Groups,
         rows: Ints,
         colour: Ints,
         outer: Bools,
     ) -> None:
         self._ranges = ranges[rows]
-        self._stack = stack
+        self._entries, self._table_starts = stack
         self._groups = groups
         self._rows = rows
         self._size = rows.shape[1]
@@ -177,7 +171,7 @@ class _OfSize:
                     inside = (mask[held] >> axis & 1).astype(bool)
                     index[inside] *= ranges[rows[inside], axis][:, None]
                     index[inside] += digits[place[rows[inside], axis]]
-                values[k] = self._stack.entries[self._stack.starts[table[held]][:, None] + index]
+                values[k] = self._entries[self._table_starts[table[held]][:, None] + index]
             values.sort(axis=0)
             total[rows] = values.sum(axis=0)
         return total + 0.0

@@ -12,8 +12,7 @@ from typing import TypeVar, overload
 import numpy as np
 
 from liftgbp.arrays import Floats, Ints, Ragged, distinct, starts_of
-from liftgbp.compress.alignment import Alignment
-from liftgbp.compress.bounds_of_variables import ground_pairs, order_of_variables
+from liftgbp.compress.alignment import Alignment, ground_pairs, order_of_variables
 from liftgbp.errors import ContradictionError, InternalError
 from liftgbp.grounding import GroundNetwork
 from liftgbp.regions.atom_bounds import Choice

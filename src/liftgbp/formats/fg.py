@@ -17,13 +17,7 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import CapacityError
 from liftgbp.formats.simplify import Factors, Logs, check_possible, check_scope
 from liftgbp.formats.words import WordReader
-from liftgbp.formats.writing import (
-    Decimals,
-    WrittenFactors,
-    number_text,
-    replace_files,
-    table_of_names,
-)
+from liftgbp.formats.writing import Decimals, WrittenFactors, number_text, write_files
 from liftgbp.grounding import GroundNetwork
 
 COMMENTS = re.compile(r"#.*")
@@ -112,8 +106,7 @@ def write_fg(network: GroundNetwork, path: str | Path, names: Sequence[str] | No
     Constants and large potentials are written as in `write_uai`. A variable without factors gets a
     factor of ones, since the format cannot declare it otherwise.
     """
-    path = Path(path)
-    replace_files({path: "".join(_fg_text(network)), **table_of_names(path, names)})
+    write_files(Path(path), _fg_text(network), names)
 
 
 def _fg_text(network: GroundNetwork) -> Iterator[str]:

@@ -17,6 +17,7 @@ from liftgbp.errors import ContradictionError, QueryError, wrong_type
 from liftgbp.formats.words import WordReader
 from liftgbp.grounding import FactorBlock, GroundNetwork, merged
 from liftgbp.grounding.network import distinct_rows
+from liftgbp.limits import checkpoint
 
 # --- collecting
 
@@ -44,6 +45,7 @@ class Factors:
         self, scope: Sequence[int], shape: Shape, words: Sequence[str], read: Callable[[], Logs]
     ) -> None:
         """Add a factor; `read` returns the logs that these words of the file stand for."""
+        checkpoint()
         key = (shape, tuple(words))
         if key not in self._number:
             self._number[key] = len(self._number)
@@ -189,17 +191,17 @@ class _Simple:
     def _add_alike(self, scopes: Ints, tables: Floats, table_of: Ints) -> None:
         """Add factors with tables of one shape, without the axes on which they do not depend."""
         needed = needed_axes(tables)
-        for own in equal_rows([np.zeros(len(tables), np.int64), *needed.T]):
-            axes = needed[own[0]]
+        for alike in equal_rows([np.zeros(len(tables), np.int64), *needed.T]):
+            axes = needed[alike[0]]
             kept = np.flatnonzero(axes)
-            slim = tables[(own, *(slice(None) if used else 0 for used in axes))]
-            rows = np.flatnonzero(np.isin(table_of, own))
-            place = np.searchsorted(own, table_of[rows])
+            slim = tables[(alike, *(slice(None) if used else 0 for used in axes))]
+            rows = np.flatnonzero(np.isin(table_of, alike))
+            place = np.searchsorted(alike, table_of[rows])
             if len(kept):
                 self.blocks.append(FactorBlock(scopes[rows][:, kept], len(self.tables) + place))
                 self.tables.extend(slim)
             else:
-                self.log_constant += float(np.bincount(place, minlength=len(own)) @ slim)
+                self.log_constant += float(np.bincount(place, minlength=len(alike)) @ slim)
 
 
 def _contradiction(scope: Ints, pattern: Sequence[int]) -> ContradictionError:

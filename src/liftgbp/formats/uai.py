@@ -14,7 +14,7 @@ import numpy as np
 
 from liftgbp.formats.simplify import Factors, Logs, check_possible, check_scope, described
 from liftgbp.formats.words import WordReader
-from liftgbp.formats.writing import WrittenFactors, number_text, replace_files, table_of_names
+from liftgbp.formats.writing import WrittenFactors, number_text, write_files
 from liftgbp.grounding import GroundNetwork
 
 COMMENTS = re.compile(r"^[ \t]*c(?=\s|$).*$", re.MULTILINE)
@@ -124,8 +124,7 @@ def write_uai(network: GroundNetwork, path: str | Path, names: Sequence[str] | N
     factors share it; if it exceeds what they have room for, its number does not fit into a double.
     A factor whose potentials exceed the range of doubles is written as several factors.
     """
-    path = Path(path)
-    replace_files({path: "".join(_uai_text(network)), **table_of_names(path, names)})
+    write_files(Path(path), _uai_text(network), names)
 
 
 def _uai_text(network: GroundNetwork) -> Iterator[str]:

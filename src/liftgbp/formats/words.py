@@ -105,7 +105,7 @@ class WordReader:
             self.fail(f"expected a number, got {word}", position)
         if value < 0:
             self.fail(f"{word} is negative; potentials are 0 or more", position)
-        return math.log(value) if value else -math.inf
+        return -math.inf
 
     def end(self, after: str) -> None:
         """Refuse further words."""

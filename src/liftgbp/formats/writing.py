@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -49,7 +49,7 @@ class WrittenFactors:
         factor gets a share of it.
         """
         copies = [_parts(log_table) for log_table in network.tables]
-        logs = [own / parts for own, parts in zip(network.tables, copies, strict=True)]
+        logs = [table / parts for table, parts in zip(network.tables, copies, strict=True)]
         scopes: list[Sequence[int]] = []
         table_of: list[int] = []
         for block in network.blocks:
@@ -59,7 +59,7 @@ class WrittenFactors:
         free = sum(n * math.log(length) for length, n in network.free.items())
         constant = network.log_constant + free
         share = _share(constant, logs, len(table_of))
-        tables: list[Floats | Decimals] = [np.exp(own + share) for own in logs]
+        tables: list[Floats | Decimals] = [np.exp(log_table + share) for log_table in logs]
         if constant and not share:
             first = network.ranges[:1]
             scopes.append(range(len(first)))
@@ -84,7 +84,9 @@ def _share(constant: float, logs: Sequence[Floats], factors: int) -> float:
     """What each factor gets of a constant that is too large for one; zero if they have no room."""
     if abs(constant) <= LARGEST_LOG or not factors:
         return 0.0
-    largest = max(float(np.abs(own[np.isfinite(own)]).max(initial=0.0)) for own in logs)
+    largest = max(
+        float(np.abs(log_table[np.isfinite(log_table)]).max(initial=0.0)) for log_table in logs
+    )
     share = constant / factors
     return share if largest + abs(share) <= LARGEST_LOG else 0.0
 
@@ -105,26 +107,24 @@ def _parts(log_table: Floats) -> int:
     return max(1, math.ceil(float(np.abs(finite).max(initial=0.0)) / LARGEST_LOG))
 
 
-def table_of_names(path: Path, names: Sequence[str] | None) -> dict[Path, str]:
-    """The file beside a network that says which atom each variable is, and its text."""
-    if names is None:
-        return {}
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["variable", "atom"])
-    writer.writerows(enumerate(names))
-    return {names_path(path): text.getvalue()}
+def write_files(path: Path, parts: Iterable[str], names: Sequence[str] | None) -> None:
+    """Write a network, and beside it which atom each variable is, if the atoms have names.
 
-
-def replace_files(texts: Mapping[Path, str]) -> None:
-    """Write files; existing ones are replaced once all new ones are complete."""
+    Existing files are replaced once all new ones are complete.
+    """
+    texts = {path: "".join(parts)}
+    if names is not None:
+        table = io.StringIO(newline="")
+        writer = csv.writer(table, lineterminator="\n")
+        writer.writerow(["variable", "atom"])
+        writer.writerows(enumerate(names))
+        texts[names_path(path)] = table.getvalue()
     with whole_files(list(texts)) as unfinished:
-        for own, (path, text) in zip(unfinished, texts.items(), strict=True):
+        for file, (target, text) in zip(unfinished, texts.items(), strict=True):
             raw = text.encode("utf-8")
-            # The same text gives the same bytes.
-            own.write_bytes(
-                gzip.compress(raw, COMPRESSION_LEVEL, mtime=0) if is_gzipped(path) else raw
-            )
+            if is_gzipped(target):  # the same text gives the same bytes
+                raw = gzip.compress(raw, COMPRESSION_LEVEL, mtime=0)
+            file.write_bytes(raw)
 
 
 def names_path(network: Path) -> Path:

@@ -216,12 +216,7 @@ class Expansion:
                 some = isinstance(formula, ast.Or)
                 return _joined((self._rest(part, binding) for part in parts), some)
             case ast.Implies(left, right):
-                premise = _negated(self._rest(left, binding))
-                return (
-                    premise
-                    if premise is True
-                    else _joined((premise, self._rest(right, binding)), True)
-                )
+                return self._rest(ast.Or((ast.Not(left), right)), binding)
             case ast.Iff(left, right):
                 return _alike(self._rest(left, binding), self._rest(right, binding))
             case ast.Exists(variable, body) | ast.Forall(variable, body):
@@ -295,8 +290,7 @@ class Expansion:
                 found = [of(part, settled) for part in parts]
                 return _fewest(found) if isinstance(body, ast.Or) == settled else _union(found)
             case ast.Implies(left, right):
-                found = [of(left, not settled), of(right, settled)]
-                return _fewest(found) if settled else _union(found)
+                return of(ast.Or((ast.Not(left), right)), settled)
             case _:
                 return None
 

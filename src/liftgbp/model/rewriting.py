@@ -198,7 +198,7 @@ def _says_only(rule: ast.WeightedFormula, one: ast.Atom) -> bool:
     for first, second, same in product((False, True), repeat=3):
         if same and first != second:
             continue
-        case = _Case(one, first, second, same)
+        case = _PairCase(one, first, second, same)
         applies = all(map(case.holds, rule.restrictions)) and not (rule.distinct and same)
         fails = applies and not case.holds(rule.formula)
         if fails != (first and second and not same):
@@ -207,7 +207,7 @@ def _says_only(rule: ast.WeightedFormula, one: ast.Atom) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
+class _PairCase:
     """Whether two atoms hold, and whether the objects in which they differ are the same."""
 
     one: ast.Atom

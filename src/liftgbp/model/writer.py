@@ -214,10 +214,9 @@ def _text_and_binding(formula: ast.Formula, expanded: frozenset[str]) -> tuple[s
         case ast.Iff(left, right):
             first = _operand(left, _IMPLIES, expanded)
             return f"{first} <=> {_operand(right, _IFF, expanded)}", _IFF
-        case ast.Exists(variable, body):
-            return f"EXIST {variable} {formula_text(body, expanded)}", _LOOSEST
-        case ast.Forall(variable, body):
-            return f"FORALL {variable} {formula_text(body, expanded)}", _LOOSEST
+        case ast.Exists(variable, body) | ast.Forall(variable, body):
+            word = "EXIST" if isinstance(formula, ast.Exists) else "FORALL"
+            return f"{word} {variable} {formula_text(body, expanded)}", _LOOSEST
 
 
 def _is_plain(part: ast.Is | ast.Equal) -> bool:

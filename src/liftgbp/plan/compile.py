@@ -38,10 +38,6 @@ FACTORED_FROM = 10**6
 """From this many exponents on, messages into a region are summed before others read them."""
 
 
-FEW_BYTES = 64
-"""Masks of states of up to this many bytes are compared in arrays, byte by byte."""
-
-
 def compile_plan(graph: RegionGraph, *, symmetric: bool = True, bounds: bool = True) -> Plan:
     """The plan of a region graph with the tables of its model.
 
@@ -372,11 +368,8 @@ def _equal_masks(masks: Bools | None, places: Ints) -> list[Ints]:
     """The places whose masks are equal; all if there are none."""
     if masks is None:
         return [places]
-    packed = np.packbits(masks, axis=1)
-    if packed.shape[1] <= FEW_BYTES:
-        return [places[own] for own in equal_rows(list(packed.T))]
     by_mask: dict[bytes, list[int]] = {}
-    for place, row in zip(places.tolist(), packed, strict=True):
+    for place, row in zip(places.tolist(), np.packbits(masks, axis=1), strict=True):
         by_mask.setdefault(row.tobytes(), []).append(place)
     return [np.array(own) for own in by_mask.values()]
 

@@ -60,15 +60,15 @@ def refill_all(
     atoms add to log Z, in the smallest doubles.
     """
     layout, number = plan.layout, len(constants)
-    flat = [own.reshape(len(own), -1) for own in tables]
+    flat = [table.reshape(len(table), -1) for table in tables]
     theta, lost = _theta(layout, lambda table: flat[table], (number,))
 
     def by_size(columns: Iterable[Integers]) -> list[tuple[int, ...]]:
-        return list(zip(*(own.tolist() for own in columns), strict=True)) or [()] * number
+        return list(zip(*(column.tolist() for column in columns), strict=True)) or [()] * number
 
     try:
         weights = by_size(counts.weights)
-        _check_energy([max(map(abs, own), default=0) for own in weights], theta)
+        _check_energy([max(map(abs, row), default=0) for row in weights], theta)
         atoms = by_size(counts.atom_counts.values())
         orders = by_size(counts.order_counts if layout.order_choices else ())
         alike = by_size(counts.alike_counts if layout.alike_pairs else ())
@@ -77,12 +77,12 @@ def refill_all(
             worlds += count.astype(float) * math.log(values)
         offsets = [one / UNITS + more for one, more in zip(constants, worlds.tolist(), strict=True)]
         if len(layout.terms.what):
-            exponents = [_exponents(own, layout) for own in np.stack(counts.kappa, axis=-1)]
+            exponents = [_exponents(kappa, layout) for kappa in np.stack(counts.kappa, axis=-1)]
         else:
             # The same for all sizes, which solvers take as one matrix.
             exponents = [plan.exponents] * number
         columns = (theta, lost, exponents, weights, atoms, offsets, orders, alike)
-        return [Plan(layout, *own) for own in zip(*columns, strict=True)]
+        return [Plan(layout, *row) for row in zip(*columns, strict=True)]
     except OverflowError:
         raise _too_large() from None
 
@@ -119,13 +119,13 @@ def _theta(
         tables = np.stack([table(number) for number in part.tables[first].tolist()], axis=-2)
         for rows in in_parts(len(which), len(part.index)):
             places = part.starts[rows][:, None] + np.arange(len(part.index))
-            own, more = theta[..., places], tables[..., part.index][..., which[rows], :]
-            total = own + more
+            sums, more = theta[..., places], tables[..., part.index][..., which[rows], :]
+            total = sums + more
             # What a sum of two doubles loses is a double (D. E. Knuth, The Art of Computer
             # Programming, volume 2, section 4.2.2).
-            added = total - own
+            added = total - sums
             theta[..., places] = total
-            rest = (own - (total - added)) + (more - added)
+            rest = (sums - (total - added)) + (more - added)
             if rest.any():
                 lost[..., places] += rest
     return theta, lost
@@ -153,12 +153,12 @@ def _matrix(
     """A large matrix of these terms, in little memory."""
     # Nearly all values are one, and a byte is enough for most that are not.
     small = bool((np.abs(values) <= np.iinfo(np.int8).max).all())
-    own = values.astype(np.int8) if small else values
+    stored = values.astype(np.int8) if small else values
     lengths = narrow(np.diff(terms.starts))[layout.region_of]
     row_starts = np.zeros_like(terms.entries, shape=len(lengths))
     np.cumsum(lengths[:-1], out=row_starts[1:])
-    if len(own) and (own == own[0]).all():
-        spread = np.full(len(terms.entries), own[0])
+    if len(stored) and (stored == stored[0]).all():
+        spread = np.full(len(terms.entries), stored[0])
     else:
-        spread = own[expand(terms.starts[layout.region_of], lengths)]
+        spread = stored[expand(terms.starts[layout.region_of], lengths)]
     return Exponents(terms.entries, spread, row_starts, shape)

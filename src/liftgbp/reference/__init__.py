@@ -5,7 +5,7 @@ the syntax tree, the facts of evidence and the errors: a mistake in one of them 
 other.
 """
 
-from liftgbp.reference.exact_inference import ExactResult, enumerate_worlds, exact, exact_joint
+from liftgbp.reference.exact_inference import ExactValues, enumerate_worlds, exact, exact_joint
 from liftgbp.reference.gbp import (
     Beliefs,
     FloodingResult,
@@ -26,7 +26,7 @@ from liftgbp.reference.plain_grounding import (
 
 __all__ = [
     "Beliefs",
-    "ExactResult",
+    "ExactValues",
     "FloodingResult",
     "GroundAtom",
     "GroundFactor",

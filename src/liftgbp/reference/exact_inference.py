@@ -27,7 +27,7 @@ from liftgbp.reference.plain_grounding import GroundAtom, GroundFactor, GroundMo
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ExactResult:
+class ExactValues:
     """The logarithm of the partition function and the marginal of every ground atom."""
 
     log_z: float
@@ -46,7 +46,7 @@ class _Clique:
         return tuple(atom for atom in self.atoms if atom not in self.leaving)
 
 
-def exact(ground: GroundModel, cap: int = 2**24) -> ExactResult:
+def exact(ground: GroundModel, cap: int = 2**24) -> ExactValues:
     """Compute log Z and all marginals by one collecting and one distributing pass.
 
     A table with more than `cap` entries raises a `CapacityError`.
@@ -95,7 +95,7 @@ def exact_joint(ground: GroundModel, atoms: Sequence[GroundAtom], cap: int = 2**
     raise InternalError("the atoms of a factor share a clique")
 
 
-def enumerate_worlds(ground: GroundModel) -> ExactResult:
+def enumerate_worlds(ground: GroundModel) -> ExactValues:
     """Compute the same by summing over all worlds, one by one."""
     lengths = [ground.ranges[atom] for atom in ground.atoms]
     count = math.prod(lengths)
@@ -126,7 +126,7 @@ def _check_possible(log_total: float) -> None:
 
 def _with_free_atoms(
     ground: GroundModel, log_total: float, known: Mapping[GroundAtom, Floats]
-) -> ExactResult:
+) -> ExactValues:
     """Atoms that are not known yet are in no factor: uniform, and free to take any value."""
     marginals = {}
     for atom in ground.atoms:
@@ -134,7 +134,7 @@ def _with_free_atoms(
         if atom not in known:
             log_total += math.log(length)
         marginals[atom] = read_only(known.get(atom, np.full(length, 1.0 / length)))
-    return ExactResult(log_total, MappingProxyType(marginals))
+    return ExactValues(log_total, MappingProxyType(marginals))
 
 
 # --- the junction tree

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -153,28 +154,16 @@ class RuleTables:
                 return np.asarray(self._same(left, right, labels))
             case ast.Not(body):
                 return np.logical_not(truth(body))
-            case ast.And(parts):
-                return _fold(np.logical_and, [truth(part) for part in parts], True)
-            case ast.Or(parts):
-                return _fold(np.logical_or, [truth(part) for part in parts], False)
+            case ast.And(parts) | ast.Or(parts):
+                return _joined(map(truth, parts), isinstance(formula, ast.Or))
             case ast.Implies(premise, conclusion):
                 return np.logical_or(np.logical_not(truth(premise)), truth(conclusion))
             case ast.Iff(one, other):
                 return np.equal(truth(one), truth(other))
-            case ast.Exists(variable, body):
-                return _fold(np.logical_or, self._each(variable, body, labels, axis), False)
-            case ast.Forall(variable, body):
-                return _fold(np.logical_and, self._each(variable, body, labels, axis), True)
-
-    def _each(
-        self,
-        variable: ast.Variable,
-        body: ast.Formula,
-        labels: Labels,
-        axis: Mapping[LabelAtom, int],
-    ) -> list[Bools]:
-        sort = self._sorts[variable.name]
-        return [self._truth(body, inner, axis) for inner in labels.each(variable.name, sort)]
+            case ast.Exists(variable, body) | ast.Forall(variable, body):
+                each = labels.each(variable.name, self._sorts[variable.name])
+                inner = (self._truth(body, labels, axis) for labels in each)
+                return _joined(inner, isinstance(formula, ast.Exists))
 
     def _value_test(
         self, atom: ast.Atom, value: str, labels: Labels, axis: Mapping[LabelAtom, int]
@@ -192,10 +181,10 @@ class RuleTables:
         return labels.of(left, sort) == labels.of(right, sort)
 
 
-def _fold(operation: np.ufunc, parts: list[Bools], neutral: bool) -> Bools:
-    result: Bools = np.asarray(neutral)
-    for part in parts:
-        result = operation(result, part)
+def _joined(parts: Iterable[Bools], some: bool) -> Bools:
+    """Where all parts hold or, with `some`, at least one does."""
+    operation = np.logical_or if some else np.logical_and
+    result: Bools = reduce(operation, parts, np.asarray(not some))
     return result
 
 

@@ -37,9 +37,9 @@ def _allowed_images(
     """For each member of a group the objects that leave room for the members before and after."""
     objects = objects_of(cluster)
     for group in exchangeable:
-        own = [obj for obj in objects if obj[0] == group[0][0]]
+        same_class = [obj for obj in objects if obj[0] == group[0][0]]
         for k, member in enumerate(group):
-            yield member, frozenset(own[k : len(own) - len(group) + k + 1])
+            yield member, frozenset(same_class[k : len(same_class) - len(group) + k + 1])
 
 
 def _extend(
@@ -122,7 +122,7 @@ def _masks(cluster: Cluster, other: Cluster, fresh: tuple[int, ...]) -> frozense
 
 def _numbered(cluster: Cluster, number: Mapping[int, int]) -> Cluster:
     """The atoms with other numbers of their classes, in the same order."""
-    if all(cls == own for cls, own in number.items()):
+    if all(cls == same for cls, same in number.items()):
         return cluster
     return tuple((p, tuple((number[cls], k) for cls, k in args)) for p, args in cluster)
 
@@ -142,9 +142,9 @@ class _Placements:
         self._places = objects_of(cluster)
         self._order = _search_order(other)
         twins = twin_groups(other)
-        self._previous_twin = {own: last for group in twins for last, own in pairwise(group)}
+        self._previous_twin = {obj: last for group in twins for last, obj in pairwise(group)}
         self._twins_after = {
-            own: len(group) - k for group in twins for k, own in enumerate(group, start=1)
+            obj: len(group) - k for group in twins for k, obj in enumerate(group, start=1)
         }
         self._atoms_at: dict[Obj, list[Atom]] = {obj: [] for obj in self._order}
         for atom in other:
