@@ -1,4 +1,4 @@
-"""Where descent starts, and which of the starts it follows to the end."""
+"""Where descent starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from liftgbp.regions import build_regions
 from liftgbp.shatter import shatter
 from liftgbp.solve import Descent
 from liftgbp.solve.starts import number_of_starts, starting_beliefs, starting_distributions
-from liftgbp.solve.tolerances import Tolerances
 
 FRIENDS_SMOKERS = """
 friends(person, person)
@@ -65,19 +64,3 @@ def test_many_predicates_that_agree(predicates: int) -> None:
     satisfied = 0.1 * predicates * 100 * 99
     assert answers.log_z >= satisfied + math.log(2) - 1e-6
     assert answers.marginal("p0(x)") == pytest.approx(0.5, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("text", "people"),
-    [(FRIENDS_SMOKERS, 10), (FRIENDS_SMOKERS, 1000), (TRANSITIVE, 20), (ring(4), 6)],
-)
-def test_points_that_go_together_change_nothing(text: str, people: int) -> None:
-    plan = plan_of(text, people)
-    together = Descent()(plan)
-    alone = Descent(tolerances=Tolerances(together=-1.0))(plan)
-    assert together.trace.shape[1] == alone.trace.shape[1]
-    assert together.log_z == pytest.approx(alone.log_z, rel=1e-12)
-    assert len(together.points) == len(alone.points)
-    np.testing.assert_allclose(
-        np.exp(together.log_beliefs), np.exp(alone.log_beliefs), rtol=0, atol=1e-9
-    )

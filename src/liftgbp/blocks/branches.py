@@ -320,16 +320,16 @@ class Branches:
             if own is None or own.prepared.plan.layout is not plan.layout:
                 return None
             plans.append(own.prepared.plan)
-        near = stepped(plans, beliefs, self._descent.tolerances)
+        values, near = stepped(plans, beliefs, self._descent.tolerances)
         # A step may lead beyond the boundary.
-        rows = np.clip(near.beliefs, 0.0, 1.0)
+        rows = np.clip(near, 0.0, 1.0)
         single = [
             self._resized(reading.products(own, found.products), point)
             for own, point in zip(rows, points, strict=True)
         ]
-        values = np.array(near.log_z) - near.log_z[0]
+        values -= values[0]
         values += information(BlockProducts.joined(single), self._field)
-        around = Around(self._split, peak, axes, stencil, values, near.beliefs)
+        around = Around(self._split, peak, axes, stencil, values, near)
         return around if around.falls_off else None
 
     def _axes(self, peak: Counts) -> list[tuple[int, int]]:

@@ -16,6 +16,7 @@ from itertools import chain, combinations, permutations, product
 
 import numpy as np
 
+from liftgbp.arrays import Floats
 from liftgbp.counting.count_lattice import Filled, Lattice
 from liftgbp.counting.space import DIGITS, Counts, Space
 from liftgbp.errors import CapacityError
@@ -166,25 +167,16 @@ class _Search:
         value = self._known[point]
         return -math.inf if value.is_infinite() else float(_PRECISE.subtract(value, self._top))
 
-    def _possible(self, point: Counts) -> bool:
-        return not self._known[point].is_infinite()
-
     # --- maxima
 
     def _maxima_among_all(self) -> list[Counts]:
-        def neighbours(point: Counts) -> Iterator[Counts]:
-            return (there for there in self._moves(point, self._ones))
-
-        least = self._least
+        least, ones = self._least, (1,) * len(self._space.classes)
         return [
             point
             for point, value in self._known.items()
-            if value > least and all(self._known[there] <= value for there in neighbours(point))
+            if value > least
+            and all(self._known[there] <= value for there in self._moves(point, ones))
         ]
-
-    @property
-    def _ones(self) -> tuple[int, ...]:
-        return (1,) * len(self._space.classes)
 
     def _moves(self, point: Counts, lengths: Sequence[int]) -> Iterator[Counts]:
         """Where moving objects from one cell to another of its class leads."""
@@ -204,7 +196,8 @@ class _Search:
             return self._uphill(self._starts)
         grid = self._space.grid(GRID * self._dimensions)
         self._evaluate(grid)
-        maxima = self._uphill(self._grid_maxima([point for point in grid if self._possible(point)]))
+        possible = [point for point in grid if not self._known[point].is_infinite()]
+        maxima = self._uphill(self._grid_maxima(possible))
         return [point for point in maxima if self._matters(point)]
 
     def _uphill(self, at: list[Counts]) -> list[Counts]:
@@ -290,20 +283,15 @@ class _Search:
             length <<= PROBED_TOGETHER
 
     def _ends(self, unit: Lattice, axis: int, length: int) -> tuple[Counts, Counts] | None:
-        index = [0] * len(unit.cells)
-        index[axis] = length
-        one = unit.point(index)
-        index[axis] = -length
-        other = unit.point(index)
+        index = [length * (k == axis) for k in range(len(unit.cells))]
+        one, other = unit.point(index), unit.point([-own for own in index])
         return None if one is None or other is None else (one, other)
 
     def _steps(self, probes: Lattice) -> tuple[int, ...]:
         """Steps that are small against the widths of a Gaussian through probed points."""
         wide = [axis for axis, step in enumerate(probes.steps) if step > 1]
         steps = [1] * len(probes.steps)
-        if not wide:
-            return tuple(steps)
-        curvature = self._curvature(probes, wide)
+        curvature = self._curvature(probes, wide) if wide else None
         if curvature is None:
             return tuple(steps)
         widths = 1 / np.sqrt(np.diag(curvature))
@@ -313,47 +301,31 @@ class _Search:
             steps[axis] = _even(int(ratio * widths[k] * probes.steps[axis]))
         return tuple(steps)
 
-    def _curvature(self, probes: Lattice, wide: list[int]) -> np.ndarray | None:
+    def _curvature(self, probes: Lattice, wide: list[int]) -> Floats | None:
         """Minus the second differences of the exponent, in units of the probed distances."""
-        n = len(wide)
-        signs = {}
-        for a, b in combinations(range(n), 2):
-            signs[a, b] = list(product((1, -1), repeat=2))
-        index: dict[tuple[int, ...], Counts | None] = {}
-
-        def at(*moves: tuple[int, int]) -> tuple[int, ...]:
-            place = [0] * len(probes.cells)
-            for axis, move in moves:
-                place[wide[axis]] = move
-            return tuple(place)
-
-        for a in range(n):
-            for move in (1, -1):
-                index[at((a, move))] = probes.point(at((a, move)))
-        for (a, b), pairs in signs.items():
-            for s, t in pairs:
-                index[at((a, s), (b, t))] = probes.point(at((a, s), (b, t)))
-        if any(point is None for point in index.values()):
+        axes, signs = range(len(wide)), (1, -1)
+        moves = [(a, s, a, s) for a, s in product(axes, signs)]
+        moves += [(a, s, b, t) for a, b in combinations(axes, 2) for s, t in product(signs, signs)]
+        places = [
+            probes.point([{wide[a]: s, wide[b]: t}.get(k, 0) for k in range(len(probes.cells))])
+            for a, s, b, t in moves
+        ]
+        points = [point for point in places if point is not None]
+        if len(points) < len(moves):
             return None
-        places = {place: point for place, point in index.items() if point is not None}
-        self._evaluate(places.values())
-        height = {place: self._height(point) for place, point in places.items()}
+        self._evaluate(points)
+        heights = map(self._height, points)
         here = self._height(probes.anchor)
-        result = np.zeros((n, n))
-        for a in range(n):
-            result[a, a] = 2 * here - height[at((a, 1))] - height[at((a, -1))]
-        for (a, b), pairs in signs.items():
-            mixed = sum(s * t * height[at((a, s), (b, t))] for s, t in pairs)
-            result[a, b] = result[b, a] = -mixed / 4
+        result = np.zeros((len(wide), len(wide)))
+        for (a, s, b, t), height in zip(moves, heights, strict=True):
+            if a == b:
+                result[a, a] += here - height
+            else:
+                result[[a, b], [b, a]] -= s * t * height / 4
         sound = np.isfinite(result).all() and float(np.linalg.eigvalsh(result)[0]) > 0
         return result if sound else None
 
     # --- filling
-
-    @property
-    def _gaussian_reach(self) -> int:
-        """How many steps from its top a Gaussian no longer matters, with steps made for it."""
-        return math.ceil(math.sqrt(2 * self._depth) / _widths_per_step(1))
 
     def _fill(self, lattice: Lattice, maxima: tuple[Counts, ...]) -> Filled:
         """All lattice points that matter around some maxima; it is refined if necessary."""
@@ -363,7 +335,8 @@ class _Search:
                 return Filled(lattice, maxima, dict.fromkeys(points, 1.0))
             coarse = {axis for axis in touched if lattice.steps[axis] > 1}
             if not coarse:
-                others = self._shifted(lattice, maxima)
+                shifted = lattice.shifted()
+                others = [] if shifted is None else self._flood(shifted, maxima)[0]
                 # Rough weights never agree: finer steps would only compare their rounding.
                 rough = any(map(self._is_rough, maxima))
                 if rough or self._agree(points, others, sum(step > 1 for step in lattice.steps)):
@@ -375,11 +348,6 @@ class _Search:
             )
             lattice = replace(lattice, steps=steps)
 
-    def _shifted(self, lattice: Lattice, maxima: tuple[Counts, ...]) -> list[Counts]:
-        """The points that matter of the lattice half a step away."""
-        shifted = lattice.shifted()
-        return [] if shifted is None else self._flood(shifted, maxima)[0]
-
     def _agree(self, points: list[Counts], others: list[Counts], dimensions: int) -> bool:
         one, other = (math.fsum(math.exp(self._height(p)) for p in own) for own in (points, others))
         return abs(one - other) <= _largest_difference(dimensions) * max(one, other)
@@ -390,7 +358,8 @@ class _Search:
         On a line, points are evaluated ahead: as many as matter under a Gaussian, which the steps
         were made for, or else ever more of them.
         """
-        ahead = self._gaussian_reach if lattice.volume > 1 else 1
+        reach = math.ceil(math.sqrt(2 * self._depth) / _widths_per_step(1))
+        ahead = reach if lattice.volume > 1 else 1
         points: dict[tuple[int, ...], Counts] = {}
         touched: set[int] = set()
         frontier = {index for m in maxima if lattice.point(index := lattice.nearest(m)) is not None}
@@ -428,17 +397,12 @@ class _Search:
         return filled
 
     def _union(self, one: Filled, other: Filled) -> Filled:
-        maxima = (*one.maxima, *other.maxima)
-        steps = one.lattice.steps
-        if (one.lattice.cells, one.lattice.reference) == (
-            other.lattice.cells,
-            other.lattice.reference,
-        ):
-            steps = tuple(map(min, one.lattice.steps, other.lattice.steps))
+        mine, others = one.lattice, other.lattice
+        if (mine.cells, mine.reference) == (others.cells, others.reference):
+            steps = tuple(map(min, mine.steps, others.steps))
         else:
-            smallest = min(*one.lattice.steps, *other.lattice.steps)
-            steps = tuple(min(step, smallest) for step in steps)
-        return self._fill(replace(one.lattice, steps=steps), maxima)
+            steps = (min(*mine.steps, *others.steps),) * len(mine.steps)
+        return self._fill(replace(mine, steps=steps), (*one.maxima, *other.maxima))
 
     # --- the sum
 

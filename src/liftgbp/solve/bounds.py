@@ -206,9 +206,7 @@ class Bounds:
         most = max(bound, 1.0)
         slack = self._tolerances.bound_slack * most
         # Beliefs are rounded, however small the entropy is.
-        noise = self._tolerances.rounding * size_by_region(plan, np.ones(len(plan.weights)))
-        if noise < self._tolerances.noise_forgiven * most:
-            slack += noise
+        slack += self._tolerances.rounding * size_by_region(plan, np.ones(len(plan.weights)))
         if -slack <= entropy <= bound + slack:
             return None
         return _flaw_of(entropy, bound)

@@ -121,16 +121,10 @@ def prove(place: Place) -> Stationary:
 def _interval_newton(place: Place, around: Place, gradient: Sequence[arb]) -> Place | None:
     """The part of a box that may have stationary points, if that proves that there is one."""
     # Derivatives by logs, which are multiplied by the roots at the middle.
-    slopes = around.frame.squared(
-        [
-            weight / belief if weight else ZERO
-            for weight, belief in zip(around.numbers.weights, around.beliefs, strict=True)
-        ]
-    ).tolist()
     columns = [own / root for own, root in zip(around.free, place.roots, strict=True)]
     rows = [
         [value * root * column for value, column in zip(row, columns, strict=True)]
-        for row, root in zip(slopes, place.roots, strict=True)
+        for row, root in zip(around.second_derivatives(), place.roots, strict=True)
     ]
     change = solved(rows, gradient)
     if change is None:
@@ -223,11 +217,6 @@ class CertifiedPoint:
         return zip(entries, self.box.beliefs, strict=True)
 
     @property
-    def unknowns(self) -> int:
-        """How many free beliefs it has."""
-        return len(self.box.free_logs)
-
-    @property
     def radius(self) -> float:
         """How far the logs of free beliefs may lie from where they are said to be."""
         return max((float(own.rad()) for own in self.box.free_logs), default=0.0)
@@ -267,7 +256,8 @@ def is_affordable(plan: Plan, logs: Floats, tolerances: Tolerances) -> bool:
     alive = int((logs > math.log(tolerances.zero_belief)).sum())
     if len(logs) - alive > tolerances.most_zeros:
         return False
-    return faces_of(plan.layout).most_free(alive) <= tolerances.most_free
+    first = faces_of(plan.layout).first
+    return first is None or min(alive, len(first.free)) <= tolerances.most_free
 
 
 def certify(plan: Plan, logs: Floats, tolerances: Tolerances) -> CertifiedPoint | None:
@@ -292,43 +282,22 @@ def followed(
     """What descent in balls leads to from logs of outer beliefs; `inside` has no zeros."""
     bits = bits_of(plan)
     with precision(bits):
-        own = _Search(plan, bits)
-        place = own.mixed(logs, inside)
-        if place is None:
-            return None
-        place = descend(place, own.settled)
-        found = own.finished(place)
-        if found is not None:
-            return found
-        logs = np.array([float(b) for b in place.logs[: len(logs)]])
-    return certify(plan, logs, tolerances)
+        search = _Search(plan, bits)
+        place = search.mixed(logs, inside)
+        return None if place is None else search.below(place, tolerances)
 
 
 def beside(point: CertifiedPoint, tolerances: Tolerances) -> list[CertifiedPoint]:
     """The points that descent leads to from both sides of a saddle."""
     if point.falls_along is None:
         return []
-    found = []
-    outer = polytope(point.plan.layout).outer
     with precision(point.bits):
-        own = _Search(point.plan, point.bits)
+        search = _Search(point.plan, point.bits)
         middle = point.box.at([log.mid() for log in point.box.free_logs])
         length = arb(FIRST_STEP) / arb(largest_of(point.falls_along))
-        for sign in (1, -1):
-            place = _lowest_along(middle, point.falls_along, sign * length)
-            if place is None:
-                continue
-            place = descend(place, own.settled)
-            end = own.finished(place)
-            if end is None:
-                logs = np.full(len(outer), LEAST_LOG)
-                logs[list(place.face.outer)] = [
-                    float(b) for b in place.logs[: len(place.face.outer)]
-                ]
-                end = certify(point.plan, logs, tolerances)
-            if end is not None:
-                found.append(end)
-    return found
+        starts = (_lowest_along(middle, point.falls_along, sign * length) for sign in (1, -1))
+        ends = [search.below(own, tolerances) for own in starts if own is not None]
+    return [own for own in ends if own is not None]
 
 
 def _lowest_along(place: Place, change: Sequence[arb], length: arb) -> Place | None:
@@ -361,6 +330,17 @@ class _Search:
             if place is not None and place.is_inside:
                 return self.finished(place)
         return None
+
+    def below(self, place: Place, tolerances: Tolerances) -> CertifiedPoint | None:
+        """The point that descent leads to from a place, proven."""
+        place = descend(place, self.settled)
+        found = self.finished(place)
+        if found is not None:
+            return found
+        logs = np.full(len(self._faces.consistent.outer), LEAST_LOG)
+        alive = list(place.face.outer)
+        logs[alive] = [float(own) for own in place.logs[: len(alive)]]
+        return certify(self._plan, logs, tolerances)
 
     def mixed(self, logs: Floats, inside: Floats) -> Place | None:
         """A place on the whole polytope near beliefs some of which may be zero."""
@@ -467,12 +447,12 @@ class _Inwards:
         self.is_proven = True
         if ways.is_closed:
             return
-        self._counts = ways.entropies(plan, faces)
+        self._raised = Numbers.of(plan, faces.consistent, ways.outer, ways.inner)
+        self._counts = ways.entropies(self._raised.weights)
         best = ways.most_entropy(self._counts)
         if best is not None and best[0] < 0:
             return
         self._box = box
-        self._raised = Numbers.of(plan, faces.consistent, ways.outer, ways.inner)
         self.is_proven = False
         extreme = [*([] if best is None else [best[1]]), *ways.extreme]
         flat = [own for own in extreme if self._k(own) == 0]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, distinct
+from liftgbp.arrays import Floats, Ints
 from liftgbp.errors import checked_number
 from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.progress import Progress, silent
@@ -21,7 +19,7 @@ from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_logs
 from liftgbp.solve.frames import faces_of
 from liftgbp.solve.images import Places
-from liftgbp.solve.mean_field import Products, best_products, log_z_bounds
+from liftgbp.solve.mean_field import best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
 from liftgbp.solve.problem import LEAST_LOG, Energy, one_thread, polytope
 from liftgbp.solve.search import Points, nearest_consistent
@@ -33,9 +31,6 @@ from liftgbp.solve.verdict import Candidate, classify
 START_ACCURACY = 2.0**10
 """Logs of starts are rounded to one part in this many, at least: flooding and products that have
 not settled differ in the sixth digit from one processor to the next (1000 people)."""
-
-MOST_SETTINGS = 4
-"""For how many seeds or tolerances starts of a layout are kept: a user has one or two."""
 
 _common: WeakKeyDictionary[Structure, dict[tuple[int, int, Tolerances], list[Floats]]]
 _common = WeakKeyDictionary()
@@ -78,11 +73,10 @@ class Descent(HasCard):
     def solve_all(self, plans: Sequence[Plan], progress: Progress = silent) -> list[Solution]:
         """The solutions of plans with one layout, processed as a batch."""
         with one_thread(polytope(plans[0].layout)):
-            products = best_products(plans, self.tolerances)
-            starts = self._starts(plans, products)
-            return self._solve(plans, starts, products.bounds, progress)
+            bounds, products = best_products(plans, self.tolerances)
+            return self._solve(plans, self._starts(plans, products), bounds, progress)
 
-    def _starts(self, plans: Sequence[Plan], products: Products) -> list[list[Floats]]:
+    def _starts(self, plans: Sequence[Plan], products: list[Floats]) -> list[list[Floats]]:
         """The beliefs of outer regions to start from, for each plan.
 
         These are fixed ones, which all plans share, and where message passing gets in a few
@@ -94,7 +88,7 @@ class Descent(HasCard):
         flooded = flooded_logs(plans, own.flooded_start, own)[:, consistent.outer]
         rows = [
             np.concatenate([here[None], there[:, consistent.outer]])
-            for here, there in zip(flooded, products.log_beliefs, strict=True)
+            for here, there in zip(flooded, products, strict=True)
         ]
         return [[*common, *nearby(layout, rounded(logs), own)] for logs in rows]
 
@@ -103,8 +97,6 @@ class Descent(HasCard):
         known = _common.setdefault(layout.structure, {})
         key = self.random, self.seed, self.tolerances
         if key not in known:
-            if len(known) >= MOST_SETTINGS:
-                known.clear()
             beliefs = starting_beliefs(layout, self.random, self.seed)[:, polytope(layout).outer]
             known[key] = nearby(layout, portable.log(beliefs), self.tolerances)
         return known[key]
@@ -213,20 +205,13 @@ def independent(
     )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Stepped:
-    """Where one Newton step leads from the same beliefs, on each of some plans.
+def stepped(
+    plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances
+) -> tuple[Floats, Floats]:
+    """Where one Newton step leads from a minimum of a neighbouring plan; all share a layout.
 
-    log_z    to second order in the step
-    beliefs  those of all regions, to first order, one row per plan
+    First log Z to second order, then beliefs of all regions to first order, one row per plan.
     """
-
-    log_z: list[float]
-    beliefs: Floats
-
-
-def stepped(plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances) -> Stepped:
-    """One Newton step from a minimum of a neighbouring plan; all plans share a layout."""
     layout = plans[0].layout
     consistent, rows = polytope(layout), np.arange(len(plans))
     with one_thread(consistent):
@@ -234,14 +219,13 @@ def stepped(plans: Sequence[Plan], beliefs: Floats, tolerances: Tolerances) -> S
         energy = Energy(plans, consistent)
         points = Points(energy, faces_of(layout), logs, tolerances)
         points.take_steps(rows)
-        value, _ = points.values(rows)
-        value = value + points.step.slope / 2
+        value = points.values(rows) + points.step.slope / 2
         log_z = [
             plan.log_offset - float(own) * float(scale)
             for plan, own, scale in zip(plans, value, energy.scale, strict=True)
         ]
         changed = np.exp(points.logs) * (1 + points.step.change)
-    return Stepped(log_z, consistent.all_entries(changed))
+    return np.array(log_z), consistent.all_entries(changed)
 
 
 class _Run:
@@ -256,30 +240,25 @@ class _Run:
         faces = faces_of(energy.plans[0].layout)
         self._points = Points(energy, faces, starts, tolerances)
         self._points.take_steps(every)
-        self.value, self._entropy = self._points.values(every)
+        self.value = self._points.values(every)
         self.settled = np.zeros(count, dtype=bool)
         self.trace: list[Floats] = [self.value]
         self.iterations = np.zeros(count, dtype=np.int64)
         self._stuck = np.zeros(count, dtype=bool)
-        self._astray = np.zeros(count, dtype=np.int64)
-        self._off = np.zeros(count)
         self._best = np.full(count, np.inf)
         self._idle = np.zeros(count, dtype=np.int64)
         self._problem = problem
-        self.leader = every
 
     def descend(self, most: int, tol: float, progress: Progress) -> None:
         self._settle(tol, np.arange(len(self.value)))
         for iteration in range(1, most + 1):
-            alone = self.leader == np.arange(len(self.value))
-            moving = np.flatnonzero(~(self.settled | self._stuck) & alone)
+            moving = np.flatnonzero(~(self.settled | self._stuck))
             if not len(moving):
                 break
             progress("descending", iteration, most)
             self._advance(moving)
             self._settle(tol, moving)
             self._give_up(iteration)
-            self._join()
 
     def _settle(self, tol: float, moved: Ints) -> None:
         """See which points have arrived, or are moved by rounding alone."""
@@ -311,29 +290,17 @@ class _Run:
 
     def _try(self, moving: Ints, length: Floats, value: Floats) -> NDArray[np.bool_]:
         """Move points whose free energy falls by it."""
-        trial = self._points.moved(moving, length)
+        is_inside, logs, reached = self._points.moved(moving, length)
         rounding = self._tolerances.rounding * np.maximum(np.abs(value[moving]), 1)
-        falls = (trial.value <= value[moving] + rounding) | self._points.step.to_saddle[moving]
-        lower = trial.is_inside & falls
+        falls = (reached <= value[moving] + rounding) | self._points.step.to_saddle[moving]
+        lower = is_inside & falls
         chosen = moving[lower]
-        self._points.logs[chosen] = trial.logs[lower]
-        value[chosen], self._entropy[chosen] = trial.value[lower], trial.entropy[lower]
+        self._points.logs[chosen], value[chosen] = logs[lower], reached[lower]
         return np.asarray(lower)
 
     def _give_up(self, iteration: int) -> None:
-        """Stop points that lead nowhere.
-
-        Those are points that stay where the entropy is impossible, since counting numbers
-        over-count there, and points far behind the first minimum of the same problem.
-        """
+        """Stop points that are far behind the first minimum of the same problem."""
         limits = self._tolerances
-        entropy, most = self._entropy, self.energy.largest_entropy
-        slack = limits.level * (most + 1)
-        off = np.maximum(np.maximum(-entropy, entropy - most) - slack, 0.0)
-        stays = (off > 0) & (off > limits.progress * self._off)
-        self._astray = np.where(stays, self._astray + 1, np.where(off > 0, self._astray, 0))
-        self._off = off
-        self._stuck |= self._astray >= limits.most_astray
         if self.settled.any():
             slowest = np.full(self._problem.max() + 1, np.inf)
             first = limits.patience * (self.iterations[self.settled] + 1)
@@ -342,54 +309,21 @@ class _Run:
             )
             self._stuck |= iteration >= slowest[self._problem]
 
-    def _join(self) -> None:
-        """Leave points to others that go to the same minimum and are lower."""
-        own, step = np.arange(len(self.value)), self._points.step
-        self.leader = np.where(self._stuck[self.leader], own, self.leader)
-        near = (step.residual < self._tolerances.far) & step.convex & ~self._stuck
-        rows = np.flatnonzero(near & (self.leader == own))
-        if self.settled[rows].all():
-            return
-        rows = rows[np.lexsort((self.value[rows], ~self.settled[rows], self._problem[rows]))]
-        problem = self._problem[rows]
-        ends = np.flatnonzero(problem[1:] != problem[:-1]) + 1
-        for first, last in pairwise([0, *ends.tolist(), len(rows)]):
-            group = rows[first:last]
-            if not self.settled[group].all():
-                self._join_group(group)
-        # Those who followed a point that follows another one now follow that.
-        self.leader = self.leader[self.leader]
-
-    def _join_group(self, rows: Ints) -> None:
-        """Leave points of one problem, best first, to better ones."""
-        points = self._points
-        goal = points.logs[rows] + np.maximum(points.step.change[rows], -1.0)
-        goal = np.maximum(goal, math.log(self._tolerances.zero_belief))
-        apart = np.abs(goal[:, None] - goal[None, :]).max(axis=2, initial=0.0)
-        first = ((apart < self._tolerances.together) | np.eye(len(rows), dtype=bool)).argmax(axis=1)
-        while (first[first] != first).any():
-            first = first[first]
-        moving = ~self.settled[rows]
-        self.leader[rows[moving]] = rows[first[moving]]
-
     def ends(self) -> list[End]:
-        """Where the points have ended, with the curvatures there."""
+        """Where the points have ended."""
         own, points = self._tolerances, self._points
-        curvatures = points.curvatures(distinct(self.leader))
         traces = np.array(self.trace).T.tolist()
         return [
             End(
                 energy=self.energy,
+                place=points,
                 row=row,
                 logs=points.logs[row],
                 value=float(self.value[row]),
                 residual=float(points.step.residual[row]),
-                slope=float(points.step.slope[row]),
-                lowest=float(curvatures[row].min()),
-                flattest=float(np.abs(curvatures[row]).min()),
                 settled=bool(self.settled[row] or points.step.residual[row] <= own.acceptable),
-                iterations=int(self.iterations[start]),
+                iterations=int(self.iterations[row]),
                 trace=tuple(trace),
             )
-            for start, (row, trace) in enumerate(zip(self.leader.tolist(), traces, strict=True))
+            for row, trace in enumerate(traces)
         ]

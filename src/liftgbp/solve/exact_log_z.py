@@ -8,23 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal, localcontext
+from decimal import Context, Decimal, getcontext, localcontext
 
 import numpy as np
 from flint import arb
-from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats
 from liftgbp.plan import Plan
 from liftgbp.solve.certified import Proof, certify, is_affordable
+from liftgbp.solve.frames import precision
 from liftgbp.solve.problem import polytope, scale_of
 from liftgbp.solve.solution import Solution
 from liftgbp.solve.tolerances import Tolerances
 
 GUARD_DIGITS = 50
 """Digits beyond those of the counts: sixteen for doubles, the others for sums of exponentials."""
-
-Decimals = NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +93,7 @@ def _independent(plans: Sequence[Plan]) -> list[Decimal]:
     layout = plans[0].layout
     slices = [layout.region_slice(region) for region in range(len(layout.shapes))]
     counts = [layout.multiplicity[own].tolist() for own in slices]
+    digits = getcontext().prec
     # Plans of a series often differ in how many regions there are, and not in what is in them.
     known: dict[tuple[int, bytes, bytes], Decimal] = {}
     found = []
@@ -106,19 +104,11 @@ def _independent(plans: Sequence[Plan]) -> list[Decimal]:
             key = region, theta.tobytes(), lost.tobytes()
             log_z = known.get(key)
             if log_z is None:
-                log_z = known[key] = _log_sum(_decimals(theta) + _decimals(lost), counts[region])
+                parts = zip(counts[region], theta.tolist(), lost.tolist(), strict=True)
+                with precision(4 * digits):
+                    terms = (n * (arb(own) + rest).exp() for n, own, rest in parts)
+                    text = sum(terms, arb(0)).log().str(digits, radius=False)
+                log_z = known[key] = Decimal(text)
             total += weight * log_z
         found.append(total)
     return found
-
-
-def _decimals(values: Floats) -> Decimals:
-    return np.array([Decimal(float(value)) for value in values], dtype=object)
-
-
-def _log_sum(theta: Decimals, counts: Sequence[int]) -> Decimal:
-    """The log of the sum of exponentials, each of which occurs this many times."""
-    # The largest term comes out of the sum, as it may be beyond any number.
-    top: Decimal = max(theta)
-    terms = (n * (own - top).exp() for n, own in zip(counts, theta, strict=True))
-    return top + sum(terms, Decimal(0)).ln()

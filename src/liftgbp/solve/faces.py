@@ -24,7 +24,6 @@ from flint import fmpq
 
 from liftgbp.arrays import Ints
 from liftgbp.errors import InternalError
-from liftgbp.plan import Plan
 from liftgbp.solve.frames import LARGE, SLACK_BITS, Face, Faces, exchanged
 
 MOST_PIVOTS = 2000
@@ -189,23 +188,15 @@ class Inwards:
                     rises |= {k for k, value in enumerate(best[1]) if value}
         return list(found.values())
 
-    def entropies(self, plan: Plan, faces: Faces) -> list[int]:
-        """What k counts for each outer belief that is zero."""
-        own, weights = faces.consistent, plan.weights
-        region, states = plan.layout.region_of, plan.layout.multiplicity
-
-        def weight(entry: int) -> int:
-            return weights[int(region[entry])] * int(states[entry])
-
-        inner = [weight(int(own.inner[i])) for i in self.inner]
-        to_inner = self._to_inner[np.ix_(self.inner, self.outer)] if self.inner else None
-        found = []
-        for n, e in enumerate(self.outer):
-            total = weight(int(own.outer[e]))
-            if to_inner is not None:
-                total += sum(w * int(times) for w, times in zip(inner, to_inner[:, n], strict=True))
-            found.append(total)
-        return found
+    def entropies(self, weights: Sequence[int]) -> list[int]:
+        """What k counts for each outer belief that is zero, by the weights of these and of inner
+        ones."""
+        outer, inner = weights[: len(self.outer)], weights[len(self.outer) :]
+        columns = self._to_inner[np.ix_(self.inner, self.outer)].T.tolist()
+        return [
+            own + sum(w * times for w, times in zip(inner, column, strict=True))
+            for own, column in zip(outer, columns, strict=True)
+        ]
 
     def most_entropy(self, entropies: Sequence[int]) -> tuple[fmpq, Way] | None:
         """The largest k of all ways inside, and its way; nothing if that is not known."""

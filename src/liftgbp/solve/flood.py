@@ -116,10 +116,8 @@ class Flood:
         self._regions = list(_blocks(layout.by_region, entries, most))
         sent_in = _blocks(layout.by_message, sent, most)
         self._messages = [_Sent.of(layout, block, whole=not large) for block in sent_in]
-        exponents = stacked([plan.exponents for plan in plans])
-        self._powers: _AtOnce | _BlockByBlock = (
-            _BlockByBlock(exponents, self._regions) if large else _AtOnce(exponents)
-        )
+        self._exponents = stacked([plan.exponents for plan in plans])
+        self._powers = _BlockByBlock(self._exponents, self._regions) if large else None
         self.messages = np.zeros((len(plans), sent)) if messages is None else messages.copy()
         # Large arrays are written again, not made again: that would take as long as filling them.
         self.log_beliefs, self._chances = (np.zeros((len(plans), entries)) for _ in range(2))
@@ -134,7 +132,7 @@ class Flood:
     def keep(self, rows: Ints) -> None:
         """Go on with some rows only."""
         self.plans = [self.plans[k] for k in rows]
-        self._powers = self._powers.kept(rows)
+        self._exponents = self._exponents.kept(rows)
         for name in ("_theta", "_rate", "_chances", "_terms", "_change", "_moved", "_largest_raw"):
             setattr(self, name, getattr(self, name)[rows])
         self.messages, self.log_beliefs = self.messages[rows], self.log_beliefs[rows]
@@ -198,13 +196,17 @@ class Flood:
 
     def _raw(self, number: int) -> Floats:
         """The log beliefs of a block before normalisation."""
-        raw = self._powers.of_block(number, self.messages)
+        if self._powers is None:
+            raw = self._exponents @ self.messages
+        else:
+            raw = self._powers.of_block(number, self.messages[0])[None]
         raw += self._theta[:, self._regions[number].entries]
         return raw
 
     def _set_beliefs(self) -> None:
         """The beliefs that messages make, and how far those of each region have moved."""
-        self._powers.enter(self.messages)
+        if self._powers is not None:
+            self._powers.enter(self.messages[0])
         self._largest_raw = np.zeros(len(self.plans))
         for number, block in enumerate(self._regions):
             raw, regions, own = self._raw(number), block.segments, block.entries
@@ -240,8 +242,9 @@ class Flood:
                 lost = np.flatnonzero((change < self._tolerances.vanishing).any(axis=0))
                 change[:, lost] = 1.0
                 np.log(change, out=change)
-                places = message.entries.start + lost
-                change[:, lost] = _log_marginals(layout, self.log_beliefs, places)
+                if len(lost):
+                    places = message.entries.start + lost
+                    change[:, lost] = _log_marginals(layout, self.log_beliefs, places)
             change -= self.log_beliefs.take(message.children, axis=-1)
             np.maximum(largest, _largest(change), out=largest)
         return largest
@@ -269,26 +272,11 @@ def _log_marginals(layout: Layout, log_beliefs: Floats, entries: Ints) -> Floats
 # --- messages to the power of their exponents
 
 
-class _AtOnce:
-    """The logs of products of powers of messages, those of all regions at once."""
-
-    def __init__(self, exponents: Exponents | Factored) -> None:
-        self._exponents = exponents
-
-    def kept(self, rows: Ints) -> _AtOnce:
-        """Those of some runs."""
-        return _AtOnce(self._exponents.kept(rows))
-
-    def enter(self, messages: Floats) -> None:
-        """What all blocks need of messages: nothing."""
-
-    def of_block(self, number: int, messages: Floats) -> Floats:
-        """The logs of the entries of a block."""
-        return self._exponents @ messages
-
-
 class _BlockByBlock:
-    """The same for one run, block by block; what enters regions is summed up before."""
+    """The logs of products of powers of messages of one run, block by block.
+
+    What enters regions is summed up before.
+    """
 
     def __init__(self, exponents: Exponents | Factored, blocks: Sequence[_Block]) -> None:
         self._rows = [block.entries for block in blocks]
@@ -298,21 +286,17 @@ class _BlockByBlock:
             self._members = [members.block(own) for own in self._rows]
         self._local = [local.block(own) for own in self._rows]
 
-    def kept(self, rows: Ints) -> _BlockByBlock:
-        """The same: there is one run."""
-        return self
-
     def enter(self, messages: Floats) -> None:
         """Sum up what enters regions."""
         if self._inflow is not None:
-            self._into: Floats = self._inflow @ messages[0]
+            self._into: Floats = self._inflow @ messages
 
     def of_block(self, number: int, messages: Floats) -> Floats:
         """The logs of the entries of a block."""
-        local: Floats = self._local[number] @ messages[0]
+        local: Floats = self._local[number] @ messages
         if self._inflow is None:
-            return local[None]
+            return local
         total: Floats = self._members[number] @ self._into
         total += self._into[self._rows[number]]
         total += local
-        return total[None]
+        return total

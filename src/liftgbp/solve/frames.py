@@ -124,11 +124,6 @@ class Frame:
         return arb_mat(len(self._all_rows), len(self.free), entries)
 
     @cached_property
-    def _transposed(self) -> arb_mat:
-        """The coefficients, one row for each free belief."""
-        return self._matrix.transpose()
-
-    @cached_property
     def _dependences(self) -> tuple[Ints, Ints]:
         """Pairs of an outer belief that follows, and a free one that it depends on."""
         which, by = np.nonzero(self.rows[: len(self.bound)])
@@ -156,25 +151,18 @@ class Frame:
         """Slopes by free beliefs from those by all beliefs."""
         if not len(self.free):
             return []
-        sums = (self._transposed * arb_mat(len(slopes), 1, list(slopes))).entries()
+        sums = (self._matrix.transpose() * arb_mat(len(slopes), 1, list(slopes))).entries()
         return list(sums) if self.divisor == 1 else [value / self.divisor for value in sums]
 
     def squared(self, weights: Sequence[arb]) -> arb_mat:
         """The products of coefficients by pairs of free beliefs, weighted and summed up."""
         entries = [
-            weight * value if value else 0
-            for weight, row in zip(weights, self._all_rows, strict=False)
+            weight * value if value and weight else 0
+            for weight, row in zip(weights, self._all_rows, strict=True)
             for value in row
         ]
-        right = arb_mat(len(weights), len(self.free), entries)
-        left = self._transposed if len(weights) == len(self._all_rows) else self._outer_transposed
-        product = left * right
+        product = self._matrix.transpose() * arb_mat(len(weights), len(self.free), entries)
         return product if self.divisor == 1 else product * (1 / arb(self.divisor) ** 2)
-
-    @cached_property
-    def _outer_transposed(self) -> arb_mat:
-        rows = self._all_rows[: len(self.free) + len(self.bound)]
-        return arb_mat(len(rows), len(self.free), [v for row in rows for v in row]).transpose()
 
 
 class Terms:
@@ -408,14 +396,10 @@ class Faces:
         """The face on which no belief is zero."""
         return self.of(range(len(self.consistent.outer)))
 
-    def most_free(self, outer: int) -> int:
-        """How many free beliefs a face has at most, with this many outer beliefs."""
-        return min(outer, self._free)
-
     @cached_property
-    def _free(self) -> int:
-        frame = self.whole.frame(np.zeros(len(self.consistent.outer)))
-        return 0 if frame is None else len(frame.free)
+    def first(self) -> Frame | None:
+        """A frame of the whole polytope, which suits beliefs of one size; none if it is empty."""
+        return self.whole.frame(np.zeros(len(self.consistent.outer)))
 
     def of(self, outer: Sequence[int]) -> Face:
         """The face on which these outer beliefs are not zero."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -37,22 +36,9 @@ IMPOSSIBLE = -1e6
 """The log of a probability that is zero, as a number that may be multiplied by zero."""
 
 
-@dataclass(frozen=True, eq=False)
-class Products:
-    """Independent atoms for each of some plans: the best that were found.
-
-    bounds       minus the lowest free energy of each plan, which is a lower bound of log Z; minus
-                 infinity if no product was found
-    log_beliefs  for each plan the logs of the beliefs of the best products, one row each
-    """
-
-    bounds: list[float]
-    log_beliefs: list[Floats]
-
-
 def log_z_bounds(plans: Sequence[Plan], tolerances: Tolerances) -> list[float]:
     """What log Z is at least, for plans with one layout; minus infinity if that is unknown."""
-    return best_products(plans, tolerances).bounds
+    return best_products(plans, tolerances)[0]
 
 
 def bound_by_marginals(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) -> float:
@@ -80,20 +66,28 @@ def bound_by_marginals(plan: Plan, log_beliefs: Floats, tolerances: Tolerances) 
     return plan.log_offset + float(terms.sum()) - rounding + entropy
 
 
-def best_products(plans: Sequence[Plan], tolerances: Tolerances) -> Products:
-    """The best products that were found for plans with one layout."""
+def best_products(
+    plans: Sequence[Plan], tolerances: Tolerances
+) -> tuple[list[float], list[Floats]]:
+    """The best products that were found for plans with one layout.
+
+    First what log Z of each plan is at least, minus infinity if no product was found. Then for each
+    plan the logs of the beliefs of the best products, one row each.
+    """
     layout = plans[0].layout
     if not layout.shapes or layout.belief_entries > tolerances.most_product_entries:
         nothing = np.empty((0, layout.belief_entries))
-        return Products([-math.inf] * len(plans), [nothing] * len(plans))
+        return [-math.inf] * len(plans), [nothing] * len(plans)
     starts = AtomValues.of(layout).starts(layout)
-    together = max(1, tolerances.most_numbers // (layout.belief_entries * starts.shape[1]))
-    products = Products([], [])
+    size = layout.belief_entries * starts.shape[1] * tolerances.most_rounds
+    together = max(1, tolerances.most_numbers // size)
+    bounds: list[float] = []
+    log_beliefs: list[Floats] = []
     for first in range(0, len(plans), together):
-        bounds, log_beliefs = _MeanField(plans[first : first + together], tolerances).best()
-        products.bounds.extend(bounds)
-        products.log_beliefs.extend(log_beliefs)
-    return products
+        of_part = _MeanField(plans[first : first + together], tolerances).best()
+        bounds += of_part[0]
+        log_beliefs += of_part[1]
+    return bounds, log_beliefs
 
 
 _values: WeakKeyDictionary[Structure, AtomValues] = WeakKeyDictionary()
@@ -249,7 +243,9 @@ class _MeanField:
             for _ in range(self._tolerances.most_rounds):
                 logs = self._improved(logs)
                 rounds.append(logs)
-            bounds = np.maximum(bounds, self._best_of(rounds[:-1]))
+            # The last ones need not be the best: over the transitive relation, atoms go too far.
+            before = self._bounds(np.concatenate(rounds[:-1], axis=2))
+            bounds = np.maximum(bounds, before.max(axis=1))
         values = self._bounds(logs)
         bounds = np.maximum(bounds, values.max(axis=1))
         found = [self._distinct(logs[:, k], values[k]) for k in range(plans)]
@@ -258,20 +254,6 @@ class _MeanField:
             self._beliefs(logs[:, k, own[: self._tolerances.products_followed]])
             for k, own in enumerate(found)
         ]
-
-    def _best_of(self, rounds: Sequence[Floats]) -> Floats:
-        """For each plan the largest bound by the products of some rounds.
-
-        The last ones need not be the best: over the transitive relation, atoms go too far and back.
-        """
-        best = np.full(len(self._offsets), -math.inf)
-        together = max(
-            1, self._tolerances.most_numbers // (self._theta.size * self._starts.shape[1])
-        )
-        for first in range(0, len(rounds), together):
-            products = np.concatenate(rounds[first : first + together], axis=2)
-            best = np.maximum(best, self._bounds(products).max(axis=1))
-        return best
 
     def _in_turn(self, logs: Floats, turns: Sequence[Ints]) -> Floats:
         """Products after rounds in which the values of one turn after the other change."""

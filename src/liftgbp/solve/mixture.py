@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cached_property
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_di
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.images import DIGITS, Places, best_first, completed
 from liftgbp.solve.problem import Energy, rounding_hides_entropy, scale_of
+from liftgbp.solve.search import Points as BatchOfPoints
 from liftgbp.solve.solution import Point, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Kind, Verdict, classify, is_possible
@@ -32,27 +34,22 @@ REMEDIES = (Remedy.EFFORT, Remedy.BLOCKS, Remedy.REGIONS, Remedy.BETHE, Remedy.S
 """What to try if descent finds no answer; not all of it applies to every model."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class End:
     """Where one start has ended, and what the last Newton step says about it.
 
-    row       its row in a batch of free energies
+    row       its row in a batch of free energies and of points
     logs      the logs of outer beliefs
     value     the scaled free energy
     residual  the largest relative change of a belief
-    slope     by how much the scaled free energy would fall, to first order
-    lowest    the smallest curvature
-    flattest  the curvature nearest to zero
     """
 
     energy: Energy
+    place: BatchOfPoints
     row: int
     logs: Floats
     value: float
     residual: float
-    slope: float
-    lowest: float
-    flattest: float
     settled: bool
     iterations: int
     trace: tuple[float, ...]
@@ -61,6 +58,11 @@ class End:
     def plan(self) -> Plan:
         """The plan that it belongs to."""
         return self.energy.plans[self.row]
+
+    @cached_property
+    def curvatures(self) -> Floats:
+        """The curvatures."""
+        return self.place.curvatures(np.array([self.row]))[self.row]
 
     @property
     def scale(self) -> int:
@@ -151,21 +153,16 @@ def _columns(traces: list[list[float]]) -> Floats:
 def _distinct(ends: list[End], tolerances: Tolerances) -> list[End]:
     """One of all the starts that reached the same end, those that settled first.
 
-    Beliefs that are zero stay so, so a point without zeros may be the better one. Where tiny
-    beliefs have lost their digits, curvatures are too small, never too large.
+    Beliefs that are zero stay so, so a point without zeros may be the better one.
     """
 
-    def best_first(end: End) -> tuple[bool, float, int, float]:
+    def best_first(end: End) -> tuple[bool, float, int]:
         zeros = int((end.outer <= tolerances.zero_belief).sum())
         value = round(end.value / tolerances.bound_slack)
-        return not end.settled, value, zeros, -end.lowest
+        return not end.settled, value, zeros
 
-    kept: list[End] = []
-    for end in sorted(ends, key=best_first):
-        away = (np.abs(end.outer - other.outer).max(initial=0.0) for other in kept)
-        if not any(own < tolerances.same for own in away):
-            kept.append(end)
-    return kept
+    places = Places(tolerances.same)
+    return [end for end in sorted(ends, key=best_first) if places.add(end.outer)]
 
 
 # --- proofs
@@ -210,7 +207,7 @@ def _located(end: End, ends: list[End], bound: float, tolerances: Tolerances) ->
         end.beliefs,
         log_z_bound=bound,
         residual=end.residual,
-        lowest=end.lowest,
+        lowest=float(end.curvatures.min()),
         unsettled=why,
     )
     return _Located(candidate, LogZ(Decimal(end.log_z), is_comparable(plan, tolerances)))
@@ -224,14 +221,15 @@ def _proven(
     end: End | None = None,
 ) -> _Located:
     # Doubles have seen the curvature of most points, and finding it in balls takes longer.
-    least = tolerances.plain_curvature
-    seen = end is not None and not found.on_boundary and end.residual < least**2
+    least, lowest = tolerances.plain_curvature, None
+    if end is not None and not found.on_boundary and end.residual < least**2:
+        lowest = float(end.curvatures.min())
     candidate = Candidate(
         plan,
         np.exp(found.log_beliefs),
         log_z_bound=bound,
         residual=found.radius,
-        lowest=end.lowest if end is not None and seen and abs(end.lowest) > least else None,
+        lowest=lowest if lowest is not None and abs(lowest) > least else None,
         entropy=float(found.entropy),
         proven=found,
     )
@@ -249,7 +247,7 @@ def _is_open(plan: Plan, end: End, ends: list[End], tolerances: Tolerances) -> b
     """Whether rounding may decide what an end is, or show in marginals, log Z or shares."""
     if not end.settled or (end.logs <= math.log(tolerances.zero_belief)).any():
         return True
-    if tolerances.last_places > tolerances.belief_accuracy * end.flattest:
+    if float(np.abs(end.curvatures).min()) < tolerances.plain_curvature:
         return True
     log_z = plan.log_offset + end.log_z
     return needs_digits(plan, log_z, tolerances, alone=len(ends) == 1)
@@ -349,14 +347,9 @@ class _Further:
 
     def _may_count(self, end: End, best: float) -> bool:
         own = self._tolerances
-        at_rest = -end.slope * float(end.scale) < own.rival_at_rest
-        near = at_rest and abs(end.log_z - best) < own.rival_log_z
+        near = abs(end.log_z - best) < own.rival_log_z
         below = end.log_z > best - own.rounding * float(end.scale)
         return (near or below) and is_possible(self._plan, end.beliefs, own)
-
-    def _may_lead_on(self, saddle: Point, best: float) -> bool:
-        """Whether another minimum is below a saddle, or no minimum is known."""
-        return math.isinf(best) or (saddle.verdict.plausible and float(saddle.exact_log_z) > best)
 
     def _below_saddles(self, judged: Sequence[_Judged], best: float) -> list[CertifiedPoint]:
         """What is below saddles with a larger log Z than all minima, or below any without them."""
@@ -367,7 +360,10 @@ class _Further:
             for own in judged
             if own.proven is not None
             and own.proven.falls_along is not None
-            and self._may_lead_on(own.point, best)
+            and (
+                math.isinf(best)
+                or (own.point.verdict.plausible and float(own.point.exact_log_z) > best)
+            )
         ]
         saddles.sort(key=lambda own: -float(own.log_z))
         return [
@@ -413,7 +409,9 @@ def _weighted(
     if sound:
         # What has not settled, and is impossible where it is, is no point at all.
         others = [p for p in others if p.verdict.plausible or p.verdict.kind is not Kind.UNKNOWN]
-    points = _apart([*sound, *others], tolerances)
+    # Polishing may have moved points to the same place.
+    places = Places(tolerances.same)
+    points = [p for p in [*sound, *others] if places.add(np.exp(p.log_beliefs))]
     good = [point for point in points if point.verdict.sound]
     if not good:
         return points, points[0].verdict.flaw
@@ -462,12 +460,6 @@ def _with_valleys(points: list[Point], tolerances: Tolerances) -> list[Point]:
         replace(p, verdict=p.verdict.as_valley()) if any(p is q for q in in_valleys) else p
         for p in points
     ]
-
-
-def _apart(points: list[Point], tolerances: Tolerances) -> list[Point]:
-    """The points without those that polishing moved to the same place as an earlier one."""
-    places = Places(tolerances.same)
-    return [point for point in points if places.add(np.exp(point.log_beliefs))]
 
 
 def _misses_a_minimum(

@@ -13,7 +13,6 @@ Of a variable with more than two values, each value is a variable of its own tha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -47,18 +46,6 @@ class PairMargins:
     clique: float = math.inf
     region: int | None = None
     cycle: float = math.inf
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Cliques:
-    """Sets of as many nodes, all of which are paired with each other.
-
-    nodes  (G, m)
-    edges  (G, m (m - 1) / 2) the numbers of their edges, as those above the diagonal of a matrix
-    """
-
-    nodes: Ints
-    edges: Ints
 
 
 class _Links:
@@ -96,14 +83,19 @@ class _Links:
     def nodes(self) -> int:
         return int(self.starts[-1])
 
-    def _cliques(self, pairs: GroundPairs) -> list[_Cliques]:
-        """Nodes that are paired with each other, by how many there are.
+    def _cliques(self, pairs: GroundPairs) -> list[tuple[Ints, Ints]]:
+        """Sets of nodes that are paired with each other, by how many there are.
+
+        For each number m, the nodes (G, m) and the numbers of their edges (G, m (m - 1) / 2), in
+        the order of those above the diagonal of a matrix.
 
         Variables of one clique may have different numbers of values; those with as many are paired
         value by value.
         """
         by_size: dict[int, list[Ints]] = {}
-        for variables in _by_length(pairs.cliques):
+        lengths = np.array([len(own) for own in pairs.cliques], dtype=np.int64)
+        for same in equal_rows([lengths]):
+            variables = np.stack([pairs.cliques[k] for k in same])
             sizes = self.sizes[variables]
             for size in distinct(sizes.ravel()).tolist():
                 alike = sizes == size
@@ -115,10 +107,10 @@ class _Links:
                         by_size.setdefault(number, []).append(self.starts[own] + value)
         return [self._paired(np.concatenate(own)) for _, own in sorted(by_size.items())]
 
-    def _paired(self, nodes: Ints) -> _Cliques:
+    def _paired(self, nodes: Ints) -> tuple[Ints, Ints]:
         one, other = np.triu_indices(nodes.shape[1], 1)
         keys = nodes[:, one] * self.nodes + nodes[:, other]
-        return _Cliques(nodes, self._order[np.searchsorted(self._keys, keys)])
+        return nodes, self._order[np.searchsorted(self._keys, keys)]
 
     def beliefs(
         self, pairs: GroundPairs, layout: Layout, beliefs: Floats, tolerances: Tolerances
@@ -184,12 +176,12 @@ def _margins(
         return PairMargins()
     differ = np.clip(single[links.heads] + single[links.tails] - 2 * both, 0.0, 1.0)
     margin, region = math.inf, None
-    for cliques in links.cliques:
-        own = _clique_margins(single[cliques.nodes], differ[cliques.edges], tolerances)
+    for nodes, edges in links.cliques:
+        own = _clique_margins(single[nodes], differ[edges], tolerances)
         least = int(own.argmin())
         if own[least] < margin:
             margin = float(own[least])
-            region = _region(pairs, links, cliques.edges[least])
+            region = _region(pairs, links, edges[least])
     return PairMargins(margin, region, _cycle_margin(pairs, links, single, differ, tolerances))
 
 
@@ -248,12 +240,6 @@ def _descended(products: Floats, means: Floats, signs: Floats) -> Floats:
         together -= 2 * signs[rows, flipped][:, None] * products[rows, :, flipped]
         signs[rows, flipped] *= -1
     return best
-
-
-def _by_length(cliques: Sequence[Ints]) -> list[Ints]:
-    """Sets of as many variables, as rows."""
-    lengths = np.array([len(own) for own in cliques], dtype=np.int64)
-    return [np.stack([cliques[k] for k in same]) for same in equal_rows([lengths])]
 
 
 # --- cycles

@@ -134,13 +134,21 @@ class Place:
         slopes = self.frame.along(self.slopes)
         return [root * own for root, own in zip(self.roots, slopes, strict=True)]
 
+    def second_derivatives(self, *, outer_only: bool = False) -> list[list[arb]]:
+        """Second derivatives by free beliefs, of the free energy or of the outer entropy alone."""
+        ratios = [
+            weight / belief if weight else ZERO
+            for weight, belief in zip(self.numbers.weights, self.beliefs, strict=True)
+        ]
+        if outer_only:
+            inner = len(ratios) - len(self.face.outer)
+            ratios[len(self.face.outer) :] = [ZERO] * inner
+        rows: list[list[arb]] = self.frame.squared(ratios).tolist()
+        return rows
+
     def hessian(self, *, outer_only: bool = False) -> list[list[arb]]:
-        """Second derivatives by free beliefs, times their roots; or those of the outer entropy."""
-        weights, beliefs = self.numbers.weights, self.beliefs
-        count = len(self.face.outer) if outer_only else len(weights)
-        ratios = [weights[k] / beliefs[k] if weights[k] else ZERO for k in range(count)]
-        roots = self.roots
-        rows = self.frame.squared(ratios).tolist()
+        """The same, times the roots of both free beliefs."""
+        rows, roots = self.second_derivatives(outer_only=outer_only), self.roots
         return [
             [value * here * there for value, there in zip(row, roots, strict=True)]
             for row, here in zip(rows, roots, strict=True)

@@ -80,26 +80,18 @@ def sums_by_region(layout: Layout, values: Floats) -> Floats:
 
 def weighted_sum(counts: Sequence[int] | Floats, values: Floats) -> float:
     """The sum of values, each times its count, correctly rounded; a count of zero takes it out."""
-    if len(values) >= MANY_REGIONS:
-        counts = np.asarray(counts, dtype=float)
-        return exact_sum(np.multiply(counts, values, where=counts != 0, out=np.zeros(len(values))))
-    return math.fsum(n * own for n, own in zip(counts, values.tolist(), strict=True) if n)
+    counts = np.asarray(counts, dtype=float)
+    return exact_sum(np.multiply(counts, values, where=counts != 0, out=np.zeros(len(values))))
 
 
 def weighted_by_region(plan: Plan, values: Floats) -> float:
     """The sum of a value of each region, times the weight of the region."""
-    many = len(values) >= MANY_REGIONS
-    return weighted_sum(plan.weight_array if many else plan.weights, values)
+    return weighted_sum(plan.weight_array, values)
 
 
 def size_by_region(plan: Plan, values: Floats) -> float:
-    """The same with weights that all count as positive, for values that are not negative.
-
-    Nothing cancels, so that many terms need not be summed exactly.
-    """
-    if len(values) >= MANY_REGIONS:
-        return float(np.abs(plan.weight_array) @ values)
-    return weighted_sum(list(map(abs, plan.weights)), values)
+    """The same with weights that all count as positive."""
+    return weighted_sum(np.abs(plan.weight_array), values)
 
 
 def scale_of(plan: Plan) -> int:
@@ -234,7 +226,8 @@ def _polytope(layout: Layout) -> Polytope:
     known = np.zeros(len(inner), dtype=bool)
     equations: list[Floats] = []
     ends = np.append(layout.source_starts[1:], len(layout.sources))
-    for entry in _by_child(layout):
+    # All message entries into a region come before those out of it.
+    for entry in np.argsort(layout.children, kind="stable"):
         stretch = slice(layout.source_starts[entry], ends[entry])
         sources, counts = layout.sources[stretch], layout.source_counts[stretch]
         from_inner = is_inner[sources]
@@ -246,7 +239,11 @@ def _polytope(layout: Layout) -> Polytope:
             known[child] = True
         elif (row := marginal - to_inner[child]).any():
             equations.append(row)
-    sums = _sums(layout, outer)
+    regions = layout.region_of[outer]
+    sums = [
+        np.where(regions == region, layout.multiplicity[outer], 0).astype(float)
+        for region in distinct(regions)
+    ]
     rows = [*sums, *equations]
     matrix = np.array(rows, dtype=float).reshape(len(rows), len(outer))
     right_side = np.zeros(len(matrix))
@@ -259,20 +256,6 @@ def _polytope(layout: Layout) -> Polytope:
         matrix=matrix,
         right_side=right_side,
     )
-
-
-def _by_child(layout: Layout) -> Ints:
-    """Message entries so that all those into a region come before those out of it."""
-    return np.argsort(layout.children, kind="stable")
-
-
-def _sums(layout: Layout, outer: Ints) -> list[Floats]:
-    """What must be one: the sum of the beliefs of each outer region."""
-    regions = layout.region_of[outer]
-    return [
-        np.where(regions == region, layout.multiplicity[outer], 0).astype(float)
-        for region in distinct(regions)
-    ]
 
 
 # --- the free energy over outer beliefs
@@ -295,8 +278,6 @@ class Energy:
         per_region = [[own / scale_of(plan) for own in plan.weights] for plan in place]
         weight = np.array(per_region)[:, layout.region_of] * layout.multiplicity
         theta = np.array([plan.theta for plan in place])
-        entropies = np.array([largest_entropy(plan) / scale_of(plan) for plan in place])
-        self.largest_entropy = entropies[rows]
         outer, inner = consistent.outer, consistent.inner
         self.outer_weight, self.inner_weight = weight[:, outer][rows], weight[:, inner][rows]
         self.outer_theta, self.inner_theta = theta[:, outer][rows], theta[:, inner][rows]

@@ -56,11 +56,10 @@ are put in place of it."""
 
 def by_frame(frames: Sequence[Frame], rows: Ints) -> Iterator[tuple[Frame, Ints]]:
     """The rows of points in groups with one frame each, whose arrays fit in memory."""
-    groups: dict[int, list[int]] = {}
+    groups: dict[Frame, list[int]] = {}
     for row in rows.tolist():
-        groups.setdefault(id(frames[row]), []).append(row)
-    for own in groups.values():
-        frame = frames[own[0]]
+        groups.setdefault(frames[row], []).append(row)
+    for frame, own in groups.items():
         together = max(1, MOST_NUMBERS // max(1, frame.rows.size))
         for first in range(0, len(own), together):
             yield frame, np.array(own[first : first + together])
@@ -209,11 +208,7 @@ class Chart:
     @cached_property
     def logs(self) -> Floats:
         """The logs (S, D) of outer beliefs."""
-        frame, sums = self.frame, self.sums
-        logs = np.empty((len(sums.logs), len(frame.free) + self._bound))
-        logs[:, frame.free] = sums.free_logs
-        logs[:, frame.bound] = sums.logs[:, : self._bound]
-        return logs
+        return self.outer(self.sums.free_logs, self.sums.logs)
 
     @cached_property
     def _numbers(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -227,15 +222,14 @@ class Chart:
             np.concatenate([own.outer_theta[rows, bound], own.inner_theta[every]], axis=1),
         )
 
-    def value_and_entropy(self) -> tuple[Floats, Floats]:
-        """The scaled free energies and entropies (S) in the Kikuchi approximation."""
+    def values(self) -> Floats:
+        """The scaled free energies (S)."""
         free_weight, free_theta, weight, theta = self._numbers
         sums = self.sums
         free, own = free_weight * sums.free, weight * sums.values
         value = (free * (sums.free_logs - free_theta)).sum(axis=1)
         value += (own * (sums.logs - theta)).sum(axis=1)
-        entropy = (free * sums.free_logs).sum(axis=1) + (own * sums.logs).sum(axis=1)
-        return value, -entropy
+        return np.asarray(value)
 
     @cached_property
     def slopes(self) -> Floats:
@@ -254,12 +248,12 @@ class Chart:
             shares = np.where(_by_term(frozen, terms), 0.0, shares)
         return Newton(terms, self._bound, shares, free_weight, weight)
 
-    def outer_change(self, free: Floats, sums: Floats) -> Floats:
-        """The relative changes (S, D) of outer beliefs."""
-        change = np.empty((len(free), len(self.frame.free) + self._bound))
-        change[:, self.frame.free] = free
-        change[:, self.frame.bound] = sums[:, : self._bound]
-        return change
+    def outer(self, free: Floats, sums: Floats) -> Floats:
+        """Numbers (S, D) of outer beliefs from those of free ones and of sums."""
+        numbers = np.empty((len(free), len(self.frame.free) + self._bound))
+        numbers[:, self.frame.free] = free
+        numbers[:, self.frame.bound] = sums[:, : self._bound]
+        return numbers
 
     def curvatures(self, least: float) -> Iterator[Floats]:
         """The curvatures of each point: eigenvalues in the metric of outer entropies.
@@ -349,7 +343,7 @@ def step_of(chart: Chart, damping: Floats, least: float) -> Step:
     logs, smallest = chart.logs, math.log(least)
     free, sums, convex, to_saddle, used = _downwards(chart, damping, smallest)
     slope = (chart.slopes * chart.sums.free * free).sum(axis=1)
-    change = chart.outer_change(free, sums)
+    change = chart.outer(free, sums)
     change = np.where(logs > smallest, change, np.minimum(change, smallest + LONGEST_RISE - logs))
     size = _sizes(logs, change, smallest)
     residual = size.max(axis=1, initial=0.0)
@@ -383,7 +377,7 @@ def _downwards(
         free[frozen] = 0.0
     if positive.all():
         return free, sums, positive, ~positive, used
-    size = _sizes(chart.logs, chart.outer_change(free, sums), smallest)
+    size = _sizes(chart.logs, chart.outer(free, sums), smallest)
     convex, to_saddle = positive.copy(), ~positive & (size.max(axis=1) < NEAR_SADDLE)
     left = np.flatnonzero(~(to_saddle | convex))
     trial = np.maximum(damping / STEEPER, FIRST_DAMPING)
@@ -394,21 +388,6 @@ def _downwards(
         left = left[~(positive | (used >= LAST_DAMPING))[left]]
         trial *= STEEPER
     return free, sums, convex, to_saddle, used
-
-
-class Trial(NamedTuple):
-    """Where steps of some lengths lead.
-
-    is_inside  (S) whether beliefs are positive there
-    logs       (S, D) the logs of outer beliefs
-    value      (S) the scaled free energy
-    entropy    (S) the scaled entropy
-    """
-
-    is_inside: Bools
-    logs: Floats
-    value: Floats
-    entropy: Floats
 
 
 class Points:
@@ -423,10 +402,9 @@ class Points:
         self._faces = faces
         self._tolerances = tolerances
         self.logs = np.maximum(logs, LEAST_LOG)
-        first = faces.whole.frame(np.zeros(logs.shape[1]))
-        if first is None:
+        if faces.first is None:
             raise InternalError("points of an empty polytope")
-        self._frames = [first] * len(logs)
+        self._frames = [faces.first] * len(logs)
         suited(faces.whole, self._frames, self.logs, np.arange(len(logs)))
         self.step = Step.empty(*logs.shape)
         self._tried: list[tuple[Chart, Ints]] = []
@@ -449,12 +427,12 @@ class Points:
                 yield chart, own
         yield from self.charts(np.flatnonzero(left))
 
-    def values(self, rows: Ints) -> tuple[Floats, Floats]:
-        """The scaled free energies and entropies of some points."""
-        found = np.empty((2, len(self.logs)))
+    def values(self, rows: Ints) -> Floats:
+        """The scaled free energies of some points."""
+        found = np.empty(len(self.logs))
         for chart, own in self.charts(rows):
-            found[:, own] = chart.value_and_entropy()
-        return found[0, rows], found[1, rows]
+            found[own] = chart.values()
+        return found[rows]
 
     def take_steps(self, rows: Ints) -> None:
         """Find the Newton steps at some points."""
@@ -463,21 +441,25 @@ class Points:
             self.step.update(own, new)
         self._tried = []
 
-    def moved(self, rows: Ints, length: Floats) -> Trial:
-        """Where parts of the steps of some points lead."""
+    def moved(self, rows: Ints, length: Floats) -> tuple[Bools, Floats, Floats]:
+        """Where parts of the steps of some points lead.
+
+        The first result is whether beliefs are positive there (S), then come the logs of outer
+        beliefs (S, D) and the scaled free energy (S).
+        """
         goal = self.logs[rows] + length[:, None] * self.step.change[rows]
         frames = [self._frames[row] for row in rows.tolist()]
         # Giving up early makes room for shorter steps, and halves the time of large models.
         limits = self._tolerances
         logs, near = _nearly_consistent(self._faces, frames, goal, limits, limits.most_idle)
-        value, entropy = np.zeros((2, len(rows)))
+        value = np.zeros(len(rows))
         for frame, own in by_frame(frames, np.flatnonzero(near)):
             chart = Chart(self._energy, rows[own], frame, logs[own][:, frame.free])
             near[own] = chart.is_inside
             logs[own] = chart.logs
-            value[own], entropy[own] = chart.value_and_entropy()
+            value[own] = chart.values()
             self._tried.append((chart, rows[own]))
-        return Trial(near, logs, value, entropy)
+        return near, logs, value
 
     def curvatures(self, rows: Ints) -> dict[int, Floats]:
         """The curvatures at some points."""
@@ -496,10 +478,9 @@ def nearest_consistent(faces: Faces, logs: Floats, tolerances: Tolerances) -> tu
     They are those of least relative entropy, roughly: Newton's method multiplies beliefs until free
     ones can decide the others.
     """
-    first = faces.whole.frame(np.zeros(logs.shape[1]))
-    if first is None:
+    if faces.first is None:
         return logs, np.zeros(len(logs), dtype=bool)
-    frames = [first] * len(logs)
+    frames = [faces.first] * len(logs)
     logs, near = _nearly_consistent(faces, frames, logs, tolerances, tolerances.most_rounds)
     for frame, rows in by_frame(frames, np.flatnonzero(near)):
         logs[rows[:, None], frame.bound] = Sums(frame.bound_terms, logs[rows][:, frame.free]).logs
@@ -530,6 +511,8 @@ def _nearly_consistent(
             if len(far):
                 logs[rows[far]] = own.improved(far)
         left = left[~near[left] & (idle[left] < patience)]
+        if not len(left):
+            break
     return logs, near
 
 

@@ -69,10 +69,6 @@ class Tolerances:
     and come nearer in none of as many are given up: rounding alone would move those of movies over
     objects:3 at 1e9 for four minutes."""
 
-    most_astray: int = 4
-    """The most iterations in a row that a point may have an impossible entropy: counting numbers
-    over-count there, and F falls without end (married and movies at 1e6)."""
-
     progress: float = 0.9
     """A point makes progress if its residual falls below this part of the best one so far. Newton's
     method squares residuals, and takes a third off them where a minimum is flat."""
@@ -80,10 +76,6 @@ class Tolerances:
     most_idle: int = 3
     """The most iterations without progress of a point whose beliefs are `acceptable`: rounding is
     all that moves it (thirty formulas over seven predicates, at 1e-11)."""
-
-    together: float = 0.02
-    """Points whose next steps lead this near to each other, in proportion, are on the way to the
-    same minimum, and one of them is followed: it halves the time of thirty rules."""
 
     acceptable: float = 1e-6
     """Beliefs that are known to this, in proportion, are good enough where rounding allows no more:
@@ -108,10 +100,6 @@ class Tolerances:
     """Points of a flat valley have the same log Z up to this, in proportion: `p(x) <=> p(y).`"""
 
     # --- what a missing point would weigh
-
-    rival_at_rest: float = 1e-3
-    """An unsettled point is at rest if a step would lower F by less than this; others are still
-    on their way to some minimum (`parfactor s(Anna,b), s(z,a)` with zeros in its table)."""
 
     rival_log_z: float = 1.0
     """It weighs as much as the best point if their log Z differ by less than this. FS over
@@ -144,12 +132,12 @@ class Tolerances:
     the most rounds of it."""
 
     plain_curvature: float = 1e-5
-    """Curvatures above this are known to ten digits in doubles, if a point has settled. Smaller
-    ones are taken from the proof."""
+    """Curvatures above this are known to ten digits in doubles, if a point has settled. Points with
+    smaller ones are proven, and have their curvature from the proof (weak FS)."""
 
     unsure_beliefs: tuple[float, ...] = (1e-30, 1e-15, 1e-12, 1e-9)
     """Beliefs just above `zero_belief` may need others that are just below. Then those below one of
-    these are taken for zero at first, and exact numbers decide (celebrity over bethe at 1e10)."""
+    these are taken for zero at first, and exact numbers decide (three blocks of TR at 1e9)."""
 
     # --- digits of log Z
 
@@ -165,14 +153,7 @@ class Tolerances:
     """Whether log Z is compared with that of other runs, as in sums over counts. If not, a point
     that is alone has a share of one, whatever its log Z (sweeps of TR beyond 1000 people)."""
 
-    belief_accuracy: float = 1e-8
-    """Or if it could change a belief by more than this, since the point is flat (weak FS)."""
-
     # --- the verdict
-
-    noise_forgiven: float = 1e-3
-    """An entropy that is out of bounds by no more than the rounding of beliefs explains is
-    possible, if that rounding is below this part of the bound (married over bethe at 1e4)."""
 
     bound_slack: float = 1e-12
     """Entropies and log Z are compared with their bounds up to this, in proportion: a hundred times
