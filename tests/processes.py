@@ -97,10 +97,10 @@ def children_of(process: int) -> Iterator[int]:
 def descendants_of(process: int) -> set[int]:
     """The processes that a process has started, and those that these have."""
     found: set[int] = set()
-    with suppress(FileNotFoundError, ProcessLookupError):
-        listed = Path(f"/proc/{process}/task/{process}/children").read_text()
-        for child in map(int, listed.split()):
-            found |= {child, *descendants_of(child)}
+    for listed in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            for child in map(int, listed.read_text().split()):
+                found |= {child, *descendants_of(child)}
     return found
 
 

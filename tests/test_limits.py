@@ -312,6 +312,15 @@ def test_a_call_that_hears_no_signals_is_ended(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_call_that_lets_no_thread_go_on_is_ended(tmp_path: Path) -> None:
+    deaf = "from itertools import repeat; sum(repeat(1))"
+    script = DEAF.format(deaf=deaf, limits="Limits(seconds=0.5)")
+    ended = processes.run([sys.executable, "-c", script, str(tmp_path / "out.csv")])
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("Timeout (0:00:01")
+    assert "in work" in ended.stderr
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
 def test_arrays_that_are_far_too_large_are_refused(tmp_path: Path) -> None:
     script = DEAF.format(deaf="bytearray(10**11)", limits="Limits(memory=0.5)")

@@ -185,6 +185,29 @@ def test_a_run_that_is_given_up_ends_its_workers() -> None:
 
 
 @pytest.mark.usefixtures("alone")
+def test_runs_beside_each_other_end_their_own_workers_only() -> None:
+    with (
+        closing(finished(process_of, range(9), 2)) as first,  # type: ignore[type-var]
+        closing(finished(square, range(9), 2)) as second,  # type: ignore[type-var]
+    ):
+        next(second)
+        next(first)
+        second.close()
+        assert len(own_children()) == 2
+        assert len(list(first)) == 8
+
+
+@pytest.mark.usefixtures("alone")
+def test_processes_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_self: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("multiprocessing.context.ForkProcess.start", refuse)
+    with pytest.raises(WorkerError, match="cannot start 2 worker processes: Resource"):
+        list(finished(square, range(4), 2))
+
+
+@pytest.mark.usefixtures("alone")
 def test_time_is_up_for_all_workers() -> None:
     with (
         Watch(Limits(seconds=0.5)).running(),

@@ -97,7 +97,15 @@ _LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
 class LiftgbpError(Exception):
-    """All errors that liftgbp raises by itself; the message is cut off where it is too long."""
+    """All errors that liftgbp raises by itself; the message is cut off where it is too long.
+
+    >>> import liftgbp
+    >>> try:
+    ...     liftgbp.infer(liftgbp.parse("smokes(person)"))
+    ... except liftgbp.LiftgbpError as error:
+    ...     print(type(error).__name__)
+    SizeError
+    """
 
     def __init__(self, message: str) -> None:
         self.message = brief(message)

@@ -353,12 +353,13 @@ smaller domains, or allow more by --work (limits=Limits(work=...) in Python)
 # --- memory
 
 
+WORKERS: list[int] = []
+"""The processes that work for this one: their memory counts as well."""
+
+
 def held_memory() -> float:
     """The bytes of memory that this process and its workers hold together."""
-    workers = []
-    if "multiprocessing" in sys.modules:  # slow to import; without it, there are no workers
-        workers = sys.modules["multiprocessing"].active_children()
-    return resident_memory() + sum(_private_memory(own.pid) for own in workers)
+    return resident_memory() + sum(map(_private_memory, WORKERS))
 
 
 def _private_memory(process: int) -> float:

@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from liftgbp.errors import WorkerError, wrong_type
-from liftgbp.limits import Limits, Watch, checkpoint, most_work
+from liftgbp.limits import WORKERS, Limits, Watch, checkpoint, most_work
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -86,28 +86,30 @@ def finished(
     pool = ProcessPoolExecutor(
         size, multiprocessing.get_context(START), _begin, (work, most_work())
     )
-    before = multiprocessing.active_children()
+    others = multiprocessing.active_children()
     workers: list[BaseProcess] = []
     try:
         # A signal must not reach a worker before that knows what to do about it.
         with _signals_held():
-            waiting: dict[Future[Any], int] = {
-                pool.submit(_work_on, task): place for place, task in enumerate(tasks)
-            }
-            workers = [own for own in multiprocessing.active_children() if own not in before]
+            try:
+                waiting = {pool.submit(_work_on, task): place for place, task in enumerate(tasks)}
+            except OSError as error:
+                raise WorkerError(
+                    f"cannot start {size} worker processes: {error.strerror}; use fewer jobs"
+                ) from None
+            finally:
+                workers = [own for own in multiprocessing.active_children() if own not in others]
+        WORKERS.extend(own.pid for own in workers if own.pid is not None)
         yield from _results(waiting)
     except BrokenProcessPool:
         pool.shutdown()
         raise _lost(workers) from None
-    except OSError as error:
-        raise WorkerError(
-            f"cannot start {size} worker processes: {error.strerror}; use fewer jobs"
-        ) from None
     finally:
         # The pool itself would let them finish what they are at.
-        for worker in multiprocessing.active_children():
-            if worker not in before:
-                worker.kill()
+        for worker in workers:
+            worker.kill()
+            if worker.pid in WORKERS:
+                WORKERS.remove(worker.pid)
         pool.shutdown(cancel_futures=True)
 
 

@@ -8,12 +8,13 @@ and what was half written is removed. The system refuses arrays that are far too
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -105,10 +106,14 @@ def _ending(watch: Watch) -> Iterator[None]:
     timer = threading.Timer(watch.limits.seconds + GRACE, end)
     timer.daemon = True
     timer.start()
+    # A library that lets no thread of Python go on is ended all the same, with a traceback.
+    with suppress(AttributeError, OSError, RuntimeError):  # no place to write it
+        faulthandler.dump_traceback_later(watch.limits.seconds + 2 * GRACE, exit=True)
     try:
         yield
     finally:
         timer.cancel()
+        faulthandler.cancel_dump_traceback_later()
 
 
 @contextmanager

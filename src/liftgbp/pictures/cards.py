@@ -186,6 +186,11 @@ def bar(p: float, least: float | None = None, most: float | None = None) -> Mark
                 fill="currentColor",
             )
         )
+    return _strip(*parts, aria_label=f"{p:.3g}")
+
+
+def _strip(*parts: Markup, **attributes: str) -> Markup:
+    """A small picture in a line of a table, 100 wide and 10 high in its own units."""
     return element(
         "svg",
         *parts,
@@ -195,7 +200,7 @@ def bar(p: float, least: float | None = None, most: float | None = None) -> Mark
         preserveAspectRatio="none",
         class_="liftgbp-bar",
         role="img",
-        aria_label=f"{p:.3g}",
+        **attributes,
     )
 
 
@@ -231,17 +236,10 @@ def pull_bar(share: float) -> Markup:
     """A bar from the middle to the right for what pulls up, to the left for what pulls down."""
     length = 50 * min(1.0, abs(share))
     colour = BAR if share > 0 else COLOURS[DOUBTFUL]
-    return element(
-        "svg",
+    return _strip(
         element("rect", width=100, height=10, fill="currentColor", fill_opacity=0.08),
         element("rect", x=50.0 if share > 0 else 50 - length, width=length, height=10, fill=colour),
         element("rect", x=49.5, width=1, height=10, fill="currentColor"),
-        viewBox="0 0 100 10",
-        width=90,
-        height=9,
-        preserveAspectRatio="none",
-        class_="liftgbp-bar",
-        role="img",
     )
 
 
