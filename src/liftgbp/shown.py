@@ -24,7 +24,7 @@ class HasCard:
         return card_of(self)
 
 
-class Shown(HasCard):
+class Reported(HasCard):
     """Something with a card, and with a line of text that says the same."""
 
     __slots__ = ()
@@ -35,21 +35,21 @@ class Shown(HasCard):
         return line_of(self)
 
 
-def in_words(value: Shown) -> str:
+def in_words(value: Reported) -> str:
     """What a value is, in one line."""
     from liftgbp.report import headline
 
     return headline(value)
 
 
-def figure_of(value: Shown, title: str = "") -> Figure:
+def figure_of(value: Reported, title: str = "") -> Figure:
     """A figure of Matplotlib."""
     from liftgbp.report import figure_of
 
     return figure_of(value, title)
 
 
-def write_picture_of(value: Shown, path: Path, title: str = "") -> None:
+def write_picture_of(value: Reported, path: Path, title: str = "") -> None:
     """Write this figure to a file."""
     from liftgbp.report import write_picture_of
 

@@ -56,8 +56,8 @@ STYLE = """
 """
 
 
-class HasCard:
-    """Something that notebooks show as a card.
+class Shown:
+    """Something with a line of text, and with a card in notebooks that says the same.
 
     What it is is said by `_headline`, in words after the name of its class, and by `_body`.
     """
@@ -72,20 +72,14 @@ class HasCard:
         """What a card shows below the headline."""
         return ()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {shortened(self._headline(), MOST_LETTERS)}>"
+
     def _repr_html_(self) -> str:
         return card(f"{type(self).__name__} ", self._headline(), *self._body())
 
 
-class Shown(HasCard):
-    """Something with a card, and with a line of text that says the same."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {shortened(self._headline(), MOST_LETTERS)}>"
-
-
-Item = TypeVar("Item", bound=HasCard)
+Item = TypeVar("Item", bound=Shown)
 
 
 class SeveralShown(tuple[Item, ...]):

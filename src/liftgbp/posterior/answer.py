@@ -20,7 +20,7 @@ from liftgbp.posterior.readers import ClassReader, Reader
 from liftgbp.posterior.rows import Row, groups_with_same_rows
 from liftgbp.posterior.sources import Beliefs
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shown import Shown, figure_of, write_picture_of
+from liftgbp.shown import Reported, figure_of, write_picture_of
 from liftgbp.signature import objects_of
 from liftgbp.texts import quoted
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Answer(Shown):
+class Answer(Reported):
     """One row of an answer.
 
     `atoms` are the atoms that were asked for, or the formula, which is `true` or `false`; `given`
@@ -124,7 +124,7 @@ class Answer(Shown):
 AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
 
 
-class AnswerRows(Shown, tuple[AnyAnswer, ...]):
+class AnswerRows(Reported, tuple[AnyAnswer, ...]):
     """The rows that answer a query."""
 
     __slots__ = ()

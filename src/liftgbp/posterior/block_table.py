@@ -20,7 +20,7 @@ from liftgbp.arrays import Floats
 from liftgbp.errors import QueryError, checked_path, comma_list, wrong_type
 from liftgbp.model.writer import object_text
 from liftgbp.shatter.normal import NormalModel, ObjectClass
-from liftgbp.shown import Shown, figure_of, write_picture_of
+from liftgbp.shown import Reported, figure_of, write_picture_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,7 +66,7 @@ class ClassTable:
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class BlockPanel(Shown):
+class BlockPanel(Reported):
     """Probabilities of one value of an atom by the blocks of two of its objects.
 
     `rows` and `columns` are the numbers of the blocks of the objects that the variables name. Where
@@ -96,7 +96,7 @@ class BlockPanel(Shown):
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class BlockedAtom(Shown):
+class BlockedAtom(Reported):
     """The probabilities of an atom by the blocks of its objects.
 
     `text` is the atom, such as `friends(x,y)`; `values` are those of the predicate. `variables` are
@@ -180,7 +180,7 @@ class BlockedAtom(Shown):
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class BlockStructure(Shown):
+class BlockStructure(Reported):
     """One way in which objects fall into blocks, and its share in the answer.
 
     blocks       all blocks; a class of objects that is not split is a block of its own

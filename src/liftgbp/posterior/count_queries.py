@@ -29,7 +29,7 @@ from liftgbp.posterior.count_cases import CountedCase, by_listing, counted_cases
 from liftgbp.posterior.readers import ClassReader, Reader
 from liftgbp.posterior.rows import Row, renamed
 from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shown import Shown
+from liftgbp.shown import Reported
 
 LISTED = 1e-9
 """Counts that are less likely are not listed."""
@@ -48,7 +48,7 @@ DIGITS = 1e-10
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class CountDistribution(Shown):
+class CountDistribution(Reported):
     """How many objects satisfy a formula.
 
     `objects` is how many there are. `spread` is the standard deviation, `None` if no region holds

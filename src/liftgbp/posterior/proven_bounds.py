@@ -11,7 +11,7 @@ from typing import Any
 from liftgbp.errors import QueryError, shown
 from liftgbp.opinions import Opinion, OpinionRow
 from liftgbp.posterior.wording import independent_atoms, upper_bound
-from liftgbp.shown import Shown
+from liftgbp.shown import Reported
 from liftgbp.solve import IndependentAtoms
 
 PRINTED = 5e-7
@@ -23,7 +23,7 @@ DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ProbabilityBounds(Shown):
+class ProbabilityBounds(Reported):
     """What the probabilities of one row lie in: an interval (least, most) for each value.
 
     >>> import liftgbp
@@ -84,7 +84,7 @@ class ProbabilityBounds(Shown):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Bounds(Shown):
+class Bounds(Reported):
     """Proven bounds: `lower` <= log Z <= `upper`, whatever any approximation says.
 
     lower      minus infinity if no world was found that hard formulas allow

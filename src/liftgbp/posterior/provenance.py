@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from liftgbp.posterior.block_table import BlockStructure
 from liftgbp.posterior.results import Choice, GrowthStop
 from liftgbp.posterior.wording import choice_text
-from liftgbp.shown import Shown
+from liftgbp.shown import Reported
 
 if TYPE_CHECKING:
     from liftgbp.posterior.posterior import Posterior
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class CountSum(Shown):
+class CountSum(Reported):
     """A sum over how many objects have some properties; over none, if `auto` chose none.
 
     predicates  whose counts were summed over

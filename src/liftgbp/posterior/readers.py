@@ -28,14 +28,14 @@ from liftgbp.posterior.rows import Row, query_rows
 from liftgbp.posterior.sources import Beliefs, Source
 from liftgbp.regions import LiftedRegionGraph, RegionGraph
 from liftgbp.shatter.normal import NormalModel, ObjAtom
-from liftgbp.shown import Shown
+from liftgbp.shown import Reported
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 
 Via: TypeAlias = Literal["lifted", "ground"]
 
 
-class Prepared(Shown, ABC):
+class Prepared(Reported, ABC):
     """A model that is ready to be solved: its region graph and its plan.
 
     `print` shows both as small tables.

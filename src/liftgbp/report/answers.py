@@ -61,7 +61,7 @@ from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made
 from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.report.question import Question
 from liftgbp.report.rows_shown import Change, largest_change
-from liftgbp.solve import Kind, Point, Points, Remedy, Status, Verdict
+from liftgbp.solve import Finding, Kind, Point, Points, Remedy, Status, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -251,13 +251,17 @@ class Answers(Shown):
     @property
     def reason(self) -> str:
         """Why the numbers cannot be used, and what to try; empty if they can."""
-        return reason(self.flaw, self.remedies)
+        return reason(self.flaw_text, self.remedies)
 
     @property
-    def flaw(self) -> str:
-        """Why the numbers cannot be used, without what to try."""
-        found = self.result.flaw
-        text, region = sentence(found), None if found is None else found.region
+    def flaw(self) -> Finding | None:
+        """Why the numbers cannot be used, as a value; `None` if they can."""
+        return self.result.flaw
+
+    @property
+    def flaw_text(self) -> str:
+        """Why the numbers cannot be used, without what to try; empty if they can."""
+        text, region = sentence(self.flaw), None if self.flaw is None else self.flaw.region
         if region is not None and len(self.graph.regions) <= MOST_NAMED:
             text = f"{text}, most of all in the region {self.reader.prepared.region_text(region)}"
         return text

@@ -107,7 +107,7 @@ def answers_as_dict(answers: Answers, queries: Sequence[str]) -> dict[str, objec
         "domains": answers.sizes,
         "trusted": answers.trusted,
         "reason": answers.reason,
-        "flaw": answers.flaw,
+        "flaw": answers.flaw_text,
         "remedies": [
             {"python": ADVICE[own].python, "options": ADVICE[own].options}
             for own in answers.remedies

@@ -32,7 +32,7 @@ from liftgbp.sampling.grouping import MOST_R_HAT, Grouping, grouped
 from liftgbp.sampling.reading import Grounder, GroundRow, Literals, traces_of
 from liftgbp.sampling.terms import WORD, Planes, Words
 from liftgbp.sampling.tied import Tied
-from liftgbp.shown import Shown
+from liftgbp.shown import Reported
 from liftgbp.solve import Finding, Flaw
 
 FEWEST_EFFECTIVE = 400.0
@@ -93,7 +93,7 @@ class SampledAnswer(Answer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sample(Shown):
+class Sample(Reported):
     """Worlds drawn by many chains; ask it with `query` or `marginal`, as answers.
 
     `worlds` are bits: for each draw, one row of words for each value but the first of each

@@ -55,7 +55,7 @@ class Flaw(HasCard, Enum):
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
     >>> undecided = liftgbp.infer(model, {"person": 20}, solver=liftgbp.Flooding())
-    >>> undecided.result.flaw.kind is liftgbp.Flaw.SADDLE
+    >>> undecided.flaw.kind is liftgbp.Flaw.SADDLE
     True
     """
 
@@ -130,8 +130,7 @@ class Finding(HasCard):
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")
     >>> hasty = liftgbp.infer(model, {"person": 20}, solver=liftgbp.Flooding(iterations=2))
-    >>> flaw = hasty.result.flaw
-    >>> flaw.kind.value, flaw.numbers[0], hasty.graph.region_text(flaw.region)
+    >>> hasty.flaw.kind.value, hasty.flaw.numbers[0], hasty.graph.region_text(hasty.flaw.region)
     ('out of iterations', 2, 'smokes(1) smokes(2)')
     """
 

@@ -201,8 +201,8 @@ class Outcome(Enum):
     """How Newton's method ended."""
 
     SETTLED = "settled"
-    FLAT = "the free energy is flat"
-    LOST = "no stationary point is near"
+    FLAT = "flat"
+    LOST = "lost"
 
 
 def newton(place: Place, tolerance: float) -> tuple[Place, Outcome]:

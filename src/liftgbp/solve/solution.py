@@ -9,7 +9,7 @@ from enum import Enum, auto
 from functools import cached_property
 
 from liftgbp.arrays import Floats
-from liftgbp.shown import Shown
+from liftgbp.shown import Reported
 from liftgbp.solve.findings import Finding, SolvedBy, Status
 from liftgbp.solve.verdict import Verdict
 
@@ -27,7 +27,7 @@ class Remedy(Enum):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Point(Shown):
+class Point(Reported):
     """A stationary point of the free energy.
 
     `weight` is its share in the answer: zero for a saddle or an implausible point. `exact_log_z`
@@ -54,14 +54,14 @@ class Point(Shown):
         self.log_beliefs.setflags(write=False)
 
 
-class Points(Shown, tuple[Point, ...]):
+class Points(Reported, tuple[Point, ...]):
     """Stationary points of the free energy, the best first."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Solution(Shown):
+class Solution(Reported):
     """The end of a run.
 
     `log_beliefs` holds normalised log beliefs in the layout of the plan. `trace` tells for each

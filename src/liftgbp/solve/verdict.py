@@ -15,7 +15,7 @@ import numpy as np
 from liftgbp.arrays import Floats, distinct, stacked_rows
 from liftgbp.errors import InternalError
 from liftgbp.plan import Layout, Plan
-from liftgbp.shown import HasCard, Shown, in_words
+from liftgbp.shown import HasCard, Reported, in_words
 from liftgbp.solve.bounds import Bounds, Limits, in_balls, limits_of
 from liftgbp.solve.certified import CertifiedPoint, Proof
 from liftgbp.solve.findings import NO_BLOCKS, Finding, Flaw, IndependentAtoms
@@ -46,7 +46,7 @@ class Kind(HasCard, Enum):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Verdict(Shown):
+class Verdict(Reported):
     """What is known about a point.
 
     residual       how far it is from stationary, as the largest relative change of a belief
