@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from typing import TypeVar
 
 from liftgbp.pictures.markup import Content, Markup, element, joined
 from liftgbp.texts import visible
@@ -77,28 +76,6 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return card(f"{type(self).__name__} ", self._headline(), *self._body())
-
-
-Item = TypeVar("Item", bound=Shown)
-
-
-class SeveralShown(tuple[Item, ...]):
-    """A tuple that notebooks show as one card, and that prints as a few lines."""
-
-    __slots__ = ()
-
-    def _body(self) -> Iterable[Content]:
-        """What a card shows of all items."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        lines = [shortened(own._headline(), MOST_LETTERS_OF_LINE) for own in self[:MOST_LINES]]
-        if len(self) > MOST_LINES:
-            lines.append(f"… and {len(self) - MOST_LINES} more")
-        return "\n".join(lines) or "()"
-
-    def _repr_html_(self) -> str:
-        return card("", "", *self._body())
 
 
 def card(kind: str, headline: str, *body: Content) -> str:
