@@ -20,8 +20,8 @@ from rich.table import Table
 
 import liftgbp
 from benchmarks.timing import add_jobs
-from liftgbp import reference
-from liftgbp.workers import finished, in_order
+from liftgbp.oracle import reference
+from liftgbp.support.workers import finished, in_order
 
 WEIGHTS = (0.3, 0.5, 1.0, 1.4)
 ALLOWED = 1e-3

@@ -10,11 +10,11 @@ from rich.table import Table
 
 import liftgbp
 from benchmarks.timing import MODELS, PAPER_MODELS, milliseconds, peak_kib
-from liftgbp import reference
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
+from liftgbp.lift.signature import canonise
+from liftgbp.oracle import reference
 from liftgbp.plan import compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
-from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
 
 ITERATIONS = 500

@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.compress import compress, ground_region_graph
 from liftgbp.evidence import Problem
-from liftgbp.grounding import ground_network
+from liftgbp.ground.compress import compress, ground_region_graph
+from liftgbp.ground.grounding import ground_network
+from liftgbp.oracle import reference
 from liftgbp.plan import compile_plan
 from liftgbp.solve import Flooding, Solution
 

@@ -12,7 +12,7 @@ import time
 
 import liftgbp
 from benchmarks.timing import MODELS
-from liftgbp import reference
+from liftgbp.oracle import reference
 
 
 def main() -> None:

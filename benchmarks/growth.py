@@ -17,12 +17,12 @@ from rich.table import Table
 
 import liftgbp
 from benchmarks.timing import add_jobs
+from liftgbp.lift.regions import build as regions_build, build_regions
+from liftgbp.lift.shatter import shatter
+from liftgbp.lift.signature import canonise
 from liftgbp.plan import compile as plan_compile, compile_plan
-from liftgbp.regions import build as regions_build, build_regions
-from liftgbp.shatter import shatter
-from liftgbp.signature import canonise
 from liftgbp.solve import Flooding
-from liftgbp.workers import finished, in_order
+from liftgbp.support.workers import finished, in_order
 
 PEOPLE = 100
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 import liftgbp
-from liftgbp.workers import finished, in_order
+from liftgbp.support.workers import finished, in_order
 
 JOBS = (1, 2)
 REPETITIONS = 2

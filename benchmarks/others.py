@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.arrays import Floats
+from liftgbp.oracle import reference
+from liftgbp.support.arrays import Floats
 
 HERE = Path(__file__).parent
 ENVIRONMENT = HERE / ".venv-speed"

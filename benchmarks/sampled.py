@@ -16,8 +16,8 @@ from rich.table import Table
 import liftgbp
 from benchmarks.accuracy import CASES
 from liftgbp.evidence import Problem
-from liftgbp.grounding import ground_network
-from liftgbp.sampling.chains import Sweeper, Worlds
+from liftgbp.ground.grounding import ground_network
+from liftgbp.methods.sampling.chains import Sweeper, Worlds
 
 WEIGHT = 1.4
 SPEED_AT = 40

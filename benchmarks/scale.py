@@ -23,11 +23,11 @@ from rich.table import Table
 
 import liftgbp
 from benchmarks.evidence import FRIENDS_OF_EACH, MODEL, SHARE_OF_KNOWN_SMOKERS
-from liftgbp.compress import compress, ground_region_graph
-from liftgbp.grounding import ground_network
+from liftgbp.ground.compress import compress, ground_region_graph
+from liftgbp.ground.grounding import ground_network
+from liftgbp.lift.via import choose_via
 from liftgbp.plan import compile_plan
 from liftgbp.solve import Auto, Flooding
-from liftgbp.via import choose_via
 
 PEOPLE = (10**3, 10**4, 10**5)
 

@@ -8,8 +8,8 @@ import tracemalloc
 from collections.abc import Callable
 
 import liftgbp
-from liftgbp.example_models import FOLDER
-from liftgbp.workers import checked_jobs
+from liftgbp.model.example_models import FOLDER
+from liftgbp.support.workers import checked_jobs
 
 MODELS = FOLDER
 PAPER_MODELS = ("friends-smokers", "transitive", "friends-knows", "chain")

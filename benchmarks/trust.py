@@ -27,7 +27,7 @@ from rich.table import Table
 import liftgbp
 from benchmarks.timing import add_jobs
 from benchmarks.trust_cases import Case, all_cases
-from liftgbp.workers import finished
+from liftgbp.support.workers import finished
 
 MODELS = 1000
 LIMITS = (0.01, 0.05, 0.1, 0.3)

@@ -19,8 +19,8 @@ from typing import TypeAlias
 import numpy as np
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.reference import GroundAtom, GroundFactor, GroundModel
+from liftgbp.oracle import reference
+from liftgbp.oracle.reference import GroundAtom, GroundFactor, GroundModel
 
 SEED = 12
 HARD_RULES = 0.15

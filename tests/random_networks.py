@@ -7,7 +7,7 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from liftgbp.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.ground.grounding import FactorBlock, GroundNetwork, merged
 
 LOGS = st.one_of(
     st.sampled_from([-math.inf, 0.0, 1.0, -2.5]),

@@ -10,7 +10,7 @@ import pytest
 
 import liftgbp
 from command_shell import Shell
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.posterior.wording import ADVICE
 from liftgbp.solve import flood, search
 

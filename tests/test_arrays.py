@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from liftgbp.arrays import (
+from liftgbp.support.arrays import (
     RowIndex,
     Segments,
     distinct,

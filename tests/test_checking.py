@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.checking import ExactInference
-from liftgbp.formats import Network
-from liftgbp.grounding import FactorBlock
-from liftgbp.grounding.network import merged
+from liftgbp.ground.formats import Network
+from liftgbp.ground.grounding import FactorBlock
+from liftgbp.ground.grounding.network import merged
+from liftgbp.oracle import reference
+from liftgbp.oracle.checking import ExactInference
 
 SMOKERS = liftgbp.load("example:friends-smokers")
 TRANSITIVE = liftgbp.load("example:transitive")

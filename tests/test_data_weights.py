@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import liftgbp
-from liftgbp.errors import EvidenceError, ModelError
 from liftgbp.model.parser import parse
+from liftgbp.support.errors import EvidenceError, ModelError
 from small_worlds import World, listed_worlds
 
 BOXES = """

@@ -11,8 +11,9 @@ from functools import cache
 
 import pytest
 
-from liftgbp import Answers, Flooding, Status, infer, parse, reference
-from liftgbp.reference import GroundAtom
+from liftgbp import Answers, Flooding, Status, infer, parse
+from liftgbp.oracle import reference
+from liftgbp.oracle.reference import GroundAtom
 from liftgbp.solve import Remedy
 
 FRIENDS_SMOKERS = """

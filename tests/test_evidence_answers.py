@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.effort import EFFORTS, FACTOR_SCOPES
-from liftgbp.errors import CapacityError, ContradictionError, SizeError
 from liftgbp.evidence import Evidence, Known, Relation
+from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES
 from liftgbp.model.model import Model
-from liftgbp.progress import silent
+from liftgbp.oracle import reference
 from liftgbp.strategy.ground_case import GroundCase, prepare_ground
 from liftgbp.strategy.run import Run
+from liftgbp.support.errors import CapacityError, ContradictionError, SizeError
+from liftgbp.support.progress import silent
 from random_models import models_with_evidence
 
 SMOKERS = liftgbp.parse("""

@@ -11,7 +11,7 @@ import igraph
 import pytest
 
 import liftgbp
-from liftgbp.example_models import FOLDER
+from liftgbp.model.example_models import FOLDER
 
 
 @pytest.mark.parametrize("name", sorted(liftgbp.examples()))

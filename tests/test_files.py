@@ -11,8 +11,8 @@ import pytest
 
 import liftgbp
 import processes
-from liftgbp.errors import InputError
-from liftgbp.files import ROWS_AT_ONCE, Schema, whole_files, write_table
+from liftgbp.support.errors import InputError
+from liftgbp.support.files import ROWS_AT_ONCE, Schema, whole_files, write_table
 
 SCHEMA: Schema = {"name": str, "p": float, "size": int, "known": bool}
 ROWS = [("true", 1.0, 3, True), ('a "b", c', 0.1 + 0.2, 2**63 - 1, False), ("17", 1e-300, -1, True)]
@@ -62,7 +62,7 @@ def test_parquet_needs_neither_pandas_nor_pyarrow(tmp_path: Path) -> None:
 import sys
 sys.modules["pandas"] = sys.modules["pyarrow"] = None
 from pathlib import Path
-from liftgbp.files import write_table
+from liftgbp.support.files import write_table
 write_table(Path({str(tmp_path / "t.parquet")!r}), {{"a": str, "b": float}}, [("x", 1.5)])
 """
     done = processes.run([sys.executable, "-c", script])

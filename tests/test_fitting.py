@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 import liftgbp
 from liftgbp.cli.commands import cli
-from liftgbp.errors import ModelError
 from liftgbp.model.parser import parse
+from liftgbp.support.errors import ModelError
 from small_worlds import World, listed_worlds
 
 COUPLED = """

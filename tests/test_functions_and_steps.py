@@ -8,8 +8,8 @@ from itertools import product
 import pytest
 
 import liftgbp
-from liftgbp.errors import EvidenceError, ModelError, QueryError, SizeError
 from liftgbp.model.parser import parse
+from liftgbp.support.errors import EvidenceError, ModelError, QueryError, SizeError
 from small_worlds import World, listed_worlds
 
 VIAS = ["lifted", "ground", "auto"]

@@ -6,11 +6,12 @@ import math
 
 import pytest
 
-from liftgbp import Answers, Flooding, infer, parse, reference
-from liftgbp.errors import CapacityError
+from liftgbp import Answers, Flooding, infer, parse
 from liftgbp.evidence.read import parse_evidence
+from liftgbp.oracle import reference
 from liftgbp.posterior import Posterior
 from liftgbp.strategy.growth import grow
+from liftgbp.support.errors import CapacityError
 
 TRANSITIVE = "r(person, person)\n0.5 r(x,y) ^ r(y,z) => r(x,z) | distinct"
 FRIENDS_SMOKERS = """

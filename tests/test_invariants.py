@@ -13,12 +13,12 @@ import pytest
 
 import liftgbp
 import processes
-from liftgbp import reference
-from liftgbp.errors import InternalError
-from liftgbp.example_models import FOLDER
-from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.regions.counts import Count
-from liftgbp.shatter import shatter
+from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.regions.counts import Count
+from liftgbp.lift.shatter import shatter
+from liftgbp.model.example_models import FOLDER
+from liftgbp.oracle import reference
+from liftgbp.support.errors import InternalError
 
 TESTS = Path(__file__).parent
 SMOKERS = FOLDER / "friends-smokers.mln"

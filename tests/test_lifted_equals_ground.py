@@ -9,12 +9,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
-from liftgbp import parse, reference
-from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp import parse
 from liftgbp.evidence import Evidence
-from liftgbp.messages import check_messages
 from liftgbp.model.ast import Sort
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
+from liftgbp.oracle.messages import check_messages
+from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, models_with_evidence, sizes
 
 MOST_GROUND_FACTORS = 150

@@ -11,10 +11,11 @@ import pytest
 
 import liftgbp
 import processes
-from liftgbp import LimitExceeded, Limits, limits as room
+from liftgbp import LimitExceeded, Limits
 from liftgbp.cli.commands import cli
-from liftgbp.example_models import FOLDER as MODELS
-from liftgbp.grounding import join
+from liftgbp.ground.grounding import join
+from liftgbp.model.example_models import FOLDER as MODELS
+from liftgbp.support import limits as room
 
 SMOKERS = str(MODELS / "friends-smokers.mln")
 LIFTGBP = [sys.executable, "-m", "liftgbp"]
@@ -286,8 +287,8 @@ from pathlib import Path
 from liftgbp import Limits
 from liftgbp.cli import run_limits
 from liftgbp.cli.entry import leaving
-from liftgbp.files import whole_file
-from liftgbp.limits import enter
+from liftgbp.support.files import whole_file
+from liftgbp.support.limits import enter
 
 run_limits.GRACE = 0.3
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from liftgbp import Answers, Flooding, Model, Status, infer, load, reference
-from liftgbp.example_models import FOLDER
-from liftgbp.messages import GroundObjects
+from liftgbp import Answers, Flooding, Model, Status, infer, load
+from liftgbp.lift.shatter import shatter
+from liftgbp.model.example_models import FOLDER
+from liftgbp.oracle import reference
+from liftgbp.oracle.messages import GroundObjects
 from liftgbp.posterior import every_row
-from liftgbp.shatter import shatter
 
 FILES = sorted(FOLDER.glob("*.mln"))
 FAMILY = {"gbp": "intersections", "bethe": "bethe"}

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import liftgbp
-from liftgbp.opinions import Opinion, OpinionRow, compared
+from liftgbp.posterior.opinions import Opinion, OpinionRow, compared
 
 
 def row(p: float, error: float = 0.0, atom: str = "p(x)") -> OpinionRow:

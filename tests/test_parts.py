@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.shatter import shatter
+from liftgbp.lift.shatter import shatter
+from liftgbp.oracle import reference
 from liftgbp.strategy.parts import independent_parts
 
 TWO = liftgbp.parse("""

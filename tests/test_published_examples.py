@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.errors import ModelError
 from liftgbp.evidence import Problem
 from liftgbp.evidence.read import parse_evidence
+from liftgbp.oracle import reference
+from liftgbp.support.errors import ModelError
 
 ITERATIONS = 15
 

@@ -15,15 +15,15 @@ from scipy.special import logsumexp
 
 import liftgbp
 from liftgbp import Limits
-from liftgbp.counting.points import CountedModel
-from liftgbp.effort import EFFORTS
-from liftgbp.grounding.from_classes import ground_classes
-from liftgbp.limits import MOST_WORK, searching
+from liftgbp.ground.grounding.from_classes import ground_classes
+from liftgbp.lift.shatter import shatter
+from liftgbp.lift.signature import objects_of, overlaps
+from liftgbp.lift.signature.canonical import Cluster
+from liftgbp.methods.counting.points import CountedModel
+from liftgbp.methods.effort import EFFORTS
 from liftgbp.plan import Plan
-from liftgbp.shatter import shatter
-from liftgbp.signature import objects_of, overlaps
-from liftgbp.signature.canonical import Cluster
 from liftgbp.solve import Descent, Solution
+from liftgbp.support.limits import MOST_WORK, searching
 
 EIGHT = "abcdefgh"
 
@@ -258,7 +258,9 @@ def test_networks_that_are_too_large_to_write(tmp_path: Path) -> None:
 def test_networks_that_are_too_large_are_not_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("liftgbp.grounding.ground_network", lambda *_, **__: pytest.fail("built"))
+    monkeypatch.setattr(
+        "liftgbp.ground.grounding.ground_network", lambda *_, **__: pytest.fail("built")
+    )
     model = liftgbp.load("example:friends-smokers")
     with pytest.raises(liftgbp.CapacityError, match=r"writing 3998000 ground formulas.*--work"):
         liftgbp.export_network(model, tmp_path / "net.uai", {"person": 2000})

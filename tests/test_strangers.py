@@ -10,7 +10,7 @@ import pytest
 
 import liftgbp
 from liftgbp import Limits
-from liftgbp.limits import Watch
+from liftgbp.support.limits import Watch
 
 
 def test_strangers_models_have_limits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_strangers_models_have_limits(monkeypatch: pytest.MonkeyPatch, tmp_path:
             super().__init__(limits, outer, **rest)
             seen.append(limits)
 
-    monkeypatch.setattr("liftgbp.limits.Watch", Noted)
+    monkeypatch.setattr("liftgbp.support.limits.Watch", Noted)
     trusted, untrusted = liftgbp.parse(text), liftgbp.parse(text, untrusted=True)
     assert seen == [Limits.for_strangers()]
     assert trusted == untrusted

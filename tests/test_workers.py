@@ -15,9 +15,10 @@ import pytest
 from threadpoolctl import threadpool_info
 
 import liftgbp
-from liftgbp import InputError, LimitExceeded, Limits, WorkerError, workers
-from liftgbp.limits import Watch, check_work, resident_memory
-from liftgbp.workers import checked_jobs, finished, in_order
+from liftgbp import InputError, LimitExceeded, Limits, WorkerError
+from liftgbp.support import workers
+from liftgbp.support.limits import Watch, check_work, resident_memory
+from liftgbp.support.workers import checked_jobs, finished, in_order
 
 FOREVER = 1000.0
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import liftgbp
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 
 MODEL = liftgbp.parse("""
 person = 4
@@ -200,7 +200,7 @@ def test_files_that_cannot_be_written_are_refused_before_the_work(
     def never(*arguments: object, **options: object) -> None:
         pytest.fail("the model was grounded")
 
-    monkeypatch.setattr("liftgbp.grounding.ground_network", never)
+    monkeypatch.setattr("liftgbp.ground.grounding.ground_network", never)
     with pytest.raises(liftgbp.InputError, match="net"):
         liftgbp.export_network(MODEL, tmp_path / name)
 

@@ -7,16 +7,16 @@ import math
 import numpy as np
 from hypothesis import assume
 
-from liftgbp import reference
-from liftgbp.arrays import Floats
-from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.messages import GroundObjects
+from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
+from liftgbp.oracle.messages import GroundObjects
+from liftgbp.oracle.reference import GroundAtom
+from liftgbp.oracle.reference.log_tables import expand
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.reference import GroundAtom
-from liftgbp.reference.log_tables import expand
-from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.shatter import shatter
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import CapacityError, ContradictionError
 
 MOST_WORLDS = 2**14
 

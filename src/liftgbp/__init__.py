@@ -18,10 +18,10 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "liftgbp.api": ("export_network", "fit_weights", "infer", "prepare"),
-    "liftgbp.bounding": ("bounds",),
-    "liftgbp.checking": ("Check", "check"),
+    "liftgbp.methods.bounding": ("bounds",),
+    "liftgbp.oracle.checking": ("Check", "check"),
     "liftgbp.engines": ("EngineForecast", "EngineRun", "forecast_on_engine", "run_on_engine"),
-    "liftgbp.errors": (
+    "liftgbp.support.errors": (
         "BusyError",
         "CapacityError",
         "ContradictionError",
@@ -39,15 +39,15 @@ _PUBLIC = {
     ),
     "liftgbp.evidence": ("Evidence",),
     "liftgbp.evidence.read": ("load_evidence", "parse_evidence"),
-    "liftgbp.example_models": ("examples",),
-    "liftgbp.forecasting": ("Forecast", "forecast"),
-    "liftgbp.formats": ("Network", "load_network"),
-    "liftgbp.limits": ("Limits",),
-    "liftgbp.messages": ("MessageCheck", "check_messages"),
+    "liftgbp.model.example_models": ("examples",),
+    "liftgbp.report.forecasting": ("Forecast", "forecast"),
+    "liftgbp.ground.formats": ("Network", "load_network"),
+    "liftgbp.support.limits": ("Limits",),
+    "liftgbp.oracle.messages": ("MessageCheck", "check_messages"),
     "liftgbp.model.builder": ("ModelBuilder",),
     "liftgbp.model.model": ("Model",),
     "liftgbp.model.parser": ("load", "parse"),
-    "liftgbp.opinions": ("Comparison",),
+    "liftgbp.posterior.opinions": ("Comparison",),
     "liftgbp.posterior": (
         "Answer",
         "BlockPanel",
@@ -60,10 +60,10 @@ _PUBLIC = {
         "Prepared",
         "ProbabilityBounds",
     ),
-    "liftgbp.regions": ("LiftedRegionGraph",),
+    "liftgbp.lift.regions": ("LiftedRegionGraph",),
     "liftgbp.report": ("Answers", "UntrustedAnswer", "UntrustedAnswerError"),
-    "liftgbp.reproduction": ("Reproduction", "reproduce"),
-    "liftgbp.sampling": ("Sample", "SampledAnswer", "sample"),
+    "liftgbp.oracle.reproduction": ("Reproduction", "reproduce"),
+    "liftgbp.methods.sampling": ("Sample", "SampledAnswer", "sample"),
     "liftgbp.solve": (
         "Algorithm",
         "Auto",
@@ -98,20 +98,97 @@ if TYPE_CHECKING:
         infer as infer,
         prepare as prepare,
     )
-    from liftgbp.bounding import (
-        bounds as bounds,
-    )
-    from liftgbp.checking import (
-        Check as Check,
-        check as check,
-    )
     from liftgbp.engines import (
         EngineForecast as EngineForecast,
         EngineRun as EngineRun,
         forecast_on_engine as forecast_on_engine,
         run_on_engine as run_on_engine,
     )
-    from liftgbp.errors import (
+    from liftgbp.evidence import (
+        Evidence as Evidence,
+    )
+    from liftgbp.evidence.read import (
+        load_evidence as load_evidence,
+        parse_evidence as parse_evidence,
+    )
+    from liftgbp.ground.formats import (
+        Network as Network,
+        load_network as load_network,
+    )
+    from liftgbp.lift.regions import (
+        LiftedRegionGraph as LiftedRegionGraph,
+    )
+    from liftgbp.methods.bounding import (
+        bounds as bounds,
+    )
+    from liftgbp.methods.sampling import (
+        Sample as Sample,
+        SampledAnswer as SampledAnswer,
+        sample as sample,
+    )
+    from liftgbp.model.builder import (
+        ModelBuilder as ModelBuilder,
+    )
+    from liftgbp.model.example_models import (
+        examples as examples,
+    )
+    from liftgbp.model.model import (
+        Model as Model,
+    )
+    from liftgbp.model.parser import (
+        load as load,
+        parse as parse,
+    )
+    from liftgbp.oracle.checking import (
+        Check as Check,
+        check as check,
+    )
+    from liftgbp.oracle.messages import (
+        MessageCheck as MessageCheck,
+        check_messages as check_messages,
+    )
+    from liftgbp.oracle.reproduction import (
+        Reproduction as Reproduction,
+        reproduce as reproduce,
+    )
+    from liftgbp.posterior import (
+        Answer as Answer,
+        BlockedAtom as BlockedAtom,
+        BlockPanel as BlockPanel,
+        BlockStructure as BlockStructure,
+        Bounds as Bounds,
+        CountAnswer as CountAnswer,
+        CountDistribution as CountDistribution,
+        CountSum as CountSum,
+        Prepared as Prepared,
+        ProbabilityBounds as ProbabilityBounds,
+    )
+    from liftgbp.posterior.opinions import (
+        Comparison as Comparison,
+    )
+    from liftgbp.report import (
+        Answers as Answers,
+        UntrustedAnswer as UntrustedAnswer,
+        UntrustedAnswerError as UntrustedAnswerError,
+    )
+    from liftgbp.report.forecasting import (
+        Forecast as Forecast,
+        forecast as forecast,
+    )
+    from liftgbp.solve import (
+        Algorithm as Algorithm,
+        Auto as Auto,
+        Descent as Descent,
+        Finding as Finding,
+        Flaw as Flaw,
+        Flooding as Flooding,
+        Kind as Kind,
+        Point as Point,
+        Solution as Solution,
+        Status as Status,
+        Verdict as Verdict,
+    )
+    from liftgbp.support.errors import (
         BusyError as BusyError,
         CapacityError as CapacityError,
         ContradictionError as ContradictionError,
@@ -127,85 +204,8 @@ if TYPE_CHECKING:
         SizeError as SizeError,
         WorkerError as WorkerError,
     )
-    from liftgbp.evidence import (
-        Evidence as Evidence,
-    )
-    from liftgbp.evidence.read import (
-        load_evidence as load_evidence,
-        parse_evidence as parse_evidence,
-    )
-    from liftgbp.example_models import (
-        examples as examples,
-    )
-    from liftgbp.forecasting import (
-        Forecast as Forecast,
-        forecast as forecast,
-    )
-    from liftgbp.formats import (
-        Network as Network,
-        load_network as load_network,
-    )
-    from liftgbp.limits import (
+    from liftgbp.support.limits import (
         Limits as Limits,
-    )
-    from liftgbp.messages import (
-        MessageCheck as MessageCheck,
-        check_messages as check_messages,
-    )
-    from liftgbp.model.builder import (
-        ModelBuilder as ModelBuilder,
-    )
-    from liftgbp.model.model import (
-        Model as Model,
-    )
-    from liftgbp.model.parser import (
-        load as load,
-        parse as parse,
-    )
-    from liftgbp.opinions import (
-        Comparison as Comparison,
-    )
-    from liftgbp.posterior import (
-        Answer as Answer,
-        BlockedAtom as BlockedAtom,
-        BlockPanel as BlockPanel,
-        BlockStructure as BlockStructure,
-        Bounds as Bounds,
-        CountAnswer as CountAnswer,
-        CountDistribution as CountDistribution,
-        CountSum as CountSum,
-        Prepared as Prepared,
-        ProbabilityBounds as ProbabilityBounds,
-    )
-    from liftgbp.regions import (
-        LiftedRegionGraph as LiftedRegionGraph,
-    )
-    from liftgbp.report import (
-        Answers as Answers,
-        UntrustedAnswer as UntrustedAnswer,
-        UntrustedAnswerError as UntrustedAnswerError,
-    )
-    from liftgbp.reproduction import (
-        Reproduction as Reproduction,
-        reproduce as reproduce,
-    )
-    from liftgbp.sampling import (
-        Sample as Sample,
-        SampledAnswer as SampledAnswer,
-        sample as sample,
-    )
-    from liftgbp.solve import (
-        Algorithm as Algorithm,
-        Auto as Auto,
-        Descent as Descent,
-        Finding as Finding,
-        Flaw as Flaw,
-        Flooding as Flooding,
-        Kind as Kind,
-        Point as Point,
-        Solution as Solution,
-        Status as Status,
-        Verdict as Verdict,
     )
     from liftgbp.sweeps import (
         Sweep as Sweep,

@@ -13,14 +13,28 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
 
-from liftgbp.effort import (
+from liftgbp.evidence import AnyEvidence, Evidence, Problem
+from liftgbp.lift.shatter import TABLE_CAP, Shattering
+from liftgbp.lift.via import VIAS, ViaChoice, choose_via
+from liftgbp.methods.effort import (
     EFFORTS,
     FACTOR_SCOPES,
     BlocksChoice,
     EffortChoice,
     checked_effort,
 )
-from liftgbp.errors import (
+from liftgbp.model.model import Model, check_model
+from liftgbp.model.queries import holding
+from liftgbp.plan import compile_plan
+from liftgbp.posterior import Prepared
+from liftgbp.report import Answers, UntrustedAnswerError
+from liftgbp.report.question import Question
+from liftgbp.solve import Auto, SolverChoice, as_solver
+from liftgbp.strategy.answering import answers_about_network
+from liftgbp.strategy.lifted_case import prepare_lifted
+from liftgbp.strategy.request import Request
+from liftgbp.strategy.run import Run
+from liftgbp.support.errors import (
     InputError,
     InternalError,
     check_function,
@@ -31,25 +45,11 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.evidence import AnyEvidence, Evidence, Problem
-from liftgbp.limits import Limits, check_work, limited
-from liftgbp.model.model import Model, check_model
-from liftgbp.model.queries import holding
-from liftgbp.plan import compile_plan
-from liftgbp.posterior import Prepared
-from liftgbp.progress import Progress, silent
-from liftgbp.report import Answers, UntrustedAnswerError
-from liftgbp.report.question import Question
-from liftgbp.shatter import TABLE_CAP, Shattering
-from liftgbp.solve import Auto, SolverChoice, as_solver
-from liftgbp.strategy.answering import answers_about_network
-from liftgbp.strategy.lifted_case import prepare_lifted
-from liftgbp.strategy.request import Request
-from liftgbp.strategy.run import Run
-from liftgbp.via import VIAS, ViaChoice, choose_via
+from liftgbp.support.limits import Limits, check_work, limited
+from liftgbp.support.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from liftgbp.formats import Network
+    from liftgbp.ground.formats import Network
     from liftgbp.posterior.ground_reader import PreparedGround
 
 
@@ -250,9 +250,9 @@ def fit_weights(model: Model, sizes: Mapping[str, int] | None = None, **options:
     check_model(model)
     if not model.demands:
         return model
-    from liftgbp.fitting import fitted
+    from liftgbp.strategy.fitting import fitted
 
-    return fitted(model, lambda own: infer(own, sizes, **options))
+    return fitted(model, lambda own: infer(own, sizes, **options).query)
 
 
 def _problem(
@@ -361,7 +361,7 @@ def prepare(
 def _is_network(model: object) -> TypeGuard[Network]:
     if isinstance(model, Model):
         return False
-    from liftgbp.formats import Network
+    from liftgbp.ground.formats import Network
 
     return isinstance(model, Network)
 
@@ -419,9 +419,9 @@ def export_network(
     ...     print(sorted(file.name for file in pathlib.Path(folder).iterdir()))
     ['net.atoms.csv', 'net.uai']
     """
-    from liftgbp.files import check_apart, held
-    from liftgbp.formats import check_target, write_network
-    from liftgbp.grounding import atom_names, ground_network, rule_counts
+    from liftgbp.ground.formats import check_target, write_network
+    from liftgbp.ground.grounding import atom_names, ground_network, rule_counts
+    from liftgbp.support.files import check_apart, held
 
     run = Run(Auto(), table_cap, progress)
     problem = _problem(model, sizes, evidence, FACTOR_SCOPES, run)

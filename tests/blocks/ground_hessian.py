@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from scipy.linalg import null_space
 
-from liftgbp.arrays import Floats
+from liftgbp.oracle.reference import GroundAtom, GroundRegionGraph, Region
 from liftgbp.posterior import ClassReader
-from liftgbp.reference import GroundAtom, GroundRegionGraph, Region
+from liftgbp.support.arrays import Floats
 
 State = tuple[Region, tuple[int, ...]]
 ZERO = 1e-30

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import liftgbp
-from liftgbp import reference
+from liftgbp.oracle import reference
 
 TRANSITIVE = "r(person,person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct"
 CHAIN = "r(person,person)\n1.4 r(x,y) ^ r(y,z) => r(z,u) | distinct"

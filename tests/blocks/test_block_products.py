@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.blocks.products import BlockProducts, MeanField
-from liftgbp.blocks.search import find_blocks
-from liftgbp.shatter import shatter
+from liftgbp.lift.shatter import shatter
+from liftgbp.methods.blocks.block_search import find_blocks
+from liftgbp.methods.blocks.products import BlockProducts, MeanField
+from liftgbp.oracle import reference
 
 MODELS = {
     "transitive": "r(p,p)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct",

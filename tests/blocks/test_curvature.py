@@ -12,16 +12,16 @@ from hypothesis import assume, given, settings
 
 import liftgbp
 import random_models
-from liftgbp import reference
-from liftgbp.blocks.curvature import Halves, HalvesJudge
-from liftgbp.counting.count_mixture import CountMixture
 from liftgbp.evidence import Evidence, Known, Problem
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import Shattering
+from liftgbp.lift.via import choose_via
+from liftgbp.methods.blocks.curvature import Halves, HalvesJudge
+from liftgbp.methods.counting.count_mixture import CountMixture
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
 from liftgbp.posterior import ClassReader
-from liftgbp.regions import build_regions
-from liftgbp.shatter import Shattering
 from liftgbp.solve import Solution, Tolerances, log_z
-from liftgbp.via import choose_via
 
 OWN = Tolerances()
 TRANSITIVE = "r(p,p)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import liftgbp
-from liftgbp.blocks.labels import label_information
-from liftgbp.blocks.products import BlockProducts, MeanField
-from liftgbp.shatter import shatter
+from liftgbp.lift.shatter import shatter
+from liftgbp.methods.blocks.labels import label_information
+from liftgbp.methods.blocks.products import BlockProducts, MeanField
 
 MODEL = liftgbp.parse("r(thing, thing)\np(thing)\n1 r(x,y) ^ p(x) => p(y) | x != y")
 

@@ -10,12 +10,12 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize
 
 import liftgbp
-from liftgbp.bounding.decomposition import Program, common_energy, program_of
-from liftgbp.bounding.maximise import maximise
+from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.shatter import shatter
+from liftgbp.methods.bounding.decomposition import Program, common_energy, program_of
+from liftgbp.methods.bounding.maximise import maximise
 from liftgbp.model.model import Model
 from liftgbp.plan import compile_plan
-from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.shatter import shatter
 
 SMOKERS = """
 friends(person, person)

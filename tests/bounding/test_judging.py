@@ -9,18 +9,18 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.bounding import ProvenJudge
-from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Problem
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.lift.shatter import Shattering
+from liftgbp.lift.via import choose_via
+from liftgbp.methods.bounding import ProvenJudge
+from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.wording import sentence
-from liftgbp.progress import silent
-from liftgbp.shatter import Shattering
 from liftgbp.solve import Solution
-from liftgbp.via import choose_via
+from liftgbp.support.errors import CapacityError, ContradictionError
+from liftgbp.support.progress import silent
 from random_models import models, sizes
 
 

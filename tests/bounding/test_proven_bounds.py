@@ -12,10 +12,10 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.evidence import Evidence
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
+from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, models_with_evidence, sizes
 
 ROUNDING = 1e-9

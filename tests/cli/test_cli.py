@@ -19,7 +19,7 @@ import liftgbp
 import processes
 from command_shell import Shell
 from json_rows import probability
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.model.example_models import FOLDER as MODELS
 
 SMOKERS = str(MODELS / "friends-smokers.mln")
 CHAIN = str(MODELS / "chain.mln")
@@ -506,7 +506,7 @@ def test_wrong_queries_of_networks_are_refused_before_the_run(
     network = str(tmp_path / "net.uai")
     assert shell("export", SMOKERS, "-n", "person=2", "-o", network)[0] == 0
     assert shell("query", network, "-q", "x0")[0] == 0
-    monkeypatch.setattr("liftgbp.compress.ground_region_graph", never)
+    monkeypatch.setattr("liftgbp.ground.compress.ground_region_graph", never)
     code, _, err = shell("query", network, "-q", "x0", "-q", query)
     assert code == 2
     assert "<query>:1:" in err

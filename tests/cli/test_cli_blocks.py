@@ -17,7 +17,7 @@ from command_shell import Shell
 from liftgbp.cli import terminal
 from liftgbp.cli.block_view import show_blocks
 from liftgbp.cli.commands import cli
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.posterior.block_table import ClassTable
 
 TRANSITIVE = str(MODELS / "transitive.mln")

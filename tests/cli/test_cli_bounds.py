@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from liftgbp.cli.commands import cli
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.model.example_models import FOLDER as MODELS
 
 SMOKERS = str(MODELS / "friends-smokers.mln")
 TRANSITIVE = str(MODELS / "transitive.mln")

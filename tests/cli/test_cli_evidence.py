@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import liftgbp
 from json_rows import probability
-from liftgbp import reference
 from liftgbp.cli.commands import cli
+from liftgbp.oracle import reference
 
 MODEL = """
 friends(person, person)

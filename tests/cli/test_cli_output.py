@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 import liftgbp
 from liftgbp.cli.commands import cli
 from liftgbp.cli.selection import assignment_text, assignments
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.model.example_models import FOLDER as MODELS
 
 SMOKERS = str(MODELS / "friends-smokers.mln")
 NETWORK = (

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 import liftgbp
 from liftgbp.cli.commands import cli
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.model.example_models import FOLDER as MODELS
 
 SMOKERS = str(MODELS / "friends-smokers.mln")
 TRANSITIVE = str(MODELS / "transitive.mln")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from liftgbp.cli.commands import cli
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.model.example_models import FOLDER as MODELS
 
 SMOKERS = str(MODELS / "friends-smokers.mln")
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from liftgbp.cli import terminal
 from liftgbp.cli.commands import cli
 from liftgbp.cli.terminal import Column, Sheet
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.model.example_models import FOLDER as MODELS
 
 SMOKERS = str(MODELS / "friends-smokers.mln")
 JOINT = "friends(x,y) ^ smokes(x)"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from liftgbp import reference
-from liftgbp.compress import GroundRegions
-from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
+from liftgbp.ground.compress import GroundRegions
+from liftgbp.ground.grounding import AtomTable, FactorBlock, GroundNetwork, merged
+from liftgbp.oracle import reference
 
 
 def touched_atoms(ground: reference.GroundModel) -> list[reference.GroundAtom]:

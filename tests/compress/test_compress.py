@@ -16,24 +16,25 @@ from compress_networks import (
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
-from liftgbp import arrays, reference
-from liftgbp.arrays import mix
-from liftgbp.compress import (
+from liftgbp.ground.compress import (
     QuotientGraph,
     colour_refinement,
     compress,
     ground_region_graph,
     potentials,
 )
-from liftgbp.compress.alignment import order_of_variables
-from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.example_models import FOLDER as MODELS
-from liftgbp.grounding import AtomTable, FactorBlock, GroundNetwork, merged
+from liftgbp.ground.compress.alignment import order_of_variables
+from liftgbp.ground.grounding import AtomTable, FactorBlock, GroundNetwork, merged
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
+from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Descent, Flooding, Solution, solver_for
+from liftgbp.support import arrays
+from liftgbp.support.arrays import mix
+from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, sizes
 
 FAMILIES = ["intersections", "subsets", "bethe"]
@@ -189,7 +190,7 @@ def test_embeddings_whose_codes_need_several_numbers(
     network = network_of(ground)
     narrow = quotient(network, family)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("liftgbp.compress.partition.CODES", codes)
+        patch.setattr("liftgbp.ground.compress.partition.CODES", codes)
         assert quotient(network, family).n == narrow.n
         assert_floods_like_the_ground(ground, family)
 

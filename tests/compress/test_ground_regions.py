@@ -6,10 +6,10 @@ import pytest
 from compress_networks import network_of, plain_model, rows_as_atoms
 from hypothesis import HealthCheck, assume, given, settings
 
-from liftgbp import reference
-from liftgbp.compress import ground_region_graph
-from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp.ground.compress import ground_region_graph
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
+from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from random_models import models, sizes
 
 

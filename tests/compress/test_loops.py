@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from liftgbp import CapacityError, InputError, infer, parse
-from liftgbp.compress import ground_region_graph
-from liftgbp.compress.subsets import loops
-from liftgbp.formats import Network
-from liftgbp.grounding import FactorBlock, merged
+from liftgbp.ground.compress import ground_region_graph
+from liftgbp.ground.compress.subsets import loops
+from liftgbp.ground.formats import Network
+from liftgbp.ground.grounding import FactorBlock, merged
 
 PAIRS = st.lists(
     st.tuples(st.integers(0, 6), st.integers(0, 6)).filter(lambda pair: pair[0] < pair[1]),
@@ -140,7 +140,7 @@ def test_loops_need_the_ground() -> None:
 
 
 def test_too_many_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("liftgbp.compress.subsets.MOST_STEPS", 1000)
+    monkeypatch.setattr("liftgbp.ground.compress.subsets.MOST_STEPS", 1000)
     everyone = np.array(list(combinations(range(20), 2)))
     with pytest.raises(CapacityError, match="loops of up to 6"):
         loops([everyone], 6, np.full(20, 2))
@@ -148,7 +148,7 @@ def test_too_many_loops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_many_neighbours_without_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     """A star has no loop, but as many ways through its centre as pairs of leaves."""
-    monkeypatch.setattr("liftgbp.compress.subsets.MOST_STEPS", 1000)
+    monkeypatch.setattr("liftgbp.ground.compress.subsets.MOST_STEPS", 1000)
     star = np.array([[0, leaf] for leaf in range(1, 100)])
     assert loops([star], 4, np.full(100, 2)) == []
     with pytest.raises(CapacityError, match="loops of up to 4"):

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.arrays import Integers
-from liftgbp.counting.points import CountedModel, exact_offset
-from liftgbp.counting.space import SplitClass
 from liftgbp.evidence import Problem
+from liftgbp.lift.regions import ExactCounts
+from liftgbp.lift.shatter import Shattering, SplitShattering, object_classes, splits_by_value
+from liftgbp.methods.counting.points import CountedModel, exact_offset
+from liftgbp.methods.counting.space import SplitClass
+from liftgbp.methods.series import SharedPlans
+from liftgbp.oracle import reference
 from liftgbp.plan import refill_all
-from liftgbp.regions import ExactCounts
-from liftgbp.series import SharedPlans
-from liftgbp.shatter import Shattering, SplitShattering, object_classes, splits_by_value
+from liftgbp.support.arrays import Integers
 
 FRIENDS = """
 friends(person, person)

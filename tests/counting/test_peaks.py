@@ -10,9 +10,9 @@ from random import Random
 import mpmath
 import pytest
 
-from liftgbp.counting.peaks import MOST_VISITED, weigh
-from liftgbp.counting.space import Counts, Space, SplitClass, log_factorial
-from liftgbp.errors import CapacityError
+from liftgbp.methods.counting.peaks import MOST_VISITED, weigh
+from liftgbp.methods.counting.space import Counts, Space, SplitClass, log_factorial
+from liftgbp.support.errors import CapacityError
 
 Exponent = Callable[[Counts], Decimal]
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.evidence import Evidence, Known, Relation
-from liftgbp.messages import GroundObjects
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
+from liftgbp.oracle.messages import GroundObjects
 from liftgbp.posterior import every_row
+from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from random_models import models_with_evidence
 
 SMOKERS = """

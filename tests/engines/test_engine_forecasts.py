@@ -13,14 +13,14 @@ from click.testing import CliRunner
 
 import liftgbp
 from engine_networks import MANY_VALUED, PAIRS, TRIPLES, network, write
-from liftgbp import forecasting
 from liftgbp.cli.commands import cli
 from liftgbp.engines import engine_forecasts
 from liftgbp.engines.engine_choice import start
 from liftgbp.engines.engine_sources import read_sources
 from liftgbp.engines.factor_tables import factor_tables
 from liftgbp.engines.message_tables import Messages, build_regions
-from liftgbp.progress import silent
+from liftgbp.report import forecasting
+from liftgbp.support.progress import silent
 
 CASES = [
     (PAIRS, "friends", "bethe"),

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from liftgbp.errors import EvidenceError
 from liftgbp.evidence import Evidence, table_reading
 from liftgbp.evidence.read import load_evidence
 from liftgbp.model.parser import parse
+from liftgbp.support.errors import EvidenceError
 
 MODEL = parse("""
     smokes(person)

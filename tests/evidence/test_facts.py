@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence import Evidence, Problem
 from liftgbp.evidence.read import load_evidence, parse_evidence
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
 from liftgbp.model.writer import constant_text
+from liftgbp.support.errors import EvidenceError, InputError
 
 MODEL = parse("""
     Smokes(person)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from liftgbp.errors import CapacityError, EvidenceError, SizeError
 from liftgbp.evidence import Evidence, Known, Problem
 from liftgbp.evidence.read import load_evidence, parse_evidence, parse_known
 from liftgbp.model.parser import parse
+from liftgbp.support.errors import CapacityError, EvidenceError, SizeError
 
 MODEL = parse("""
     smokes(person)

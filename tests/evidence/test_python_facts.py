@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import liftgbp
-from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence import Evidence
+from liftgbp.support.errors import EvidenceError, InputError
 
 MODEL = liftgbp.parse("""
     smokes(person)

@@ -11,16 +11,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.evidence import Evidence, Problem
-from liftgbp.exact.cells import CellSum, all_counts
-from liftgbp.exact.junction_tree import JunctionTree
-from liftgbp.formats import Network
-from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network, merged
-from liftgbp.limits import GIGABYTE, resident_memory
+from liftgbp.ground.formats import Network
+from liftgbp.ground.grounding import FactorBlock, GroundNetwork, ground_network, merged
+from liftgbp.lift.shatter import shatter
+from liftgbp.methods.exact.cells import CellSum, all_counts
+from liftgbp.methods.exact.junction_tree import JunctionTree
 from liftgbp.model.model import Model
-from liftgbp.shatter import shatter
+from liftgbp.oracle import reference
+from liftgbp.support.errors import CapacityError, ContradictionError, InputError
+from liftgbp.support.limits import GIGABYTE, resident_memory
 from random_models import models, models_with_evidence
 from random_networks import log_weights, log_z, networks
 
@@ -245,7 +245,9 @@ def test_all_counts_are_listed_in_order(classes: list[tuple[int, int]]) -> None:
 
 
 def test_many_counts_are_not_listed_only_to_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("liftgbp.exact.cells.all_counts", lambda _: pytest.fail("they are listed"))
+    monkeypatch.setattr(
+        "liftgbp.methods.exact.cells.all_counts", lambda _: pytest.fail("they are listed")
+    )
     with pytest.raises(CapacityError, match="beyond about"):
         liftgbp.infer(SMOKERS, {"person": 10**6}, exact=True)
 

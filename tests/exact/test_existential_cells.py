@@ -11,19 +11,20 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from liftgbp import Answers, Evidence, infer, parse, parse_evidence, reference
+from liftgbp import Answers, Evidence, infer, parse, parse_evidence
 from liftgbp.cli.commands import cli
-from liftgbp.errors import CapacityError, ContradictionError, QueryError
 from liftgbp.evidence import Problem
-from liftgbp.exact.exact_result import ExactLimits
-from liftgbp.exact.over_classes import exact_with_quantifiers
-from liftgbp.messages import GroundObjects
+from liftgbp.lift.shatter import Shattering, object_classes
+from liftgbp.methods.exact.exact_result import ExactLimits
+from liftgbp.methods.exact.over_classes import exact_with_quantifiers
 from liftgbp.model.model import Model
 from liftgbp.model.rewriting import outlined
+from liftgbp.oracle import reference
+from liftgbp.oracle.messages import GroundObjects
 from liftgbp.posterior import every_row
-from liftgbp.progress import silent
-from liftgbp.shatter import Shattering, object_classes
 from liftgbp.strategy.lifted_case import prepare_lifted
+from liftgbp.support.errors import CapacityError, ContradictionError, QueryError
+from liftgbp.support.progress import silent
 
 DECLARED = """
 person = {Anna, Bob}

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from liftgbp.exact import junction_tree
-from liftgbp.exact.junction_tree import JunctionTree
-from liftgbp.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.ground.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.methods.exact import junction_tree
+from liftgbp.methods.exact.junction_tree import JunctionTree
 from random_networks import log_weights, log_z
 
 RANGES = (2, 3, 2, 2, 1, 2, 3, 2, 2, 2, 2, 2)

@@ -12,10 +12,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.errors import CapacityError, ContradictionError, InputError, ModelError, QueryError
 from liftgbp.evidence import Evidence, Problem
-from liftgbp.formats import (
+from liftgbp.ground.formats import (
     conditioned,
     load_network,
     read_fg,
@@ -25,8 +23,16 @@ from liftgbp.formats import (
     write_network,
     write_uai,
 )
-from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network, merged
+from liftgbp.ground.grounding import FactorBlock, GroundNetwork, ground_network, merged
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
+from liftgbp.support.errors import (
+    CapacityError,
+    ContradictionError,
+    InputError,
+    ModelError,
+    QueryError,
+)
 from random_models import models, models_with_evidence
 from random_networks import log_weights, log_z, networks
 
@@ -627,7 +633,7 @@ def test_evidence_about_a_network_is_checked(tmp_path: Path) -> None:
 def test_packed_networks_are_unpacked_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("liftgbp.input_files.LARGEST_UNPACKED", 2**25)
+    monkeypatch.setattr("liftgbp.support.input_files.LARGEST_UNPACKED", 2**25)
     text = {"net.uai.gz": TWO_VARIABLES, "net.fg.gz": "0\n"}[name]
     for blanks, default, strangers in ((2**23, True, True), (2**24, True, False), (2**25, 0, 0)):
         path = tmp_path / name
@@ -649,7 +655,7 @@ def test_strangers_networks_are_read_up_to_a_limit(tmp_path: Path) -> None:
 
 
 def test_devices_are_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("liftgbp.input_files.LARGEST_UNPACKED", 2**22)
+    monkeypatch.setattr("liftgbp.support.input_files.LARGEST_UNPACKED", 2**22)
     (tmp_path / "zero.uai").symlink_to("/dev/zero")
     with pytest.raises(InputError, match="it has more than 4 MB"):
         load_network(tmp_path / "zero.uai")

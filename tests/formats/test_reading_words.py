@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from liftgbp.errors import InputError, Source
-from liftgbp.formats import load_network, write_network
-from liftgbp.formats.uai import COMMENTS
-from liftgbp.formats.words import WordReader
-from liftgbp.grounding import GroundNetwork
-from liftgbp.grounding.network import distinct_rows
+from liftgbp.ground.formats import load_network, write_network
+from liftgbp.ground.formats.uai import COMMENTS
+from liftgbp.ground.formats.words import WordReader
+from liftgbp.ground.grounding import GroundNetwork
+from liftgbp.ground.grounding.network import distinct_rows
+from liftgbp.support.errors import InputError, Source
 from random_networks import networks
 
 ANY_TIME = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

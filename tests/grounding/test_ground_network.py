@@ -14,14 +14,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from plain_grounding import PlainAtom, PlainGrounder, ViolatedError, World
 
-from liftgbp import infer, parse_evidence, reference
-from liftgbp.errors import CapacityError, ContradictionError, InputError, SizeError, Source
+from liftgbp import infer, parse_evidence
 from liftgbp.evidence import Evidence, Known, Problem, Relation, SoftRelation
-from liftgbp.evidence.sources import FactFile
-from liftgbp.grounding import GroundNetwork, ground_network
+from liftgbp.evidence.stated_facts import FactFile
+from liftgbp.ground.grounding import GroundNetwork, ground_network
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
-from liftgbp.reference import ground
+from liftgbp.oracle import reference
+from liftgbp.oracle.reference import ground
+from liftgbp.support.errors import CapacityError, ContradictionError, InputError, SizeError, Source
 from random_models import PREDICATES, models, models_with_evidence
 
 # --- strategies
@@ -149,7 +150,7 @@ def test_factors_are_those_of_plain_grounding(given: tuple[Evidence, dict[str, i
 @given(settings_of_models())
 def test_substitutions_that_are_counted_first(given: tuple[Evidence, dict[str, int]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("liftgbp.grounding.rules.LISTED_AT_ONCE", 0)
+        patch.setattr("liftgbp.ground.grounding.rules.LISTED_AT_ONCE", 0)
         check_network(*given)
 
 
@@ -374,9 +375,9 @@ def test_too_large_join(monkeypatch: pytest.MonkeyPatch) -> None:
         closed=frozenset({"friends"}),
     )
     # In and out through the hub: 400 ways to go, and 20 to return to each of the others.
-    monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 500)
+    monkeypatch.setattr("liftgbp.ground.grounding.rules.MOST_ROWS", 500)
     grounded(evidence, {"person": 21})
-    monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 300)
+    monkeypatch.setattr("liftgbp.ground.grounding.rules.MOST_ROWS", 300)
     with pytest.raises(CapacityError, match="more than 300 substitutions"):
         grounded(evidence, {"person": 21})
 
@@ -397,13 +398,13 @@ def test_substitutions_that_the_evidence_settles_do_not_count(
     )
     sizes = {"person": 41}
     whole = grounded(evidence, sizes)
-    monkeypatch.setattr("liftgbp.grounding.rules.LISTED_AT_ONCE", 1000)
+    monkeypatch.setattr("liftgbp.ground.grounding.rules.LISTED_AT_ONCE", 1000)
     # Only those about the one person of whom it is not known whether they smoke.
-    monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 40 * 39)
+    monkeypatch.setattr("liftgbp.ground.grounding.rules.MOST_ROWS", 40 * 39)
     network = grounded(evidence, sizes)
     assert network.log_constant == whole.log_constant
     check_tables(scopes_of(network, evidence.vocabulary), scopes_of(whole, evidence.vocabulary))
-    monkeypatch.setattr("liftgbp.grounding.rules.MOST_ROWS", 40 * 39 - 1)
+    monkeypatch.setattr("liftgbp.ground.grounding.rules.MOST_ROWS", 40 * 39 - 1)
     with pytest.raises(CapacityError, match="substitutions that the evidence does not settle"):
         grounded(evidence, sizes)
 
@@ -415,7 +416,7 @@ def test_too_many_unknown_atoms_below_a_quantifier() -> None:
 
 
 def test_too_many_instances_of_quantifiers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("liftgbp.grounding.quantifiers.MOST_INSTANCES", 100)
+    monkeypatch.setattr("liftgbp.ground.grounding.quantifiers.MOST_INSTANCES", 100)
     evidence = social("0.5 smokes(x) ^ (EXIST y mood(y) = low)")
     with pytest.raises(CapacityError, match="more than 100 instances"):
         grounded(evidence, {"person": 11})

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from liftgbp.errors import ModelError
 from liftgbp.model.ast import (
     Arithmetic,
     Atom,
@@ -28,6 +27,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.builder import ModelBuilder
 from liftgbp.model.parser import parse
+from liftgbp.support.errors import ModelError
 
 X, Y = Variable("x"), Variable("y")
 SMOKES_X, SMOKES_Y = Atom("smokes", (X,)), Atom("smokes", (Y,))

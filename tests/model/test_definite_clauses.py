@@ -8,9 +8,9 @@ from itertools import product
 import pytest
 
 import liftgbp
-from liftgbp.errors import ModelError
 from liftgbp.model import definite_clauses
 from liftgbp.model.parser import parse
+from liftgbp.support.errors import ModelError
 from small_worlds import World, listed_worlds
 
 VIAS = ["lifted", "ground"]

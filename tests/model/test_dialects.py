@@ -7,9 +7,9 @@ import math
 import pytest
 
 import liftgbp
-from liftgbp.errors import EvidenceError, ModelError
 from liftgbp.model.ast import Constant, Variable, rule_atoms
 from liftgbp.model.parser import parse
+from liftgbp.support.errors import EvidenceError, ModelError
 from small_worlds import World, listed_worlds
 
 PEOPLE = "person = {Anna, Bob}\nsmokes(person)\nfriends(person, person)\n"

@@ -8,7 +8,6 @@ import pickle
 import numpy as np
 import pytest
 
-from liftgbp.errors import ModelError, QueryError, SizeError
 from liftgbp.model.ast import (
     Arithmetic,
     Atom,
@@ -33,6 +32,7 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
 from liftgbp.model.scopes import free_variables, quantified_variables
+from liftgbp.support.errors import ModelError, QueryError, SizeError
 
 X, Y, A = Variable("x"), Variable("y"), Variable("a")
 ANNA, BOB = Constant("Anna"), Constant("Bob")

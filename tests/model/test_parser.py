@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from liftgbp import reference
-from liftgbp.errors import Span
 from liftgbp.evidence import Evidence
 from liftgbp.model.ast import (
     And,
@@ -41,6 +39,8 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 from liftgbp.model.parser import load, parse, parse_query
 from liftgbp.model.writer import rule_text
+from liftgbp.oracle import reference
+from liftgbp.support.errors import Span
 
 DECLARATIONS = """
 person = {Anna, Bob}

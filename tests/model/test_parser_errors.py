@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from liftgbp.errors import InputError, ModelError, QueryError
 from liftgbp.model.parser import load, parse, parse_query
+from liftgbp.support.errors import InputError, ModelError, QueryError
 
 # The statements under test stand in line 2 and below.
 DECLARED = "p(person) /**/ \nr(person,person)\nmood(person) : {low, high}\nrain\n"

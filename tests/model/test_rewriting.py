@@ -7,10 +7,10 @@ import math
 import pytest
 
 import liftgbp
-from liftgbp import reference
 from liftgbp.model.ast import Forall, WeightedFormula
 from liftgbp.model.parser import parse
 from liftgbp.model.rewriting import MOST_TOGETHER, with_joint_exclusions
+from liftgbp.oracle import reference
 
 PAPERS = "has(paper, topic)\nrated(paper, topic)\nknows(paper, paper)\n"
 
@@ -102,8 +102,8 @@ def test_pairs_that_leave_too_much_room_are_not_trusted(
     most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever asks for regions gets them; and some pairs are looked at, however many there are."""
-    monkeypatch.setattr("liftgbp.compress.alignment.MOST_PLACES", most)
-    monkeypatch.setattr("liftgbp.compress.alignment.MOST_PAIRS", 10 * most)
+    monkeypatch.setattr("liftgbp.ground.compress.alignment.MOST_PLACES", most)
+    monkeypatch.setattr("liftgbp.ground.compress.alignment.MOST_PAIRS", 10 * most)
     model = parse(RING.replace("X, Y, Z", "X, Y, Z, U, V, W"))
     facts = CITES + "\nhas(A,X)"  # so that papers are not all alike
     pairs = liftgbp.infer(model, evidence=facts, via="ground", regions="intersections")

@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import liftgbp
-from liftgbp.forecasting import StageForecast
-from liftgbp.reproduction.claims import Claim
+from liftgbp.oracle.reproduction.claims import Claim
+from liftgbp.report.forecasting import StageForecast
 
 HOSTILE = "<script>alert('&\"x')</script>"
 """A name that is dangerous unless it is escaped."""

@@ -10,8 +10,8 @@ import pytest
 from gallery import SMOKERS
 
 import liftgbp
-from liftgbp.opinions import Opinion, OpinionRow, compared
 from liftgbp.pictures.line_chart import Curve, Stretch, curves_range, line_chart, ticks
+from liftgbp.posterior.opinions import Opinion, OpinionRow, compared
 from liftgbp.sweeps.sweep_curves import BranchValue, swept_curves
 from liftgbp.sweeps.sweep_rows import ANSWER_TYPES
 

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
-from liftgbp.arrays import Ragged, Shared
-from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
 from liftgbp.plan import Layout, compile, compile_plan
 from liftgbp.plan.plan import Structure
 from liftgbp.plan.supports import alive_states
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
+from liftgbp.support.arrays import Ragged, Shared
+from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, sizes
 
 FRIENDS_SMOKERS = """

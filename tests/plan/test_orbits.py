@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import parse
-from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.plan.states import find_orbits
-from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import Descent, Flooding, Kind, Solution, log_z
+from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, sizes
 
 FAMILIES = ["intersections", "subsets", "bethe", "objects:2"]

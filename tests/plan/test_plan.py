@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from liftgbp import parse, reference
-from liftgbp.errors import CapacityError, ContradictionError
-from liftgbp.messages import GroundObjects
+from liftgbp import parse
+from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.shatter import shatter
+from liftgbp.lift.signature import canonise
 from liftgbp.model.ast import WeightedFormula
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
+from liftgbp.oracle.messages import GroundObjects
 from liftgbp.plan import Plan, compile_plan, refill
 from liftgbp.plan.plan import Exponents, Factored, stacked
 from liftgbp.plan.states import projection
-from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.shatter import shatter
-from liftgbp.signature import canonise
+from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, sizes
 
 FAMILIES = ["intersections", "subsets", "bethe", "objects:2"]

@@ -16,12 +16,12 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import Answers, check, infer, load, parse, parse_evidence, sample
 from liftgbp.cli.commands import cli
-from liftgbp.errors import CapacityError, ContradictionError, InputError, QueryError
-from liftgbp.example_models import FOLDER as MODELS
 from liftgbp.model.ast import Atom, Formula, Is, Not, Variable, WeightedFormula
+from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.model.writer import formula_text
+from liftgbp.support.errors import CapacityError, ContradictionError, InputError, QueryError
 from random_models import formulas, models, sizes
 
 SOCIETY = """

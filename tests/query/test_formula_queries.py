@@ -13,9 +13,8 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from liftgbp import infer, parse, parse_evidence, reference, sample
+from liftgbp import infer, parse, parse_evidence, sample
 from liftgbp.cli.commands import cli
-from liftgbp.errors import CapacityError, ContradictionError, InputError, NotHeldError, QueryError
 from liftgbp.model.ast import (
     And,
     Atom,
@@ -37,6 +36,14 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables
 from liftgbp.model.writer import formula_text
+from liftgbp.oracle import reference
+from liftgbp.support.errors import (
+    CapacityError,
+    ContradictionError,
+    InputError,
+    NotHeldError,
+    QueryError,
+)
 from random_models import VARIABLES, formulas, models, sizes, tests_of_atoms as leaves
 
 SLOW = settings(

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 import liftgbp
-from liftgbp import reference
+from liftgbp.oracle import reference
 
 MODEL = liftgbp.parse("""
     person = {Anna, Bob, Carl}

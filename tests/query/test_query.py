@@ -24,16 +24,16 @@ from liftgbp import (
     reference,
     sample,
 )
-from liftgbp.errors import CapacityError, ContradictionError, QueryError
-from liftgbp.messages import GroundObjects
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
+from liftgbp.oracle.messages import GroundObjects
+from liftgbp.oracle.reference import GroundAtom
 from liftgbp.posterior import every_row
 from liftgbp.posterior.rows import query_rows
-from liftgbp.reference import GroundAtom
-from liftgbp.shatter import shatter
 from liftgbp.solve import Tolerances
+from liftgbp.support.errors import CapacityError, ContradictionError, QueryError
 from random_models import models, sizes
 
 SOCIETY = """

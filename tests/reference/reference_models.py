@@ -7,7 +7,6 @@ import math
 import random
 from collections.abc import Mapping
 
-from liftgbp.errors import ContradictionError, ModelError
 from liftgbp.model.ast import (
     And,
     Atom,
@@ -31,7 +30,8 @@ from liftgbp.model.ast import (
     WeightedFormula,
 )
 from liftgbp.model.model import Model
-from liftgbp.reference import enumerate_worlds, ground
+from liftgbp.oracle.reference import enumerate_worlds, ground
+from liftgbp.support.errors import ContradictionError, ModelError
 
 
 def term(name: str) -> Term:

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from reference_models import hard, is_, model, soft
 
-from liftgbp.errors import CapacityError, ContradictionError, SizeError
 from liftgbp.evidence import Evidence, Known, Relation, SoftRelation
 from liftgbp.model.ast import And, Exists, Implies, Not, Predicate, Sort, Variable
 from liftgbp.model.model import Model
-from liftgbp.reference import GroundAtom, GroundModel, exact, ground
+from liftgbp.oracle.reference import GroundAtom, GroundModel, exact, ground
+from liftgbp.support.errors import CapacityError, ContradictionError, SizeError
 from random_models import models_with_evidence
 
 MOST_WORLDS = 2**15

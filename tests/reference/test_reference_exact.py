@@ -19,10 +19,9 @@ from reference_models import (
     transitive,
 )
 
-from liftgbp.errors import CapacityError, ContradictionError
 from liftgbp.model.ast import Exists, Implies, Not, Predicate, Variable
 from liftgbp.model.model import Model
-from liftgbp.reference import (
+from liftgbp.oracle.reference import (
     ExactValues,
     GroundAtom,
     GroundFactor,
@@ -31,6 +30,7 @@ from liftgbp.reference import (
     exact_joint,
     ground,
 )
+from liftgbp.support.errors import CapacityError, ContradictionError
 
 
 def assert_same(one: ExactValues, other: ExactValues) -> None:

@@ -21,10 +21,9 @@ from reference_models import (
     transitive,
 )
 
-from liftgbp.errors import CapacityError, ContradictionError, InputError
 from liftgbp.model.ast import And, Iff, Implies, Is, Not, Or, Predicate
 from liftgbp.model.model import Model
-from liftgbp.reference import (
+from liftgbp.oracle.reference import (
     Beliefs,
     GroundAtom,
     GroundRegionGraph,
@@ -38,6 +37,7 @@ from liftgbp.reference import (
     marginal,
     run,
 )
+from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 
 FAMILIES = ["intersections", "subsets", "bethe", "objects:1", "objects:2"]
 

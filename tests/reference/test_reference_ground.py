@@ -20,7 +20,6 @@ from reference_models import (
     table,
 )
 
-from liftgbp.errors import CapacityError, ContradictionError, ModelError, SizeError
 from liftgbp.model.ast import (
     And,
     Arithmetic,
@@ -46,7 +45,8 @@ from liftgbp.model.ast import (
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse
 from liftgbp.model.scopes import free_variables
-from liftgbp.reference import GroundAtom, GroundModel, ground
+from liftgbp.oracle.reference import GroundAtom, GroundModel, ground
+from liftgbp.support.errors import CapacityError, ContradictionError, ModelError, SizeError
 
 P = {"p": ("person",)}
 PQ = {"p": ("person",), "q": ("person", "person")}

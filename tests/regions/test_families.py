@@ -9,13 +9,14 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from liftgbp import infer, parse, reference
-from liftgbp.errors import CapacityError, InputError, states_text
-from liftgbp.messages import check_messages
-from liftgbp.regions import LiftedRegionGraph, build_regions, parse_family
-from liftgbp.regions.clusters import cluster_levels, count_clusters, ground_atoms
-from liftgbp.shatter import shatter
-from liftgbp.signature import Atom, Cluster, canonise
+from liftgbp import infer, parse
+from liftgbp.lift.regions import LiftedRegionGraph, build_regions, parse_family
+from liftgbp.lift.regions.clusters import cluster_levels, count_clusters, ground_atoms
+from liftgbp.lift.shatter import shatter
+from liftgbp.lift.signature import Atom, Cluster, canonise
+from liftgbp.oracle import reference
+from liftgbp.oracle.messages import check_messages
+from liftgbp.support.errors import CapacityError, InputError, states_text
 
 TRANSITIVE = "r(person, person)\n{} r(x,y) ^ r(y,z) => r(x,z) | distinct"
 FRIENDS_SMOKERS = """

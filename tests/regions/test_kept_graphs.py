@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from liftgbp import parse, parse_evidence
-from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.lift.regions import LiftedRegionGraph, build, build_regions
+from liftgbp.lift.regions.families import parse_family
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
-from liftgbp.regions import LiftedRegionGraph, build, build_regions
-from liftgbp.regions.families import parse_family
-from liftgbp.shatter import shatter
+from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, sizes
 
 FRIENDS_SMOKERS = """

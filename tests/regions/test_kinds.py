@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from liftgbp import parse
-from liftgbp.regions import build_regions
-from liftgbp.regions.clusters import ByKind, kinds
-from liftgbp.shatter import shatter
-from liftgbp.signature import Atom, Cluster
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions.clusters import ByKind, kinds
+from liftgbp.lift.shatter import shatter
+from liftgbp.lift.signature import Atom, Cluster
 
 ATOMS = st.tuples(
     st.integers(0, 2), st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=2)

@@ -10,8 +10,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
-from liftgbp import parse, reference
-from liftgbp.errors import (
+from liftgbp import parse
+from liftgbp.lift.regions import Count, LiftedRegionGraph, build, build_regions, parse_family
+from liftgbp.lift.regions.lattice import closed_under_intersection, cover_parents
+from liftgbp.lift.shatter import shatter
+from liftgbp.lift.signature import Cluster, canonise, objects_of
+from liftgbp.model.ast import Atom
+from liftgbp.model.model import Model
+from liftgbp.oracle import reference
+from liftgbp.oracle.messages import GroundObjects
+from liftgbp.support.errors import (
     CapacityError,
     ContradictionError,
     InputError,
@@ -19,13 +27,6 @@ from liftgbp.errors import (
     SizeError,
     Span,
 )
-from liftgbp.messages import GroundObjects
-from liftgbp.model.ast import Atom
-from liftgbp.model.model import Model
-from liftgbp.regions import Count, LiftedRegionGraph, build, build_regions, parse_family
-from liftgbp.regions.lattice import closed_under_intersection, cover_parents
-from liftgbp.shatter import shatter
-from liftgbp.signature import Cluster, canonise, objects_of
 from random_models import PREDICATES, SORTS, models, rules, sizes
 
 FRIENDS_SMOKERS = """

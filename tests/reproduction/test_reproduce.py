@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 import liftgbp
-from liftgbp.example_models import FOLDER as MODELS
-from liftgbp.regions import build_regions
-from liftgbp.reproduction import Cell, Claim, Measurement, Reproduction
-from liftgbp.reproduction.claims import judge_claims, paper_kappa
-from liftgbp.reproduction.experiments import CHAIN, EXPERIMENTS, friends_of_smokers
-from liftgbp.shatter import shatter
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
+from liftgbp.model.example_models import FOLDER as MODELS
+from liftgbp.oracle.reproduction import Cell, Claim, Measurement, Reproduction
+from liftgbp.oracle.reproduction.claims import judge_claims, paper_kappa
+from liftgbp.oracle.reproduction.experiments import CHAIN, EXPERIMENTS, friends_of_smokers
 from liftgbp.solve import Status
 
 FILES = {"times.svg", "probability.svg", "results.csv", "report.md"}

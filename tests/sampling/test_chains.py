@@ -9,14 +9,14 @@ import pytest
 from scipy.stats import chi2
 
 import liftgbp
-from liftgbp.arrays import Floats, Ints
 from liftgbp.evidence import Problem
-from liftgbp.grounding import FactorBlock, GroundNetwork, ground_network
-from liftgbp.sampling.chain_starts import Variables
-from liftgbp.sampling.chains import Sweeper, Worlds
-from liftgbp.sampling.moves import Moves, Rhythm
-from liftgbp.sampling.terms import MOST_CONFIGURATIONS, WorldWeights, count_bits
-from liftgbp.sampling.tied import tie
+from liftgbp.ground.grounding import FactorBlock, GroundNetwork, ground_network
+from liftgbp.methods.sampling.chain_starts import Variables
+from liftgbp.methods.sampling.chains import Sweeper, Worlds
+from liftgbp.methods.sampling.moves import Moves, Rhythm
+from liftgbp.methods.sampling.terms import MOST_CONFIGURATIONS, WorldWeights, count_bits
+from liftgbp.methods.sampling.tied import tie
+from liftgbp.support.arrays import Floats, Ints
 
 CHAINS = 64 * 200
 

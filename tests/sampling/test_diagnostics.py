@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from liftgbp.arrays import Floats
-from liftgbp.sampling.diagnostics import diagnose, effective_size, rank_normalised, split
+from liftgbp.methods.sampling.diagnostics import diagnose, effective_size, rank_normalised, split
+from liftgbp.support.arrays import Floats
 
 BY_ARVIZ = [
     ("waves", 0.997155747, 293.655671, 0.043333467),

@@ -11,19 +11,19 @@ from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from scipy.stats import binom, norm
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.errors import CapacityError, ContradictionError, LimitExceeded
 from liftgbp.evidence import Evidence
-from liftgbp.grounding.from_classes import ground_classes
+from liftgbp.ground.grounding.from_classes import ground_classes
+from liftgbp.lift.shatter import shatter
+from liftgbp.methods.sampling import Sample, sampler
+from liftgbp.methods.sampling.chains import Sweeper, Worlds
+from liftgbp.methods.sampling.possible import possible_worlds
+from liftgbp.methods.sampling.reading import Cells, traces
+from liftgbp.methods.sampling.terms import WorldWeights
+from liftgbp.methods.sampling.tied import tie
 from liftgbp.model.model import Model
-from liftgbp.progress import silent
-from liftgbp.sampling import Sample, sampler
-from liftgbp.sampling.chains import Sweeper, Worlds
-from liftgbp.sampling.possible import possible_worlds
-from liftgbp.sampling.reading import Cells, traces
-from liftgbp.sampling.terms import WorldWeights
-from liftgbp.sampling.tied import tie
-from liftgbp.shatter import shatter
+from liftgbp.oracle import reference
+from liftgbp.support.errors import CapacityError, ContradictionError, LimitExceeded
+from liftgbp.support.progress import silent
 from random_models import models_with_evidence
 
 MOST_ERRORS = 5.0

@@ -71,7 +71,7 @@ def test_right_answers_stay_trusted(text: str, sort: str, size: int) -> None:
 
 
 def test_a_sample_is_drawn_once_and_where_it_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    from liftgbp.sampling import sampled_judge
+    from liftgbp.methods.sampling import sampled_judge
 
     sizes: list[int] = []
 

@@ -13,8 +13,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
-from liftgbp import parse, reference
-from liftgbp.errors import (
+from liftgbp import parse
+from liftgbp.evidence import Evidence, Problem
+from liftgbp.lift.shatter import NormalModel, NormalParfactor, Obj, object_classes, shatter
+from liftgbp.model.ast import Constant, Rule, Sort, Variable
+from liftgbp.model.model import Model
+from liftgbp.oracle import reference
+from liftgbp.oracle.reference import GroundAtom
+from liftgbp.support.errors import (
     CapacityError,
     ContradictionError,
     InputError,
@@ -22,11 +28,6 @@ from liftgbp.errors import (
     SizeError,
     Span,
 )
-from liftgbp.evidence import Evidence, Problem
-from liftgbp.model.ast import Constant, Rule, Sort, Variable
-from liftgbp.model.model import Model
-from liftgbp.reference import GroundAtom
-from liftgbp.shatter import NormalModel, NormalParfactor, Obj, object_classes, shatter
 from random_models import models, sizes
 
 Tables = dict[tuple[GroundAtom, ...], np.ndarray]
@@ -468,7 +469,7 @@ def test_classes_are_found_once_per_run(
 ) -> None:
     model = parse("friends(person, person)\nsmokes(person)\n1 friends(x,y) ^ smokes(x)")
     evidence = liftgbp.parse_evidence(model, facts)
-    module = import_module("liftgbp.shatter.classes")
+    module = import_module("liftgbp.lift.shatter.classes")
     facts_of, seen = module._Facts, []
 
     def counted(evidence: Evidence) -> object:
@@ -498,7 +499,7 @@ def test_colours_never_tell_twins_apart(
     text = "\n".join([*facts, *(f"smokes(P{x})" for x in smokers)])
     problem = Problem.of(model, text, {"person": 9})
     alone = {problem.model.object_numbers("person")["P0"]}
-    fewest = import_module("liftgbp.shatter.classes")._Facts(problem).fewest_classes
+    fewest = import_module("liftgbp.lift.shatter.classes")._Facts(problem).fewest_classes
     classes = object_classes(problem).classes
     assert fewest("person", alone) <= sum(own.constant is None for own in classes)
 
@@ -508,7 +509,7 @@ def test_many_classes_are_refused_by_their_colours(monkeypatch: pytest.MonkeyPat
     model = parse("friends(person, person)\nsmokes(person)\n1 friends(x,y) ^ smokes(x)")
     facts = "\n".join(f"friends(P{k},P{k + 1})" for k in range(9))
     problem = Problem.of(model, facts, {"person": 20})
-    module = import_module("liftgbp.shatter.classes")
+    module = import_module("liftgbp.lift.shatter.classes")
     monkeypatch.setattr(module, "MOST_CLASSES", 4)
     monkeypatch.delattr(module._SortClasses, "_twins")
     with pytest.raises(CapacityError, match="more than 4 classes"):

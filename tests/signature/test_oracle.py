@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import pytest
 
 import processes
-from liftgbp.signature import Atom, Cluster, Obj, canonise, objects_of
-from liftgbp.signature.labelling import EXACT_BELOW, ColouredGraph
+from liftgbp.lift.signature import Atom, Cluster, Obj, canonise, objects_of
+from liftgbp.lift.signature.labelling import EXACT_BELOW, ColouredGraph
 
 ARITIES = (0, 1, 1, 2, 2, 3)
 CLASSES = 2
@@ -20,7 +20,7 @@ LATER = """
 import sys
 {first}
 import {second}
-import igraph, liftgbp.signature.labelling as labelling
+import igraph, liftgbp.lift.signature.labelling as labelling
 assert igraph._igraph.GraphBase is labelling._GraphBase is igraph.GraphBase
 assert igraph.split_join_distance([0, 0, 1], [0, 1, 1]) == (1, 1)
 assert igraph.Graph.Famous("petersen").count_automorphisms() == 120
@@ -150,14 +150,14 @@ def test_ranks_follow_colours() -> None:
 
 @pytest.mark.parametrize("first", ["", "import igraph", "import igraph.clustering"])
 def test_igraph_can_be_imported_before_and_after(first: str) -> None:
-    script = LATER.format(first=first, second="liftgbp.signature")
+    script = LATER.format(first=first, second="liftgbp.lift.signature")
     done = processes.run([sys.executable, "-c", script])
     assert done.returncode == 0, done.stderr
 
 
 def test_only_the_extension_of_igraph_is_loaded() -> None:
     """`import igraph` would import matplotlib where it is installed."""
-    script = "import sys, liftgbp.signature; print(*sys.modules)"
+    script = "import sys, liftgbp.lift.signature; print(*sys.modules)"
     done = processes.run([sys.executable, "-c", script])
     assert done.returncode == 0, done.stderr
     assert {"igraph", "igraph.drawing", "matplotlib"}.isdisjoint(done.stdout.split())

@@ -9,7 +9,7 @@ from itertools import chain, combinations, permutations, product
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from liftgbp.signature import (
+from liftgbp.lift.signature import (
     Atom,
     Cluster,
     Obj,
@@ -18,8 +18,8 @@ from liftgbp.signature import (
     objects_of,
     overlaps,
 )
-from liftgbp.signature.canonical import rename
-from liftgbp.signature.embedding import twin_groups
+from liftgbp.lift.signature.canonical import rename
+from liftgbp.lift.signature.embedding import twin_groups
 
 ARITIES = (0, 1, 1, 2, 2, 3)
 thorough = settings(max_examples=120, deadline=None)

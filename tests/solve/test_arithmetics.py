@@ -92,8 +92,8 @@ SEARCH = """
 import hashlib, json
 import liftgbp
 from liftgbp.plan import compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.solve import Descent
 table = {}
 for name in ("friends-smokers", "transitive", "chain", "town", "celebrity", "moods", "married"):

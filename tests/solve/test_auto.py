@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from liftgbp import infer, parse, parse_evidence, prepare
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import (
     Algorithm,
     Auto,

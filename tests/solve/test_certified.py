@@ -11,13 +11,13 @@ import pytest
 from flint import fmpz_mat
 
 import liftgbp
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.plan import Plan, compile_plan, symmetries
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import Descent, Kind
 from liftgbp.solve.certified import CertifiedPoint, Proof, beside, certify
+from liftgbp.solve.energy import polytope
 from liftgbp.solve.frames import precision
-from liftgbp.solve.problem import polytope
 from liftgbp.solve.tolerances import Tolerances
 
 

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from liftgbp.posterior.answers_report import verdict_as_dict
 
-from liftgbp import infer, parse, reference
-from liftgbp.arrays import Floats
+from liftgbp import infer, parse
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import Status
 from liftgbp.solve.bounds import Bounds
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import Floats
 from random_models import models, sizes
 from true_beliefs import truth_of
 

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from scipy.linalg import null_space
 
-from liftgbp import Answers, infer, load, parse, reference
-from liftgbp.errors import CapacityError, ContradictionError, InputError
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp import Answers, infer, load, parse
+from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.ast import Number, WeightedFormula
+from liftgbp.model.example_models import FOLDER as MODELS
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile_plan, refill
-from liftgbp.regions import LiftedRegionGraph, build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import Algorithm, Auto, Descent, Flooding, Kind, Point, Solution, Status
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from random_models import models, sizes
 
 FRIENDS_SMOKERS = """

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from scipy.optimize import linprog
 
 import liftgbp
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve.certified import Proof, certify
 from liftgbp.solve.faces import Cone, ways_inside
 from liftgbp.solve.frames import faces_of

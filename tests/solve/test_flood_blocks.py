@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from liftgbp import arrays
-from liftgbp.compress import compress, ground_region_graph
-from liftgbp.errors import ContradictionError
-from liftgbp.grounding import GroundNetwork
+from liftgbp.ground.compress import compress, ground_region_graph
+from liftgbp.ground.grounding import GroundNetwork
 from liftgbp.plan import Plan, compile as plan_compile, compile_plan
 from liftgbp.plan.plan import Factored
 from liftgbp.solve import Flooding, flood
 from liftgbp.solve.auto import with_tolerances
+from liftgbp.support import arrays
+from liftgbp.support.errors import ContradictionError
 from random_networks import networks
 from solve.test_flooding import CHAIN, FRIENDS_SMOKERS, TRANSITIVE, plan_of
 

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from liftgbp import infer, parse, prepare, reference
-from liftgbp.errors import CapacityError, ContradictionError, InputError
+from liftgbp import infer, parse, prepare
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import Flooding, Status, log_z
+from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from random_models import models, sizes
 
 FRIENDS_SMOKERS = """

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
-from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve.frames import SLACK_BITS, Faces, Frame, faces_of
+from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, sizes
 
 CLASSES = """

@@ -12,19 +12,19 @@ from hypothesis import given, settings, strategies as st
 
 import liftgbp
 import random_models
-from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import ContradictionError
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
 from liftgbp.plan import Plan, compile_plan, symmetries
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import Auto, Descent, Flooding, Kind, Tolerances, log_z
+from liftgbp.solve.energy import polytope
 from liftgbp.solve.frames import faces_of
 from liftgbp.solve.images import Places, completed, images_of
-from liftgbp.solve.problem import polytope
 from liftgbp.solve.search import nearest_consistent
 from liftgbp.solve.starts import starting_beliefs
 from liftgbp.solve.verdict import curvatures_at
+from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.errors import ContradictionError
 
 
 def plan_of(text: str, things: int = 10, facts: str = "") -> Plan:

@@ -7,11 +7,11 @@ import math
 import pytest
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
+from liftgbp.model.example_models import FOLDER as MODELS
+from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import Descent, Flaw, Tolerances
 from liftgbp.solve.mean_field import log_z_bounds
 

@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from liftgbp import infer, parse, reference
-from liftgbp.errors import CapacityError, ContradictionError
+from liftgbp import infer, parse
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
+from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile_plan, refill
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve.mean_field import best_products, log_z_bounds
 from liftgbp.solve.solution import Status
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.errors import CapacityError, ContradictionError
 from random_models import models, sizes
 
 SMOKERS = """

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.arrays import Floats
-from liftgbp.compress import QuotientGraph, compress, ground_region_graph
-from liftgbp.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
+from liftgbp.ground.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.lift.regions.ground_pairs import find_cliques
+from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.regions.ground_pairs import find_cliques
 from liftgbp.solve import Auto, Flooding
 from liftgbp.solve.bounds import Bounds
 from liftgbp.solve.pair_margins import _clique_margins, pair_margins
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import Floats
 from random_networks import log_weights, networks
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from liftgbp import infer, parse
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
 from liftgbp.solve import Descent
 from liftgbp.solve.starts import number_of_starts, starting_beliefs, starting_distributions
 

@@ -7,11 +7,11 @@ from itertools import combinations
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
 from liftgbp.model.parser import parse
 from liftgbp.plan import compile_plan
-from liftgbp.regions import build_regions
-from liftgbp.shatter import shatter
-from liftgbp.solve.problem import Polytope, one_thread, polytope
+from liftgbp.solve.energy import Polytope, one_thread, polytope
 
 
 def consistent_beliefs(predicates: int) -> Polytope:

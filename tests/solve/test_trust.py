@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from liftgbp import Descent, Flooding, load, parse, reference
-from liftgbp.example_models import FOLDER as MODELS
+from liftgbp import Descent, Flooding, load, parse
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import shatter
+from liftgbp.methods.series import SharedPlans
+from liftgbp.model.example_models import FOLDER as MODELS
+from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile, compile_plan
 from liftgbp.posterior.wording import sentence
-from liftgbp.regions import build_regions
-from liftgbp.series import SharedPlans
-from liftgbp.shatter import shatter
 from liftgbp.solve import (
     NO_BLOCKS,
     Auto,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import liftgbp
-from liftgbp import reference
-from liftgbp.compress import compress, ground_region_graph
-from liftgbp.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.ground.compress import compress, ground_region_graph
+from liftgbp.ground.grounding import FactorBlock, GroundNetwork, merged
+from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile as plan_compile, compile_plan
 from liftgbp.plan.plan import Factored
 from liftgbp.solve import Auto, Flooding, Kind, restarts

@@ -13,9 +13,9 @@ import pytest
 
 import liftgbp
 from liftgbp import InputError, Model, sweep, sweep_to_file
-from liftgbp.example_models import FOLDER as MODELS
-from liftgbp.series import SharedPlans
-from liftgbp.shatter import NormalModel, resize, shatter
+from liftgbp.lift.shatter import NormalModel, resize, shatter
+from liftgbp.methods.series import SharedPlans
+from liftgbp.model.example_models import FOLDER as MODELS
 
 TEXT = """
 friends(person, person)

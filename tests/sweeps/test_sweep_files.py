@@ -15,7 +15,7 @@ import pytest
 import liftgbp
 import processes
 from command_shell import Shell
-from liftgbp.files import held, whole_file, whole_files
+from liftgbp.support.files import held, whole_file, whole_files
 
 MODEL = liftgbp.parse("p(thing)\n$w = 1\n$w p(x) ^ p(y) | x != y")
 SIZES = {"thing": [2, 3, 4, 5]}
@@ -23,7 +23,7 @@ ALONE: dict[str, Any] = {"effort": "quick", "batch": 1}
 HOLDER = """
 import sys, time
 from pathlib import Path
-from liftgbp.files import held
+from liftgbp.support.files import held
 with held(Path(sys.argv[1])):
     print("holding", flush=True)
     time.sleep(1000)

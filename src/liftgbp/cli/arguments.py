@@ -15,7 +15,7 @@ import click
 
 import liftgbp
 from liftgbp.cli.ranges import size_range, weight_range
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 VIA, TABLE_CAP = "auto", 2**20
 """The defaults of options."""
@@ -219,7 +219,7 @@ def output_file(path: str | None, extensions: tuple[str, ...]) -> None:
     """Refuse a file that could not be written, before the work that fills it."""
     if path is None or (path == "-" and extensions not in (PICTURE_FILES, GRAPH_FILES)):
         return
-    from liftgbp.files import check_writable, need_module
+    from liftgbp.support.files import check_writable, need_module
 
     check_writable(Path(path), extensions)
     # Graphs are written to .svg without a library.

@@ -60,7 +60,7 @@ from liftgbp.cli.selection import (
     select_rows,
     write_answers,
 )
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 BREAKS = "\n\t"
 """Messages have lines, and tabs under which a caret stands."""

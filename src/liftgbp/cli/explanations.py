@@ -14,7 +14,7 @@ from liftgbp.cli.entry import NOT_TRUSTED
 from liftgbp.cli.help_pages import Command, option
 from liftgbp.cli.progress_bar import progress_bar
 from liftgbp.cli.selection import print_result
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 
 @click.command(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Timer
 
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 PATIENCE = 1.0
 

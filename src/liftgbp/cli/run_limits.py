@@ -20,7 +20,7 @@ from typing import Any
 
 import liftgbp
 from liftgbp.cli.entry import LIMIT_EXCEEDED
-from liftgbp.limits import GIGABYTE, Watch
+from liftgbp.support.limits import GIGABYTE, Watch
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at the clock and the memory."""
@@ -94,7 +94,7 @@ def _ending(watch: Watch) -> Iterator[None]:
     """End this process on the spot if the command does not leave after its time."""
 
     def end() -> None:
-        from liftgbp.files import remove_unfinished
+        from liftgbp.support.files import remove_unfinished
 
         remove_unfinished()
         print(f"error: {watch.exceeded('seconds')}", file=sys.stderr, flush=True)

@@ -14,7 +14,7 @@ import click
 
 import liftgbp
 from liftgbp.cli.arguments import PICTURE_FILES
-from liftgbp.texts import quoted
+from liftgbp.support.texts import quoted
 
 LARGEST_BIGINT = 2**63 - 1
 
@@ -130,7 +130,7 @@ def write_answers(
 
 def write_rows(rows: Sequence[Row], path: str) -> None:
     """Write rows in long form to a .csv or .parquet file, or as CSV to standard output (-)."""
-    from liftgbp.files import Schema, whole_file, write_csv, write_table
+    from liftgbp.support.files import Schema, whole_file, write_csv, write_table
 
     largest = max((row["count"] for row in rows), default=0)
     schema: Schema = {
@@ -161,7 +161,7 @@ def _records(rows: Sequence[Row]) -> Iterator[tuple[object, ...]]:
 
 def print_records(records: Sequence[dict[str, Any]]) -> None:
     """Print records as CSV."""
-    from liftgbp.files import write_csv
+    from liftgbp.support.files import write_csv
 
     if records:
         schema = {name: bool if isinstance(v, bool) else str for name, v in records[0].items()}
@@ -175,7 +175,7 @@ def print_result(result: object) -> None:
 
 def write_result(result: dict[str, Any], path: str) -> None:
     """Write the whole result to a .json file."""
-    from liftgbp.files import whole_file
+    from liftgbp.support.files import whole_file
 
     with whole_file(Path(path)) as unfinished:
         unfinished.write_text(_as_json(result) + "\n", encoding="utf-8")

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 PIPE_WIDTH = 200
 """The width of tables that do not go to a terminal, where nothing needs to be folded."""

@@ -21,7 +21,7 @@ from liftgbp.engines.message_tables import (
     weight,
     with_messages,
 )
-from liftgbp.progress import Progress
+from liftgbp.support.progress import Progress
 
 WORTHWHILE = 0.25
 """Colours for each atom above which messages are passed between atoms. Rounds stop there: after two

@@ -11,11 +11,11 @@ from typing import Any
 from liftgbp.engines.engine import SPARK_TABLE, Engine, Table
 from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
 from liftgbp.engines.engine_files import files_of, form_of, is_csv, pattern_of
-from liftgbp.errors import EvidenceError
 from liftgbp.evidence.fact_tables import TablePlace
-from liftgbp.forecasting import Cost
-from liftgbp.input_files import is_directory, is_file
-from liftgbp.limits import interruptible
+from liftgbp.report.forecasting import Cost
+from liftgbp.support.errors import EvidenceError
+from liftgbp.support.input_files import is_directory, is_file
+from liftgbp.support.limits import interruptible
 
 
 class DuckDBEngine(Engine):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from liftgbp.evidence.fact_tables import TablePlace
-from liftgbp.forecasting import Cost
+from liftgbp.report.forecasting import Cost
 
 Table: TypeAlias = Any
 """An expression of Ibis that stands for a table."""

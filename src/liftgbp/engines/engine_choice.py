@@ -7,8 +7,8 @@ from pathlib import Path
 from liftgbp.engines.duckdb_engine import DuckDBEngine
 from liftgbp.engines.engine import Engine
 from liftgbp.engines.spark_engine import SparkEngine
-from liftgbp.errors import InputError
-from liftgbp.files import need_module
+from liftgbp.support.errors import InputError
+from liftgbp.support.files import need_module
 
 KINDS: dict[str, type[DuckDBEngine] | type[SparkEngine]] = {
     "duckdb": DuckDBEngine,

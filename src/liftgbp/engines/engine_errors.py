@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from liftgbp.errors import EvidenceError, InputError
+from liftgbp.support.errors import EvidenceError, InputError
 
 NO_SPACE = (
     "no space left on device",

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from liftgbp.errors import EvidenceError
 from liftgbp.evidence.fact_tables import TablePlace, is_table_file, matching_places, table_source
 from liftgbp.evidence.table_reading import CSV, KINDS, csv_form
-from liftgbp.input_files import is_directory, is_file, pieces
+from liftgbp.support.errors import EvidenceError
+from liftgbp.support.input_files import is_directory, is_file, pieces
 
 
 def files_of(places: Sequence[TablePlace]) -> list[str]:

@@ -18,13 +18,13 @@ from liftgbp.engines.engine_sources import KnownFacts, read_sources
 from liftgbp.engines.engine_tasks import checked_task
 from liftgbp.engines.factor_tables import Join, Joins, Kind
 from liftgbp.engines.message_tables import RegionKinds
-from liftgbp.errors import checked_number
-from liftgbp.forecasting import StageForecast, about, ground_gigabytes, stage_table
-from liftgbp.limits import GIGABYTE, Limits, limited, physical_memory
 from liftgbp.model.model import Model
 from liftgbp.pictures.cards import Shown, count_text, sizes_text, table
 from liftgbp.pictures.markup import Content
-from liftgbp.progress import Progress, silent
+from liftgbp.report.forecasting import StageForecast, about, ground_gigabytes, stage_table
+from liftgbp.support.errors import checked_number
+from liftgbp.support.limits import GIGABYTE, Limits, limited, physical_memory
+from liftgbp.support.progress import Progress, silent
 
 ITERATIONS = 20
 """How many iterations the forecast is about. The networks that were tried took 10 to 28."""

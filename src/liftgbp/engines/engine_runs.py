@@ -20,7 +20,10 @@ from liftgbp.engines.engine_sources import read_sources
 from liftgbp.engines.engine_tasks import EngineTask, checked_task
 from liftgbp.engines.factor_tables import Kind, factor_tables
 from liftgbp.engines.message_tables import Messages, RegionKinds, build_regions, colour_table
-from liftgbp.errors import (
+from liftgbp.model.model import Model
+from liftgbp.pictures.cards import Shown, count_text, table
+from liftgbp.pictures.markup import Content
+from liftgbp.support.errors import (
     InputError,
     ModelError,
     checked_number,
@@ -28,12 +31,9 @@ from liftgbp.errors import (
     counted,
     wrong_type,
 )
-from liftgbp.files import held, whole_file
-from liftgbp.limits import Limits, limited
-from liftgbp.model.model import Model
-from liftgbp.pictures.cards import Shown, count_text, table
-from liftgbp.pictures.markup import Content
-from liftgbp.progress import Progress, silent
+from liftgbp.support.files import held, whole_file
+from liftgbp.support.limits import Limits, limited
+from liftgbp.support.progress import Progress, silent
 
 SLOW_DOWN, SPEED_UP, FASTEST, SLOWEST = 0.7, 1.1, 0.9, 0.01
 """How the rate of updates follows the residual: it falls when messages begin to swing."""

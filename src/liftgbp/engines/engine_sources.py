@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from liftgbp.engines.engine import SPARK_TABLE, Column, Engine, Table
-from liftgbp.errors import EvidenceError, SizeError, counted
 from liftgbp.evidence.fact_tables import TablePlace, matching_places, table_source, with_columns
 from liftgbp.evidence.read import EVERY
-from liftgbp.evidence.sources import unknown_predicate
+from liftgbp.evidence.stated_facts import unknown_predicate
 from liftgbp.evidence.table_reading import has_row_labels
-from liftgbp.grounding.atom_states import Facts
-from liftgbp.input_files import is_directory
+from liftgbp.ground.grounding.atom_states import Facts
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
+from liftgbp.support.errors import EvidenceError, SizeError, counted
+from liftgbp.support.input_files import is_directory
 
 FACTS = "f"
 """Tables of facts are called f0, f1, ... by the number of the predicate, as grounding expects."""

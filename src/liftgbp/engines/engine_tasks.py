@@ -8,7 +8,8 @@ from dataclasses import dataclass, fields
 from numbers import Real
 
 from liftgbp.engines.engine_files import state_of
-from liftgbp.errors import (
+from liftgbp.model.model import Model, check_model
+from liftgbp.support.errors import (
     InputError,
     ModelError,
     check_function,
@@ -17,8 +18,7 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.model.model import Model, check_model
-from liftgbp.progress import Progress
+from liftgbp.support.progress import Progress
 
 FAMILIES = ("bethe", "intersections")
 

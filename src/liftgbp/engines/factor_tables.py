@@ -12,19 +12,19 @@ from itertools import groupby, pairwise, permutations, product
 
 import numpy as np
 
-from liftgbp.arrays import Floats
 from liftgbp.engines.engine import Column, Engine, Table
 from liftgbp.engines.engine_sources import OBJECTS, KnownFacts, sql_literal
-from liftgbp.errors import CapacityError, ContradictionError, ModelError
-from liftgbp.grounding.join import Names, PlacedAtom, Selection, selection_query
-from liftgbp.grounding.patterns import Fixed, Pattern, Patterns, Place
-from liftgbp.grounding.quantifiers import Skeleton
-from liftgbp.grounding.rules import selections_of, sliced
+from liftgbp.ground.grounding.join import Names, PlacedAtom, Selection, selection_query
+from liftgbp.ground.grounding.patterns import Fixed, Pattern, Patterns, Place
+from liftgbp.ground.grounding.quantifiers import Skeleton
+from liftgbp.ground.grounding.rules import selections_of, sliced
+from liftgbp.lift.shatter import TABLE_CAP
+from liftgbp.lift.shatter.rule_tables import RuleTables
 from liftgbp.model.ast import Rule
 from liftgbp.model.model import Model
-from liftgbp.progress import Progress
-from liftgbp.shatter import TABLE_CAP
-from liftgbp.shatter.rule_tables import RuleTables
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import CapacityError, ContradictionError, ModelError
+from liftgbp.support.progress import Progress
 
 WIDEST = 3
 """Atoms of one factor. Regions over more need tables of columns that nobody has tried."""

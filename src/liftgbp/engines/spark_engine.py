@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from liftgbp.engines.engine import SPARK_TABLE, Engine, Table
 from liftgbp.engines.engine_errors import ibis_errors, in_one_paragraph
 from liftgbp.engines.engine_files import files_of, form_of, is_csv, pattern_of
-from liftgbp.errors import EvidenceError, InputError
 from liftgbp.evidence.fact_tables import TablePlace
-from liftgbp.forecasting import Cost
-from liftgbp.input_files import is_file
+from liftgbp.report.forecasting import Cost
+from liftgbp.support.errors import EvidenceError, InputError
+from liftgbp.support.input_files import is_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

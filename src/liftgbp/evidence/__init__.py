@@ -1,7 +1,8 @@
-"""The evidence room: what is known about individual objects of a model.
+"""The evidence room: what is known about individual objects, and the problem it makes of a model.
 
-Knows names, files and values of atoms; knows nothing of classes and tables of factors. What reads
-texts and tables is imported from its own file, by those who need it.
+Takes facts as texts, tables and Python values; gives `Evidence` and, with a model and sizes, a
+`Problem`. Imports the rooms up to `model`. What reads texts and tables is imported from its own
+file, by those who need it.
 """
 
 from liftgbp.evidence.evidence import AnyEvidence, Evidence, Known, Relation, SoftRelation

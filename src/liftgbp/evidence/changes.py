@@ -7,8 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Ints, row_keys
-from liftgbp.errors import checked_texts
 from liftgbp.evidence.evidence import (
     AnyEvidence,
     AnyFacts,
@@ -17,8 +15,10 @@ from liftgbp.evidence.evidence import (
 )
 from liftgbp.evidence.fact_lines import read_atoms
 from liftgbp.evidence.python_facts import forgotten_atoms
-from liftgbp.evidence.sources import Statements, atom_text
+from liftgbp.evidence.stated_facts import Statements, atom_text
 from liftgbp.model.ast import applied
+from liftgbp.support.arrays import Bools, Ints, row_keys
+from liftgbp.support.errors import checked_texts
 
 
 def with_facts(evidence: Evidence, facts: AnyEvidence) -> Evidence:

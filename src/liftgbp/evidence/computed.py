@@ -12,11 +12,11 @@ from itertools import product
 
 import numpy as np
 
-from liftgbp.arrays import Ints
-from liftgbp.errors import CapacityError, EvidenceError, SizeError
 from liftgbp.evidence.evidence import Relation
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
+from liftgbp.support.arrays import Ints
+from liftgbp.support.errors import CapacityError, EvidenceError, SizeError
 
 MOST_FACTS = 10**6
 """So many facts take a second and 16 MB; an order of 1400 numbers has that many."""

@@ -12,7 +12,6 @@ from dataclasses import replace
 from itertools import combinations
 from typing import cast
 
-from liftgbp.errors import CapacityError, EvidenceError, ModelError
 from liftgbp.model.ast import (
     Arithmetic,
     Atom,
@@ -34,6 +33,7 @@ from liftgbp.model.ast import (
 )
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, shared_weight
+from liftgbp.support.errors import CapacityError, EvidenceError, ModelError
 
 MOST_WEIGHTS = 10_000
 """Each different weight is a rule of its own, which takes milliseconds to ground."""

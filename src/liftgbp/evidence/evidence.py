@@ -9,13 +9,13 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import EvidenceError, Span
-from liftgbp.evidence.sources import FactFile, Origin, unknown_predicate
+from liftgbp.evidence.stated_facts import FactFile, Origin, unknown_predicate
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.writer import predicate_text
 from liftgbp.pictures.cards import Shown, count_text, note, table
 from liftgbp.pictures.markup import Content
+from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.errors import EvidenceError, Span
 
 AnyEvidence: TypeAlias = (
     "Evidence | str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | os.PathLike[str] | "

@@ -13,18 +13,18 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.errors import EvidenceError, Source, comma_list
-from liftgbp.evidence.sources import (
+from liftgbp.evidence.stated_facts import (
     FactFile,
     ListedObjects,
     Statements,
     unknown_predicate,
     wrong_arity,
 )
-from liftgbp.limits import checkpoint
 from liftgbp.model.ast import BOOLEAN, Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.syntax import without_comments
+from liftgbp.support.errors import EvidenceError, Source, comma_list
+from liftgbp.support.limits import checkpoint
 
 # --- the syntax of a line
 

@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.errors import EvidenceError, counted
-from liftgbp.evidence.sources import (
+from liftgbp.evidence.stated_facts import (
     MOST_PROBLEMS,
     ListedObjects,
     Statements,
@@ -20,9 +18,11 @@ from liftgbp.evidence.sources import (
     wrong_arity,
 )
 from liftgbp.evidence.table_reading import CSV, PARQUET, TextTable, has_table, read_columns
-from liftgbp.input_files import is_file
 from liftgbp.model.ast import BOOLEAN, Predicate
 from liftgbp.model.model import Model
+from liftgbp.support.arrays import Bools, Floats, Ints
+from liftgbp.support.errors import EvidenceError, counted
+from liftgbp.support.input_files import is_file
 
 # --- which table, and which of its columns
 

@@ -11,12 +11,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints, group_rows, narrow, row_keys
-from liftgbp.errors import EvidenceError
 from liftgbp.evidence.evidence import Facts
-from liftgbp.evidence.sources import ListedObjects, Numbers, Origin, Statements, statement_text
+from liftgbp.evidence.stated_facts import ListedObjects, Numbers, Origin, Statements, statement_text
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
+from liftgbp.support.arrays import Bools, Floats, Ints, group_rows, narrow, row_keys
+from liftgbp.support.errors import EvidenceError
 
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """The objects of each sort, in the order of their numbers."""

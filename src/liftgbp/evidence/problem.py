@@ -9,13 +9,13 @@ from itertools import islice
 
 import numpy as np
 
-from liftgbp.errors import CapacityError, ContradictionError, SizeError
 from liftgbp.evidence.computed import check_all_named, computed_facts
 from liftgbp.evidence.data_weights import with_numbers
 from liftgbp.evidence.evidence import AnyEvidence, Evidence, Known, Relation
 from liftgbp.model.ast import Constant, Rule, TableParfactor, rule_atoms
 from liftgbp.model.model import Model
 from liftgbp.model.writer import ground_atom_text, object_text
+from liftgbp.support.errors import CapacityError, ContradictionError, SizeError
 
 WRITE_OUT_CAP = 10**8
 

@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from liftgbp.errors import EvidenceError, Source, counted, elements, wrong_type
 from liftgbp.evidence.fact_lines import read_atoms, read_facts
 from liftgbp.evidence.fact_tables import TablePlace, read_table, table_facts
-from liftgbp.evidence.sources import (
+from liftgbp.evidence.stated_facts import (
     MOST_PROBLEMS,
     ListedObjects,
     Statements,
@@ -25,6 +24,7 @@ from liftgbp.evidence.table_reading import TextTable, frame_columns, is_frame
 from liftgbp.model.ast import Predicate
 from liftgbp.model.model import Model
 from liftgbp.model.writer import constant_text
+from liftgbp.support.errors import EvidenceError, Source, counted, elements, wrong_type
 
 
 def python_facts(model: Model, given: Mapping[str, Any]) -> list[Statements | ListedObjects]:

@@ -11,14 +11,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from liftgbp.arrays import logs_of
-from liftgbp.errors import (
-    EvidenceError,
-    Span,
-    checked_flag,
-    checked_texts,
-    wrong_type,
-)
 from liftgbp.evidence.evidence import (
     Evidence,
     Known,
@@ -38,14 +30,11 @@ from liftgbp.evidence.numbering import (
     with_values,
 )
 from liftgbp.evidence.python_facts import python_facts
-from liftgbp.evidence.sources import (
+from liftgbp.evidence.stated_facts import (
     ListedObjects,
     Statements,
     unknown_predicate,
 )
-from liftgbp.example_models import input_path
-from liftgbp.input_files import LARGEST_UNTRUSTED, is_file
-from liftgbp.limits import Limits, limited
 from liftgbp.model.ast import (
     BOOLEAN,
     And,
@@ -58,10 +47,21 @@ from liftgbp.model.ast import (
     applied,
     rule_atoms,
 )
+from liftgbp.model.example_models import input_path
 from liftgbp.model.model import Model, check_model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
 from liftgbp.model.tree_reader import TreeReader, subtrees
+from liftgbp.support.arrays import logs_of
+from liftgbp.support.errors import (
+    EvidenceError,
+    Span,
+    checked_flag,
+    checked_texts,
+    wrong_type,
+)
+from liftgbp.support.input_files import LARGEST_UNTRUSTED, is_file
+from liftgbp.support.limits import Limits, limited
 
 
 @limited("reading evidence")

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from liftgbp.arrays import Ints
-from liftgbp.errors import EvidenceError, counted
-from liftgbp.evidence.sources import MOST_PROBLEMS, Numbers, TableFile, Texts
-from liftgbp.input_files import LARGEST_UNTRUSTED, PIECE, is_file, pieces
-from liftgbp.limits import interruptible
+from liftgbp.evidence.stated_facts import MOST_PROBLEMS, Numbers, TableFile, Texts
+from liftgbp.support.arrays import Ints
+from liftgbp.support.errors import EvidenceError, counted
+from liftgbp.support.input_files import LARGEST_UNTRUSTED, PIECE, is_file, pieces
+from liftgbp.support.limits import interruptible
 
 if TYPE_CHECKING:
     import duckdb

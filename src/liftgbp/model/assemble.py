@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import combinations, count
 from typing import cast
 
-from liftgbp.errors import ModelError, Span
-from liftgbp.limits import checkpoint
 from liftgbp.model import ast
 from liftgbp.model.definite_clauses import DefiniteClause, completions
 from liftgbp.model.function_terms import is_new, resolved_rule
@@ -21,6 +19,8 @@ from liftgbp.model.statements import (
     Statement,
     WeightDeclaration,
 )
+from liftgbp.support.errors import ModelError, Span
+from liftgbp.support.limits import checkpoint
 
 
 def assemble(statements: Iterable[Statement], name: str, *, untrusted: bool = False) -> Model:

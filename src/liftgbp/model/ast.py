@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from liftgbp.errors import Span
-from liftgbp.limits import checkpoint
+from liftgbp.support.errors import Span
+from liftgbp.support.limits import checkpoint
 
 BOOLEAN = ("false", "true")
 

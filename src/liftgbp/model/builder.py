@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, TypeVar, cast
 
-from liftgbp.errors import ModelError, checked_flag, counted, elements, shown
 from liftgbp.model import ast
 from liftgbp.model.assemble import assemble
 from liftgbp.model.model import Model
@@ -20,6 +19,7 @@ from liftgbp.model.tree_reader import TreeReader, subtrees
 from liftgbp.model.writer import demand_text, predicate_text, rule_text, sort_lines
 from liftgbp.pictures.cards import Shown, code, table
 from liftgbp.pictures.markup import Content
+from liftgbp.support.errors import ModelError, checked_flag, counted, elements, shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

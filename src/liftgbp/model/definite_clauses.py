@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from liftgbp.errors import Span
 from liftgbp.model import ast
 from liftgbp.model.function_terms import TermDefinition, is_new
 from liftgbp.model.scopes import free_variables
+from liftgbp.support.errors import Span
 
 MOST_IN_FRONT = 4
 """So many terms of bodies are variables of the whole formula. All ways in which these coincide are

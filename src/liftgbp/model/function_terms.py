@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TypeAlias
 
-from liftgbp.errors import ModelError, Span
 from liftgbp.model import ast
 from liftgbp.model.scopes import spread
+from liftgbp.support.errors import ModelError, Span
 
 LESS = "<"
 _NEW = re.compile(r"_\d+")

@@ -7,17 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 
-from liftgbp.errors import (
-    InputError,
-    ModelError,
-    SizeError,
-    checked_flag,
-    checked_texts,
-    comma_list,
-    counted,
-    shown,
-    wrong_type,
-)
 from liftgbp.model import ast
 from liftgbp.model.model_checks import (
     check_countable,
@@ -34,6 +23,17 @@ from liftgbp.model.scopes import RuleScope, expanded_variables, shared_weight
 from liftgbp.model.writer import demand_text, model_body, model_text
 from liftgbp.pictures.cards import Shown
 from liftgbp.pictures.markup import Content
+from liftgbp.support.errors import (
+    InputError,
+    ModelError,
+    SizeError,
+    checked_flag,
+    checked_texts,
+    comma_list,
+    counted,
+    shown,
+    wrong_type,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -368,7 +368,7 @@ class Model(Shown):
         >>> import liftgbp
         >>> liftgbp.parse("person = 9\\nsmokes(person)").check_queries(["smokes(x,y)"])
         Traceback (most recent call last):
-        liftgbp.errors.QueryError: <query>:1:1: smokes takes 1 argument, got 2
+        liftgbp.QueryError: <query>:1:1: smokes takes 1 argument, got 2
           smokes(x,y)
           ^~~~~~~~~~~
         """
@@ -388,7 +388,7 @@ def check_model(given: object) -> None:
 
     >>> check_model(5)
     Traceback (most recent call last):
-    liftgbp.errors.InputError: the model must be a Model (load and parse make one), got the int 5
+    liftgbp.InputError: the model must be a Model (load and parse make one), got the int 5
     """
     if not isinstance(given, Model):
         raise wrong_type("the model", "a Model (load and parse make one)", given)

@@ -8,7 +8,10 @@ from itertools import islice
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-from liftgbp.errors import (
+from liftgbp.model import ast
+from liftgbp.model.scopes import check_restricted_variables, free_variables
+from liftgbp.model.writer import rule_text
+from liftgbp.support.errors import (
     InputError,
     ModelError,
     SizeError,
@@ -19,10 +22,7 @@ from liftgbp.errors import (
     shown,
     wrong_type,
 )
-from liftgbp.limits import checkpoint
-from liftgbp.model import ast
-from liftgbp.model.scopes import check_restricted_variables, free_variables
-from liftgbp.model.writer import rule_text
+from liftgbp.support.limits import checkpoint
 
 if TYPE_CHECKING:
     from liftgbp.model.model import Model

@@ -10,7 +10,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from liftgbp.errors import (
+from liftgbp.model.assemble import assemble
+from liftgbp.model.ast import And, Atom, Formula, Query
+from liftgbp.model.example_models import input_path
+from liftgbp.model.model import Model
+from liftgbp.model.statements import Include, Statement, read_statements
+from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
+from liftgbp.model.tree_reader import TreeReader, compares_atom, subtrees
+from liftgbp.support.errors import (
     InputError,
     ModelError,
     QueryError,
@@ -19,14 +26,7 @@ from liftgbp.errors import (
     checked_flag,
     wrong_type,
 )
-from liftgbp.example_models import input_path
-from liftgbp.limits import Limits, limited
-from liftgbp.model.assemble import assemble
-from liftgbp.model.ast import And, Atom, Formula, Query
-from liftgbp.model.model import Model
-from liftgbp.model.statements import Include, Statement, read_statements
-from liftgbp.model.syntax import ParseTree, clean_source, parse_tree, read_source
-from liftgbp.model.tree_reader import TreeReader, compares_atom, subtrees
+from liftgbp.support.limits import Limits, limited
 
 
 @limited("reading the model")
@@ -85,7 +85,7 @@ def load(
     ('person',)
     >>> liftgbp.load("no such file.mln")
     Traceback (most recent call last):
-    liftgbp.errors.ModelError: cannot read no such file.mln: No such file or directory
+    liftgbp.ModelError: cannot read no such file.mln: No such file or directory
     """
     file = input_path("the model", path, ModelError)
     includes = _includes(file.parent, include_anywhere, untrusted)

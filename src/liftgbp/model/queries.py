@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from liftgbp.errors import CapacityError, ModelError, QueryError, Span
 from liftgbp.model import ast
 from liftgbp.model.assemble import resolved_formula
 from liftgbp.model.model import Model
@@ -17,6 +16,7 @@ from liftgbp.model.parser import COUNT, parse_query
 from liftgbp.model.scopes import constants_of, free_variables, quantified_variables, term_sorts
 from liftgbp.model.syntax import clean_source
 from liftgbp.model.writer import atom_text, formula_text
+from liftgbp.support.errors import CapacityError, ModelError, QueryError, Span
 
 MOST_NAMED = 5
 """At most this many objects are named in a message."""

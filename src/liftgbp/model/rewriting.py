@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 
-from liftgbp.errors import InternalError
 from liftgbp.model import ast
 from liftgbp.model.model import Model
 from liftgbp.model.scopes import free_variables, quantified_variables
+from liftgbp.support.errors import InternalError
 
 # --- quantifiers over large sorts become atoms
 

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from liftgbp.errors import ModelError, Span
 from liftgbp.model import ast
+from liftgbp.support.errors import ModelError, Span
 
 Known = TypeVar("Known", bound=Hashable)
 

@@ -11,8 +11,6 @@ from typing import TypeAlias, cast
 
 from lark import Token, Tree
 
-from liftgbp.errors import Source, Span
-from liftgbp.limits import checkpoint
 from liftgbp.model import ast
 from liftgbp.model.definite_clauses import DefiniteClause
 from liftgbp.model.function_terms import Definitions
@@ -28,6 +26,8 @@ from liftgbp.model.tree_reader import (
     tokens,
     weight_name,
 )
+from liftgbp.support.errors import Source, Span
+from liftgbp.support.limits import checkpoint
 
 MAX_NAMED = 1_000_000
 MAX_SIZE = 1e100

@@ -18,10 +18,10 @@ from lark import Lark, Token, Tree
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 from lark.lexer import PatternStr
 
-from liftgbp.errors import InputError, ModelError, QueryError, Source, Span, wrong_type
-from liftgbp.input_files import read_text
-from liftgbp.limits import checkpoint
 from liftgbp.model.ast import is_reserved, reserved_message
+from liftgbp.support.errors import InputError, ModelError, QueryError, Source, Span, wrong_type
+from liftgbp.support.input_files import read_text
+from liftgbp.support.limits import checkpoint
 
 # A string without its end goes to the end of the line, so that no quote inside it is tried again;
 # blanks are matched possessively for the same reason: long runs of either would take forever.

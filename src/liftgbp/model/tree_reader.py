@@ -9,11 +9,11 @@ from typing import TypeGuard, cast
 
 from lark import Token, Tree
 
-from liftgbp.errors import InputError, ModelError, Source, Span
-from liftgbp.limits import checkpoint
 from liftgbp.model import ast
 from liftgbp.model.function_terms import LESS, Definitions, is_step, step
 from liftgbp.model.syntax import Node, ParseTree
+from liftgbp.support.errors import InputError, ModelError, Source, Span
+from liftgbp.support.limits import checkpoint
 
 # Later stages walk formulas recursively; this keeps them well below Python's recursion limit.
 MAX_NESTING = 100

@@ -1,4 +1,5 @@
-"""The pictures room: how plain texts, numbers and graphs are drawn, for notebooks and files.
+"""The pictures room: how texts, numbers and graphs are drawn, for notebooks and files.
 
-Knows HTML, SVG and charts; knows nothing of models, regions and answers, which say what to draw.
+Takes plain texts, numbers and graphs; gives HTML, SVG and figures of Matplotlib. Imports `support`.
+Knows nothing of models, regions and answers, which say what to draw.
 """

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from liftgbp.pictures.markup import Content, Markup, element, joined
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 MOST_ROWS = 25
 """Tables in cards show at most this many rows."""

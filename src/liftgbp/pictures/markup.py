@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from liftgbp.pictures.markup import Markup, element
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,13 +1,14 @@
-"""The plan room: a lifted region graph compiled into flat arrays.
+"""The plan room: a region graph compiled into flat arrays.
 
-Knows index arrays, log tables and exponents; knows nothing of predicates and objects.
+Takes a lifted or ground region graph; gives a `Plan`. Imports the rooms up to `ground`. Knows
+nothing of predicates and objects.
 """
 
+from liftgbp.lift.regions.ground_pairs import GroundPairs
 from liftgbp.plan.automorphisms import symmetries
 from liftgbp.plan.compile import compile_plan
 from liftgbp.plan.filling import refill, refill_all
 from liftgbp.plan.plan import Layout, Plan, Structure
-from liftgbp.regions.ground_pairs import GroundPairs
 
 __all__ = [
     "GroundPairs",

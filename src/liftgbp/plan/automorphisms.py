@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints, group_rows, starts_of
+from liftgbp.lift.signature.labelling import ColouredGraph
 from liftgbp.plan.plan import Layout, Plan, Structure
-from liftgbp.signature.labelling import ColouredGraph
+from liftgbp.support.arrays import Bools, Floats, Ints, group_rows, starts_of
 
 ROUNDING = 1e-13
 """Log potentials are equal if they differ by less, in proportion to the largest one of the region:
@@ -31,8 +31,8 @@ def symmetries(plan: Plan) -> list[Ints]:
 
     >>> from liftgbp.model.parser import parse
     >>> from liftgbp.plan import compile_plan
-    >>> from liftgbp.regions import build_regions
-    >>> from liftgbp.shatter import shatter
+    >>> from liftgbp.lift.regions import build_regions
+    >>> from liftgbp.lift.shatter import shatter
     >>> def of(text: str) -> list[list[int]]:
     ...     plan = compile_plan(build_regions(shatter(parse(text), {"thing": 10})))
     ...     return [own.tolist() for own in symmetries(plan)]

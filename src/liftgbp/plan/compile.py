@@ -13,7 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from liftgbp.arrays import (
+from liftgbp.lift.regions import RegionGraph
+from liftgbp.lift.regions.graph_arrays import ARRAYS, Axes, GraphArrays
+from liftgbp.plan.filling import fill
+from liftgbp.plan.plan import Layout, MessageTerms, Plan, Potentials
+from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
+from liftgbp.plan.supports import alive_states
+from liftgbp.support.arrays import (
     Bools,
     Ints,
     Ragged,
@@ -27,12 +33,6 @@ from liftgbp.arrays import (
     stable_order,
     starts_of,
 )
-from liftgbp.plan.filling import fill
-from liftgbp.plan.plan import Layout, MessageTerms, Plan, Potentials
-from liftgbp.plan.states import Orbits, find_orbits, project_states, projection
-from liftgbp.plan.supports import alive_states
-from liftgbp.regions import RegionGraph
-from liftgbp.regions.graph_arrays import ARRAYS, Axes, GraphArrays
 
 FACTORED_FROM = 10**6
 """From this many exponents on, messages into a region are summed before others read them."""
@@ -46,8 +46,8 @@ def compile_plan(graph: RegionGraph, *, symmetric: bool = True, bounds: bool = T
     and counts are possible, which takes a large part of the time.
 
     >>> from liftgbp.model.parser import parse
-    >>> from liftgbp.regions import build_regions
-    >>> from liftgbp.shatter import shatter
+    >>> from liftgbp.lift.regions import build_regions
+    >>> from liftgbp.lift.shatter import shatter
     >>> model = parse("p(thing)\\n1 p(x) ^ p(y) | x != y")
     >>> print(compile_plan(build_regions(shatter(model, {"thing": 10}))))
     plan: 5 belief entries in 2 regions, 2 message entries in 1 messages, 8 exponents from 8 to 9

@@ -7,10 +7,19 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from liftgbp.arrays import UNITS, Floats, Integers, Ints, expand, group_rows, in_parts, narrow
-from liftgbp.errors import SizeError
+from liftgbp.lift.regions import ExactCounts, RegionGraph
 from liftgbp.plan.plan import Exponents, Factored, Layout, MessageTerms, Plan
-from liftgbp.regions import ExactCounts, RegionGraph
+from liftgbp.support.arrays import (
+    UNITS,
+    Floats,
+    Integers,
+    Ints,
+    expand,
+    group_rows,
+    in_parts,
+    narrow,
+)
+from liftgbp.support.errors import SizeError
 
 LARGEST = 1e306
 """The energy of all ground regions of a kind is less: sums over kinds and states need some room."""

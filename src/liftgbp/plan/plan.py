@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints, Ragged, Segments, Shared, expand, first_and_last, starts_of
-from liftgbp.regions.ground_pairs import GroundPairs
+from liftgbp.lift.regions.ground_pairs import GroundPairs
+from liftgbp.support.arrays import (
+    Floats,
+    Ints,
+    Ragged,
+    Segments,
+    Shared,
+    expand,
+    first_and_last,
+    starts_of,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Ints
+from liftgbp.support.arrays import Bools, Ints
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from liftgbp.arrays import Bools, distinct, equal_rows
+from liftgbp.lift.regions import RegionGraph
 from liftgbp.plan.states import projection
-from liftgbp.regions import RegionGraph
+from liftgbp.support.arrays import Bools, distinct, equal_rows
 
 
 def alive_states(graph: RegionGraph) -> list[Bools] | None:

@@ -1,7 +1,8 @@
-"""The posterior room: from a question to beliefs to probabilities.
+"""The posterior room: from a question to region beliefs to probabilities.
 
-Knows atoms, regions and beliefs; knows nothing of iteration, and nothing of how answers are shown.
-The reader of ground networks is imported from its own file, by those who need it.
+Takes a prepared model and what a method found; gives a `Posterior`, which answers queries. Imports
+the rooms up to `solve`. Knows nothing of iteration. The reader of ground networks is imported from
+its own file, by those who need it.
 """
 
 from liftgbp.posterior.answer import Answer, every_row, marginal_of, query_all

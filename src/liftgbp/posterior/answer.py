@@ -11,18 +11,25 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from liftgbp.arrays import Floats
-from liftgbp.errors import InternalError, NotHeldError, QueryError, checked_path, shown, wrong_type
+from liftgbp.lift.shatter.normal import ObjAtom
+from liftgbp.lift.signature import objects_of
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.parser import parse_query
 from liftgbp.posterior.lookup import conditional_table, joint_table
 from liftgbp.posterior.readers import ClassReader, Reader
 from liftgbp.posterior.rows import Row, groups_with_same_rows
 from liftgbp.posterior.sources import Beliefs
-from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shown import Reported, figure_of, write_picture_of
-from liftgbp.signature import objects_of
-from liftgbp.texts import quoted
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import (
+    InternalError,
+    NotHeldError,
+    QueryError,
+    checked_path,
+    shown,
+    wrong_type,
+)
+from liftgbp.support.shown import Reported, figure_of, write_picture_of
+from liftgbp.support.texts import quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

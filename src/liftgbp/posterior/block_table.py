@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from liftgbp.arrays import Floats
-from liftgbp.errors import QueryError, checked_path, comma_list, wrong_type
+from liftgbp.lift.shatter.normal import NormalModel, ObjectClass
 from liftgbp.model.writer import object_text
-from liftgbp.shatter.normal import NormalModel, ObjectClass
-from liftgbp.shown import Reported, figure_of, write_picture_of
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import QueryError, checked_path, comma_list, wrong_type
+from liftgbp.support.shown import Reported, figure_of, write_picture_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.errors import InternalError, QueryError
+from liftgbp.lift.shatter.assignments import falling
+from liftgbp.lift.shatter.normal import Obj, ObjAtom
+from liftgbp.lift.shatter.rule_tables import drop_indifferent
 from liftgbp.posterior.events import Truth
 from liftgbp.posterior.rows import Row
-from liftgbp.shatter.assignments import falling
-from liftgbp.shatter.normal import Obj, ObjAtom
-from liftgbp.shatter.rule_tables import drop_indifferent
+from liftgbp.support.arrays import Bools, Floats, Ints
+from liftgbp.support.errors import InternalError, QueryError
 
 MOST_LISTED = 2**16
 """The most states of all atoms that a count is about, where these are listed."""

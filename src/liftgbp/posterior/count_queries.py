@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.arrays import Floats
-from liftgbp.errors import CapacityError, QueryError
+from liftgbp.lift.shatter.normal import ObjAtom
 from liftgbp.model.ast import And, Equal, Not, Variable
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import (
@@ -28,8 +27,9 @@ from liftgbp.posterior.answer import Answer, read_row
 from liftgbp.posterior.count_cases import CountedCase, by_listing, counted_cases
 from liftgbp.posterior.readers import ClassReader, Reader
 from liftgbp.posterior.rows import Row, renamed
-from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shown import Reported
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import CapacityError, QueryError
+from liftgbp.support.shown import Reported
 
 LISTED = 1e-9
 """Counts that are less likely are not listed."""

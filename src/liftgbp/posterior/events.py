@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats
-from liftgbp.shatter.normal import ObjAtom
+from liftgbp.lift.shatter.normal import ObjAtom
+from liftgbp.support.arrays import Bools, Floats
 
 Truth: TypeAlias = tuple[tuple[ObjAtom, ...], Bools]
 """Atoms, and in which of their states a formula holds."""

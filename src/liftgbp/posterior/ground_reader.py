@@ -11,11 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints, RowIndex
-from liftgbp.compress import QuotientGraph
-from liftgbp.errors import QueryError
 from liftgbp.evidence import Problem, Relation
-from liftgbp.grounding import AtomTable, atom_names
+from liftgbp.ground.compress import QuotientGraph
+from liftgbp.ground.grounding import AtomTable, atom_names
+from liftgbp.lift.shatter import NormalModel, Obj, shatter
+from liftgbp.lift.shatter.assignments import falling
+from liftgbp.lift.shatter.normal import ObjAtom
 from liftgbp.model.ast import Query, applied
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import checked_query
@@ -25,9 +26,8 @@ from liftgbp.posterior.lookup import with_others
 from liftgbp.posterior.readers import Prepared, Reader, Via, pattern_text
 from liftgbp.posterior.rows import Row, query_rows, query_text
 from liftgbp.posterior.sources import GroundBeliefs, GroundSource
-from liftgbp.shatter import NormalModel, Obj, shatter
-from liftgbp.shatter.assignments import falling
-from liftgbp.shatter.normal import ObjAtom
+from liftgbp.support.arrays import Bools, Floats, Ints, RowIndex
+from liftgbp.support.errors import QueryError
 
 SAME_DIGITS = 12
 """Variables of one kind whose marginals agree to this many digits share a row."""

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from liftgbp.arrays import Floats
-from liftgbp.errors import QueryError
+from liftgbp.lift.regions import LiftedRegionGraph
+from liftgbp.lift.shatter.normal import NormalModel, ObjAtom
+from liftgbp.lift.signature import canonise, embeddings, objects_of
 from liftgbp.plan import Layout
-from liftgbp.regions import LiftedRegionGraph
-from liftgbp.shatter.normal import NormalModel, ObjAtom
-from liftgbp.signature import canonise, embeddings, objects_of
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import QueryError
 
 
 def joint_table(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
-from liftgbp.errors import InputError, InternalError, QueryError, checked_texts, wrong_type
+from liftgbp.lift.regions import RegionGraph
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import as_count, checked_query, parse_count
@@ -18,8 +18,8 @@ from liftgbp.posterior.count_queries import count_answer, count_distributions
 from liftgbp.posterior.provenance import NOTHING_SPECIAL, Provenance
 from liftgbp.posterior.readers import Prepared, Reader, Via
 from liftgbp.posterior.results import Result
-from liftgbp.regions import RegionGraph
 from liftgbp.solve import Kind, Point, Solution, Verdict
+from liftgbp.support.errors import InputError, InternalError, QueryError, checked_texts, wrong_type
 
 
 @dataclass(frozen=True, eq=False)

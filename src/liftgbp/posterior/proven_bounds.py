@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-from liftgbp.errors import QueryError, shown
-from liftgbp.opinions import Opinion, OpinionRow
+from liftgbp.posterior.opinions import Opinion, OpinionRow
 from liftgbp.posterior.wording import independent_atoms, upper_bound
-from liftgbp.shown import Reported
 from liftgbp.solve import IndependentAtoms
+from liftgbp.support.errors import QueryError, shown
+from liftgbp.support.shown import Reported
 
 PRINTED = 5e-7
 """Probabilities are printed with six digits; what differs by less looks the same."""

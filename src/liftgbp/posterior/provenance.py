@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from liftgbp.posterior.block_table import BlockStructure
 from liftgbp.posterior.results import Choice, GrowthStop
 from liftgbp.posterior.wording import choice_text
-from liftgbp.shown import Reported
+from liftgbp.support.shown import Reported
 
 if TYPE_CHECKING:
     from liftgbp.posterior.posterior import Posterior

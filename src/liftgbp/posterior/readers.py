@@ -13,10 +13,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import QueryError, checked_number, checked_path
 from liftgbp.evidence import Problem
-from liftgbp.files import check_apart, check_place, whole_file
+from liftgbp.lift.regions import LiftedRegionGraph, RegionGraph
+from liftgbp.lift.shatter.normal import NormalModel, ObjAtom
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
@@ -26,9 +25,10 @@ from liftgbp.posterior.lookup import alone, with_others
 from liftgbp.posterior.preview import preview
 from liftgbp.posterior.rows import Row, query_rows
 from liftgbp.posterior.sources import Beliefs, Source
-from liftgbp.regions import LiftedRegionGraph, RegionGraph
-from liftgbp.shatter.normal import NormalModel, ObjAtom
-from liftgbp.shown import Reported
+from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.errors import QueryError, checked_number, checked_path
+from liftgbp.support.files import check_apart, check_place, whole_file
+from liftgbp.support.shown import Reported
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 
@@ -89,7 +89,7 @@ class Prepared(Reported, ABC):
         With the number of a region, three panels are drawn: the graph, the signatures of its
         regions, and the local graph of that region. A `.json` file gets what `graph_as_dict` says.
         """
-        from liftgbp.regions.graph_drawing import write_drawing
+        from liftgbp.lift.regions.graph_drawing import write_drawing
 
         file = checked_path("path", path)
         check_apart(file, self.problem.files)

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from liftgbp.arrays import Bools
-from liftgbp.errors import CapacityError, QueryError, states_text
-from liftgbp.limits import Search
+from liftgbp.lift.regions.counts import Count
+from liftgbp.lift.shatter import NormalModel, Obj
+from liftgbp.lift.shatter.assignments import admits, assignments
+from liftgbp.lift.shatter.normal import ObjAtom
+from liftgbp.lift.shatter.rule_tables import Labels, RuleTables, drop_indifferent
 from liftgbp.model.ast import (
     And,
     Atom,
@@ -31,11 +33,9 @@ from liftgbp.model.queries import checked_query
 from liftgbp.model.scopes import quantified_variables
 from liftgbp.model.writer import constant_text, formula_text, object_text
 from liftgbp.posterior.events import Event
-from liftgbp.regions.counts import Count
-from liftgbp.shatter import NormalModel, Obj
-from liftgbp.shatter.assignments import admits, assignments
-from liftgbp.shatter.normal import ObjAtom
-from liftgbp.shatter.rule_tables import Labels, RuleTables, drop_indifferent
+from liftgbp.support.arrays import Bools
+from liftgbp.support.errors import CapacityError, QueryError, states_text
+from liftgbp.support.limits import Search
 
 ONCE = Count((), divisor=1)
 

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
-from liftgbp.arrays import Floats
-from liftgbp.errors import QueryError
+from liftgbp.lift.regions import LiftedRegionGraph
+from liftgbp.lift.shatter.normal import ObjAtom
 from liftgbp.plan import Layout
 from liftgbp.posterior.count_cases import Counted, CountedCase
 from liftgbp.posterior.lookup import belongs_to_graph, region_table
-from liftgbp.regions import LiftedRegionGraph
-from liftgbp.shatter.normal import ObjAtom
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import QueryError
 
 if TYPE_CHECKING:
-    from liftgbp.compress import QuotientGraph
+    from liftgbp.ground.compress import QuotientGraph
     from liftgbp.posterior.readers import ClassReader
 
 Key = TypeVar("Key")

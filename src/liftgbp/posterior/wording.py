@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from liftgbp.errors import counted
 from liftgbp.posterior.results import Choice, ChoiceKind, GrowthEnd, GrowthStop
 from liftgbp.solve import (
     NO_BLOCKS,
@@ -19,6 +18,7 @@ from liftgbp.solve import (
     Status,
     Verdict,
 )
+from liftgbp.support.errors import counted
 
 WORDINGS: dict[Flaw | Status, str] = {
     Status.CONVERGED: "neighbouring regions agree on their common marginals",

@@ -1,6 +1,7 @@
 """The report room: answers as users read them, and how values of engine rooms are shown.
 
-Engine rooms know nothing of it; `shown.py` asks it when a value is shown.
+Takes a `Posterior` and values of other rooms; gives `Answers`, cards, forecasts. Imports the rooms
+up to `strategy`. Engine rooms know nothing of it; `support/shown.py` asks it when a value is shown.
 """
 
 from liftgbp.report.answers import Answers, UntrustedAnswer, UntrustedAnswerError

@@ -14,22 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from numpy.typing import NDArray
 
-from liftgbp.errors import (
-    InputError,
-    NotHeldError,
-    QueryError,
-    checked_flag,
-    checked_number,
-    checked_path,
-    checked_texts,
-    wrong_type,
-)
-from liftgbp.files import check_apart, installed
-from liftgbp.limits import within_limits_about
+from liftgbp.lift.regions import RegionGraph
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import CountQuery, checked_query, held, parse_count
-from liftgbp.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.pictures.cards import (
     MOST_ROWS,
     Shown,
@@ -51,17 +39,30 @@ from liftgbp.posterior.count_queries import (
     asks_for_count,
     count_distributions,
 )
+from liftgbp.posterior.opinions import Comparison, Opinion, OpinionRow, SecondOpinion, compared
 from liftgbp.posterior.proven_bounds import Bounds
 from liftgbp.posterior.readers import Reader, Via
 from liftgbp.posterior.results import GrowthEnd, Result
 from liftgbp.posterior.rows import Row
 from liftgbp.posterior.wording import growth_end, reason, sentence, unchecked_text
-from liftgbp.regions import RegionGraph
 from liftgbp.report.answers_report import answers_as_dict, card_of, finite, made_of
 from liftgbp.report.every_atom import columns_of_every_atom, most_probable, write_every_atom
 from liftgbp.report.question import Question
 from liftgbp.report.rows_shown import Change, largest_change
 from liftgbp.solve import Finding, Kind, Point, Points, Remedy, Status, Verdict
+from liftgbp.support.errors import (
+    InputError,
+    LiftgbpError,
+    NotHeldError,
+    QueryError,
+    checked_flag,
+    checked_number,
+    checked_path,
+    checked_texts,
+    wrong_type,
+)
+from liftgbp.support.files import check_apart, installed
+from liftgbp.support.limits import within_limits_about
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +94,7 @@ class UntrustedAnswer(UserWarning):
     """
 
 
-class UntrustedAnswerError(Exception):
+class UntrustedAnswerError(LiftgbpError):
     """An answer cannot be trusted, and `infer` was asked to be strict.
 
     `answers` are the answers all the same.

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from liftgbp.errors import QueryError, counted
 from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, bar, folded, note, table
 from liftgbp.pictures.markup import Content, Markup
 from liftgbp.posterior import BlockStructure, Posterior, Result
@@ -15,6 +14,7 @@ from liftgbp.posterior.wording import ADVICE, solver_text, verdict_text
 from liftgbp.report.cards_of_answers import body_of, headline_of
 from liftgbp.report.rows_shown import largest_change, rows_table
 from liftgbp.solve import Kind, Point, Verdict
+from liftgbp.support.errors import QueryError, counted
 
 if TYPE_CHECKING:
     from liftgbp.report.answers import Answers

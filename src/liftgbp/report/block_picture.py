@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from liftgbp.arrays import Floats
 from liftgbp.posterior.block_table import MOST_BLOCKS, BlockStructure, cell_text, size_text
-from liftgbp.texts import visible
+from liftgbp.support.arrays import Floats
+from liftgbp.support.texts import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

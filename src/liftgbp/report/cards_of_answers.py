@@ -7,8 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from liftgbp.errors import InternalError
 from liftgbp.pictures.cards import (
+    BAD,
+    DOUBTFUL,
+    GOOD,
+    badge,
     bar,
     code,
     columns_chart,
@@ -17,6 +20,7 @@ from liftgbp.pictures.cards import (
     heat_map,
     note,
     number_text,
+    shortened,
     side_by_side,
     sizes_text,
     table,
@@ -36,8 +40,10 @@ from liftgbp.posterior import (
 )
 from liftgbp.posterior.answer import AnswerRows
 from liftgbp.posterior.block_table import MOST_BLOCKS, cell_text, size_text
+from liftgbp.posterior.opinions import ComparedValue, Comparison, digits_text
 from liftgbp.posterior.proven_bounds import interval_text
 from liftgbp.report.rows_shown import bar_rows, rows_table
+from liftgbp.support.errors import InternalError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +53,9 @@ if TYPE_CHECKING:
 VISIBLE, MOST_COLUMNS = 1e-3, 100
 """Counts with less than this part of the highest share are not seen in a chart, which has at most
 this many columns."""
+
+LONGEST_TITLE = 120
+"""Titles of charts are cut off after this many letters."""
 
 MOST_MAPS = 6
 """Notebooks show at most this many heat maps of one structure."""
@@ -75,6 +84,8 @@ def headline_of(value: object) -> str | None:
             return f"{value.model}{sizes_text(value.domains)}: {value.text}"
         case CountSum():
             return str(value) if value.predicates else "sum over no counts"
+        case Comparison():
+            return value.sentence
         case Prepared():
             graph, named = value.graph, f"{value.model.name}{sizes_text(value.sizes)}"
             regions = f"{len(graph.regions)} canonical regions, {len(graph.edges)} edges"
@@ -95,10 +106,10 @@ def body_of(value: object) -> Iterable[Content] | None:
             return [likely_counts({int(count): p for (count,), p in value.values.items()})]
         case Answer():
             return [rows_table([value])]
-        case CountDistribution() if value.probabilities:
-            return [likely_counts(dict(enumerate(value.probabilities)))]
         case CountDistribution():
-            return [note(f"the distribution is not known: {value.unknown}")]
+            known = dict(enumerate(value.probabilities))
+            unknown = f"the distribution is not known: {value.unknown}"
+            return [likely_counts(known) if known else note(unknown)]
         case BlockPanel():
             return [_heat_map(value)]
         case BlockedAtom():
@@ -114,7 +125,42 @@ def body_of(value: object) -> Iterable[Content] | None:
             return [note(value.choice), table(("counts", "", "share"), peaks, numbers=[2])]
         case Prepared():
             return _of_prepared(value)
+        case Comparison():
+            return _of_comparison(value)
     return None
+
+
+# --- comparisons
+
+
+def _of_comparison(value: Comparison) -> Iterator[Content]:
+    level = GOOD if value.agrees else BAD if value.disagrees else DOUBTFUL
+    yield badge(level, "agrees" if value.agrees else value.sentence)
+    # The probability of true says everything about a Boolean atom.
+    told = [row for row in value.rows if row.assignment != ("false",)]
+    rows = [
+        (
+            code(row.atom),
+            row.where,
+            "" if row.assignment == ("true",) else row.value,
+            f"{row.answer:.6f}",
+            bar(row.answer),
+            f"{row.second:.6f}",
+            bar(row.second, *_error_interval(row)),
+            digits_text(row.error) if row.error else "",
+            f"{row.difference:+.6f}",
+        )
+        for row in told
+    ]
+    headings = ("atom", "where", "value", "answer", "", value.title, "", "error", "difference")
+    yield table(headings, rows, numbers=[3, 5, 7, 8])
+
+
+def _error_interval(row: ComparedValue) -> tuple[float, float] | tuple[()]:
+    """Two standard errors around the second opinion, if it has any."""
+    if not row.error:
+        return ()
+    return max(0.0, row.second - 2 * row.error), min(1.0, row.second + 2 * row.error)
 
 
 # --- counts
@@ -224,14 +270,14 @@ def _of_prepared(prepared: Prepared) -> Iterator[Content]:
 
 def figure_of(value: object, title: str) -> Figure:
     """A value as a figure of Matplotlib."""
-    from liftgbp.charts import drawn
+    from liftgbp.pictures.charts import drawn
 
     return drawn(_figure(value, title))
 
 
 def write_picture_of(value: object, path: Path, title: str) -> None:
     """Write this figure to a file, which appears when it is complete."""
-    from liftgbp.charts import write_figure
+    from liftgbp.pictures.charts import write_figure
 
     write_figure(_figure(value, title), path)
 
@@ -239,11 +285,18 @@ def write_picture_of(value: object, path: Path, title: str) -> None:
 def _figure(value: object, title: str) -> Callable[[], Figure]:
     match value:
         case AnswerRows():
-            from liftgbp.charts import bars
+            from liftgbp.pictures.charts import bars
 
             return lambda: bars(title, list(bar_rows(value)))
         case BlockStructure():
             from liftgbp.report.block_picture import heat_maps
 
             return lambda: heat_maps(value)
+        case Comparison():
+            from liftgbp.pictures.charts import PairRow, pairs
+
+            told = [row for row in value.rows if row.assignment != ("false",)]
+            rows = [PairRow(row.text, row.answer, row.second, row.error) for row in told]
+            heading = shortened(f"the answer {value.sentence}", LONGEST_TITLE)
+            return lambda: pairs(heading, value.title, rows)
     raise InternalError(f"{type(value).__name__} has no figure")

@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from liftgbp.errors import InternalError, counted
-from liftgbp.limits import Limits
 from liftgbp.pictures.cards import (
     BAD,
     DOUBTFUL,
@@ -50,9 +48,11 @@ from liftgbp.solve import (
     Status,
     Verdict,
 )
+from liftgbp.support.errors import InternalError, counted
+from liftgbp.support.limits import Limits
 
 if TYPE_CHECKING:
-    from liftgbp.sampling.world_sample import Sample
+    from liftgbp.methods.sampling.world_sample import Sample
 
 
 def line_of(value: object) -> str:
@@ -151,7 +151,7 @@ def _of_sample(sample: Sample) -> Iterator[Content]:
 
 def _sample(value: object) -> Sample:
     # Sampling takes longer to import than all the others together.
-    from liftgbp.sampling.world_sample import Sample
+    from liftgbp.methods.sampling.world_sample import Sample
 
     if not isinstance(value, Sample):
         raise InternalError(f"{type(value).__name__} has no card")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from liftgbp.charts import write_figure
 from liftgbp.model.queries import COMPARISONS, CountQuery
+from liftgbp.pictures.charts import write_figure
 from liftgbp.posterior.count_queries import QUANTILES, CountDistribution
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,16 +13,23 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.errors import CapacityError, InternalError
 from liftgbp.evidence import Relation
-from liftgbp.files import NUMPY_TYPES, Schema, check_apart, check_writable, whole_file, write_table
-from liftgbp.limits import checkpoint
 from liftgbp.model.ast import BOOLEAN, Constant, Equal, Not, Predicate, Variable, applied
 from liftgbp.model.queries import checked_atom_query
 from liftgbp.model.writer import object_text
 from liftgbp.posterior.answer import Answer
 from liftgbp.posterior.readers import Reader
+from liftgbp.support.arrays import Bools, Floats, Ints
+from liftgbp.support.errors import CapacityError, InternalError
+from liftgbp.support.files import (
+    NUMPY_TYPES,
+    Schema,
+    check_apart,
+    check_writable,
+    whole_file,
+    write_table,
+)
+from liftgbp.support.limits import checkpoint
 
 EXTENSIONS = (".csv", ".parquet")
 SCHEMA: Schema = {

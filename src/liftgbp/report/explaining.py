@@ -18,8 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from liftgbp.arrays import Floats
-from liftgbp.errors import InputError, QueryError
+from liftgbp.lift.regions import LiftedRegionGraph
+from liftgbp.lift.signature import embeddings
 from liftgbp.model.writer import rule_text
 from liftgbp.pictures.cards import Shown, code, note, pull_bar, shortened, table
 from liftgbp.pictures.markup import Content
@@ -27,11 +27,11 @@ from liftgbp.posterior import Posterior
 from liftgbp.posterior.answer import read_row
 from liftgbp.posterior.readers import ClassReader, PreparedLifted, Reader
 from liftgbp.posterior.rows import Row
-from liftgbp.regions import LiftedRegionGraph
 from liftgbp.report.answers_report import made_of
 from liftgbp.report.question import Question
-from liftgbp.signature import embeddings
 from liftgbp.solve import Solution
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import InputError, QueryError
 
 MOST_NUMBERS = 4_000_000
 """Larger systems of equations for messages are not solved: this takes about a second."""

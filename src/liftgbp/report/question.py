@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from liftgbp.effort import EFFORTS, Effort
 from liftgbp.evidence import Problem
+from liftgbp.lift.via import ViaChoice
+from liftgbp.methods.effort import EFFORTS, Effort
 from liftgbp.posterior import Posterior
 from liftgbp.strategy.answering import answers_about
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
-from liftgbp.via import ViaChoice
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -12,12 +12,12 @@ from liftgbp.pictures.markup import Content, Markup, joined
 from liftgbp.posterior.answer import Answer
 
 if TYPE_CHECKING:
-    from liftgbp.charts import BarRow
+    from liftgbp.pictures.charts import BarRow
 
 
 def bar_rows(rows: Iterable[Answer]) -> Iterator[BarRow]:
     """A bar for each probability."""
-    from liftgbp.charts import BarRow
+    from liftgbp.pictures.charts import BarRow
 
     for row in rows:
         where = f" [{row.where}]" if row.where else ""

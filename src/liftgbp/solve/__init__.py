@@ -1,6 +1,7 @@
 """The solve room: from a plan to beliefs, with a verdict and a trace; one method per file.
 
-Knows flat arrays; knows nothing of logic and regions.
+Takes a `Plan`; gives a `Solution`. Imports `support` and `plan`. Knows flat arrays; knows nothing
+of logic, regions, drawing and sentences.
 """
 
 from liftgbp.solve.auto import (
@@ -14,6 +15,7 @@ from liftgbp.solve.auto import (
     work_of,
 )
 from liftgbp.solve.descent import Descent
+from liftgbp.solve.energy import log_z
 from liftgbp.solve.exact_log_z import exact_logs_z
 from liftgbp.solve.findings import (
     NO_BLOCKS,
@@ -25,7 +27,6 @@ from liftgbp.solve.findings import (
     Status,
 )
 from liftgbp.solve.flooding import Flooding
-from liftgbp.solve.problem import log_z
 from liftgbp.solve.solution import Point, Points, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Kind, Verdict

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from liftgbp.errors import InputError, checked_number, shown, wrong_type
 from liftgbp.plan import Layout, Plan
-from liftgbp.progress import Progress, silent
-from liftgbp.shown import HasCard
 from liftgbp.solve.descent import Descent
 from liftgbp.solve.flooding import Flooding
 from liftgbp.solve.restarts import flooded_again
 from liftgbp.solve.solution import Remedy, Solution
 from liftgbp.solve.starts import number_of_starts
 from liftgbp.solve.verdict import is_small
+from liftgbp.support.errors import InputError, checked_number, shown, wrong_type
+from liftgbp.support.progress import Progress, silent
+from liftgbp.support.shown import HasCard
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ def as_solver(given: SolverChoice) -> Solver:
     True
     >>> as_solver("newton")
     Traceback (most recent call last):
-    liftgbp.errors.InputError: unknown solver 'newton'; use "auto", liftgbp.Descent(), \
+    liftgbp.InputError: unknown solver 'newton'; use "auto", liftgbp.Descent(), \
 liftgbp.Flooding() or liftgbp.Auto()
     """
     if isinstance(given, Solver):

@@ -23,19 +23,27 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from flint import arb
 
-from liftgbp.arrays import Floats, Ints, Ragged, equal_rows, group_rows, positions_of, starts_of
 from liftgbp.plan import Layout, Plan, Structure
 from liftgbp.solve.certified import CertifiedPoint
-from liftgbp.solve.findings import Finding, Flaw
-from liftgbp.solve.frames import precision
-from liftgbp.solve.pair_margins import pair_margins
-from liftgbp.solve.problem import (
+from liftgbp.solve.energy import (
     size_by_region,
     sums_by_region,
     weighted_by_region,
     weighted_sum,
 )
+from liftgbp.solve.findings import Finding, Flaw
+from liftgbp.solve.frames import precision
+from liftgbp.solve.pair_margins import pair_margins
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import (
+    Floats,
+    Ints,
+    Ragged,
+    equal_rows,
+    group_rows,
+    positions_of,
+    starts_of,
+)
 
 
 @dataclass(frozen=True, slots=True)

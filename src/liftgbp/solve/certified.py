@@ -20,8 +20,8 @@ from functools import cached_property
 import numpy as np
 from flint import arb, arb_mat, fmpq
 
-from liftgbp.arrays import Floats
 from liftgbp.plan import Plan
+from liftgbp.solve.energy import LEAST_LOG, polytope
 from liftgbp.solve.faces import Way, ways_inside
 from liftgbp.solve.frames import Face, Faces, faces_of, precision, size_in_bits
 from liftgbp.solve.places import (
@@ -37,8 +37,8 @@ from liftgbp.solve.places import (
     newton,
     solved,
 )
-from liftgbp.solve.problem import LEAST_LOG, polytope
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import Floats
 
 EXTRA_BITS = 128
 """Bits beyond twice those of the largest count: log Z has thirty digits more than it needs."""

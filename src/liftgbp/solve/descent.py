@@ -9,24 +9,24 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Floats, Ints
-from liftgbp.errors import checked_number
 from liftgbp.plan import Layout, Plan, Structure
-from liftgbp.progress import Progress, silent
-from liftgbp.shown import HasCard
 from liftgbp.solve import portable
+from liftgbp.solve.energy import LEAST_LOG, Energy, one_thread, polytope
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.flooding import check_tolerance, check_tolerances, flooded_logs
 from liftgbp.solve.frames import faces_of
 from liftgbp.solve.images import Places
 from liftgbp.solve.mean_field import best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
-from liftgbp.solve.problem import LEAST_LOG, Energy, one_thread, polytope
 from liftgbp.solve.search import Points, nearest_consistent
 from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import starting_beliefs
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, classify
+from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.errors import checked_number
+from liftgbp.support.progress import Progress, silent
+from liftgbp.support.shown import HasCard
 
 START_ACCURACY = 2.0**10
 """Logs of starts are rounded to one part in this many, at least: flooding and products that have

@@ -15,8 +15,8 @@ from flint import arb
 
 from liftgbp.plan import Plan
 from liftgbp.solve.certified import Proof, certify, is_affordable
+from liftgbp.solve.energy import polytope, scale_of
 from liftgbp.solve.frames import precision
-from liftgbp.solve.problem import polytope, scale_of
 from liftgbp.solve.solution import Solution
 from liftgbp.solve.tolerances import Tolerances
 

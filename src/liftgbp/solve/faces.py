@@ -22,9 +22,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from flint import fmpq
 
-from liftgbp.arrays import Ints
-from liftgbp.errors import InternalError
 from liftgbp.solve.frames import LARGE, SLACK_BITS, Face, Faces, exchanged
+from liftgbp.support.arrays import Ints
+from liftgbp.support.errors import InternalError
 
 MOST_PIVOTS = 2000
 """Steps of the simplex method for one way inside; the rule of Bland ends it, but may take long."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from liftgbp.shown import HasCard
+from liftgbp.support.shown import HasCard
 
 
 class Status(HasCard, Enum):

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints, Segments, expand, starts_of
 from liftgbp.plan import Layout, Plan
 from liftgbp.plan.plan import Exponents, Factored, stacked
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import Bools, Floats, Ints, Segments, expand, starts_of
 
 ENTRIES = 2**15
 """How many entries a block of a large plan has: some arrays of that length fit into the caches of a

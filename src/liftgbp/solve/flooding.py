@@ -14,18 +14,18 @@ from numbers import Real
 
 import numpy as np
 
-from liftgbp.arrays import Floats, stacked_rows
-from liftgbp.errors import InputError, checked_flag, checked_number, shown, wrong_type
 from liftgbp.plan import Plan
-from liftgbp.progress import Progress, silent
-from liftgbp.shown import HasCard
+from liftgbp.solve.energy import logs_z
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.flood import Flood
 from liftgbp.solve.mean_field import log_z_bounds
-from liftgbp.solve.problem import logs_z
 from liftgbp.solve.solution import Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Verdict, classify, curvatures_at, is_small
+from liftgbp.support.arrays import Floats, stacked_rows
+from liftgbp.support.errors import InputError, checked_flag, checked_number, shown, wrong_type
+from liftgbp.support.progress import Progress, silent
+from liftgbp.support.shown import HasCard
 
 JUDGED_TOGETHER = 64
 """How many runs of a batch are judged at once. Fewer would not be faster; of a sum over 400 counts,

@@ -22,9 +22,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from flint import arb, arb_mat, ctx
 
-from liftgbp.arrays import Bools, Floats, Ints, expand
 from liftgbp.plan import Layout, Structure
-from liftgbp.solve.problem import Polytope, polytope
+from liftgbp.solve.energy import Polytope, polytope
+from liftgbp.support.arrays import Bools, Floats, Ints, expand
 
 SLACK_BITS = 12
 """Beliefs are ordered by their size in steps of this many bits, and a frame serves while no free

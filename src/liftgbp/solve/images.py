@@ -8,10 +8,10 @@ from decimal import Context, Decimal
 
 import numpy as np
 
-from liftgbp.arrays import Floats
 from liftgbp.plan import Plan, symmetries
 from liftgbp.solve.solution import Point
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import Floats
 
 DIGITS = Context(prec=1000)
 """For log Z without rounding: it has as many digits as its proof has bits."""

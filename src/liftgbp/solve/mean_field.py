@@ -20,10 +20,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints, distinct, equal_rows, in_parts
 from liftgbp.plan.plan import Layout, Plan, Structure
 from liftgbp.solve.starts import Distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import Bools, Floats, Ints, distinct, equal_rows, in_parts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

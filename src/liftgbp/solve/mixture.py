@@ -10,8 +10,6 @@ from functools import cached_property
 
 import numpy as np
 
-from liftgbp.arrays import Floats
-from liftgbp.errors import InputError
 from liftgbp.plan import Plan
 from liftgbp.solve.certified import (
     CertifiedPoint,
@@ -21,14 +19,16 @@ from liftgbp.solve.certified import (
     followed,
     is_affordable,
 )
+from liftgbp.solve.energy import Energy, rounding_hides_entropy, scale_of
 from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_digits
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.images import DIGITS, Places, best_first, completed
-from liftgbp.solve.problem import Energy, rounding_hides_entropy, scale_of
 from liftgbp.solve.search import Points as BatchOfPoints
 from liftgbp.solve.solution import Point, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Kind, Verdict, classify, is_possible
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import InputError
 
 REMEDIES = (Remedy.EFFORT, Remedy.BLOCKS, Remedy.REGIONS, Remedy.BETHE, Remedy.SUM_OVER)
 """What to try if descent finds no answer; not all of it applies to every model."""

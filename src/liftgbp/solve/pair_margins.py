@@ -18,7 +18,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from liftgbp.arrays import (
+from liftgbp.plan import GroundPairs, Layout
+from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import (
     Bools,
     Floats,
     Ints,
@@ -30,8 +32,6 @@ from liftgbp.arrays import (
     row_order,
     starts_of,
 )
-from liftgbp.plan import GroundPairs, Layout
-from liftgbp.solve.tolerances import Tolerances
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -15,10 +15,10 @@ from functools import cached_property
 import numpy as np
 from flint import arb, arb_mat
 
-from liftgbp.arrays import Floats
 from liftgbp.plan import Plan
+from liftgbp.solve.energy import Polytope
 from liftgbp.solve.frames import Face, Frame, size_in_bits
-from liftgbp.solve.problem import Polytope
+from liftgbp.support.arrays import Floats
 
 NEWTON_ROUNDS = 16
 DESCENT_ROUNDS = 60

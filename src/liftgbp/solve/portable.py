@@ -13,7 +13,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats
+from liftgbp.support.arrays import Bools, Floats
 
 BLOCK = 192
 """Systems of up to this many equations have the same solution everywhere. Three blocks of the

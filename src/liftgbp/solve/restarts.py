@@ -20,9 +20,7 @@ from functools import partial
 
 import numpy as np
 
-from liftgbp.arrays import Floats
 from liftgbp.plan import Layout, Plan
-from liftgbp.progress import Progress, silent
 from liftgbp.solve.exact_log_z import is_comparable
 from liftgbp.solve.findings import Status
 from liftgbp.solve.flooding import FloodedBatch, FloodEnd, Flooding, verdicts_on
@@ -34,6 +32,8 @@ from liftgbp.solve.starts import opposite_distributions, starting_distributions
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.uniqueness import has_one_fixed_point
 from liftgbp.solve.verdict import Verdict
+from liftgbp.support.arrays import Floats
+from liftgbp.support.progress import Progress, silent
 
 
 def flooded_again(

@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.errors import InternalError
 from liftgbp.solve import portable
+from liftgbp.solve.energy import LEAST_LOG, Energy, Polytope
 from liftgbp.solve.frames import Face, Faces, Frame, Terms, size_in_bits
-from liftgbp.solve.problem import LEAST_LOG, Energy, Polytope
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import Bools, Floats, Ints
+from liftgbp.support.errors import InternalError
 
 MOST_NUMBERS = 10**6
 """Points are handled together while arrays have fewer numbers than this."""

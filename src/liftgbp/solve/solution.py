@@ -8,10 +8,10 @@ from decimal import Decimal
 from enum import Enum, auto
 from functools import cached_property
 
-from liftgbp.arrays import Floats
-from liftgbp.shown import Reported
 from liftgbp.solve.findings import Finding, SolvedBy, Status
 from liftgbp.solve.verdict import Verdict
+from liftgbp.support.arrays import Floats
+from liftgbp.support.shown import Reported
 
 
 class Remedy(Enum):

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from liftgbp.arrays import Floats
 from liftgbp.plan.plan import Layout
+from liftgbp.support.arrays import Floats
 
 TILT = 0.9
 """The probability of the value that atoms are tilted towards. With 0.6, starts stay in the basin of

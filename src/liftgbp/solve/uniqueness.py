@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from liftgbp.arrays import Floats, Ints, distinct, equal_rows, in_parts
 from liftgbp.plan import Layout, Plan
 from liftgbp.plan.plan import Factored
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import Floats, Ints, distinct, equal_rows, in_parts
 
 
 def has_one_fixed_point(plan: Plan, tolerances: Tolerances) -> bool:
@@ -27,8 +27,8 @@ def has_one_fixed_point(plan: Plan, tolerances: Tolerances) -> bool:
 
     >>> import liftgbp
     >>> from liftgbp.plan import compile_plan
-    >>> from liftgbp.regions import build_regions
-    >>> from liftgbp.shatter import shatter
+    >>> from liftgbp.lift.regions import build_regions
+    >>> from liftgbp.lift.shatter import shatter
     >>> from liftgbp.solve.tolerances import Tolerances
     >>> model = liftgbp.parse("p(thing)\\n0.3 p(x) ^ p(y) | x != y")
     >>> plans = [compile_plan(build_regions(shatter(model, {"thing": n}))) for n in (5, 500)]

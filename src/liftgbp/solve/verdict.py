@@ -12,17 +12,17 @@ from enum import Enum
 
 import numpy as np
 
-from liftgbp.arrays import Floats, distinct, stacked_rows
-from liftgbp.errors import InternalError
 from liftgbp.plan import Layout, Plan
-from liftgbp.shown import HasCard, Reported, in_words
 from liftgbp.solve.bounds import Bounds, Limits, in_balls, limits_of
 from liftgbp.solve.certified import CertifiedPoint, Proof
+from liftgbp.solve.energy import Energy, one_thread, polytope, rounding_hides_entropy, scale_of
 from liftgbp.solve.findings import NO_BLOCKS, Finding, Flaw, IndependentAtoms
 from liftgbp.solve.frames import faces_of
-from liftgbp.solve.problem import Energy, one_thread, polytope, rounding_hides_entropy, scale_of
 from liftgbp.solve.search import Points, nearest_consistent
 from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.arrays import Floats, distinct, stacked_rows
+from liftgbp.support.errors import InternalError
+from liftgbp.support.shown import HasCard, Reported, in_words
 
 
 class Kind(HasCard, Enum):

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
-from liftgbp.errors import CapacityError, InputError
 from liftgbp.evidence import Problem
+from liftgbp.lift.shatter import ObjectClasses
+from liftgbp.lift.via import ViaChoice, choose_via, few_groundings
+from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.model.queries import held
 from liftgbp.model.rewriting import large_quantifiers
 from liftgbp.posterior import Posterior
-from liftgbp.shatter import ObjectClasses
 from liftgbp.strategy.growth import AUTO
 from liftgbp.strategy.lifted_case import LiftedCase, with_quantifiers
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
 from liftgbp.strategy.strategy import best_answers
-from liftgbp.via import ViaChoice, choose_via, few_groundings
+from liftgbp.support.errors import CapacityError, InputError
 
 if TYPE_CHECKING:
     from liftgbp.posterior.ground_reader import PreparedGround
@@ -59,7 +59,7 @@ def answers_about(
     if held(problem.model):
         raise InputError("regions that hold a query are added over classes of objects only")
     if bounds:
-        from liftgbp.bounding import TOO_MANY_CLASSES
+        from liftgbp.methods.bounding import TOO_MANY_CLASSES
 
         raise CapacityError(TOO_MANY_CLASSES)
     return _on_ground(problem, effort, request, run)
@@ -90,7 +90,7 @@ def _over_classes(
             return answers.made_of(effort=effort.name)
     answers = best_answers(LiftedCase(objects, run), request, effort)
     if bounds:
-        from liftgbp.bounding import bounds_over, judged_by
+        from liftgbp.methods.bounding import bounds_over, judged_by
 
         # Quick bounds would save little, and say less.
         level = EFFORTS["normal"] if effort.name == "quick" else effort

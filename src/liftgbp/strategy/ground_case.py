@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from liftgbp.compress import QuotientGraph, compress, ground_region_graph
-from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
-from liftgbp.errors import InternalError
 from liftgbp.evidence import Problem
-from liftgbp.grounding import GroundNetwork, ground_network
+from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
+from liftgbp.ground.grounding import GroundNetwork, ground_network
+from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.posterior.results import GrowthEnd, GrowthStop
-from liftgbp.progress import Progress
 from liftgbp.solve import work_of
 from liftgbp.strategy.ground_parts import MOST_PARTS, ground_parts, multiplied_on_ground
 from liftgbp.strategy.growth import AUTO, EffortError, grow
@@ -22,6 +20,8 @@ from liftgbp.strategy.parts import may_miss_minima
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
 from liftgbp.strategy.strategy import Judge
+from liftgbp.support.errors import InternalError
+from liftgbp.support.progress import Progress
 
 GROWING = ("bethe", FACTOR_SCOPES, "loops:3", "loops:4")
 """The families that `regions="auto"` tries on the ground."""
@@ -58,8 +58,8 @@ class GroundCase:
 
     def exact(self, states: int) -> Posterior:
         """The exact answers; a network that takes more states raises a `CapacityError`."""
-        from liftgbp.exact.exact_result import ExactLimits
-        from liftgbp.exact.on_ground import exact_on_ground
+        from liftgbp.methods.exact.exact_result import ExactLimits
+        from liftgbp.methods.exact.on_ground import exact_on_ground
 
         return exact_on_ground(self._first, ExactLimits.of(states), self._run.progress)
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from liftgbp.arrays import Bools, Floats, Ints
-from liftgbp.grounding import FactorBlock, GroundNetwork
+from liftgbp.ground.grounding import FactorBlock, GroundNetwork
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.ground_reader import GroundReader, PreparedGround
 from liftgbp.posterior.sources import GroundSource, product_of_parts
 from liftgbp.strategy.parts import product_of
+from liftgbp.support.arrays import Bools, Floats, Ints
 
 MOST_PARTS = 32
 """Networks of more parts are solved as a whole: each part takes about as long as a small network,

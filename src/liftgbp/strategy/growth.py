@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 
-from liftgbp.errors import CapacityError, SizeError
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.results import GrowthEnd, GrowthStop
 from liftgbp.posterior.wording import GROWTH_ENDS
+from liftgbp.support.errors import CapacityError, SizeError
 
 AUTO = "auto"
 """The name of the choice of regions that grows them."""

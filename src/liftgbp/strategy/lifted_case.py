@@ -12,23 +12,23 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from liftgbp.effort import EFFORTS, FACTOR_SCOPES, Effort
-from liftgbp.errors import CapacityError, InputError
+from liftgbp.lift.regions import build_regions
+from liftgbp.lift.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
+from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, Effort
 from liftgbp.model.rewriting import outlined
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior, PreparedLifted
-from liftgbp.progress import Progress
-from liftgbp.regions import build_regions
-from liftgbp.shatter import NormalModel, ObjectClass, ObjectClasses, Shattering
 from liftgbp.strategy.growth import AUTO, EffortError, clusters_of, grow
 from liftgbp.strategy.parts import Part, independent_parts, may_miss_minima, multiplied
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import FEWEST_ITERATIONS, Run
 from liftgbp.strategy.strategy import Judge
+from liftgbp.support.errors import CapacityError, InputError
+from liftgbp.support.progress import Progress
 
 if TYPE_CHECKING:
-    from liftgbp.blocks import Bound
-    from liftgbp.counting import Summer
+    from liftgbp.methods.blocks import Bound
+    from liftgbp.methods.counting import Summer
 
 
 class LiftedCase:
@@ -88,8 +88,8 @@ class LiftedCase:
 
     def exact(self, states: int) -> Posterior:
         """The exact answers; a model that takes more states raises a `CapacityError`."""
-        from liftgbp.exact.exact_result import ExactLimits
-        from liftgbp.exact.over_classes import exact_over_classes
+        from liftgbp.methods.exact.exact_result import ExactLimits
+        from liftgbp.methods.exact.over_classes import exact_over_classes
 
         return exact_over_classes(self._factor_scopes, ExactLimits.of(states), self._run.progress)
 
@@ -158,7 +158,7 @@ class LiftedCase:
         summed = self._summer(first, EFFORTS["thorough"].work, patient=True).auto()
         if regions != AUTO:
             return summed
-        from liftgbp.counting import with_choice
+        from liftgbp.methods.counting import with_choice
 
         chosen = summed.provenance.sums.predicates
         answers = grow(self._while_affordable(self._grown_sums(chosen) if chosen else self._over))
@@ -198,7 +198,7 @@ class LiftedCase:
     def _summer(
         self, regions: str, most_work: float = math.inf, *, patient: bool = False
     ) -> Summer:
-        from liftgbp.counting import Summer
+        from liftgbp.methods.counting import Summer
 
         run = self._run
         return Summer(
@@ -209,7 +209,7 @@ class LiftedCase:
         self, answers: Posterior, most: Mapping[int, int], work: float, *, mix: bool
     ) -> tuple[Posterior, Bound]:
         """Answers mixed with minima at which blocks differ, and a bound for other answers."""
-        from liftgbp.blocks import with_blocks
+        from liftgbp.methods.blocks import with_blocks
 
         return with_blocks(
             answers,
@@ -229,9 +229,9 @@ class LiftedCase:
         """
         if not effort.work:
             return ()
-        from liftgbp.blocks import HalvesJudge
-        from liftgbp.bounding import ProvenJudge
-        from liftgbp.sampling.sampled_judge import SampledJudge
+        from liftgbp.methods.blocks import HalvesJudge
+        from liftgbp.methods.bounding import ProvenJudge
+        from liftgbp.methods.sampling.sampled_judge import SampledJudge
 
         run, objects = self._run, self._objects
         judges: list[Judge] = [HalvesJudge(self._shattering, run.descent.tolerances, effort.work)]
@@ -257,8 +257,8 @@ def with_quantifiers(
 
     There are none if a quantified formula has no stand-in.
     """
-    from liftgbp.exact.exact_result import ExactLimits
-    from liftgbp.exact.over_classes import exact_with_quantifiers
+    from liftgbp.methods.exact.exact_result import ExactLimits
+    from liftgbp.methods.exact.over_classes import exact_with_quantifiers
 
     problem = objects.problem
     outline = outlined(problem.model, large)

@@ -10,8 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from liftgbp.arrays import Floats
-from liftgbp.errors import QueryError
+from liftgbp.lift.shatter import NormalModel, ObjectClasses
+from liftgbp.lift.shatter.normal import SOFT, NormalParfactor, ObjAtom
+from liftgbp.lift.signature import canonise
 from liftgbp.posterior import (
     ClassReader,
     MixedResult,
@@ -23,10 +24,9 @@ from liftgbp.posterior import (
 )
 from liftgbp.posterior.count_cases import Counted, CountedCase
 from liftgbp.posterior.sources import Source, product_of_parts
-from liftgbp.shatter import NormalModel, ObjectClasses
-from liftgbp.shatter.normal import SOFT, NormalParfactor, ObjAtom
-from liftgbp.signature import canonise
 from liftgbp.solve import Algorithm, Kind, Status, Verdict
+from liftgbp.support.arrays import Floats
+from liftgbp.support.errors import QueryError
 
 WORST_FIRST = (
     Kind.UNKNOWN,
@@ -62,7 +62,7 @@ def independent_parts(normal: NormalModel) -> list[Part]:
     """The parts of a model that no factor connects; rules without atoms go with the first one.
 
     >>> from liftgbp.model.parser import parse
-    >>> from liftgbp.shatter import shatter
+    >>> from liftgbp.lift.shatter import shatter
     >>> model = parse("p(t)\\nq(t)\\n1 p(x) <=> p(y)\\n2 q(x)\\n3 p(x)")
     >>> [sorted(part.rules) for part in independent_parts(shatter(model, {"t": 9}))]
     [[0, 2], [1]]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from liftgbp.effort import MOST_STATES, BlocksChoice, Effort, checked_blocks
-from liftgbp.errors import InputError, checked_flag, checked_texts, wrong_type
+from liftgbp.methods.effort import MOST_STATES, BlocksChoice, Effort, checked_blocks
 from liftgbp.solve import Auto, Descent, Flooding, Remedy, Solver
 from liftgbp.strategy.growth import AUTO
+from liftgbp.support.errors import InputError, checked_flag, checked_texts, wrong_type
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, replace
 
 from liftgbp.posterior import Posterior, Prepared
-from liftgbp.progress import Progress
 from liftgbp.solve import Auto, Descent, Flooding, Solver, work_of
+from liftgbp.support.progress import Progress
 
 FEWEST_ITERATIONS = 20
 """Regions that an effort does not grant this many iterations are not tried: few settle in less.

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from liftgbp.effort import EFFORTS, FACTOR_SCOPES, BlocksChoice, Effort, most_blocks
-from liftgbp.errors import CapacityError, InternalError
+from liftgbp.lift.shatter import ObjectClass
+from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, BlocksChoice, Effort, most_blocks
 from liftgbp.posterior import Posterior
-from liftgbp.shatter import ObjectClass
 from liftgbp.strategy.growth import grow
 from liftgbp.strategy.request import Request
+from liftgbp.support.errors import CapacityError, InternalError
 
 
 def best_answers(case: Case, request: Request, effort: Effort) -> Posterior:

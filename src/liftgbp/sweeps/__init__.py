@@ -1,6 +1,7 @@
 """The sweep room: the same queries over many domain sizes and named weights.
 
-Composes the stages like the façade; the points are prepared and solved as a series.
+Takes a model, sizes and weights; gives a `Sweep` of rows. Imports the rooms up to `report`; points
+are prepared and solved as a series.
 """
 
 from liftgbp.sweeps.sweep_files import sweep_to_file

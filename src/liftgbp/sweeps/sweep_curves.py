@@ -6,10 +6,10 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from liftgbp.charts import curves
+from liftgbp.pictures.charts import curves
 from liftgbp.pictures.line_chart import Curve, Stretch
 from liftgbp.pictures.scene import Spot
-from liftgbp.texts import visible
+from liftgbp.support.texts import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,13 +10,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from liftgbp.charts import check_figure, save_figure
-from liftgbp.errors import checked_path
-from liftgbp.files import check_apart, check_writable, held, whole_file, write_table
-from liftgbp.limits import Limits, limited
 from liftgbp.model.model import Model
 from liftgbp.model.writer import model_text
-from liftgbp.progress import Progress, silent
+from liftgbp.pictures.charts import check_figure, save_figure
+from liftgbp.support.errors import checked_path
+from liftgbp.support.files import check_apart, check_writable, held, whole_file, write_table
+from liftgbp.support.limits import Limits, limited
+from liftgbp.support.progress import Progress, silent
 from liftgbp.sweeps.sweep_curves import BranchValue, sweep_figure, swept_curves
 from liftgbp.sweeps.sweep_journal import Journal
 from liftgbp.sweeps.sweep_rows import ANSWER_TYPES, Record

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from liftgbp.errors import InputError, counted
-from liftgbp.files import whole_file
+from liftgbp.support.errors import InputError, counted
+from liftgbp.support.files import whole_file
 from liftgbp.sweeps.sweep_curves import BranchValue
 from liftgbp.sweeps.sweep_rows import ANSWER_TYPES, Record, SweepPoint, SweepRow
 

@@ -7,9 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from liftgbp.charts import drawn
-from liftgbp.errors import InputError
-from liftgbp.files import Schema
 from liftgbp.pictures.cards import (
     BAD,
     GOOD,
@@ -22,10 +19,13 @@ from liftgbp.pictures.cards import (
     note,
     table,
 )
+from liftgbp.pictures.charts import drawn
 from liftgbp.pictures.line_chart import line_chart
 from liftgbp.pictures.markup import Content
 from liftgbp.posterior import Answer
 from liftgbp.report.rows_shown import rows_table
+from liftgbp.support.errors import InputError
+from liftgbp.support.files import Schema
 from liftgbp.sweeps.sweep_curves import BranchValue, Drawn, sweep_figure, swept_curves
 
 if TYPE_CHECKING:

@@ -11,33 +11,39 @@ from typing import TypeVar
 
 import numpy as np
 
-from liftgbp.effort import EFFORTS, FACTOR_SCOPES, BlocksChoice, EffortChoice, checked_effort
-from liftgbp.errors import (
-    InputError,
-    check_function,
-    checked_number,
-    checked_texts,
-    wrong_type,
-)
 from liftgbp.evidence import AnyEvidence, Evidence, Problem
-from liftgbp.limits import Limits, each_limited, limits_about, reporting
+from liftgbp.lift.shatter import TABLE_CAP, NormalModel, Shattering, object_classes, resize
+from liftgbp.methods.effort import (
+    EFFORTS,
+    FACTOR_SCOPES,
+    BlocksChoice,
+    EffortChoice,
+    checked_effort,
+)
+from liftgbp.methods.series import SharedPlans, by_layout, solve_batch
 from liftgbp.model.model import Model
 from liftgbp.model.model_checks import finite_value
 from liftgbp.posterior import Answer, Posterior, pattern_text, query_all
-from liftgbp.progress import Progress, silent
 from liftgbp.report import Answers
-from liftgbp.series import SharedPlans, by_layout, solve_batch
-from liftgbp.shatter import TABLE_CAP, NormalModel, Shattering, object_classes, resize
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
-from liftgbp.solve.problem import one_thread
+from liftgbp.solve.energy import one_thread
 from liftgbp.strategy.growth import AUTO
 from liftgbp.strategy.lifted_case import LiftedCase
 from liftgbp.strategy.parts import independent_parts, may_miss_minima
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
 from liftgbp.strategy.strategy import best_answers
+from liftgbp.support.errors import (
+    InputError,
+    check_function,
+    checked_number,
+    checked_texts,
+    wrong_type,
+)
+from liftgbp.support.limits import Limits, each_limited, limits_about, reporting
+from liftgbp.support.progress import Progress, silent
+from liftgbp.support.workers import checked_jobs, finished, in_order
 from liftgbp.sweeps.sweep_rows import Branch, Sweep, SweepPoint, SweepRow
-from liftgbp.workers import checked_jobs, finished, in_order
 
 BATCH = 200
 """How many points are solved together, where they can be; their rows are saved together. The last

@@ -1,0 +1,87 @@
+"""Answers judged by proven bounds of log Z: an estimate outside is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property
+
+from liftgbp.lift.shatter import Shattering
+from liftgbp.methods.blocks import Bound
+from liftgbp.methods.bounding.interval import known_first, rounded_down, rounded_up
+from liftgbp.methods.bounding.proving import FAMILIES, Proof, Prover
+from liftgbp.posterior import Bounds, Posterior
+from liftgbp.solve import NO_BLOCKS, IndependentAtoms, Solution
+from liftgbp.solve.tolerances import Tolerances
+from liftgbp.support.progress import Progress
+
+CHEAP_OPERATIONS = {"normal": 5e7, "thorough": 1e10}
+"""The most operations of a step of the solver where bounds only judge: regions of two people with
+all facts of smoking-network.mln take 4e8, and more time than the answer."""
+
+
+def judged_by(answers: Posterior, found: Bounds) -> Posterior:
+    """Answers with bounds; they are not trusted if their log Z lies outside."""
+    above = Bound(found.lower, _slack(found.lower), found.reached).judge(answers)
+    return _below(above, found.upper).made_of(bounds=found)
+
+
+class ProvenJudge:
+    """Judges the answers of one model by what is proven about its log Z, as far as that is cheap.
+
+    What blocks reach is known by other means (`blocks.Bound`).
+    """
+
+    def __init__(self, effort: str, shattering: Shattering, progress: Progress) -> None:
+        most = CHEAP_OPERATIONS[effort]
+        self._prover = Prover(effort, FAMILIES[effort], most, by_hand=False, progress=progress)
+        self._shattering = shattering
+
+    def judge(self, answers: Posterior) -> Posterior:
+        """Answers that are not trusted if their log Z is proven to be wrong."""
+        if not answers.trusted:
+            return answers
+        lower, by = self._lower
+        least = rounded_down(lower)
+        answers = Bound(least, _slack(least), by).judge(answers)
+        for family in self._families(answers):
+            if not answers.trusted:
+                break
+            proven = self._proof.ceiling(family)
+            if proven is not None:
+                answers = _below(answers, rounded_up(proven[1]))
+        return answers
+
+    @cached_property
+    def _proof(self) -> Proof:
+        self._prover.progress("bounding log Z", 0, 1)
+        return Proof(self._prover, self._shattering.normal(), self._shattering)
+
+    @cached_property
+    def _lower(self) -> tuple[Fraction | None, IndependentAtoms]:
+        return max(self._proof.cases, key=known_first, default=(None, NO_BLOCKS))
+
+    def _families(self, answers: Posterior) -> Iterator[str]:
+        """The regions that may refute answers, the smallest first.
+
+        Those of the answers cannot, nor smaller ones: the entropy at a plausible minimum is at most
+        the sum of conditional entropies there, of which the bound is the maximum.
+        """
+        families = self._prover.families
+        own = str(answers.graph.family)
+        plain = isinstance(answers.result, Solution) and own in families
+        yield from families[families.index(own) + 1 :] if plain else families
+
+
+def _below(answers: Posterior, upper: float) -> Posterior:
+    """Answers judged by what log Z is at most."""
+    verdict = answers.result.verdict
+    if upper < verdict.log_z_ceiling:
+        verdict = verdict.capped_by(upper, _slack(upper))
+    return answers.judged(verdict)
+
+
+def _slack(bound: float) -> float:
+    """How far rounding may take a log Z beyond a bound."""
+    tolerances = Tolerances()
+    return tolerances.bound_slack * abs(bound) + tolerances.level

@@ -1,0 +1,133 @@
+"""log Z by annealed importance sampling, from independent atoms to the model.
+
+Each chain starts at a world of independent atoms, whose weights are known, and goes through
+distributions between these and the model. The ratios of weights on the way estimate Z without bias
+(R. M. Neal, *Annealed importance sampling*, Statistics and Computing 11, 2001). Hard factors cost
+more and more on the way, and in the end everything: chains that violate one then have no weight.
+
+The independent atoms have the marginals of answers, where there are any: mean field over blocks,
+with the labels of objects left out. Mean field over labelled blocks is closer to the model, but
+each chain then stands for all ways to put objects into blocks, and stays in one of them: for the
+transitive relation over 20 objects that is 2 too low after 400 steps, with an error of 0.4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from liftgbp.methods.sampling.chain_starts import drawn_values
+from liftgbp.methods.sampling.chains import Sweeper, UnitClass, Worlds
+from liftgbp.methods.sampling.terms import Heat, WorldWeights
+from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.progress import Progress
+
+PENALTY = 12.0
+"""What a violated hard factor costs just before it costs everything."""
+
+FEWEST_CHAINS = 8.0
+"""Where fewer chains carry the weight, the error of the mean says too little."""
+
+RAREST = 1e-3
+"""No value of an atom has a smaller chance at the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogZ:
+    """An estimate of log Z by annealed importance sampling, with its standard error."""
+
+    value: float
+    error: float
+    effective: float
+    """How many chains carry the weight."""
+
+
+def anneal(
+    sweeper: Sweeper,
+    weights: WorldWeights,
+    chances: Floats,
+    steps: int,
+    chains: int,
+    random: np.random.Generator,
+    progress: Progress,
+) -> LogZ:
+    """log Z of a network from independent variables.
+
+    `chances` are those of values of variables, (variables, values).
+    """
+    ranges = sweeper.index.network.ranges
+    logs = _log_chances(chances, ranges)
+    worlds = Worlds(ranges, drawn_values(np.exp(logs), chains, random))
+    base = _Base(logs)
+    total = np.zeros(chains)
+    before = 0.0
+    for step in range(1, steps + 1):
+        progress("annealing", step, steps)
+        now = (step / steps) ** 2 if step < steps else 1.0
+        # What the current worlds weigh more in the next distribution than in this one.
+        soft, hard = weights.soft(worlds.planes), weights.violations(worlds.planes)
+        # Their log chances at the start.
+        every = np.broadcast_to(logs, (*logs.shape[:2], chains))
+        at = worlds.values[:, None].astype(np.int64)
+        start = np.take_along_axis(every, at, axis=1).sum(axis=(0, 1))
+        if step < steps:
+            total += (now - before) * (soft - PENALTY * hard - start)
+            heat = Heat(now, now * PENALTY)
+            base.share = 1 - now
+            sweeper.sweep(worlds, random, heat, base)
+        else:
+            total += (now - before) * (soft - start) + before * PENALTY * hard
+            total = np.where(hard > 0, -np.inf, total)
+        before = now
+    network = sweeper.index.network
+    # Atoms in no factor have as many worlds as they have values.
+    free = sum(count * math.log(values) for values, count in network.free.items())
+    return _estimate(total + network.log_constant + free)
+
+
+def _log_chances(chances: Floats, ranges: Ints) -> Floats:
+    """The logs of chances, none of which is zero, with an axis for chains."""
+    places = np.arange(chances.shape[1]) < ranges[:, None]
+    mixed = np.where(places, np.maximum(chances, RAREST), 0.0)[:, :, None]
+    mixed /= mixed.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(mixed))
+
+
+class _Base:
+    """A share of the log chances at the start, for each class of units."""
+
+    def __init__(self, logs: Floats) -> None:
+        self._logs = logs
+        self._known: dict[UnitClass, Floats] = {}
+        self.share = 1.0
+
+    def __call__(self, drawn: UnitClass) -> Floats:
+        """The log chances of joint values relative to value 0, (U, V - 1, C or 1)."""
+        if drawn not in self._known:
+            every = np.sum(
+                [
+                    self._logs[column][:, digits]
+                    for column, digits in zip(drawn.units.T, drawn.terms.digits, strict=True)
+                ],
+                axis=0,
+            )
+            self._known[drawn] = every[:, 1:] - every[:, :1]
+        return self.share * self._known[drawn]
+
+
+def _estimate(total: Floats) -> LogZ:
+    """The log of the mean weight; its error by that of the mean, unless few chains have it all."""
+    top = total.max()
+    if not math.isfinite(top):
+        return LogZ(-math.inf, math.inf, 0.0)
+    weights = np.exp(total - top)
+    mean = weights.mean()
+    error = weights.std(ddof=1) / math.sqrt(len(weights)) / mean
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    if effective < FEWEST_CHAINS:
+        # What the best chains say is then no more than the top of a wide distribution.
+        error = max(error, float(total[np.isfinite(total)].std()))
+    return LogZ(float(top + math.log(mean)), float(error), float(effective))

@@ -1,0 +1,182 @@
+"""Many chains at once: their worlds as bits, and sweeps that draw every unit anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from liftgbp.ground.grounding import GroundNetwork
+from liftgbp.methods.sampling.terms import (
+    FULL,
+    MOST_CONFIGURATIONS,
+    WORD,
+    Bytes,
+    FactorIndex,
+    Heat,
+    Planes,
+    Terms,
+    Words,
+)
+from liftgbp.methods.sampling.units import hard_classes, single_classes
+from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.limits import checkpoint
+
+
+class Worlds:
+    """The worlds of all chains: the values of variables, and the same as bits."""
+
+    def __init__(self, ranges: Ints, values: Bytes) -> None:
+        self.values = values
+        """The value of each variable in each chain, (variables, C)."""
+        self.where = Planes(ranges)
+        self.planes: Words = np.zeros((self.where.rows, values.shape[1] // WORD), np.uint64)
+        self._ranges = ranges
+        for length in np.unique(ranges).tolist():
+            same = np.flatnonzero(ranges == length)
+            self.write(same, values[same], length)
+
+    @property
+    def chains(self) -> int:
+        """The number of chains."""
+        return int(self.values.shape[1])
+
+    def write(self, variables: Ints, values: NDArray[Any], length: int) -> None:
+        """Set variables with `length` values each, (variables, C)."""
+        self.values[variables] = values
+        first = self.where.first[variables]
+        if length == 2:
+            words = np.packbits(values, axis=1, bitorder="little").view(np.uint64)
+            self.planes[first + 1] = words
+            self.planes[first] = ~words
+            return
+        for value in range(length):
+            bits = np.packbits(values == value, axis=1, bitorder="little")
+            self.planes[first + value] = bits.view(np.uint64)
+
+    def forget(self, variables: Ints) -> None:
+        """Make every literal about some variables false; their values stay as they are."""
+        for value in range(int(self._ranges[variables].max(initial=0))):
+            some = variables[self._ranges[variables] > value]
+            self.planes[self.where.first[some] + value] = 0
+
+    def with_values(self, values: Bytes) -> Worlds:
+        """Worlds of the same variables."""
+        return Worlds(self._ranges, values)
+
+    def copy(self) -> Worlds:
+        """The same worlds, to be changed apart."""
+        return self.with_values(self.values.copy())
+
+    def take(self, chains: Ints, other: Worlds) -> None:
+        """Let some chains have the worlds that they have among others."""
+        mask = np.zeros(self.chains, np.uint8)
+        mask[chains] = 1
+        words = np.packbits(mask, bitorder="little").view(np.uint64)
+        self.values[:, chains] = other.values[:, chains]
+        self.planes[:] = (self.planes & ~words) | (other.planes & words)
+
+
+class UnitClass:
+    """Units that no factor connects, all drawn in one step."""
+
+    def __init__(self, index: FactorIndex, units: Ints) -> None:
+        checkpoint()
+        self.units = units
+        self.terms = Terms(index, units)
+
+    def draw(
+        self,
+        worlds: Worlds,
+        random: np.random.Generator,
+        heat: Heat = FULL,
+        base: Floats | None = None,
+    ) -> None:
+        """Draw each unit given all else. `base` is added to log weights, (U, V - 1, C or 1)."""
+        weights = self.log_weights(worlds, heat, base)
+        joint = drawn(weights, random)
+        if self.terms.shape == (2,):
+            worlds.write(self.units[:, 0], joint, 2)
+        else:
+            self.write(worlds, joint)
+
+    def log_weights(self, worlds: Worlds, heat: Heat, base: Floats | None = None) -> Floats:
+        """The log weights of all values but the first, relative to that one."""
+        weights = self.terms.log_weights(worlds.planes, heat)
+        if base is not None:
+            weights += base
+        return weights
+
+    def joint(self, worlds: Worlds) -> Ints:
+        """The joint value of each unit in each chain."""
+        values = tuple(worlds.values[column] for column in self.units.T)
+        return np.asarray(np.ravel_multi_index(values, self.terms.shape))
+
+    def write(self, worlds: Worlds, joint: NDArray[Any]) -> None:
+        """Set the joint value of each unit in each chain."""
+        digits = self.terms.digits.astype(np.uint8)
+        for column, length, digit in zip(self.units.T, self.terms.shape, digits, strict=True):
+            worlds.write(column, digit[joint], length)
+
+
+def drawn(weights: Floats, random: np.random.Generator) -> NDArray[Any]:
+    """A value for each unit and chain, by log weights relative to value 0: (U, V - 1, C)."""
+    units, others, chains = weights.shape
+    if others == 1:
+        # Single precision is enough, and twice as fast. Zero times infinity is not below one, so
+        # that what hard factors forbid is never drawn.
+        with np.errstate(over="ignore", invalid="ignore"):
+            against = np.exp(-weights[:, 0].astype(np.float32))
+            uniform = random.random((units, chains), dtype=np.float32)
+            return np.asarray(uniform * (1 + against) < 1)
+    noise = -np.log(random.standard_exponential((units, others + 1, chains)))
+    noise[:, 1:] += weights
+    return np.asarray(noise.argmax(axis=1))
+
+
+def log_chances(weights: Floats, joint: Ints) -> Floats:
+    """The log probability of drawing these joint values, for each unit and chain."""
+    every = np.concatenate([np.zeros_like(weights[:, :1]), weights], axis=1)
+    every -= every.max(axis=1, keepdims=True)
+    total = np.log(np.exp(every).sum(axis=1))
+    return np.asarray(np.take_along_axis(every, joint[:, None], axis=1)[:, 0] - total)
+
+
+class Sweeper:
+    """Draws all variables of a network, class by class.
+
+    A sweep draws every single variable, and some classes of units of several variables: about as
+    many again, in turn, since there may be far more of these.
+    """
+
+    def __init__(
+        self, network: GroundNetwork, most_configurations: int = MOST_CONFIGURATIONS
+    ) -> None:
+        self.index = FactorIndex(network, most_configurations)
+        self.singles = [UnitClass(self.index, units) for units in single_classes(self.index)]
+        self.several = [UnitClass(self.index, units) for units in hard_classes(self.index)]
+        self._next = 0
+
+    def sweep(
+        self,
+        worlds: Worlds,
+        random: np.random.Generator,
+        heat: Heat = FULL,
+        base: Callable[[UnitClass], Floats] | None = None,
+    ) -> None:
+        """Draw every variable once. `base` has log weights to add for each class of units."""
+        for units in (*self.singles, *self._turn()):
+            checkpoint()
+            units.draw(worlds, random, heat, None if base is None else base(units))
+
+    def _turn(self) -> list[UnitClass]:
+        """The next classes of units of several variables, about as many units as singles."""
+        budget = sum(len(single.units) for single in self.singles)
+        turn: list[UnitClass] = []
+        while self.several and len(turn) < len(self.several) and budget > 0:
+            turn.append(self.several[self._next % len(self.several)])
+            budget -= len(turn[-1].units)
+            self._next += 1
+        return turn

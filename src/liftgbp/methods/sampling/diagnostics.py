@@ -1,0 +1,122 @@
+"""Whether chains have mixed, and how far their means are off.
+
+The definitions are those of A. Vehtari, A. Gelman, D. Simpson, B. Carpenter and P.-C. Bürkner,
+*Rank-normalization, folding, and localization: an improved R-hat for assessing convergence of
+MCMC*, Bayesian Analysis 16, 2021. All functions take draws as (draws, chains, quantities).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from liftgbp.support.arrays import Floats
+
+FEWEST_DRAWS = 4
+"""With fewer draws of a chain nothing can be said."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Diagnosis:
+    """Means of quantities, with standard errors, effective sample sizes and R-hat."""
+
+    mean: Floats
+    error: Floats
+    effective: Floats
+    r_hat: Floats
+
+
+def diagnose(draws: Floats) -> Diagnosis:
+    """What the draws of all chains say about each quantity.
+
+    >>> draws = np.random.default_rng(0).normal(size=(500, 4, 1))
+    >>> found = diagnose(draws)
+    >>> bool(found.r_hat[0] < 1.01), bool(1000 < found.effective[0] < 4000)
+    (True, True)
+    """
+    halves = split(draws)
+    spread = draws.std(axis=(0, 1), ddof=1) if draws.size > draws.shape[2] else np.inf
+    return Diagnosis(
+        draws.mean(axis=(0, 1)),
+        np.asarray(spread / np.sqrt(effective_size(halves))),
+        effective_size(rank_normalised(halves)),
+        r_hat(draws),
+    )
+
+
+def split(draws: Floats) -> Floats:
+    """Each chain as two: its first and its second half."""
+    half = len(draws) // 2
+    return np.concatenate([draws[:half], draws[len(draws) - half :]], axis=1)
+
+
+def rank_normalised(draws: Floats) -> Floats:
+    """The normal scores of the ranks of all draws of a quantity; equal draws share a mean rank."""
+    count = draws.shape[0] * draws.shape[1]
+    result = np.empty_like(draws)
+    for k in range(draws.shape[2]):
+        _, place, times = np.unique(draws[:, :, k], return_inverse=True, return_counts=True)
+        rank = np.cumsum(times) - (times - 1) / 2
+        scores = ndtri((rank - 0.375) / (count + 0.25))
+        result[:, :, k] = scores[place.reshape(draws.shape[:2])]
+    return result
+
+
+def r_hat(draws: Floats) -> Floats:
+    """The larger R-hat of two: of draws, and of their distances from the median."""
+    halves = split(draws)
+    folded = np.abs(halves - np.median(halves, axis=(0, 1)))
+    both = [_plain_r_hat(rank_normalised(one)) for one in (halves, folded)]
+    return np.maximum(*both)
+
+
+def _plain_r_hat(chains: Floats) -> Floats:
+    """The square root of total variance over variance within chains; 1 if nothing varies."""
+    length = len(chains)
+    if length < FEWEST_DRAWS // 2:
+        return np.full(chains.shape[2], np.inf)
+    within, total = _variances(chains)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.sqrt(total / within)
+    tiny = 1e-14 * np.maximum(1.0, np.abs(chains).max(axis=(0, 1), initial=0.0)) ** 2
+    return np.where(total <= tiny, 1.0, np.where(within <= tiny, np.inf, ratio))
+
+
+def _variances(chains: Floats) -> tuple[Floats, Floats]:
+    length = len(chains)
+    within = chains.var(axis=0, ddof=1).mean(axis=0)
+    between = chains.mean(axis=0).var(axis=0, ddof=1) if chains.shape[1] > 1 else 0.0
+    return within, within * (length - 1) / length + between
+
+
+def effective_size(chains: Floats) -> Floats:
+    """How many independent draws would tell as much about the mean.
+
+    Autocorrelations are summed in pairs up to the first negative pair (Geyer's initial monotone
+    sequence).
+    """
+    length, number, quantities = chains.shape
+    count = length * number
+    if length < FEWEST_DRAWS // 2:
+        return np.ones(quantities)
+    _, total = _variances(chains)
+    centred = chains - chains.mean(axis=0)
+    padded = 1 << (2 * length - 1).bit_length()
+    power = np.abs(np.fft.rfft(centred, n=padded, axis=0)) ** 2
+    covariance = np.fft.irfft(power.mean(axis=1), n=padded, axis=0)[:length] / length
+    within = covariance[0] * length / (length - 1)
+    result = np.full(quantities, float(count))
+    for k in np.flatnonzero(total > 0).tolist():
+        # The correlation at each lag, chains apart counting as correlated.
+        lags = 1 - (within[k] - covariance[:, k]) / total[k]
+        lags[0] = 1.0
+        last = max(0, (length - 3) // 2)
+        pairs = lags[: 2 * last + 2].reshape(-1, 2).sum(axis=1)
+        negative = np.flatnonzero(pairs < 0)
+        last = int(negative[0]) if len(negative) else last
+        # Of the pair that ends the sum, a positive first half counts once.
+        time = 2 * np.minimum.accumulate(pairs[:last]).sum() - 1 + max(lags[2 * last], 0.0)
+        result[k] = count / max(time, 1 / np.log10(max(count, 10)))
+    return result

@@ -1,0 +1,279 @@
+"""Moves of many atoms at once, where single ones cannot get through.
+
+- *All atoms of one object*: they are forgotten, and drawn one class after the other given what is
+  known by then. The chance of drawing the old values in the same way decides about acceptance
+  (Metropolis and Hastings).
+- *Exchanges*: two objects exchange some or all of their atoms.
+- *Mirrors*: all atoms of some predicates exchange two values, or their two arguments.
+
+Exchanges and mirrors undo themselves, so only the weights of worlds decide. A move that is hardly
+ever accepted is tried more and more rarely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from liftgbp.methods.sampling.chain_starts import Variables
+from liftgbp.methods.sampling.chains import Sweeper, UnitClass, Worlds, drawn, log_chances
+from liftgbp.methods.sampling.terms import FULL, WorldWeights
+from liftgbp.methods.sampling.tied import Tied
+from liftgbp.methods.sampling.units import coloured
+from liftgbp.support.arrays import Bools, Floats, Ints, places_of_rows, row_keys
+
+MOST_OBJECTS = 24
+"""The atoms of at most this many objects are moved as a whole; they are chosen at random."""
+
+MOST_ATOMS = 400
+"""Objects with more atoms than this are not moved as a whole."""
+
+COST = 4
+"""Moves of whole objects may take about one part in this many of the time."""
+
+TRIES = 20
+"""After this many tries without success, a move is tried half as often."""
+
+ACCEPTED = 1e-3
+"""A move is a success if at least this part of the chains accept it."""
+
+RAREST = 64
+"""Every kind of move is tried at least once in this many sweeps."""
+
+
+@dataclass
+class Rhythm:
+    """How often a move is tried, and how often it was accepted."""
+
+    every: int
+    tries: int = 0
+    accepted: float = 0.0
+    _recent: float = 0.0
+
+    def note(self, accepted: Bools) -> None:
+        """Take note of which chains accepted a move."""
+        share = float(accepted.mean())
+        self.tries += 1
+        self.accepted += share
+        self._recent += share
+        if self.tries % TRIES == 0:
+            if self._recent < ACCEPTED * TRIES and self.every < RAREST:
+                self.every *= 2
+            self._recent = 0.0
+
+
+class Moves:
+    """The moves of a network about the atoms of a model."""
+
+    def __init__(
+        self,
+        variables: Variables,
+        sizes: dict[str, int],
+        tied: Tied,
+        sweeper: Sweeper,
+        weights: WorldWeights,
+    ) -> None:
+        self._variables = variables
+        self._sizes = sizes
+        self._tied = tied
+        self._sweeper = sweeper
+        self._weights = weights
+        self._back = tied.root_values()
+        self._slots = self._usable_slots()
+        self._objects = self._movable_objects()
+        self._known: dict[int, list[UnitClass]] = {}
+        per_sweep = max(1, len(sweeper.singles))
+        some = max((len(roots) for roots in self._objects), default=0)
+        self.rhythms = {
+            "objects": Rhythm(max(1, -(-COST * 2 * min(some, per_sweep) // per_sweep))),
+            "exchanges": Rhythm(2),
+            "mirrors": Rhythm(2),
+        }
+
+    def after_sweep(self, sweep: int, worlds: Worlds, random: np.random.Generator) -> None:
+        """Try the moves that are due."""
+        for name, rhythm in self.rhythms.items():
+            if sweep % rhythm.every == 0:
+                accepted = self._tried(name, worlds, random)
+                if accepted is not None:
+                    rhythm.note(accepted)
+
+    def _tried(self, name: str, worlds: Worlds, random: np.random.Generator) -> Bools | None:
+        if name == "objects":
+            if not self._objects:
+                return None
+            return self._move_object(int(random.integers(len(self._objects))), worlds, random)
+        change = self._exchange(random) if name == "exchanges" else self._mirror(random)
+        return None if change is None else self._involution(*change, worlds, random)
+
+    # --- all atoms of one object
+
+    def _movable_objects(self) -> list[Ints]:
+        """The deciding variables of the atoms about some objects, object by object."""
+        atoms, ranges = self._variables.atoms, self._tied.network.ranges
+        movable: list[Ints] = []
+        for sort, size in self._sizes.items():
+            about: list[tuple[Ints, Ints]] = []
+            for number, predicate in enumerate(self._variables.predicates):
+                rows, _ = self._variables.of(number)
+                about += [
+                    (rows, atoms.args[rows, k])
+                    for k, other in enumerate(predicate.sorts)
+                    if other == sort
+                ]
+            chosen = np.random.default_rng(0).permutation(size)[:MOST_OBJECTS]
+            for obj in chosen.tolist() if about else []:
+                roots = np.unique(
+                    np.concatenate(
+                        [self._tied.root[rows[objects == obj]] for rows, objects in about]
+                    )
+                )
+                roots = roots[ranges[roots] > 1]
+                if 1 < len(roots) <= MOST_ATOMS:
+                    movable.append(roots)
+        return movable
+
+    def _classes(self, number: int) -> list[UnitClass]:
+        if number not in self._known:
+            index, roots = self._sweeper.index, self._objects[number]
+            ranges = index.network.ranges
+            colours = coloured(index, roots[:, None])
+            self._known[number] = [
+                UnitClass(index, roots[(colours == colour) & (ranges[roots] == length)][:, None])
+                for colour in range(int(colours.max()) + 1)
+                for length in np.unique(ranges[roots[colours == colour]]).tolist()
+            ]
+        return self._known[number]
+
+    def _move_object(self, number: int, worlds: Worlds, random: np.random.Generator) -> Bools:
+        roots = self._objects[number]
+        classes = self._classes(number)
+        order = [classes[k] for k in random.permutation(len(classes)).tolist()]
+        before = self._log_weights(worlds)
+        old = worlds.copy()
+        backward = self._drawn_anew(order, roots, worlds, None)
+        forward = self._drawn_anew(order, roots, worlds, random)
+        gain = self._log_weights(worlds) - before + backward - forward
+        return self._settled(gain, worlds, old, random)
+
+    @staticmethod
+    def _drawn_anew(
+        order: Sequence[UnitClass], roots: Ints, worlds: Worlds, random: np.random.Generator | None
+    ) -> Floats:
+        """The log chance of drawing some atoms one after the other; without `random`, as they are.
+
+        An atom that is not drawn yet makes all literals about it false, in both directions.
+        """
+        old = [unit.joint(worlds) for unit in order]
+        worlds.forget(roots)
+        chance = np.zeros(worlds.chains)
+        for unit, joint in zip(order, old, strict=True):
+            weights = unit.log_weights(worlds, FULL)
+            new = joint if random is None else drawn(weights, random).astype(np.int64)
+            chance += log_chances(weights, new).sum(axis=0)
+            unit.write(worlds, new)
+        return chance
+
+    # --- moves that undo themselves
+
+    def _usable_slots(self) -> list[tuple[str, int, int]]:
+        """The places of arguments: sort, predicate and place, of predicates with variables."""
+        present = set(self._variables.atoms.predicate.tolist())
+        return [
+            (sort, number, place)
+            for number, predicate in enumerate(self._variables.predicates)
+            if number in present
+            for place, sort in enumerate(predicate.sorts)
+            if self._sizes[sort] > 1
+        ]
+
+    def _exchange(self, random: np.random.Generator) -> tuple[Ints, Ints] | None:
+        """Two objects exchange their atoms, in all places of arguments or in one of them."""
+        if not self._slots:
+            return None
+        sort, number, place = self._slots[int(random.integers(len(self._slots)))]
+        one, other = random.choice(self._sizes[sort], 2, replace=False).tolist()
+        places = [(number, place)]
+        if random.random() < 0.5:
+            places = [(n, p) for which, n, p in self._slots if which == sort]
+        atoms = self._variables.atoms
+        args = atoms.args.copy()
+        for which, column in places:
+            rows, _ = self._variables.of(which)
+            old = args[rows, column]
+            args[rows, column] = np.where(old == one, other, np.where(old == other, one, old))
+        return self._found(args), self._same_values
+
+    @cached_property
+    def _same_values(self) -> Ints:
+        widest = self._tied.value.shape[1]
+        return np.tile(np.arange(widest), (len(self._tied.root), 1))
+
+    def _mirror(self, random: np.random.Generator) -> tuple[Ints, Ints] | None:
+        """Atoms of some predicates exchange two values, those of others their two arguments."""
+        atoms = self._variables.atoms
+        args = atoms.args.copy()
+        change = self._same_values.copy()
+        for number, predicate in enumerate(self._variables.predicates):
+            rows, _ = self._variables.of(number)
+            values = int(self._variables.ranges[rows].min(initial=len(predicate.values)))
+            if len(rows) and values > 1 and random.random() < 0.5:
+                one, other = random.choice(values, 2, replace=False).tolist()
+                change[rows, one], change[rows, other] = other, one
+            same = len(predicate.sorts) == 2 and predicate.sorts[0] == predicate.sorts[1]
+            if same and random.random() < 0.5:
+                args[rows, :2] = args[rows][:, [1, 0]]
+        return self._found(args), change
+
+    def _found(self, args: Ints) -> Ints:
+        """The variables of the same predicates over other objects; itself where there is none."""
+        atoms = self._variables.atoms
+        both = np.concatenate(
+            [np.column_stack([atoms.predicate, own + 1]) for own in (atoms.args, args)]
+        )
+        keys = row_keys(both, [int(both[:, k].max(initial=0)) + 1 for k in range(both.shape[1])])
+        at = places_of_rows([keys[len(args) :]], [keys[: len(args)]])
+        return np.where(at >= 0, at, np.arange(len(args)))
+
+    def _involution(
+        self, source: Ints, change: Ints, worlds: Worlds, random: np.random.Generator
+    ) -> Bools | None:
+        """Let each atom have the value of another one, or what that changes into."""
+        root, value = self._tied.root, self._tied.value
+        every = np.arange(len(root))
+        # The value that the deciding variable of each atom gets.
+        taken = value[source[:, None], worlds.values[root[source]]]
+        taken = change[every[:, None], taken]
+        wanted = self._back[every[:, None], taken]
+        values = worlds.values.copy()
+        values[root] = wanted.astype(np.uint8)
+        # Atoms that are tied together must agree, and the move must undo itself.
+        back = values[root]
+        agrees = (back == wanted).all()
+        undone = value[source[:, None], back[source]]
+        undone = change[every[:, None], undone]
+        if not agrees or not (self._back[every[:, None], undone] == worlds.values[root]).all():
+            return None
+        before = self._log_weights(worlds)
+        old = worlds.copy()
+        for length in np.unique(self._tied.network.ranges).tolist():
+            same = np.flatnonzero(self._tied.network.ranges == length)
+            worlds.write(same, values[same], length)
+        return self._settled(self._log_weights(worlds) - before, worlds, old, random)
+
+    # --- acceptance
+
+    def _log_weights(self, worlds: Worlds) -> Floats:
+        """The log weights of worlds; worlds that violate hard factors have next to none."""
+        planes = worlds.planes
+        return self._weights.soft(planes) - FULL.hard * self._weights.violations(planes)
+
+    @staticmethod
+    def _settled(gain: Floats, worlds: Worlds, old: Worlds, random: np.random.Generator) -> Bools:
+        """Let chains go back that do not accept."""
+        accepted = -random.standard_exponential(len(gain)) < gain
+        worlds.take(np.flatnonzero(~accepted), old)
+        return accepted
