@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
-from liftgbp.evidence import Evidence, Known, Relation
+from liftgbp.evidence import Evidence, Known, Problem, Relation
 from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES
 from liftgbp.model.model import Model
 from liftgbp.oracle import reference
@@ -178,12 +178,11 @@ def test_descent_on_the_ground_ends_in_time() -> None:
         0.4 r(x,y) => r(y,x) | x != y
     """)
     evidence = liftgbp.parse_evidence(model, "r(Anna,Bob)\nr(Carl,Bob)")
+    problem = Problem.of(model, evidence, {"person": 4})
     run = Run(liftgbp.Descent(tol=1e-300), 2**20, silent)
 
     def iterations(**budget: Any) -> int:
-        case = GroundCase(
-            lambda family: prepare_ground(evidence, {"person": 4}, family, run), None, run, **budget
-        )
+        case = GroundCase(lambda family: prepare_ground(problem, family, run), None, run, **budget)
         return case.over(FACTOR_SCOPES, EFFORTS["quick"]).result.iterations
 
     assert iterations(most_work=0.0, fewest_iterations=3) == 3 < iterations()

@@ -156,8 +156,8 @@ def infer(
       number for each sort, as in `{"person": 3}`.
     - `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as
       the answer can be trusted, and the answers tell of each step in `growth`.
-    - `queries` are questions whose atoms some region shall hold, whatever the family: regions are
-      added where needed. Over classes of objects only; exact answers need none.
+    - `queries` are those whose atoms must share a region, whatever the family: regions are added
+      where needed. Over classes of objects only; exact answers need none.
     - `exact=True` gives the exact answer or says why there is none; `exact=False` always
       approximates. Without it, whoever names a solver or one of the above wants that.
 

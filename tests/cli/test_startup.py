@@ -52,13 +52,16 @@ def test_help_does_without_the_engine(arguments: list[str]) -> None:
     assert done.returncode == 0
     rooms = {name for name in done.stderr.split() if name.startswith("liftgbp.")}
     assert "liftgbp.cli.commands" in rooms
-    assert all(name.startswith("liftgbp.cli") for name in rooms - {"liftgbp.support", "liftgbp.support.texts"})
+    assert all(
+        name.startswith("liftgbp.cli")
+        for name in rooms - {"liftgbp.support", "liftgbp.support.texts"}
+    )
     assert {"numpy", "lark", "rich"}.isdisjoint(done.stderr.split())
 
 
 NOT_FOR_SMALL_QUERIES = {
     *("scipy", "duckdb", "matplotlib", "mpmath", "numpy.ma", "numpy.random", "statistics"),
-    *("fractions", "html", "threadpoolctl", "liftgbp.pictures.charts"),
+    *("html", "threadpoolctl", "liftgbp.pictures.charts"),
     *(f"liftgbp.cli.{file}" for file in ("checks", "explanations", "second_opinions")),
     *("liftgbp.ground.grounding", "liftgbp.ground.compress", "liftgbp.oracle"),
     *(f"liftgbp.methods.{part}" for part in ("sampling", "bounding", "blocks", "counting")),

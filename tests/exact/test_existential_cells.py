@@ -40,11 +40,12 @@ def by_cells(model: Model, sizes: dict[str, int], evidence: Evidence) -> Answers
     """The answers with a stand-in for every quantifier, however small its sort."""
     outline = outlined(model, set(model.sorts))
     assert outline is not None
-    problem = replace(Problem.of(model, evidence, sizes), model=outline.model)
+    asked = Problem.of(model, evidence, sizes)
+    problem = replace(asked, model=outline.model)
     normal = Shattering(object_classes(problem)).normal()
     prepared = prepare_lifted(normal, "intersections", silent)
     limits = ExactLimits.of(2**24)
-    return Answers(exact_with_quantifiers(prepared, outline, model, limits))
+    return Answers(exact_with_quantifiers(prepared, outline, asked, limits))
 
 
 def check(text: str, sizes: dict[str, int], facts: str = "") -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 
-from liftgbp.evidence import Evidence
 from liftgbp.model.ast import (
     And,
     Arithmetic,
@@ -255,7 +255,8 @@ def worlds(model: Model, sizes: dict[str, int]) -> list[set[int]]:
 
     Nothing is observed, and no predicate is closed.
     """
-    ground = reference.ground(model, sizes, Evidence(model))
+    open_predicates = {name: replace(p, closed=False) for name, p in model.predicates.items()}
+    ground = reference.ground(replace(model, predicates=open_predicates), sizes)
     found = []
     for world in product(range(2), repeat=len(ground.atoms)):
         values = dict(zip(ground.atoms, world, strict=True))

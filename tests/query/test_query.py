@@ -21,13 +21,13 @@ from liftgbp import (
     bounds,
     infer,
     parse,
-    reference,
     sample,
 )
 from liftgbp.lift.shatter import shatter
 from liftgbp.model.ast import BOOLEAN
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
+from liftgbp.oracle import reference
 from liftgbp.oracle.messages import GroundObjects
 from liftgbp.oracle.reference import GroundAtom
 from liftgbp.posterior import every_row

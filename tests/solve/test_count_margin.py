@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
-from liftgbp.posterior.answers_report import verdict_as_dict
 
 from liftgbp import infer, parse
 from liftgbp.lift.regions import build_regions
@@ -15,6 +14,7 @@ from liftgbp.lift.shatter import shatter
 from liftgbp.model.model import Model
 from liftgbp.oracle import reference
 from liftgbp.plan import Plan, compile_plan
+from liftgbp.report.answers_report import verdict_as_dict
 from liftgbp.solve import Status
 from liftgbp.solve.bounds import Bounds
 from liftgbp.solve.tolerances import Tolerances

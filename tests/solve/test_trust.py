@@ -29,7 +29,7 @@ from liftgbp.solve import (
     Solution,
     Status,
     Tolerances,
-    problem,
+    energy,
     tolerances,
 )
 from liftgbp.solve.verdict import Candidate, classify, curvatures_at
@@ -216,25 +216,25 @@ def _no_kept_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_no_kept_layouts")
 def test_kept_polytopes_take_little_memory_and_go_with_their_layouts() -> None:
     plans = [plan_of(FRIENDS_SMOKERS, people) for people in (5, 6, 7)]
-    found = [problem.polytope(plan.layout) for plan in plans]
-    assert [problem.polytope(plan.layout) for plan in plans] == found
-    assert sum(own.nbytes for own in problem._kept.values()) <= problem.MOST_KEPT
-    before = len(problem._kept)
+    found = [energy.polytope(plan.layout) for plan in plans]
+    assert [energy.polytope(plan.layout) for plan in plans] == found
+    assert sum(own.nbytes for own in energy._kept.values()) <= energy.MOST_KEPT
+    before = len(energy._kept)
     del plans, found
     gc.collect()
-    assert len(problem._kept) <= before - 3
+    assert len(energy._kept) <= before - 3
 
 
 @pytest.mark.usefixtures("_no_kept_layouts")
 def test_polytopes_beyond_the_limit_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = [plan_of(FRIENDS_SMOKERS, people) for people in (5, 6)]
-    size = problem.polytope(plans[0].layout).nbytes
-    monkeypatch.setattr(problem, "MOST_KEPT", size)
-    problem.polytope(plans[1].layout)
-    assert list(problem._kept) == [plans[1].layout.structure]
-    monkeypatch.setattr(problem, "MOST_KEPT", 0)
-    assert problem.polytope(plans[0].layout).nbytes == size
-    assert list(problem._kept) == []
+    size = energy.polytope(plans[0].layout).nbytes
+    monkeypatch.setattr(energy, "MOST_KEPT", size)
+    energy.polytope(plans[1].layout)
+    assert list(energy._kept) == [plans[1].layout.structure]
+    monkeypatch.setattr(energy, "MOST_KEPT", 0)
+    assert energy.polytope(plans[0].layout).nbytes == size
+    assert list(energy._kept) == []
 
 
 # --- points that are nearly the same

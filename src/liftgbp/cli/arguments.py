@@ -241,7 +241,7 @@ def check_apart(outputs: Sequence[str | None], model: str, sources: Sequence[str
     for one, other in combinations(written, 2):
         if Path(one).resolve() == Path(other).resolve() or _is_same(one, other):
             raise liftgbp.InputError(
-                f"cannot write {other}: it is the file of two outputs; give each its own"
+                f"cannot write {other}: two outputs name it; give each its own"
             )
 
 

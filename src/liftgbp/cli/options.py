@@ -56,8 +56,8 @@ strangers = all_of(
         "--untrusted",
         is_flag=True,
         group=MODEL,
-        help="MODEL is by a stranger: it includes no files, files may have 16 MB, and the run is "
-        "within --timeout 10 --memory 2 unless these say otherwise.",
+        help="MODEL is by a stranger: it includes no files, files may be up to 16 MB, and the run "
+        "is within --timeout 10 --memory 2 unless these say otherwise.",
     ),
     option(
         "--include-anywhere",

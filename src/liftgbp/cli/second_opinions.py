@@ -27,7 +27,7 @@ from liftgbp.cli.selection import print_result
 
 @click.command(
     cls=Command,
-    short_help="Bound log Z and probabilities of MODEL for certain.",
+    short_help="Prove bounds on log Z and probabilities of MODEL.",
     examples="""\
 liftgbp bounds example:friends-smokers -n person=1000000
 liftgbp bounds example:friends-smokers -n person=100 -q 'friends(x,y)'
@@ -64,7 +64,7 @@ liftgbp bounds example:friends-smokers -n person=100 -q 'friends(x,y)'
 @declared.table_cap
 @declared.as_json
 def bounds(as_json: bool, **typed: Any) -> None:
-    """Bound log Z of MODEL, and probabilities, for certain.
+    """Prove bounds on log Z of MODEL, and on probabilities.
 
     Approximations may be wrong; these bounds are not. Independent atoms over blocks of objects
     reach the lower one, and a sum of conditional entropies over the beliefs of regions the upper

@@ -120,7 +120,7 @@ class Engine(ABC):
         return self.rows_of(self.sql(table))
 
     def hashed(self, one: Column, other: Column) -> Column:
-        """One number for two; different numbers for different pairs, as good as always."""
+        """One number for two; different numbers for different pairs, almost always."""
         signature = ((one.type(), other.type()), "int64")
         function = self.ibis.udf.scalar.builtin(_two, name=self.hash, signature=signature)
         return function(one, other)

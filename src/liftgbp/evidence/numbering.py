@@ -16,7 +16,7 @@ from liftgbp.evidence.stated_facts import ListedObjects, Numbers, Origin, Statem
 from liftgbp.model.ast import Predicate, applied
 from liftgbp.model.model import Model
 from liftgbp.support.arrays import Bools, Floats, Ints, group_rows, narrow, row_keys
-from liftgbp.support.errors import EvidenceError
+from liftgbp.support.errors import EvidenceError, InternalError
 
 Names: TypeAlias = Mapping[str, Sequence[str]]
 """The objects of each sort, in the order of their numbers."""
@@ -210,7 +210,8 @@ def _contradiction(
         statement_text(predicate, args, int(everything.values[k]), float(everything.chances[k]))
         for k in both
     )
-    assert everything.places is not None
+    if everything.places is None:
+        raise InternalError("statements that contradict each other have no places")
     (before, first_row), (origin, row) = everything.places[both].tolist()
     place = statements[before].origin.place(first_row)
     message = f"{other} contradicts {one} in {place}; drop one of them"

@@ -102,7 +102,7 @@ class Bounds(Reported):
     True
     >>> print(bounds)
     809.9520512 <= log Z <= 809.9601776
-    1.93e-05 apart for each of 420 ground atoms
+    a gap of 1.93e-05 per ground atom (420 atoms)
     """
 
     model: str
@@ -197,7 +197,7 @@ class Bounds(Reported):
     def __str__(self) -> str:
         lines = [
             self.text,
-            f"{self.width_per_atom:.3g} apart for each of {self.atoms} ground atoms",
+            f"a gap of {self.width_per_atom:.3g} per ground atom ({self.atoms} atoms)",
             *map(str, self.rows),
         ]
         return "\n".join(lines)

@@ -46,7 +46,7 @@ class Result(Protocol):
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:
-        """What is worth a try then."""
+        """What is worth trying then."""
 
     def with_verdict(self, verdict: Verdict) -> Result:
         """The same result, judged anew."""

@@ -108,6 +108,8 @@ class UntrustedAnswerError(LiftgbpError):
     False message passing has not converged
     """
 
+    __module__ = "liftgbp"
+
     def __init__(self, answers: Answers) -> None:
         super().__init__(answers.reason)
         self.answers = answers
@@ -274,7 +276,7 @@ class Answers(Shown):
 
     @property
     def remedies(self) -> tuple[Remedy, ...]:
-        """What is worth a try if the numbers cannot be used; empty if they can."""
+        """What is worth trying if the numbers cannot be used; empty if they can."""
         return () if self.trusted else tuple(filter(self._applies, self.result.remedies))
 
     def _applies(self, remedy: Remedy) -> bool:
@@ -661,7 +663,8 @@ class Answers(Shown):
         Beside exact answers they are found when they are read, which takes longer than these.
         """
         if self.plain is None and self.question is not None and not self.approximate:
-            return Answers(self.question.quick().answered())
+            with self._within_limits():
+                return Answers(self.question.quick().answered())
         return self.plain
 
 

@@ -226,7 +226,7 @@ def _of_bounds(bounds: Bounds) -> Iterator[Content]:
         ("from below by", bounds.lower_by),
         ("from above by", bounds.upper_by),
         ("ground atoms", count_text(bounds.atoms)),
-        ("apart for each of them", number_text(bounds.width_per_atom)),
+        ("gap per ground atom", number_text(bounds.width_per_atom)),
     ]
     yield fields(told)
     if bounds.rows:

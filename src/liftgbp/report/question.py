@@ -38,4 +38,4 @@ class Question:
     def quick(self) -> Question:
         """The same with the least effort."""
         request = Request.of(self.run.solver, exact=False)
-        return replace(self, via="lifted", effort=EFFORTS["quick"], request=request)
+        return replace(self, effort=EFFORTS["quick"], request=request)

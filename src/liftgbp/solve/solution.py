@@ -68,7 +68,7 @@ class Solution(Reported):
     iteration the residual (flooding) or the free energies of all starts (descent). `points` are the
     stationary points that descent found, the best first; the beliefs are their mixture. `judged` is
     the verdict on the best point, or what finds it out. `doubt` is what is wrong with a run that
-    did not converge; `remedies` are worth a try if the answer cannot be trusted.
+    did not converge; `remedies` are worth trying if the answer cannot be trusted.
 
     >>> import liftgbp
     >>> model = liftgbp.load("example:friends-smokers")

@@ -138,11 +138,12 @@ def _with_quantifiers(
 def _on_ground(problem: Problem, effort: Effort, request: Request, run: Run) -> Posterior:
     """The answers about a model that is written out under its evidence."""
     from liftgbp.model.rewriting import with_joint_exclusions
-    from liftgbp.strategy.ground_case import prepare_ground
+    from liftgbp.strategy.ground_case import GroundCase, prepare_ground
 
     if request.regions is None:
         joint = with_joint_exclusions(problem.model, problem.sizes)
         problem = replace(problem, model=joint)
-    return answers_about_network(
-        lambda family: prepare_ground(problem, family, run), effort, request, run
+    case = GroundCase(
+        lambda family: prepare_ground(problem, family, run), request.regions, run, problem=problem
     )
+    return best_answers(case, request, effort)

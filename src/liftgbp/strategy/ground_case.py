@@ -9,6 +9,7 @@ from liftgbp.evidence import Problem
 from liftgbp.ground.compress import QuotientGraph, compress, ground_region_graph
 from liftgbp.ground.grounding import GroundNetwork, ground_network
 from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, Effort
+from liftgbp.methods.sampling.sampled_judge import SampledJudge
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Posterior
 from liftgbp.posterior.ground_reader import PreparedGround
@@ -36,7 +37,7 @@ minutes on UW-CSE, where the answer is found in five. Thorough effort has no suc
 
 
 class GroundCase:
-    """A ground network, prepared by `prepare` for a family of regions."""
+    """A ground network, prepared by `prepare` for a family of regions, and what it is about."""
 
     over_classes = None
 
@@ -47,10 +48,11 @@ class GroundCase:
         run: Run,
         most_work: float = MOST_WORK,
         fewest_iterations: int = FEWEST_ITERATIONS,
+        problem: Problem | None = None,
     ) -> None:
         first = FACTOR_SCOPES if regions in (None, AUTO) else regions
         self._first = prepare(first)
-        self._run = run
+        self._run, self._problem = run, problem
         self._most_work, self._fewest = most_work, fewest_iterations
 
     def prepare(self) -> None:
@@ -103,8 +105,10 @@ class GroundCase:
         return answers.graph.ground_regions
 
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
-        """Nothing judges answers on the ground."""
-        return ()
+        """A sample of the problem; networks of other tools have none."""
+        if self._problem is None or not (effort.work and request.is_judged_by_samples):
+            return ()
+        return [SampledJudge(effort.name, self._problem, self._run.progress)]
 
     def _over(self, family: str) -> PreparedGround:
         """The same network over another family of regions."""

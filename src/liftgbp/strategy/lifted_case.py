@@ -224,8 +224,7 @@ class LiftedCase:
     def judges(self, request: Request, effort: Effort) -> Sequence[Judge]:
         """Curvature between halves of classes, proven bounds, and a sample.
 
-        Whoever names a method wants its answer, and may ask for bounds or a sample beside it. But
-        what is recommended for an answer that a sample contradicts is judged by one, too.
+        Whoever names a method wants its answer, and may ask for bounds or a sample beside it.
         """
         if not effort.work:
             return ()
@@ -237,7 +236,7 @@ class LiftedCase:
         judges: list[Judge] = [HalvesJudge(self._shattering, run.descent.tolerances, effort.work)]
         if not request.names_a_method:
             judges.append(ProvenJudge(effort.name, self._shattering, run.progress))
-        if not request.names_a_method or request.tried:
+        if request.is_judged_by_samples:
             judges.append(SampledJudge(effort.name, objects.problem, run.progress))
         return judges
 

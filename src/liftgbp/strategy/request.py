@@ -30,7 +30,7 @@ class Request:
         blocks: BlocksChoice | None = None,
         exact: bool | None = None,
     ) -> Request:
-        """The request, checked; who names a solver wants its answer, not the exact one."""
+        """The request, checked; naming a solver asks for its answer, not the exact one."""
         if exact is not None:
             exact = checked_flag("exact", exact)
         if regions is not None and not isinstance(regions, str):
@@ -65,6 +65,14 @@ class Request:
     def names_a_method(self) -> bool:
         """Whether a way to approximate was asked for."""
         return (self.regions, self.sum_over, self.blocks) != (None, None, None)
+
+    @property
+    def is_judged_by_samples(self) -> bool:
+        """Whether a sample judges the answer, as it does unless a method was asked for.
+
+        What is recommended for an answer that a sample contradicts is judged by one, too.
+        """
+        return not self.names_a_method or bool(self.tried)
 
     @property
     def needs_classes(self) -> bool:

@@ -27,12 +27,11 @@ from liftgbp.posterior import Answer, Posterior, pattern_text, query_all
 from liftgbp.report import Answers
 from liftgbp.solve import Flooding, Kind, Solution, Solver, SolverChoice, as_solver
 from liftgbp.solve.energy import one_thread
+from liftgbp.strategy.answering import answers_about
 from liftgbp.strategy.growth import AUTO
-from liftgbp.strategy.lifted_case import LiftedCase
 from liftgbp.strategy.parts import independent_parts, may_miss_minima
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
-from liftgbp.strategy.strategy import best_answers
 from liftgbp.support.errors import (
     InputError,
     check_function,
@@ -280,9 +279,9 @@ def _worth_more(settings: SweepSettings, normal: NormalModel, answers: Posterior
 
 def _rows_alone(settings: SweepSettings, point: SweepPoint) -> list[SweepRow]:
     """The rows of a point that is solved without regard to the others."""
-    objects = object_classes(settings.problem_at(point))
-    case = LiftedCase(objects, Run(settings.solver, settings.table_cap, silent))
-    answers = best_answers(case, settings.request, EFFORTS[settings.effort])
+    run = Run(settings.solver, settings.table_cap, silent)
+    effort = EFFORTS[settings.effort]
+    answers = answers_about(settings.problem_at(point), "lifted", effort, settings.request, run)
     rows = [row for query in settings.queries for row in query_all(query, [answers.reader])[0]]
     return _rows(settings, point, rows, answers)
 

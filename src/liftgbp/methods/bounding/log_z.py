@@ -55,7 +55,7 @@ def bounds(
     >>> model = liftgbp.parse("s(thing)\\n0.1 s(x) <=> s(y) | x != y")
     >>> print(liftgbp.bounds(model, {"thing": 3}, queries="s(x)"))
     2.390527356 <= log Z <= 2.395406192
-    0.00163 apart for each of 3 ground atoms
+    a gap of 0.00163 per ground atom (3 atoms)
     s(x)  false: [0.498780, 0.501220]  true: [0.498780, 0.501220]
     """
     problem = Problem.of(model, evidence, sizes)
