@@ -60,6 +60,7 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flood.Flood, "step", counted_flood)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("limited")
 def test_what_is_recommended_for_thirty_formulas_finishes() -> None:
     model, sizes = liftgbp.parse(THIRTY), {"t": 5}
@@ -76,6 +77,7 @@ def test_what_is_recommended_for_thirty_formulas_finishes() -> None:
         waiting += liftgbp.infer(model, sizes, **options).remedies
 
 
+@pytest.mark.slow
 def test_the_exit_code_follows_the_verdict(shell: Shell, tmp_path: Path) -> None:
     """Layers of people weigh more than the minimum that is found, given that three are related."""
     facts = tmp_path / "chain.db"
@@ -110,6 +112,7 @@ JOURNEYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("journey", JOURNEYS)
 def test_advice_leads_to_trust_or_ends(journey: str, shell: Shell, tmp_path: Path) -> None:
     """No command is recommended twice, nor what was given already."""
@@ -132,6 +135,7 @@ def test_advice_leads_to_trust_or_ends(journey: str, shell: Shell, tmp_path: Pat
     pytest.fail(f"{shlex.join(command)} was recommended before")
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_is_not_recommended() -> None:
     model = liftgbp.load("example:married")
     given: dict[str, Any] = {"sum_over": "auto", "regions": "auto", "blocks": "auto"}

@@ -243,6 +243,7 @@ ORDER
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order", ["import_modules(); use_names()", "use_names(); import_modules()"]
 )

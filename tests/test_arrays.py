@@ -36,6 +36,7 @@ def test_a_row_of_nothing_is_found(rows: int, place: int | None) -> None:
     assert RowIndex(np.zeros((rows, 0), dtype=np.int64)).find(()) == place
 
 
+@pytest.mark.slow
 @given(runs=RUNS, rows=st.integers(1, 3), seed=st.integers(0, 99))
 def test_segments_of_equal_and_of_other_lengths(
     runs: list[tuple[int, int]], rows: int, seed: int

@@ -102,6 +102,7 @@ def test_large_domains_are_checked_at_a_smaller_size() -> None:
     assert not found.compared.used.startswith("exact")
 
 
+@pytest.mark.slow
 def test_what_has_no_exact_answer_is_sampled() -> None:
     found = liftgbp.check(TRANSITIVE, {"person": 8}, seconds=1.5)
     assert found.method == "sample"
@@ -115,6 +116,7 @@ def test_what_has_no_exact_answer_is_sampled() -> None:
     assert "disagrees with the sample" in found.sentence or "undecided" in found.sentence
 
 
+@pytest.mark.slow
 def test_without_time_for_a_sample_a_smaller_size_is_checked() -> None:
     found = liftgbp.check(TRANSITIVE, {"person": 20}, seconds=1e-9)
     assert found.is_smaller
@@ -122,6 +124,7 @@ def test_without_time_for_a_sample_a_smaller_size_is_checked() -> None:
     assert "asked for person = 20" in found.sentence
 
 
+@pytest.mark.slow
 def test_with_evidence_by_classes_and_on_the_ground() -> None:
     model = liftgbp.load("example:smoking-network")
     evidence = liftgbp.load_evidence(model, "example:smoking-network.db", closed=["friends"])

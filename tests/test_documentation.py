@@ -54,6 +54,7 @@ def _in_scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- examples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_python_examples(page: Path) -> None:
     text = "\n".join(m[2] for m in FENCE.finditer(text_of(page)) if m[1] == "python")
@@ -81,6 +82,7 @@ def run(command: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_examples(
     block: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -103,6 +105,7 @@ def shell_commands() -> Iterator[pytest.param]:
                 yield pytest.param(line, id=f"{block.id}: {line.split()[1]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", list(shell_commands()))
 def test_shell_examples(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("net.uai", "net.fg.gz"):
@@ -205,6 +208,7 @@ def fields(value: object, prefix: str = "") -> set[str]:
     return own.union(*(fields(one, f"{prefix}{key}.") for key, one in value.items()))
 
 
+@pytest.mark.slow
 def test_the_json_fields_are_on_the_command_line_page(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -28,6 +28,7 @@ smokes(person)
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("via", ["lifted", "ground"])
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=models_with_evidence(most=4))

@@ -57,6 +57,7 @@ def test_only_examples_are_examples(name: str) -> None:
         liftgbp.load(name, untrusted=True)
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_examples_in_any_folder(tmp_path: Path) -> None:
     command = ["query", "example:friends-smokers", "-n", "person=4", "-q", "smokes(x)", "--json"]
     ran = subprocess.run(

@@ -44,6 +44,7 @@ def test_a_table_without_rows_has_its_types(tmp_path: Path) -> None:
     assert found.fetchall() == []
 
 
+@pytest.mark.slow
 def test_rows_beyond_one_batch(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     count = ROWS_AT_ONCE + 7
@@ -70,6 +71,7 @@ write_table(Path({str(tmp_path / "t.parquet")!r}), {{"a": str, "b": float}}, [("
     assert duckdb.read_parquet(str(tmp_path / "t.parquet")).fetchall() == [("x", 1.5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("atoms", [30_000, 5])
 def test_many_values_after_many_boolean_atoms(tmp_path: Path, atoms: int) -> None:
     """DuckDB would guess that a column is Boolean if it saw the first rows alone."""
@@ -117,6 +119,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -165,6 +168,7 @@ def sources(tmp_path: Path) -> dict[str, Path]:
     return {path.name: path for path in tmp_path.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rules.csv", "more.csv", "friends.csv", "data.csv", "link.csv"])
 def test_tables_replace_nothing_that_was_read(
     sources: dict[str, Path], name: str, tmp_path: Path

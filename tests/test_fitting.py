@@ -121,6 +121,7 @@ def smokers(tmp_path: Path) -> list[str]:
     return [str(path), "-e", str(facts)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "options", "expected"),
     [

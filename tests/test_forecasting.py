@@ -102,6 +102,7 @@ def test_what_would_be_refused_says_so() -> None:
     assert found.stages == ()
 
 
+@pytest.mark.slow
 def test_what_is_too_much_is_bounded() -> None:
     model = liftgbp.parse(TEXT)
     found = liftgbp.forecast(model, {"person": 10**4}, evidence="smokes(Anna)", via="ground")

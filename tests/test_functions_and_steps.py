@@ -282,6 +282,7 @@ def yale_weight(world: World) -> float:
     return total
 
 
+@pytest.mark.slow
 def test_yale_shooting() -> None:
     model = parse(YALE)
     evidence = liftgbp.parse_evidence(model, "happens(Load, 0)\nhappens(Shoot, 2)")

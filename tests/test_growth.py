@@ -112,6 +112,7 @@ def test_regions_grow_under_evidence() -> None:
     assert all(step.via == "lifted" for step in answers.growth)
 
 
+@pytest.mark.slow
 def test_regions_grow_along_loops_on_the_ground() -> None:
     answers = grown(TRANSITIVE, 4, via="ground")
     assert families(answers)[0] == "bethe"

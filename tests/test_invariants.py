@@ -88,6 +88,7 @@ def test_broken_values_are_refused(make: Callable[[], object]) -> None:
         make()
 
 
+@pytest.mark.slow
 def test_no_invariant_is_an_assert_statement() -> None:
     """Those vanish under `python -O`."""
     found = [
@@ -99,6 +100,7 @@ def test_no_invariant_is_an_assert_statement() -> None:
     assert not found
 
 
+@pytest.mark.slow
 def test_checks_stay_on_under_python_o() -> None:
     script = "import test_invariants as t; print(__debug__, *t.refused())"
     path = os.pathsep.join([str(TESTS), *filter(None, sys.path)])

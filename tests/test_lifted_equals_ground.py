@@ -27,6 +27,7 @@ FAMILIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", FAMILIES)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes())
@@ -34,6 +35,7 @@ def test_random_models(regions: str, model: Model, domain: dict[str, int]) -> No
     lifted_equals_ground(model, domain, regions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", FAMILIES)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), people=st.integers(1, 5), things=st.integers(1, 5))
@@ -46,6 +48,7 @@ def test_random_models_without_constants(
     lifted_equals_ground(replace(model, sorts=sorts), domain, regions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", FAMILIES)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=models_with_evidence())
@@ -56,6 +59,7 @@ def test_random_evidence_by_classes(
     lifted_equals_ground(model, domain, regions, evidence, via="lifted")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["intersections", "subsets", "bethe"])
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=models_with_evidence())

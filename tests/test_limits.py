@@ -257,6 +257,7 @@ def test_every_command_has_limits() -> None:
         assert {"--timeout", "--memory"} <= names, name
 
 
+@pytest.mark.slow
 def test_enough_time_and_memory_change_nothing() -> None:
     command = [*LIFTGBP, "query", SMOKERS, "-n", "person=9"]
     free = processes.run(command)
@@ -267,6 +268,7 @@ def test_enough_time_and_memory_change_nothing() -> None:
 ENDLESS = [*LIFTGBP, "sample", SMOKERS, "-n", "person=5", "--sweeps", "1000000000"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "words"),
     [(("--timeout", "1.5"), "longer than 1.5 s"), (("--memory", "40MB"), "more than 0.04 GB")],
@@ -303,6 +305,7 @@ with leaving():
 """
 
 
+@pytest.mark.slow
 def test_a_call_that_hears_no_signals_is_ended(tmp_path: Path) -> None:
     output = tmp_path / "two\nlines.csv"
     blocked = "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM]); time.sleep(1000)"
@@ -313,6 +316,7 @@ def test_a_call_that_hears_no_signals_is_ended(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_call_that_lets_no_thread_go_on_is_ended(tmp_path: Path) -> None:
     deaf = "from itertools import repeat; sum(repeat(1))"
     script = DEAF.format(deaf=deaf, limits="Limits(seconds=0.5)")
@@ -330,6 +334,7 @@ def test_arrays_that_are_far_too_large_are_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_call_that_swallows_the_first_signal_is_ended(tmp_path: Path) -> None:
     """What is raised while an object is deleted, Python prints and forgets."""
     slow = 'type("Slow", (), {"__del__": lambda self: time.sleep(1)})(); time.sleep(1000)'
@@ -351,6 +356,7 @@ def test_a_run_that_is_ended_leaves_no_files(tmp_path: Path, limits: str, name: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [(), ("--timeout", "600")])
 def test_a_command_that_is_ended_leaves_no_lock(tmp_path: Path, limits: tuple[str, ...]) -> None:
     sizes, lock = "person=3..100000", tmp_path / "sweep.csv.lock"
@@ -363,6 +369,7 @@ def test_a_command_that_is_ended_leaves_no_lock(tmp_path: Path, limits: tuple[st
     assert {path.name for path in tmp_path.iterdir()} <= {"sweep.csv.partial"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_a_run_within_limits(number: signal.Signals) -> None:
     command = processes.hearing_interrupts(*ENDLESS, "--timeout", "60", "--memory", "5")

@@ -35,6 +35,7 @@ def test_there_are_notebooks() -> None:
     assert len(NOTEBOOKS) == 5
 
 
+@pytest.mark.slow
 @each
 def test_a_notebook_runs(notebook: Path, tmp_path: Path) -> None:
     document = run_notebook(notebook, tmp_path)

@@ -173,6 +173,7 @@ def failures(call: Callable[[], object], what: str) -> list[str]:
     return []
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_wrong_arguments_are_refused_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -215,6 +216,7 @@ def prepared(
     return lambda: function(*first, **arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_wrong_elements_are_refused_in_words(tmp_path: Path) -> None:
     net = tmp_path / "net.uai"
@@ -266,6 +268,7 @@ INTEGERS = [np.int64, np.int8, np.uint32]
 FLOATS = [np.float64, np.float32]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", INTEGERS)
 def test_whole_numbers_of_numpy(tmp_path: Path, whole: Any) -> None:
     """They give what those of Python give."""
@@ -298,6 +301,7 @@ def test_whole_numbers_of_numpy(tmp_path: Path, whole: Any) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("real", FLOATS)
 def test_other_numbers_of_numpy(tmp_path: Path, real: Any) -> None:
     half = real(0.5)

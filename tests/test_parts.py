@@ -40,6 +40,7 @@ def test_each_part_mixes_its_own_minima(options: dict[str, object]) -> None:
     assert both == pytest.approx(one**2, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_ten_parts_of_two_minima_each() -> None:
     """A thousand minima of the whole: nobody would find them all."""
     lines = [f"p{k}(t)\n1 p{k}(x) <=> p{k}(y) | x != y" for k in range(10)]
@@ -50,6 +51,7 @@ def test_ten_parts_of_two_minima_each() -> None:
     assert all(answers.marginal(f"p{k}(x)") == pytest.approx(0.5, abs=1e-9) for k in range(10))
 
 
+@pytest.mark.slow
 def test_blocks_of_one_part_know_nothing_of_another() -> None:
     one = "1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct"
     alone = liftgbp.infer(liftgbp.parse(f"r(t,t)\n{one}"), {"t": 40})
@@ -76,6 +78,7 @@ def test_facts_and_uncertain_facts_stay_with_their_part() -> None:
                 assert row["true"] == pytest.approx(float(exact[1]), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_sweeps_agree_with_single_runs() -> None:
     rows = liftgbp.sweep(TWO, {"t": [5, 30]}, effort="quick").rows
     for size in (5, 30):
@@ -122,6 +125,7 @@ def test_each_part_shows_its_minima() -> None:
     assert math.isclose(sum(m["weight"] for m in parts[0]["minima"]), 1.0)
 
 
+@pytest.mark.slow
 def test_parts_are_told_where_no_sum_was_chosen() -> None:
     """What answers are made of does not depend on why no counts were summed over."""
     rule = "{0}(t,t)\n1 {0}(x,y) <=> {0}(y,z)"

@@ -302,6 +302,7 @@ def marginals(answers: liftgbp.Answers) -> Iterator[tuple[reference.GroundAtom, 
             yield reference.GroundAtom(predicate.name, args), table
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("via", ["lifted", "ground"])
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_messages_are_those_of_the_conditioned_ground_model(name: str, via: str) -> None:

@@ -38,6 +38,7 @@ def surjections(variables: int, objects: int) -> int:
 # --- many variables
 
 
+@pytest.mark.slow
 def test_ways_that_lead_to_the_same_atoms_are_one_parfactor() -> None:
     """Eight variables coincide in 4140 ways; eight sets of atoms come of it."""
     formula = " ^ ".join(f"p({v})" for v in EIGHT)
@@ -56,6 +57,7 @@ def test_five_variables_of_one_atom_each() -> None:
     assert found.log_z == pytest.approx(logsumexp(exponents), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_an_atom_of_eight_arguments() -> None:
     model = liftgbp.parse(f"p({','.join('t' * 8)})\n1 p({','.join(EIGHT)})")
     found = liftgbp.infer(model, {"t": 20}, effort="quick")
@@ -64,6 +66,7 @@ def test_an_atom_of_eight_arguments() -> None:
     assert row["true"] == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [None, 5000])
 def test_regions_that_overlap_in_too_many_ways(work: int | None) -> None:
     formula = " v ".join(f"r({a},{b})" for a, b in zip("abcdef", "bcdefg", strict=True))
@@ -81,6 +84,7 @@ def named(number: int) -> str:
     return f"y = {{{', '.join(map(str, range(1, number + 1)))}}}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "query"),
     [
@@ -94,6 +98,7 @@ def test_rules_about_each_of_many_objects(text: str, query: str) -> None:
     assert found.marginal(query) == pytest.approx(1 / (1 + math.exp(-1)), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_too_many_rules_for_classes() -> None:
     model = liftgbp.parse(f"{named(300)}\nr(y,y)\n1 r(+x,+z)")
     with pytest.raises(liftgbp.CapacityError, match=f"more than {MOST_WORK} steps.*--via ground"):
@@ -121,6 +126,7 @@ def test_sums_over_many_classes_are_refused_at_once() -> None:
 # --- large domains
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10**30, 10**100])
 def test_sums_whose_terms_have_too_many_digits(size: int) -> None:
     model = liftgbp.load("example:friends-smokers")
@@ -161,6 +167,7 @@ def test_objects_that_no_rule_is_about_are_not_written_out() -> None:
     assert answers.marginal("p(Anna)") == pytest.approx(chance, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_queries_about_many_variables_are_refused() -> None:
     """Eleven variables coincide in 678570 ways; thirty atoms have 2^30 states."""
     answers = liftgbp.infer(liftgbp.parse("p(t)\n1 p(x)"), {"t": 20}, effort="quick")
@@ -230,6 +237,7 @@ def test_exact_answers_do_not_descend(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answers.log_z == pytest.approx(logsumexp(logs), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("inexact_sums")
 def test_growing_regions_in_a_sum_share_their_work() -> None:
     """Each size of regions is affordable, and there are a dozen of them."""

@@ -17,6 +17,8 @@ import pytest
 from browser import rendered
 from liftgbp.cli.commands import cli
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 LOADED = {"link": "href", "script": "src", "img": "src", "iframe": "src", "source": "src"}
 

@@ -72,6 +72,7 @@ def test_strangers_models_have_limits(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert seen == [Limits.for_strangers()]
 
 
+@pytest.mark.slow
 def test_tables_of_all_atoms_end_within_limits(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

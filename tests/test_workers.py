@@ -52,6 +52,7 @@ def start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(workers, "START", request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("start")
 @pytest.mark.parametrize("jobs", [1, 2, 3, 8])
 def test_results_are_those_of_one_process(jobs: int) -> None:
@@ -61,6 +62,7 @@ def test_results_are_those_of_one_process(jobs: int) -> None:
     assert list(in_order(finished(square, tasks, jobs))) == [k * k for k in tasks]
 
 
+@pytest.mark.slow
 def test_results_come_in_order_whoever_is_done_first() -> None:
     tasks = list(range(6))
     assert list(in_order(finished(slow_first, tasks, 3))) == tasks
@@ -104,6 +106,7 @@ def fail_at_two_and_four(number: int) -> int:
     return number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2, 3])
 def test_the_error_is_the_one_that_comes_first_in_one_process(jobs: int) -> None:
     found = in_order(finished(fail_at_two_and_four, range(6), jobs))
@@ -143,6 +146,7 @@ def leave(_task: object) -> None:
     os._exit(7)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("start")
 @pytest.mark.parametrize(
     ("work", "how"), [(die, r"by signal 9 \(SIGKILL\)"), (leave, "with exit code 7")]
@@ -208,6 +212,7 @@ def test_processes_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> No
         list(finished(square, range(4), 2))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_time_is_up_for_all_workers() -> None:
     with (
@@ -217,6 +222,7 @@ def test_time_is_up_for_all_workers() -> None:
         list(finished(sleep, range(4), 2))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="no such system")
 def test_memory_counts_for_all_workers_together() -> None:
@@ -234,6 +240,7 @@ def search(steps: int) -> None:
     check_work("looking", steps, "look at less")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("start")
 def test_work_is_limited_in_workers() -> None:
     list(finished(search, [11, 11], 2))
@@ -244,6 +251,7 @@ def test_work_is_limited_in_workers() -> None:
         list(finished(search, [11, 11], 2))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_an_interrupt_ends_workers() -> None:
     def interrupt(_number: int, _frame: object) -> None:

@@ -26,6 +26,7 @@ def blocked(text: str, size: int, **options: object) -> liftgbp.Answers:
     return liftgbp.infer(model, {sort: size}, blocks="auto", **options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 @pytest.mark.parametrize(
     ("text", "size", "sampled", "allowed"),
@@ -46,6 +47,7 @@ def test_answers_are_near_sampled_ones(
     assert abs(answers.marginal("r(x,y)") - sampled) <= allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [12, 13, 14, 15, 18])
 def test_blocks_are_found_at_all_sizes(size: int) -> None:
     """Sampling says 0.1405 at 10 objects and 0.131 at 20; one block says 0.105 and less."""
@@ -55,6 +57,7 @@ def test_blocks_are_found_at_all_sizes(size: int) -> None:
     assert 0.131 - 0.01 < answers.marginal("r(x,y)") < 0.1405
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 def test_blocks_that_hardly_differ_take_the_place_of_a_saddle() -> None:
     answers = liftgbp.infer(liftgbp.parse(TRANSITIVE), {"person": 11}, effort="normal")
@@ -68,6 +71,7 @@ def test_blocks_that_hardly_differ_take_the_place_of_a_saddle() -> None:
     assert quick.marginal("r(x,y)") < answers.marginal("r(x,y)") < 0.238
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [30, 35])
 def test_sums_over_sizes_stay_near_their_peak(size: int) -> None:
     answers = blocked(FRIENDS_KNOWS, size)
@@ -75,6 +79,7 @@ def test_sums_over_sizes_stay_near_their_peak(size: int) -> None:
     assert min(answers.blocks[0].sizes["person"]) > size / 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [10**5, 10**9])
 def test_most_transitive_relations_are_orders_in_three_layers(size: int) -> None:
     """Kleitman and Rothschild 1975: a quarter, half and a quarter, so 3/16 of all pairs."""
@@ -98,6 +103,7 @@ def test_most_triangle_free_graphs_are_bipartite(weight: str, symmetry: str) -> 
     assert abs(answers.marginal("e(x,y)") - 1 / 4) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 def test_the_number_of_partial_orders() -> None:
     """log Z of hard transitivity: exact from the number of partial orders on 18 objects."""
@@ -106,6 +112,7 @@ def test_the_number_of_partial_orders() -> None:
     assert abs(answers.log_z - 94.028) < 6
 
 
+@pytest.mark.slow
 def test_conditionals_see_the_correlation_that_blocks_carry() -> None:
     """In three layers, whom one precedes precedes others rarely: only the middle layer does."""
     answers = blocked(TRANSITIVE, 10**6)
@@ -116,6 +123,7 @@ def test_conditionals_see_the_correlation_that_blocks_carry() -> None:
     assert row["true", "true"] == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "sampled", "allowed"),
     [
@@ -129,6 +137,7 @@ def test_conditionals_are_those_of_samples(query: str, sampled: float, allowed: 
     assert row[("true",) * len(row.atoms + row.given)] == pytest.approx(sampled, abs=allowed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("atom", "sampled"), [("friends(x,y)", 0.15769), ("knows(x,y)", 0.53162)])
 def test_friends_of_friends_form_three_layers(atom: str, sampled: float) -> None:
     """Sampled as above, with standard errors of 3e-5 at most; 5/32 and 17/32 in the limit."""
@@ -137,6 +146,7 @@ def test_friends_of_friends_form_three_layers(atom: str, sampled: float) -> None
     assert blocked(FRIENDS_KNOWS, 10**5).marginal(atom) == pytest.approx(limit, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_blocks_are_found_where_rounding_may_hide_their_minimum() -> None:
     """Then independent atoms stand in for it, and a note says so; that depends on the machine."""
     answers = blocked(FRIENDS_KNOWS, 10**12)
@@ -154,6 +164,7 @@ def test_blocks_change_nothing_where_there_is_nothing_to_find() -> None:
         assert answers.marginal("friends(x,y)") == plain.marginal("friends(x,y)")
 
 
+@pytest.mark.slow
 def test_the_answer_with_one_block_recommends_blocks() -> None:
     model = liftgbp.parse(TRANSITIVE)
     for size in (11, 40):
@@ -197,6 +208,7 @@ TURNED = (
 """All relate to the things of one block, and to no others; turning all values changes nothing."""
 
 
+@pytest.mark.slow
 def test_the_mirror_image_of_blocks_counts_as_much() -> None:
     """Of five things two or three are in the block; without the latter, log 2 would be missing."""
     exact = reference.exact(reference.ground(liftgbp.parse(TURNED), {"thing": 5}))
@@ -210,6 +222,7 @@ def test_the_mirror_image_of_blocks_counts_as_much() -> None:
         assert answers.marginal("r(x,y)") == pytest.approx(0.5, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_an_exchange_of_blocks_is_no_mirror_image() -> None:
     """Half of the things are in the block, or the other half: turned, that is the same worlds."""
     (structure,) = blocked(TURNED, 8, effort="normal", exact=False).blocks

@@ -186,6 +186,7 @@ def test_questions_that_have_no_answer(
 # --- pictures
 
 
+@pytest.mark.slow
 def test_pictures(tmp_path: Path) -> None:
     found = structure(
         [("person", (1, 20, 10))], relation(LAYERS), property_of(np.array([0.9, 0.5, 0.1]))
@@ -255,6 +256,7 @@ def test_pictures_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 # --- an answer
 
 
+@pytest.mark.slow
 def test_the_layers_of_a_transitive_relation() -> None:
     """Kleitman and Rothschild 1975: a quarter, half, a quarter; half of the pairs between
     neighbouring layers, all pairs between the outer ones, none inside a layer or back.
@@ -277,6 +279,7 @@ def test_the_layers_of_a_transitive_relation() -> None:
     assert change.quick == answers.quick.marginal("r(x,y)")
 
 
+@pytest.mark.slow
 def test_tied_predicates_are_shown_too() -> None:
     """A predicate that another one decides: its table is that of the other, turned and negated."""
     model = liftgbp.parse(
@@ -289,6 +292,7 @@ def test_tied_predicates_are_shown_too() -> None:
     assert atoms["n(x,y)"] == pytest.approx(1 - atoms["r(x,y)"].T, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_mean_over_blocks_is_the_answer() -> None:
     """Where sizes are not summed over, a marginal is the mean of the table over pairs."""
     model = liftgbp.parse("r(person,person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
@@ -304,6 +308,7 @@ def test_the_mean_over_blocks_is_the_answer() -> None:
     assert answers.marginal("r(x,y)") == pytest.approx(pairs / (10**6 * (10**6 - 1)), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_blocks_survive_json() -> None:
     model = liftgbp.parse("r(person,person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct")
     answers = liftgbp.infer(model, {"person": 40}, effort="normal")

@@ -62,6 +62,7 @@ def blocks_of(model: Model, sizes: dict[str, int]) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "size", "regions"),
     [
@@ -100,6 +101,7 @@ def test_curvature_is_that_of_the_ground(text: str, size: int, regions: str) -> 
             assert found == pytest.approx(hessian.curvatures()[0], abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(random_models.models(), random_models.sizes(3))
 def test_random_models_have_the_curvature_of_the_ground(
@@ -142,6 +144,7 @@ def test_halves_are_the_same_point(text: str, size: int) -> None:
     assert alone.messages == halves.graph.messages
 
 
+@pytest.mark.slow
 def test_a_saddle_is_far_from_the_exact_answer_and_blocks_are_nearer() -> None:
     """Four objects without triangles would rather be two pairs."""
     model, sizes = liftgbp.parse(TRIANGLES), {"p": 4}
@@ -169,6 +172,7 @@ def test_one_block_of_a_transitive_relation(size: int) -> None:
     assert ("saddle of the ground free energy" in judged.reason) == (size > 10)
 
 
+@pytest.mark.slow
 def test_below_a_saddle_there_is_a_minimum_with_blocks() -> None:
     model = liftgbp.parse(TRANSITIVE)
     whole = liftgbp.infer(model, {"p": 12}, effort="quick")
@@ -177,6 +181,7 @@ def test_below_a_saddle_there_is_a_minimum_with_blocks() -> None:
     assert max(own.log_z for own in blocked.blocks) > whole.log_z
 
 
+@pytest.mark.slow
 def test_regions_stop_growing_where_halves_would_differ() -> None:
     answers = liftgbp.infer(liftgbp.parse(TRANSITIVE), {"p": 10}, effort="normal")
     # A sample contradicts what smaller regions say.
@@ -198,6 +203,7 @@ def test_friends_and_smokers_behave_alike(size: int) -> None:
     assert broken == pytest.approx(curvature)
 
 
+@pytest.mark.slow
 def test_sums_are_judged_by_their_most_likely_counts() -> None:
     """Counts are evidence, so the curvature is that of a run with such evidence."""
     model, sizes = liftgbp.parse(FRIENDS_KNOWS + "\ns(p)\n0.5 s(x) ^ f(x,y) | x != y"), {"p": 8}

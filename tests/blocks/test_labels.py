@@ -39,6 +39,7 @@ def true_information(field: MeanField, products: BlockProducts, sizes: tuple[int
     return entropy(np.mean(ways, axis=0)) - entropy(ways[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(1, 1), (1, 2), (2, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("sharp", [0.2, 1.0, 5.0])
 def test_it_is_at_most_the_information(sizes: tuple[int, int], sharp: float) -> None:

@@ -14,6 +14,7 @@ from liftgbp.model.model import Model
 EXAMPLES = 200
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_models.models())
 def test_answers_without_broken_minima_stay_the_same(model: Model) -> None:

@@ -45,6 +45,7 @@ def test_intervals(row: list[str]) -> None:
             assert inside != cell.endswith("*")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")  # the table is about estimates
 @pytest.mark.parametrize("row", [row for row in ROWS if float(row[1]) <= 10], ids=lambda r: r[0])
 def test_estimates(row: list[str]) -> None:

@@ -40,6 +40,7 @@ def claiming(answers: Posterior, log_z: float) -> Posterior:
     return replace(answers, result=replace(answers.result, log_z=log_z))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(most=3))
 def test_what_is_right_stays_trusted(model: Model, domain: dict[str, int]) -> None:
@@ -80,6 +81,7 @@ def test_one_of_two_mirror_worlds_is_refused() -> None:
     assert "for each value of one smokes reach" in sentence(judge.judge(half).result.flaw)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("people", "sampled"), [(10, 0.1401), (12, 0.1364)])
 def test_where_minima_are_refused_independent_atoms_are_the_answer(
     people: int, sampled: float
@@ -94,6 +96,7 @@ def test_where_minima_are_refused_independent_atoms_are_the_answer(
     assert abs(answers.quick.marginal("r(x,y)") - sampled) > 0.015
 
 
+@pytest.mark.slow
 def test_a_minimum_may_be_worth_more_than_independent_atoms() -> None:
     """From fourteen people on, two halves have a minimum of their own, which nothing refuses."""
     answers = liftgbp.infer(liftgbp.load(MODELS / "chain.mln"), {"person": 14})

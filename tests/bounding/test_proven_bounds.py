@@ -27,6 +27,7 @@ def check_contains(bounds: liftgbp.Bounds, log_z: float) -> None:
     assert log_z <= bounds.upper + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", ["quick", "normal"])
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(most=3))
@@ -39,6 +40,7 @@ def test_log_z_lies_within(effort: str, model: Model, domain: dict[str, int]) ->
     check_contains(bounds, exact.log_z)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=models_with_evidence(most=3))
 def test_log_z_lies_within_given_evidence(case: tuple[Model, dict[str, int], Evidence]) -> None:
@@ -58,6 +60,7 @@ ATOMS = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=models_with_evidence(most=3))
 def test_probabilities_lie_within(case: tuple[Model, dict[str, int], Evidence]) -> None:
@@ -82,6 +85,7 @@ def test_probabilities_lie_within(case: tuple[Model, dict[str, int], Evidence]) 
 PAPER = ("friends-smokers", "transitive", "friends-knows", "chain")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPER)
 def test_large_domains(name: str) -> None:
     """Bounds per atom converge, and rounding does not cross them."""
@@ -116,6 +120,7 @@ def test_friends_smokers_are_nearly_known(people: int) -> None:
     assert bounds.width < (0.5 if people < 100 else 1e-6)
 
 
+@pytest.mark.slow
 def test_an_estimate_outside_is_not_trusted() -> None:
     model = liftgbp.load("example:transitive")
     plain = liftgbp.infer(model, {"person": 40}, effort="quick")
@@ -142,6 +147,7 @@ def test_an_estimate_above_is_not_trusted() -> None:
     assert "above what is proven to be possible" in bounded.reason
 
 
+@pytest.mark.slow
 def test_answers_are_compared_with_bounds() -> None:
     model = liftgbp.load("example:friends-smokers")
     bounds = liftgbp.bounds(model, {"person": 100}, queries=["smokes(x)", "friends(x,y)"])
@@ -168,6 +174,7 @@ def test_no_information() -> None:
     assert liftgbp.ProbabilityBounds("p", "p", "", 1, {"true": (0.1, 1.0)}).informative
 
 
+@pytest.mark.slow
 def test_impossible_and_certain_values() -> None:
     model = liftgbp.parse("p(thing)\nq(thing)\n!p(x).\n0.5 q(x) ^ !p(x)")
     p, q = liftgbp.bounds(model, {"thing": 5}, queries=["p(x)", "q(x)"]).rows

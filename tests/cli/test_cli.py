@@ -97,6 +97,7 @@ def test_minima(shell: Shell) -> None:
     assert result["verdict"]["plausible"] is True
 
 
+@pytest.mark.slow
 def test_growing_regions(shell: Shell) -> None:
     code, out, _ = shell("query", SMOKERS, "-n", "person=10", "--regions", "auto")
     assert code == 0
@@ -114,6 +115,7 @@ def test_no_minimum_is_exit_code_1(shell: Shell) -> None:
     assert out.startswith("NOT TRUSTED: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -163,6 +165,7 @@ def test_named_weights(shell: Shell) -> None:
     assert probability(json.loads(out)["answers"][0], "true") == 0.5
 
 
+@pytest.mark.slow
 def test_reproduce_shows_verdicts_and_files(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +224,7 @@ def test_check_of_a_network(shell: Shell, tmp_path: Path) -> None:
     assert json.loads(out)["method"] is not None
 
 
+@pytest.mark.slow
 def test_check_of_messages(shell: Shell) -> None:
     code, out, _ = shell("check", CHAIN, "-n", "person=4", "--messages")
     assert code == 0
@@ -399,6 +403,7 @@ def feed(process: subprocess.Popen[str], model: str) -> None:
     process.stdin.flush()
 
 
+@pytest.mark.slow
 def test_interrupt_ends_cleanly() -> None:
     command = processes.hearing_interrupts(sys.executable, "-m", "liftgbp", *ENDLESS)
     with processes.started(command) as process:
@@ -414,6 +419,7 @@ def test_interrupt_ends_cleanly() -> None:
     assert err.strip() == "interrupted"
 
 
+@pytest.mark.slow
 def test_background_jobs_go_on() -> None:
     """Where a shell started it with Ctrl-C ignored, the program respects that."""
     query = ("query", "-", "-n", "person=3", "--json")
@@ -426,6 +432,7 @@ def test_background_jobs_go_on() -> None:
     assert json.loads(out)["trusted"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [f"query {SMOKERS} -n person=4", "--help"])
 def test_a_closed_pipe_ends_the_program_as_sigpipe_would(arguments: str) -> None:
     command = f"{sys.executable} -m liftgbp {arguments} | true; echo ${{PIPESTATUS[0]}}"
@@ -449,6 +456,7 @@ def test_refusals_of_exact_answers_name_options(shell: Shell, options: str, mess
     assert code == 2
 
 
+@pytest.mark.slow
 def test_unwritable_standard_output() -> None:
     command = f"{sys.executable} -m liftgbp query {SMOKERS} -n person=4 > /dev/full"
     done = processes.run(["bash", "-c", command])

@@ -44,6 +44,7 @@ def layers() -> dict[str, Any]:
 # --- words and tables
 
 
+@pytest.mark.slow
 def test_the_answer_names_what_was_used(layers: dict[str, Any]) -> None:
     lines = output(*LAYERS).splitlines()
     assert lines[0].startswith("trusted")
@@ -55,6 +56,7 @@ def test_the_answer_names_what_was_used(layers: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [30, 40, 48, 60, 80, 100])
 def test_tables_fit(width: int, layers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "PIPE_WIDTH", width)
@@ -65,12 +67,14 @@ def test_tables_fit(width: int, layers: dict[str, Any], monkeypatch: pytest.Monk
     assert re.findall(r"\b\d\.\d{3}\b", after) == [f"{row['p']:.3f}" for row in rows]
 
 
+@pytest.mark.slow
 def test_a_terminal_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "dumb")
     assert "\x1b" not in output(*LAYERS)
 
 
+@pytest.mark.slow
 def test_properties_of_blocks_are_beside_their_sizes() -> None:
     text = (
         "r(person,person)\nsmokes(person)\n1.4 r(x,y) ^ r(y,z) => r(x,z) | distinct\n"
@@ -135,6 +139,7 @@ def test_the_least_effort_says_nothing_of_it() -> None:
     assert "used:" not in output(TRANSITIVE, "-n", "person=9", "--effort", "quick")
 
 
+@pytest.mark.slow
 def test_an_answer_of_quick_that_is_not_trusted_is_called_so() -> None:
     text = "r(p,p)\nr(x,y) ^ r(y,z) => r(x,z) | distinct."
     result = json.loads(output("-", "-n", "p=18", "--effort", "normal", "--json", text=text))
@@ -144,6 +149,7 @@ def test_an_answer_of_quick_that_is_not_trusted_is_called_so() -> None:
     assert bool(quick["reason"]) == (not quick["trusted"])
 
 
+@pytest.mark.slow
 def test_growing_regions_are_shown_when_asked_for() -> None:
     options = ("-", "-n", "person=6", "-q", "r(x,y)", "--no-exact")
     text = Path(TRANSITIVE).read_text(encoding="utf-8")
@@ -157,6 +163,7 @@ def test_growing_regions_are_shown_when_asked_for() -> None:
 # --- JSON
 
 
+@pytest.mark.slow
 def test_json(layers: dict[str, Any]) -> None:
     first = layers["blocks"][0]
     assert set(first) == {"share", "sizes", "probabilities", "information", "log_z"}
@@ -172,6 +179,7 @@ def test_json(layers: dict[str, Any]) -> None:
 # --- pictures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), [("b.svg", b"<?xml"), ("b.png", b"\x89PNG")])
 def test_a_picture(tmp_path: Path, name: str, start: bytes) -> None:
     output(*LAYERS, "--blocks-plot", str(tmp_path / name))
@@ -257,6 +265,7 @@ def test_networks_have_no_blocks(options: tuple[str, str], tmp_path: Path, shell
     assert "--blocks, --bounds and --sum-over do not apply" in err
 
 
+@pytest.mark.slow
 def test_one_block_is_allowed_everywhere() -> None:
     """As in the paper: flooding has one block, and so has the ground."""
     for options in (("--solver", "flooding"), ("--via", "ground")):

@@ -49,6 +49,7 @@ def test_json() -> None:
     assert all(own["least"] <= 0.5 <= own["most"] for own in row["values"])
 
 
+@pytest.mark.slow
 def test_the_estimate_stands_beside_the_interval() -> None:
     arguments = ("query", TRANSITIVE, "-n", "person=40", "--effort", "quick", "--bounds")
     result = run(*arguments)

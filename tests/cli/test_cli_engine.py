@@ -16,6 +16,7 @@ def sources(tmp_path: Path) -> tuple[str, ...]:
     return "example:smoking-network", "-e", f"friends={friends}", "--closed", "friends"
 
 
+@pytest.mark.slow
 def test_marginals_are_written(shell: Shell, tmp_path: Path) -> None:
     asked = (*sources(tmp_path), "--engine", "duckdb", "-o", str(tmp_path / "out"))
     code, out, _ = shell("query", *asked)
@@ -29,6 +30,7 @@ def test_marginals_are_written(shell: Shell, tmp_path: Path) -> None:
     assert "exists already" in err
 
 
+@pytest.mark.slow
 def test_json_and_few_iterations(shell: Shell, tmp_path: Path) -> None:
     asked = ("--engine", "duckdb", "-o", str(tmp_path / "out"), "--iterations", "1", "--json")
     code, out, _ = shell("query", *sources(tmp_path), *asked)

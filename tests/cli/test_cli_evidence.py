@@ -295,6 +295,7 @@ def test_steps_in_time_are_no_evidence(tmp_path: Path) -> None:
     assert "no evidence; grounded, then compressed" in shown
 
 
+@pytest.mark.slow
 def test_too_many_objects_are_not_printed(model: Path) -> None:
     assert "add --top, --min" in refused("query", model, "-n", "person=2000", "--objects")
     found = run("query", model, "-n", "person=20000", "-q", "smokes(x)", "--objects", "--top", 5)

@@ -33,6 +33,7 @@ def _in_scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extension", STARTS)
 def test_graphs_are_written(extension: str) -> None:
     file = Path(f"graph.{extension}")

@@ -29,6 +29,7 @@ def as_json(*arguments: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_words() -> None:
     result = run("sample", SMOKERS, "-n", "person=4", "--sweeps", "600", "-q", "friends(x,y)")
     first, *others = result.stdout.splitlines()
@@ -39,6 +40,7 @@ def test_words() -> None:
     assert others[-2].startswith("log Z 29.")
 
 
+@pytest.mark.slow
 def test_a_short_sample_has_not_mixed() -> None:
     result = run("sample", TRANSITIVE, "-n", "person=12", "--sweeps", "8")
     assert result.stdout.startswith("HAS NOT MIXED: R-hat is ")
@@ -68,6 +70,7 @@ def test_worlds_are_written(tmp_path: Path, suffix: str) -> None:
     assert 0 < sum(smokes) < len(smokes)
 
 
+@pytest.mark.slow
 def test_a_second_opinion_below_the_answer() -> None:
     arguments = ("query", SMOKERS, "-n", "person=5", "-q", "friends(x,y)", "--second-opinion", "3")
     found = as_json(*arguments)
@@ -80,6 +83,7 @@ def test_a_second_opinion_below_the_answer() -> None:
     assert run(*arguments).stdout.splitlines()[-1].startswith("agrees with the sample: ")
 
 
+@pytest.mark.slow
 def test_a_second_opinion_that_disagrees() -> None:
     # By the exact answer 0.3845, by factor scopes 0.3660: as the file of the model states.
     result = run(
@@ -141,6 +145,7 @@ def test_an_answer_is_shown_though_its_second_opinion_was_interrupted(
     assert result.return_value == 130
 
 
+@pytest.mark.slow
 def test_a_sample_without_enough_time_says_what_it_reached() -> None:
     result = run("sample", TRANSITIVE, "-n", "person=20", "--seconds", "1e-6")
     assert isinstance(result.exception, liftgbp.CapacityError)

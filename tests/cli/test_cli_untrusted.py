@@ -62,6 +62,7 @@ def test_standard_input(shell: Shell) -> None:
         assert shell("query", "-", "-n", "thing=2", "--untrusted", stdin=text)[0] == code
 
 
+@pytest.mark.slow
 def test_evidence_of_strangers(shell: Shell, tmp_path: Path) -> None:
     model, facts = tmp_path / "m.mln", tmp_path / "facts.db"
     model.write_text("p(thing)\n1 p(x)\n")

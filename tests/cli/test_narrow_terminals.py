@@ -40,6 +40,7 @@ def output_at(width: int, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> s
     return result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120])
 @pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
 def test_every_width(
@@ -78,6 +79,7 @@ def test_what_users_write_is_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
         assert '":cat:"' in result.output
 
 
+@pytest.mark.slow
 def test_a_real_terminal() -> None:
     """A pseudo-terminal of 60 columns gets lines that fit."""
     command = [sys.executable, "-m", "liftgbp", *COMMANDS["joint"]]

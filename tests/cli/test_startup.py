@@ -69,6 +69,7 @@ NOT_FOR_SMALL_QUERIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["tables", "json"])
 def test_a_query_does_without_what_other_commands_need(form: str) -> None:
     arguments = ["query", "-", "-n", "person=9", *(["--json"] if form == "json" else [])]
@@ -81,6 +82,7 @@ def test_a_query_does_without_what_other_commands_need(form: str) -> None:
     assert ("rich" in modules) == (form == "tables")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", [None, "duckdb", "matplotlib.figure", "scipy.linalg"])
 def test_libraries_do_not_complain_about_what_is_left_at_the_end(library: str | None) -> None:
     script = f"""
@@ -94,6 +96,7 @@ program()
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module", ["liftgbp.cli.commands", "click", "numpy", "liftgbp.cli.terminal"]
 )
@@ -125,6 +128,7 @@ dataclasses.dataclass = interrupted_dataclass
     assert done.stderr.strip() == "interrupted"
 
 
+@pytest.mark.slow
 def test_tables_of_the_parser_are_kept_with_the_byte_code(tmp_path: Path) -> None:
     def answers(**environment: str) -> tuple[str, str]:
         inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}

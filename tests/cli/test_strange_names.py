@@ -44,6 +44,7 @@ def written(folder: Path, names: list[str]) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_names_on_the_screen(shell: Shell, tmp_path: Path, command: str) -> None:
     names = {**{name: name for name in (*MARKUP, *UNCHANGED)}, **OBEYED}

@@ -94,6 +94,7 @@ def assert_floods_like_the_ground(ground: reference.GroundModel, family: str) ->
             np.testing.assert_allclose(table.transpose(axes), truth, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=st.one_of(ground_models(), ground_models(hard=True)))
@@ -101,6 +102,7 @@ def test_random_networks(family: str, ground: reference.GroundModel) -> None:
     assert_floods_like_the_ground(ground, family)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(4))
@@ -116,6 +118,7 @@ def test_random_relational_models(family: str, model: Model, domain: dict[str, i
         assume(False)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=ground_models(), family=st.sampled_from(FAMILIES), data=st.data())
 def test_a_shuffled_copy_adds_no_kinds(
@@ -154,6 +157,7 @@ def poor_hashes(monkeypatch: pytest.MonkeyPatch, bits: int) -> None:
         monkeypatch.setattr(module, "mix", lambda values: mix(values) & np.uint64(mask))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", [0, 1])
 @pytest.mark.parametrize("family", FAMILIES)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -181,6 +185,7 @@ def test_a_hash_does_not_make_a_table_symmetric(monkeypatch: pytest.MonkeyPatch)
     assert [region.symmetries for region in graph.regions] == [()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("codes", [2, 20, 100])
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=ground_models(), family=st.sampled_from(["intersections", "subsets"]))
@@ -198,6 +203,7 @@ def test_embeddings_whose_codes_need_several_numbers(
 # --- beside the symbolic graph
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", range(3, 9))
 @pytest.mark.parametrize("family", ["intersections", "bethe"])
 @pytest.mark.parametrize("name", ["friends-smokers", "transitive", "friends-knows", "chain"])
@@ -334,6 +340,7 @@ def test_a_chain_is_folded_in_the_middle() -> None:
     assert len(graph.edges) == 50 + 49
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_triples_has_no_two_alike() -> None:
     """The ends differ, and thousands of rounds carry that to the middle."""
     first = np.arange(3000)
@@ -380,6 +387,7 @@ def test_colours_keep_variables_apart() -> None:
 # --- the way back to the ground
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=ground_models(), family=st.sampled_from(FAMILIES))
 def test_marginals_of_all_variables(ground: reference.GroundModel, family: str) -> None:
@@ -402,6 +410,7 @@ def test_marginals_of_all_variables(ground: reference.GroundModel, family: str) 
         assert graph.atom_of_axis[where[0]][where[1][0]] == graph.alignment.atom_kind[variable]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ground=ground_models(), family=st.sampled_from(FAMILIES))
 def test_steps_of_an_order_of_all_variables(ground: reference.GroundModel, family: str) -> None:

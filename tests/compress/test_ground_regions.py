@@ -13,6 +13,7 @@ from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from random_models import models, sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["intersections", "subsets", "bethe"])
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(4))

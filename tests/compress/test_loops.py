@@ -67,6 +67,7 @@ def _enumerated(network: Network) -> np.ndarray:
     return np.asarray(weight @ states / weight.sum())
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(3, 6), st.floats(0.1, 2.0), st.integers(0, 1000))
 def test_one_loop_is_exact(size: int, strength: float, seed: int) -> None:

@@ -87,6 +87,7 @@ def points_of(split: SplitShattering) -> list[tuple[int, ...]]:
     return list(dict.fromkeys([*space.grid(20), *some]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_plans_at_many_counts_are_those_at_each(case: str) -> None:
     split = split_of(case)
@@ -138,6 +139,7 @@ def assert_counts(exact: ExactCounts[Integers], graph: liftgbp.LiftedRegionGraph
     assert {values: own[k] for values, own in exact.free_atoms.items()} == graph.free_atoms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_offsets_of_many_counts_are_those_at_each(case: str) -> None:
     split = split_of(case)

@@ -136,6 +136,7 @@ def test_a_narrow_maximum_between_grid_points(place: int, width: int) -> None:
     assert float(found.log_total) == pytest.approx(total, abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [5, 30, 100, 400])
 def test_four_cells(size: int) -> None:
     odds = [Decimal(text) for text in ("1", "0.5", "0.2", "0.01")]
@@ -166,11 +167,13 @@ def test_impossible_counts_weigh_nothing() -> None:
     assert weighed(Space((SplitClass(3, 2),)), lambda _: Decimal("-Infinity")) is None
 
 
+@pytest.mark.slow
 def test_too_many_counts() -> None:
     with pytest.raises(CapacityError, match=f"more than {MOST_VISITED} counts"):
         weighed(Space((SplitClass(60, 8),)), lambda _: Decimal(0))
 
 
+@pytest.mark.slow
 def test_rough_weights_are_not_compared_ever_more_finely() -> None:
     space = Space((SplitClass(10**6, 2),))
     noise = lambda point: Decimal(hash(point) % 1000) / 10**6  # noqa: E731

@@ -160,6 +160,7 @@ def test_two_predicates_are_exact(size: int) -> None:
         assert list(row.values.values()) == pytest.approx(wanted.tolist(), abs=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [12, 40])
 def test_two_predicates_among_many(size: int) -> None:
     """The plain sum over how many people smoke, are rich, both or neither."""
@@ -255,6 +256,7 @@ def summed_ground(
     return max(logs) + math.log(weights.sum()), mixed
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=models_with_evidence(most=3))
 def test_counts_stand_for_all_assignments(case: tuple[Model, dict[str, int], Evidence]) -> None:
@@ -318,6 +320,7 @@ def test_hard_formulas_rule_out_counts() -> None:
         liftgbp.infer(nothing, {"thing": 5}, sum_over="s", effort="quick")
 
 
+@pytest.mark.slow
 def test_auto_takes_what_changes_most() -> None:
     model = liftgbp.parse(TWO)
     answers = summed(model, {"person": 5}, sum_over="auto")
@@ -331,6 +334,7 @@ def test_auto_takes_what_changes_most() -> None:
     assert "smokes +" in answers.sum_over.choice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaf", ["0.8 smokes(x) => cancer(x)", "cancer(x) <=> !smokes(x)."])
 def test_auto_leaves_out_what_another_count_settles(leaf: str) -> None:
     model = liftgbp.parse(f"cancer(person)\n{SMOKERS}{TRANSITIVE}{leaf}")
@@ -374,6 +378,7 @@ def test_auto_takes_none_where_nothing_is_gained() -> None:
     assert "no unary Boolean one" in answers.sum_over.choice
 
 
+@pytest.mark.slow
 def test_doubtful_counts_show_in_the_status() -> None:
     model = liftgbp.parse(SMOKERS + "1.4 friends(x,y) ^ friends(y,z) => friends(z,u) | distinct\n")
     answers = summed(
@@ -418,6 +423,7 @@ SELF_LIKING = """
 PAIRS = "0.6 likes(x,y) ^ smokes(x) => smokes(y) | x != y"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "sum_over"),
     [
@@ -445,6 +451,7 @@ def test_many_values_and_diagonals(rules: str, sum_over: list[str], facts: str) 
     )
 
 
+@pytest.mark.slow
 def test_counts_of_many_values_are_multinomial() -> None:
     model = liftgbp.parse(
         "mood(person) : {low, mid, high}\n0.02 mood(x) = high ^ mood(y) = high | x != y\n"
@@ -561,6 +568,7 @@ def test_exact_sums_have_joint_distributions_of_any_atoms(query: str) -> None:
             assert one.values[state] == pytest.approx(probability, abs=1e-10, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_a_sum_that_leaves_loops_is_approximate() -> None:
     model = liftgbp.parse(ONE_RULE + "\n0.5 friends(x,y) ^ friends(y,z) => friends(x,z) | distinct")
     assert liftgbp.infer(model, {"person": 9}, sum_over="smokes", effort="quick").approximate
@@ -584,6 +592,7 @@ def test_a_sum_is_possible_though_its_middle_is_not(effort: str) -> None:
     assert answers.marginal("q(x)") == pytest.approx(1 / 7, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_a_sum_whose_points_share_no_graph_is_not_cheap() -> None:
     """Each way to give six named people a value is a graph of its own; descent needs no sum."""
     model = liftgbp.parse(SMOKERS)

@@ -46,6 +46,7 @@ def both(
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [PAIRS, ONE_WAY], ids=["both ways", "one way"])
 @pytest.mark.parametrize("seed", range(2))
 def test_copies_need_no_more_kinds_than_one_of_them(tmp_path: Path, text: str, seed: int) -> None:
@@ -54,6 +55,7 @@ def test_copies_need_no_more_kinds_than_one_of_them(tmp_path: Path, text: str, s
     assert run.rows["kinds smokes smokes"] * COPIES <= run.rows["regions smokes smokes"]
 
 
+@pytest.mark.slow
 def test_facts_tell_people_apart(tmp_path: Path) -> None:
     sources = copies(tmp_path, 1)
     observed = [("P1", "true"), ("P2", "false"), ("P3", "true")]
@@ -62,18 +64,21 @@ def test_facts_tell_people_apart(tmp_path: Path) -> None:
     assert PEOPLE < run.rows["kinds smokes"] <= 4 * PEOPLE
 
 
+@pytest.mark.slow
 def test_several_predicates_and_values(tmp_path: Path) -> None:
     model = liftgbp.parse(MANY_VALUED.replace("-0.8 likes(Anna,m)\n", ""))
     run = both(tmp_path, model, copies(tmp_path, 3, "follows"), "follows")
     assert run.rows["kinds mood likes"] * COPIES <= run.rows["regions mood likes"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "edges"), [(PAIRS, 60), (TRIPLES, 14)])
 def test_where_it_does_not_pay(tmp_path: Path, text: str, edges: int) -> None:
     run = both(tmp_path, liftgbp.parse(text), [network(tmp_path, 22, edges, 5)], "friends")
     assert not any(name.startswith("kinds") for name in run.rows)
 
 
+@pytest.mark.slow
 def test_a_compressed_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, sources = liftgbp.parse(PAIRS), copies(tmp_path, 1)
     step = Messages.step

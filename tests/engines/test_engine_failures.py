@@ -66,6 +66,7 @@ def journal(work: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_process_killed_inside_an_iteration_goes_on(tmp_path: Path, moment: str) -> None:
     module, method, before, after = MOMENTS[moment]
@@ -90,6 +91,7 @@ def with_path() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGINT])
 def test_signals_at_any_time(tmp_path: Path, ending: signal.Signals) -> None:
     """A larger network, ended from outside once two iterations are complete."""
@@ -134,6 +136,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [300_000, 2_000_000])
 def test_full_disks(tmp_path: Path, size: int) -> None:
     """Files may not grow beyond a size: at the beginning, and in an iteration."""

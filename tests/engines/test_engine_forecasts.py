@@ -30,6 +30,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "name", "family"), CASES)
 def test_columns_are_those_of_the_tables(tmp_path: Path, text: str, name: str, family: str) -> None:
     model, source = liftgbp.parse(text), network(tmp_path, 12, 14, 5, name)
@@ -43,6 +44,7 @@ def test_columns_are_those_of_the_tables(tmp_path: Path, text: str, name: str, f
             assert len(table.columns) == kinds.numbers_of(kind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "name", "family"), CASES)
 def test_a_run_has_no_more_rows(tmp_path: Path, text: str, name: str, family: str) -> None:
     model, source = liftgbp.parse(text), network(tmp_path, 12, 14, 5, name)
@@ -85,6 +87,7 @@ def test_products_are_not_counted(tmp_path: Path) -> None:
     assert more == people**2 - people * (people - 1)
 
 
+@pytest.mark.slow
 def test_the_place_follows_memory_and_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, source = liftgbp.parse(PAIRS), network(tmp_path, 12, 14, 5)
 

@@ -51,12 +51,14 @@ def compare(
     return run
 
 
+@pytest.mark.slow
 def test_pairs(tmp_path: Path) -> None:
     observed = write(tmp_path / "smokes.csv", "x,value", [("P1", "true"), ("P2", "False")])
     sources = [network(tmp_path, 25, 40, 1), f"smokes={observed}"]
     compare(tmp_path, PAIRS, sources, ["friends"], "bethe", ["smokes"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["bethe", "intersections"])
 def test_scopes_of_three(tmp_path: Path, regions: str) -> None:
     sources = [network(tmp_path, 22, 14, 5)]
@@ -65,11 +67,13 @@ def test_scopes_of_three(tmp_path: Path, regions: str) -> None:
     assert run.rows["regions smokes smokes"] > 5
 
 
+@pytest.mark.slow
 def test_several_predicates_and_values(tmp_path: Path) -> None:
     sources = [network(tmp_path, 8, 9, 4, "follows")]
     compare(tmp_path, MANY_VALUED, sources, ["follows"], "bethe", ["mood", "likes"])
 
 
+@pytest.mark.slow
 def test_trees_are_exact(tmp_path: Path) -> None:
     """A chain of five people, against the sum over all 32 worlds."""
     from itertools import product
@@ -92,6 +96,7 @@ def test_trees_are_exact(tmp_path: Path) -> None:
         assert found[f"P{k}",][1] == pytest.approx(expected, abs=1e-11)
 
 
+@pytest.mark.slow
 def test_databases_parquet_and_numbers(tmp_path: Path) -> None:
     """The same facts from a database, a Parquet file, a folder of them, and with row labels."""
     path = tmp_path / "data.duckdb"
@@ -119,6 +124,7 @@ def test_databases_parquet_and_numbers(tmp_path: Path) -> None:
             assert probabilities == pytest.approx(found[0][key], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["bethe", "intersections"])
 def test_a_person_with_thousands_of_friends(tmp_path: Path, regions: str) -> None:
     """A star is a tree, and exact: that its centre smokes is less likely than any double."""
@@ -142,6 +148,7 @@ def test_a_person_with_thousands_of_friends(tmp_path: Path, regions: str) -> Non
     assert found["A",][1] == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_messages_that_are_no_numbers_have_not_converged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +166,7 @@ def test_messages_that_are_no_numbers_have_not_converged(
     assert json.loads((tmp_path / "out" / "run.json").read_text())["residual"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "people"),
     [
@@ -181,6 +189,7 @@ def test_csv_files_mean_what_they_mean_in_memory(
     assert set(evidence.names["person"]) == people
 
 
+@pytest.mark.slow
 def test_work_on_files_that_have_changed_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +210,7 @@ def test_work_on_files_that_have_changed_is_not_used(
     assert_equal(tmp_path / "out", tmp_path / "alone")
 
 
+@pytest.mark.slow
 def test_a_run_that_was_ended_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model, sources = liftgbp.parse(PAIRS), [network(tmp_path, 25, 40, 1)]
     whole = liftgbp.run_on_engine(model, sources, tmp_path / "whole", closed="friends")
@@ -225,6 +235,7 @@ def test_a_run_that_was_ended_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "out.work").exists()
 
 
+@pytest.mark.slow
 def test_work_for_another_question_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +253,7 @@ def test_work_for_another_question_is_not_used(
     assert_equal(tmp_path / "out", tmp_path / "alone")
 
 
+@pytest.mark.slow
 def test_messages_that_do_not_agree(tmp_path: Path) -> None:
     sources = [network(tmp_path, 25, 40, 1)]
     run = liftgbp.run_on_engine(
@@ -295,6 +307,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)

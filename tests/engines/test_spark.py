@@ -17,6 +17,8 @@ import liftgbp
 import processes
 from engine_networks import PAIRS, TRIPLES, assert_equal, network, write
 
+pytestmark = pytest.mark.spark
+
 WRONG = {
     "missing table": "spark://nobody: Spark has no such table",
     "missing file": "no such file",

@@ -93,6 +93,7 @@ def close(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 SLOW = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.slow
 @SLOW
 @given(lines=facts(), one=MODEL_OF_MANY, other=MODEL_OF_MANY)
 def test_evidence_is_the_same_for_other_weights_and_formulas(
@@ -102,6 +103,7 @@ def test_evidence_is_the_same_for_other_weights_and_formulas(
     assert answers(other, evidence) == answers(other, parse_evidence(other, text(lines)))
 
 
+@pytest.mark.slow
 @SLOW
 @given(facts(), facts(), MODEL_OF_MANY)
 def test_with_facts_is_the_text_with_other_lines(
@@ -118,6 +120,7 @@ def test_with_facts_is_the_text_with_other_lines(
             assert place.text in {**before, **new}.values()
 
 
+@pytest.mark.slow
 @SLOW
 @given(st.data(), facts(), MODEL_OF_MANY)
 def test_without_is_the_text_without_lines(
@@ -225,6 +228,7 @@ def test_a_list_of_evidence_has_a_list_of_answers() -> None:
         liftgbp.infer(MODEL, SIZES, evidence=["rain", evidence])  # type: ignore[list-item]
 
 
+@pytest.mark.slow
 def test_rules_that_are_left_out_leave_the_numbers_of_objects() -> None:
     """Parts of a model, and explanations, are about the same objects as the whole model."""
     model = parse("p(t)\nq(t)\n1 p(Anna)\n2 q(Bob)")

@@ -88,6 +88,7 @@ def test_csv(
         assert evidence.place(predicate, args) is None
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(
     rows=st.lists(st.tuples(*2 * [st.sampled_from(["", "Anna", "Bob", "Carl"])]), unique=True),
@@ -282,6 +283,7 @@ NAMES = st.text(
 ).filter(lambda name: name == name.strip(" "))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.dictionaries(st.tuples(NAMES, NAMES), st.booleans(), max_size=20))
 def test_csv_round_trip(
@@ -328,6 +330,7 @@ def chances(evidence: Evidence, predicate: str) -> dict[tuple[str, ...], float]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".duckdb:people"])
 def test_columns_by_name(tmp_path: Path, ending: str) -> None:
     path = tmp_path / "people.csv"
@@ -353,6 +356,7 @@ def test_columns_by_name(tmp_path: Path, ending: str) -> None:
         load_evidence(MODEL, f"friends={place}[from]")
 
 
+@pytest.mark.slow
 def test_what_exists_under_a_name_with_brackets_is_meant(tmp_path: Path) -> None:
     database = tmp_path / "data.duckdb"
     with duckdb.connect(str(database)) as connection:
@@ -469,6 +473,7 @@ def fill(folder: Path, name: str, person: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.parametrize("name", LITERAL)
 def test_names_are_literal(
@@ -485,6 +490,7 @@ def test_names_are_literal(
         assert facts(load_evidence(MODEL, f"smokes={place}"), "smokes") == {("Anna",): 1}
 
 
+@pytest.mark.slow
 def test_folders_are_literal_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder in ("year=3", "~", "d[1]", "s3:"):
         (tmp_path / folder).mkdir()
@@ -574,6 +580,7 @@ def test_views_read_no_files(database: Path, view: str) -> None:
     assert "hunter2" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_views_of_strangers_are_refused(database: Path) -> None:
     for untrusted in (False, True):
         evidence = load_evidence(MODEL, f"smokes={database}:people", untrusted=untrusted)
@@ -584,6 +591,7 @@ def test_views_of_strangers_are_refused(database: Path) -> None:
             load_evidence(MODEL, f"smokes={database}:{view}", untrusted=True)
 
 
+@pytest.mark.slow
 def test_generated_columns_of_strangers_are_refused(database: Path) -> None:
     with duckdb.connect(str(database)) as connection:
         computed = "person VARCHAR GENERATED ALWAYS AS (repeat('x', size))"
@@ -607,6 +615,7 @@ def test_tables_with_the_names_of_schema_and_database(database: Path, table: str
         load_evidence(MODEL, f"smokes={database}:other.{table}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "macro",
     [
@@ -643,6 +652,7 @@ def test_endless_tables_are_refused(database: Path) -> None:
         load_evidence(MODEL, f"smokes={database}:endless")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cells", ["'x' AS person FROM range({})", "repeat('x', {}) AS person"])
 def test_what_a_stranger_packed_is_not_unpacked(tmp_path: Path, cells: str) -> None:
     for rows, fits in ((10**4, True), (2**24, False)):
@@ -655,6 +665,7 @@ def test_what_a_stranger_packed_is_not_unpacked(tmp_path: Path, cells: str) -> N
                 load_evidence(MODEL, f"smokes={path}", untrusted=True)
 
 
+@pytest.mark.slow
 def test_packed_csv_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "bomb.csv.gz"
     blanks = b" " * 2**19 + b"x\n"
@@ -678,6 +689,7 @@ def test_two_packed_parts_in_one_file(tmp_path: Path) -> None:
     assert facts(evidence, "smokes") == {("Anna",): 1, ("Bob",): 1}
 
 
+@pytest.mark.slow
 def test_facts_of_strangers_have_a_largest_size(tmp_path: Path) -> None:
     path = tmp_path / "facts.db"
     path.write_text("smokes(Anna)\n// " + "." * 2**24)

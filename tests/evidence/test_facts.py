@@ -316,6 +316,7 @@ def test_places() -> None:
 # --- large files
 
 
+@pytest.mark.slow
 def test_many_facts(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     pairs = rng.integers(0, 1000, (100_000, 2))
@@ -357,6 +358,7 @@ def fact_lists(draw: st.DrawFn) -> dict[tuple[str, tuple[str, ...]], str]:
     return facts
 
 
+@pytest.mark.slow
 @st.composite
 def written(draw: st.DrawFn, predicate: str, objects: tuple[str, ...], value: str) -> str:
     blank = st.sampled_from(["", "", " ", "\t"])

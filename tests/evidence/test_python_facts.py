@@ -185,6 +185,7 @@ def test_wrong_values(given: Any, words: str) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.slow
 def test_every_door_takes_the_same(tmp_path: Path) -> None:
     """Each public function gives what it gives for evidence that was read before."""
     given: dict[str, Any] = {"friends": [("Anna", "Bob")], "smokes": {"Anna": True, "Bob": 0.3}}

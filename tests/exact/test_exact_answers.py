@@ -44,6 +44,7 @@ def exact_marginals(answers: liftgbp.Answers) -> dict[reference.GroundAtom, np.n
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("via", ["lifted", "ground"])
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(case=models_with_evidence(most=3))
@@ -66,6 +67,7 @@ def test_log_z_and_marginals_are_exact(
         np.testing.assert_allclose(found[atom], marginal, atol=1e-10)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), people=st.integers(2, 4), seed=st.integers(0, 99))
 def test_sums_over_cells_agree_with_junction_trees(model: Model, people: int, seed: int) -> None:
@@ -186,6 +188,7 @@ def test_small_models_are_exact_by_default() -> None:
     assert answers.as_dict()["verdict"]["text"] == "exact"  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_six_people_of_the_chain_are_exact_by_default() -> None:
     """Beside an enumeration of all 2^30 worlds, by a program that shares nothing with this one."""
     answers = liftgbp.infer(liftgbp.load("example:chain"), {"person": 6})
@@ -209,6 +212,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_into_memory_is_not_exact_unless_asked_for() -> None:
     """In a process of its own, which has no memory that other tests have left."""
     done = processes.run([sys.executable, "-c", LITTLE_MEMORY])
@@ -231,6 +235,7 @@ def test_who_asks_for_a_method_gets_it(options: dict[str, object]) -> None:
     assert answers.verdict.kind is not liftgbp.Kind.EXACT
 
 
+@pytest.mark.slow
 def test_large_models_are_not_exact() -> None:
     with pytest.raises(CapacityError, match=r"no exact answer: .*leave --exact"):
         liftgbp.infer(TRANSITIVE, {"t": 1000}, exact=True)

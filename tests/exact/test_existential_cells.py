@@ -135,6 +135,7 @@ PAIRS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=30,
     deadline=None,
@@ -291,6 +292,7 @@ def test_other_quantifiers_are_taken_apart_on_the_ground(rules: str, facts: str)
     assert any("taken apart" in note for note in answers.notes)
 
 
+@pytest.mark.slow
 def test_trees_of_factors_are_as_good_as_sums() -> None:
     """Given the students, advisors are independent, so that messages along trees are exact."""
     model = parse("student(p)\nadvises(p,p)\n1 student(y) => EXIST x advises(x,y)\n-3 advises(x,y)")

@@ -158,6 +158,7 @@ def test_a_network_without_factors(tmp_path: Path) -> None:
 # --- there and back
 
 
+@pytest.mark.slow
 @BOTH
 @ANY_TIME
 @given(network=networks())
@@ -171,6 +172,7 @@ def test_writing_and_reading(
     assert again.ranges.tolist() == network.ranges.tolist()
 
 
+@pytest.mark.slow
 @ANY_TIME
 @given(network=networks(), data=st.data())
 def test_conditioning_is_slicing_the_joint_table(
@@ -229,6 +231,7 @@ def ground_of(network: GroundNetwork) -> reference.GroundModel:
     )
 
 
+@pytest.mark.slow
 @BOTH
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models())
@@ -501,6 +504,7 @@ def test_mistakes_in_fg(tmp_path: Path, text: str, place: str, message: str) -> 
 # --- evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "observed"),
     [
@@ -569,6 +573,7 @@ def test_impossible_evidence(tmp_path: Path) -> None:
 # --- what the grounder gives
 
 
+@pytest.mark.slow
 @BOTH
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(drawn=models_with_evidence(most=3))
@@ -629,6 +634,7 @@ def test_evidence_about_a_network_is_checked(tmp_path: Path) -> None:
         network.observed({7: 0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["net.uai.gz", "net.fg.gz"])
 def test_packed_networks_are_unpacked_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

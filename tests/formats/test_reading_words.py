@@ -36,6 +36,7 @@ ODD_WORDS = st.sampled_from(ODD_NUMBERS + ODD_TEXTS)
 BLANKS = st.sampled_from([" ", "\n", "\t", "\r\n", "  \n ", "\v", "\f", "\x1c", "\u00a0", "\n\n"])
 
 
+@pytest.mark.slow
 @BOTH
 @ANY_TIME
 @given(network=networks(), data=st.data())

@@ -13,6 +13,8 @@ import pytest
 
 from processes import run
 
+pytestmark = pytest.mark.fuzz
+
 HERE = Path(__file__).parent
 CASES = 50
 """Runs of each kind: half a minute in all."""

@@ -140,12 +140,14 @@ def check_network(evidence: Evidence, sizes: dict[str, int]) -> None:
 GENEROUS = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
+@pytest.mark.slow
 @GENEROUS
 @given(settings_of_models())
 def test_factors_are_those_of_plain_grounding(given: tuple[Evidence, dict[str, int]]) -> None:
     check_network(*given)
 
 
+@pytest.mark.slow
 @settings(GENEROUS, max_examples=60)
 @given(settings_of_models())
 def test_substitutions_that_are_counted_first(given: tuple[Evidence, dict[str, int]]) -> None:
@@ -154,6 +156,7 @@ def test_substitutions_that_are_counted_first(given: tuple[Evidence, dict[str, i
         check_network(*given)
 
 
+@pytest.mark.slow
 @settings(GENEROUS, max_examples=60)
 @given(settings_of_models(), st.randoms(use_true_random=False))
 def test_weights_of_worlds(given: tuple[Evidence, dict[str, int]], chance: random.Random) -> None:
@@ -175,6 +178,7 @@ def test_weights_of_worlds(given: tuple[Evidence, dict[str, int]], chance: rando
         assert weight == pytest.approx(grounder.log_weight(world), rel=0, abs=1e-10)
 
 
+@pytest.mark.slow
 @settings(GENEROUS, max_examples=60)
 @given(models_with_evidence(most=3))
 def test_factors_are_those_of_the_reference(
@@ -194,6 +198,7 @@ def test_factors_are_those_of_the_reference(
     assert len(network.ranges) + sum(network.free.values()) == len(plain.atoms)
 
 
+@pytest.mark.slow
 @settings(GENEROUS, max_examples=40)
 @given(models(), st.integers(2, 3), st.integers(1, 2))
 def test_without_evidence(model: Model, people: int, things: int) -> None:
@@ -221,6 +226,7 @@ def social(rules: str, **kinds: object) -> Evidence:
     return Evidence(parse(SOCIAL + rules, "social.mln"), **kinds)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rules",
     [
@@ -477,6 +483,7 @@ def test_large_formulas_are_taken_apart(rule: str, facts: str) -> None:
     assert not any(row.atom.startswith("?") for row in answers.all)
 
 
+@pytest.mark.slow
 def test_messages_pass_through_stand_ins() -> None:
     """Each column of advises is a tree, so messages are exact: as the sum over cells says."""
     model = parse(

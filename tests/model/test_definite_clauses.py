@@ -170,6 +170,7 @@ def fluent_worlds() -> tuple[float, dict[str, float]]:
     return total, marginals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [0, 100])
 def test_an_event_calculus(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Terms of bodies are variables of the whole formula, or quantified inside."""

@@ -85,6 +85,7 @@ except liftgbp.ModelError as error:
 """
 
 
+@pytest.mark.slow
 def test_only_regular_files_are_included(folder: Path) -> None:
     pipe = folder / "pipe"
     os.mkfifo(pipe)

@@ -376,6 +376,7 @@ PIECES = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=10), st.sampled_from(["", " "]))
 def test_any_text(pieces: list[str], between: str) -> None:
@@ -401,6 +402,7 @@ LONG_MISTAKES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", LONG_MISTAKES.values(), ids=LONG_MISTAKES)
 def test_long_mistakes_are_refused_at_once(text: str) -> None:
     """Time that grew with the square of the length would be hours here."""
@@ -408,6 +410,7 @@ def test_long_mistakes_are_refused_at_once(text: str) -> None:
         parse("p(person)\n" + text)
 
 
+@pytest.mark.slow
 def test_long_chains_of_comparisons() -> None:
     """The sort of each variable follows from that of the next one."""
     count = 2000
@@ -457,6 +460,7 @@ def test_of_a_long_line_what_is_around_the_place_is_shown(
         assert line[start:end] == marked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -473,6 +477,7 @@ def test_messages_have_a_largest_length(text: str) -> None:
     assert len(str(caught.value)) < 1500
 
 
+@pytest.mark.slow
 def test_of_many_names_the_first_and_the_last_are_shown() -> None:
     declared = "\n".join(f"p{k}(t)" for k in range(20_000))
     with pytest.raises(

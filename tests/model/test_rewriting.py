@@ -97,6 +97,7 @@ def test_exclusive_topics_are_exclusive_on_the_ground() -> None:
     assert exact.log_z == pytest.approx(math.log(total) + 1.3 * 3 * 56)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [20, 10**6])
 def test_pairs_that_leave_too_much_room_are_not_trusted(
     most: int, monkeypatch: pytest.MonkeyPatch

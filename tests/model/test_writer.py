@@ -256,6 +256,7 @@ def tables(draw: st.DrawFn) -> Rule:
     return TableParfactor(scope, tuple(entries), draw(restrictions), draw(st.booleans()))
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.one_of(weighted_formulas(), tables()), max_size=3), named_values)
 def test_round_trip(rules: list[Rule], named: dict[str, float]) -> None:

@@ -36,6 +36,7 @@ def test_bars_are_the_probabilities() -> None:
     assert [label.get_text() for label in axes.get_yticklabels()] == ["smokes(x)", "cancer(x)"]
 
 
+@pytest.mark.slow
 def test_figures_show_themselves_in_notebooks_without_pyplot() -> None:
     answers = liftgbp.infer(liftgbp.load("example:transitive"), {"person": 40})
     checked = liftgbp.check(liftgbp.load("example:friends-smokers"), {"person": 4})
@@ -53,6 +54,7 @@ def test_bars_say_what_is_not_trusted() -> None:
     assert "NOT TRUSTED" in axes.get_title(loc="left")
 
 
+@pytest.mark.slow
 def test_sampled_bars_have_errors() -> None:
     model = liftgbp.parse("p(thing)\n1 p(x) ^ p(y) | x != y")
     drawn = liftgbp.sample(model, {"thing": 4}, sweeps=300, seconds=20.0)
@@ -62,6 +64,7 @@ def test_sampled_bars_have_errors() -> None:
     assert math.isclose(high - low, 4 * row.errors["true",], rel_tol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extension", FIRST_BYTES)
 def test_names_are_never_formulas(extension: str, tmp_path: Path) -> None:
     answers = liftgbp.infer(liftgbp.parse(SMOKERS, name="$x^2$"), {"person": 9}, effort="quick")
@@ -73,6 +76,7 @@ def test_names_are_never_formulas(extension: str, tmp_path: Path) -> None:
         assert "<b>low</b>" in text and "$x^2$" in text
 
 
+@pytest.mark.slow
 def test_many_rows_are_cut_off() -> None:
     text = "p(thing)\n" + "\n".join(f"{k / 100} p(T{k})" for k in range(60))
     answers = liftgbp.infer(liftgbp.parse(text))

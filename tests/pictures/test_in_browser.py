@@ -12,6 +12,8 @@ from gallery import gallery
 
 from browser import rendered
 
+pytestmark = pytest.mark.browser
+
 MEASURE = """
 <script>
 window.alert = () => { window.alerted = true; };

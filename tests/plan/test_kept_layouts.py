@@ -45,6 +45,7 @@ def parts(value: object) -> object:
     return None if isinstance(value, Structure) else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symmetric", [True, False])
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(models(), sizes())
@@ -81,6 +82,7 @@ def test_hard_formulas_have_a_structure_of_their_own() -> None:
     assert soft.structure is not hard.structure
 
 
+@pytest.mark.slow
 def test_only_few_small_layouts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile, "_kept", {})
     for count in range(1, 60):
@@ -97,6 +99,7 @@ def left(kind: type) -> int:
     return sum(isinstance(own, kind) for own in gc.get_objects())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [liftgbp.Descent(), liftgbp.Flooding(), liftgbp.Auto()])
 def test_layouts_go_with_their_answers(solver: liftgbp.Solver) -> None:
     model = liftgbp.parse(FRIENDS_SMOKERS)
@@ -108,6 +111,7 @@ def test_layouts_go_with_their_answers(solver: liftgbp.Solver) -> None:
     assert left(Layout) <= before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [liftgbp.Descent(), liftgbp.Flooding(), liftgbp.Auto()])
 def test_ground_networks_go_with_their_answers(solver: liftgbp.Solver) -> None:
     """Nothing that is known about their variables, pairs and blocks may hold them."""

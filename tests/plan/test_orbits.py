@@ -177,6 +177,7 @@ def full_tables(plan: Plan, log_beliefs: np.ndarray) -> list[np.ndarray]:
     return [plan.layout.full_table(k, beliefs, 0.0) for k in range(len(plan.layout.shapes))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", FAMILIES)
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes())
@@ -192,6 +193,7 @@ def test_flooding_on_orbits(regions: str, model: Model, domain: dict[str, int]) 
         assert log_z(small, ours) == pytest.approx(wanted_log_z, rel=1e-11, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", FAMILIES)
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes())
@@ -245,6 +247,7 @@ def check_minima(small: Plan, full: Plan, solution: Solution) -> None:
         np.testing.assert_allclose(sums, beliefs[layout.children], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", FAMILIES)
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(max_rules=2), domain=sizes(3))

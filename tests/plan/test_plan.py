@@ -179,6 +179,7 @@ def hardened(model: Model) -> Model:
     return Model(model.sorts, model.predicates, hard)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", FAMILIES)
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(max_rules=2).map(hardened), domain=sizes(3))

@@ -97,6 +97,7 @@ def test_objects_that_evidence_tells_apart() -> None:
     assert summed.count("smokes(x)").probabilities == pytest.approx(wanted, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_pictures(tmp_path: Path) -> None:
     """Every likely count has a bar, and those that were asked about are darker."""
     pytest.importorskip("matplotlib")
@@ -206,6 +207,7 @@ CASES: dict[str, tuple[Callable[[World], int], Callable[[World], bool]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("three", [0.0, 0.7])
 @pytest.mark.parametrize("query", CASES)
 def test_counts_beside_named_objects_and_under_conditions(query: str, three: float) -> None:
@@ -268,6 +270,7 @@ def test_other_properties_given_what_was_summed_over() -> None:
     assert found.probabilities == pytest.approx(wanted, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_counts_over_blocks_are_those_of_a_sample() -> None:
     model = parse("""
         r(person, person)
@@ -286,6 +289,7 @@ def test_counts_over_blocks_are_those_of_a_sample() -> None:
         answers.query("#{y : r(x,y)} >= 3")
 
 
+@pytest.mark.slow
 def test_samples_under_a_condition() -> None:
     drawn = sample(parse(SOME_FRIENDS), sweeps=600, seed=5)
     query = "#{x : smokes(x)} | !smokes(Bob), rain"
@@ -299,6 +303,7 @@ def test_samples_under_a_condition() -> None:
         drawn.query("#{y : friends(x,y)} >= 2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "method", "options"),
     [(4, "exact", {}), (4, "exact", {"exact": False}), (30, "sample", {})],
@@ -321,6 +326,7 @@ BODIES = st.sampled_from(
 ).map(Is)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=40,
     deadline=None,
@@ -391,6 +397,7 @@ def test_wrong_counts(query: str, message: str) -> None:
             ask(query)
 
 
+@pytest.mark.slow
 def test_samples_count_in_each_world() -> None:
     model = parse(SOCIETY)
     drawn = sample(model, {"person": 6}, sweeps=600, seed=5)

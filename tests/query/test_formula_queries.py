@@ -89,6 +89,7 @@ def possible(model: Model, domain: dict[str, int]) -> None:
         assume(False)
 
 
+@pytest.mark.slow
 @SLOW
 @given(
     models(max_rules=2),
@@ -120,6 +121,7 @@ def test_exact_answers(
         assert math.isnan(given_that["true"])
 
 
+@pytest.mark.slow
 @SLOW
 @given(models(max_rules=2), sizes(3), formulas(leaves()))
 def test_named_objects(model: Model, domain: dict[str, int], formula: Formula) -> None:
@@ -170,6 +172,7 @@ def queries_about_an_atom(draw: st.DrawFn) -> Formula:
     return formula
 
 
+@pytest.mark.slow
 @settings(SLOW, max_examples=30)
 @given(
     models(max_rules=1),
@@ -367,6 +370,7 @@ def test_coinciding_variables_are_renamed() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [

@@ -143,6 +143,7 @@ PATTERNS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(7), pattern=st.sampled_from(PATTERNS))
 def test_counts_sum_to_the_ground_atoms(model: Model, domain: dict[str, int], pattern: str) -> None:
@@ -260,6 +261,7 @@ def test_one_region_with_everything_is_exact(query: str) -> None:
     assert_joint(infer(model, {"person": 3}, regions="objects:3", effort="quick"), query)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), things=st.integers(1, 2))
 def test_one_region_with_everything_is_exact_on_random_models(model: Model, things: int) -> None:

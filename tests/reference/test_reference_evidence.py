@@ -74,6 +74,7 @@ def agreeing_worlds(
     return states, log_weights
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(models_with_evidence(most=3))
 def test_slicing_equals_conditioning(drawn: tuple[Model, dict[str, int], Evidence]) -> None:

@@ -56,6 +56,7 @@ def test_junction_tree_equals_enumeration(seed: int, persons: int) -> None:
         assert_same(exact(grounded), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", [friends_smokers, transitive, chain])
 @pytest.mark.parametrize("persons", [1, 2, 3, 4])
 def test_junction_tree_equals_enumeration_on_known_models(

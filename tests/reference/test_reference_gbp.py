@@ -306,6 +306,7 @@ def test_regions_of_one_orbit_have_equal_beliefs() -> None:
         assert np.ptp(singles, axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
+@pytest.mark.slow
 def test_flooding_diverges_on_the_chain() -> None:
     graph = ground_regions(ground(chain(1.4), {"person": 5}))
     *_, last = iterates(graph, iterations=60)
@@ -313,6 +314,7 @@ def test_flooding_diverges_on_the_chain() -> None:
     assert marginal(graph, last, GroundAtom("r", (0, 1)))[1] == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_runaway_messages_end_the_iteration_quietly() -> None:
     graph = ground_regions(ground(chain(1.4), {"person": 4}))
     steps = list(iterates(graph, damping=-20.0, iterations=500))
@@ -333,6 +335,7 @@ INTERSECTIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build", "name", "w", "persons", "damping", "tol", "probability", "log_z_known"),
     INTERSECTIONS,
@@ -358,6 +361,7 @@ def test_known_fixed_points(
     assert estimate == pytest.approx(log_z_known, abs=max(1e-7, len(graph.edges) * tol))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("persons", range(2, 9))
 def test_known_belief_propagation(persons: int) -> None:
     graph = ground_regions(ground(friends_smokers(1.4), {"person": persons}), "bethe")

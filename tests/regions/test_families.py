@@ -136,6 +136,7 @@ def test_outer_regions_are_all_sets_of_atoms_also_disconnected_ones() -> None:
     assert pairs == math.comb(90, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "people", "regions"),
     [
@@ -169,6 +170,7 @@ def test_a_cluster_of_all_atoms_is_exact() -> None:
 # --- known values; published without diagonal atoms, which add log 2 each
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("weight", "people", "regions", "probability", "log_z"),
     [
@@ -196,6 +198,7 @@ def test_transitive_relation(
 # --- what is refused, before anything is allocated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("regions", "message"),
     [

@@ -32,6 +32,7 @@ def parts(graph: LiftedRegionGraph) -> dict[str, object]:
     return own | {name: getattr(graph, name) for name in DERIVED} | {"text": str(graph)}
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     model=models(),

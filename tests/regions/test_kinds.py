@@ -34,6 +34,7 @@ def test_kinds_are_predicates_classes_and_equalities(one: Cluster, other: Cluste
     assert (kinds(one) == kinds(other)) == (kinds_by_hand(one) == kinds_by_hand(other))
 
 
+@pytest.mark.slow
 @given(st.lists(CLUSTERS, max_size=8), CLUSTERS)
 def test_nothing_is_overlooked(filed: list[Cluster], cluster: Cluster) -> None:
     by_kind = ByKind(filed)
@@ -48,6 +49,7 @@ def test_nothing_is_overlooked(filed: list[Cluster], cluster: Cluster) -> None:
     assert by_kind.inside(cluster) == sorted(set(by_kind.inside(cluster)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", [0, 1, 2, 5, 25])
 @pytest.mark.parametrize("people", [30, 10**9])
 def test_the_graph_over_many_classes(named: int, people: int) -> None:

@@ -122,6 +122,7 @@ def assert_same_counts(model: Model, domain: dict[str, int], regions: str) -> No
     assert lifted_counts(build_regions(shatter(model, domain), regions)) == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["intersections", "subsets", "bethe", "objects:2"])
 @some
 @given(model=models(), domain=sizes(4))
@@ -190,6 +191,7 @@ def with_permuted_arguments(node: Any) -> Any:
     return node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["intersections", "bethe", "objects:2"])
 @some
 @given(chosen=st.lists(rules(), min_size=1, max_size=3), domain=sizes(7), data=st.data())

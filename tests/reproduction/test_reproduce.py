@@ -40,6 +40,7 @@ def chain_graph(people: int = 10) -> liftgbp.LiftedRegionGraph:
     return build_regions(shatter(CHAIN.model(1.4), {"person": people}))
 
 
+@pytest.mark.slow
 def test_files_are_complete_and_nothing_else_is_left(small: tuple[Path, Reproduction]) -> None:
     directory, result = small
     assert {path.name for path in directory.iterdir()} == FILES
@@ -48,6 +49,7 @@ def test_files_are_complete_and_nothing_else_is_left(small: tuple[Path, Reproduc
         assert (directory / name).read_text(encoding="utf-8").rstrip().endswith("</svg>")
 
 
+@pytest.mark.slow
 def test_table_holds_known_values(small: tuple[Path, Reproduction]) -> None:
     directory, result = small
     with (directory / "results.csv").open(encoding="utf-8", newline="") as file:
@@ -65,6 +67,7 @@ def test_table_holds_known_values(small: tuple[Path, Reproduction]) -> None:
     assert ("chain", 6, "exact") not in found
 
 
+@pytest.mark.slow
 def test_report_tells_setting_claims_and_figure_one(small: tuple[Path, Reproduction]) -> None:
     directory, result = small
     text = (directory / "report.md").read_text(encoding="utf-8")
@@ -77,6 +80,7 @@ def test_report_tells_setting_claims_and_figure_one(small: tuple[Path, Reproduct
         assert f"| {kappa} |" in text
 
 
+@pytest.mark.slow
 def test_lifted_equals_ground_was_measured(small: tuple[Path, Reproduction]) -> None:
     claim = claims_by_title(small[1].claims)["lifted equals ground"]
     assert claim.verdict == "reproduced"
@@ -226,6 +230,7 @@ def test_kappa_of_figure_one(people: int) -> None:
     assert sorted(paper_kappa(graph, edge) for edge in range(7)) == expected
 
 
+@pytest.mark.slow
 def test_without_matplotlib_table_and_report_are_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +271,7 @@ def test_bad_directories_and_settings_are_refused_at_once(tmp_path: Path) -> Non
         liftgbp.reproduce(tmp_path, sizes=(3,))
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_replaced_is_named(tmp_path: Path) -> None:
     (tmp_path / "results.csv").mkdir()
     with pytest.raises(liftgbp.InputError, match=r"cannot write .*results\.csv: "):

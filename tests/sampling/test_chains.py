@@ -105,6 +105,7 @@ def test_the_weights_of_worlds(name: str, network: GroundNetwork) -> None:
     assert weights.violations(worlds.planes).tolist() == hard.tolist()
 
 
+@pytest.mark.slow
 def test_ties_become_one_variable() -> None:
     model = liftgbp.parse(
         "e(thing, thing)\nn(thing, thing)\ne(x,y) <=> e(y,x).\ne(x,y) <=> !n(y,x)."

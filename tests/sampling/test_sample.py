@@ -74,6 +74,7 @@ def distances(
     return found
 
 
+@pytest.mark.slow
 def test_standard_errors_of_random_models_are_right() -> None:
     """With hard formulas and evidence: no more marginals are three errors off than by chance.
 
@@ -125,6 +126,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["transitive", "tied", "exactly one", "equivalence"])
 def test_known_models(name: str) -> None:
     text, size = MODELS[name]
@@ -137,6 +139,7 @@ def test_known_models(name: str) -> None:
     assert 0.2 < math.sqrt(np.mean(np.square(off))) < 2.0
 
 
+@pytest.mark.slow
 def test_a_joint_and_a_conditional() -> None:
     model = liftgbp.parse("p(t)\nq(t)\n1 p(x) => q(x)\n-0.5 p(x) ^ p(y) | x != y\n0.4 q(x) ^ q(y)")
     sizes = {"t": 4}
@@ -194,6 +197,7 @@ def test_a_network_of_another_tool(tmp_path: Path) -> None:
         assert abs(row.difference) <= MOST_ERRORS * row.error
 
 
+@pytest.mark.slow
 def test_answers_are_compared_with_a_sample() -> None:
     model = liftgbp.load("example:friends-smokers")
     answers = liftgbp.infer(model, {"person": 4}, effort="normal")
@@ -208,6 +212,7 @@ def test_answers_are_compared_with_a_sample() -> None:
     assert comparison.largest.difference == pytest.approx(0.3660 - 0.3845, abs=0.005)
 
 
+@pytest.mark.slow
 def test_contradictions_are_told() -> None:
     model = liftgbp.parse("p(t)\nq(t)\np(x) ^ q(x).\n!(p(x) ^ q(y)) | x != y.\n0.1 p(x)")
     with pytest.raises(ContradictionError, match="no possible world"):
@@ -239,6 +244,7 @@ def test_worlds_are_written(tmp_path: Path) -> None:
 # --- log Z
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_log_z_by_annealing(name: str) -> None:
     text, size = MODELS[name]
@@ -249,6 +255,7 @@ def test_log_z_by_annealing(name: str) -> None:
     assert found.error < 0.2
 
 
+@pytest.mark.slow
 def test_log_z_of_many_values_and_evidence() -> None:
     model = liftgbp.load("example:moods")
     # As the file of the model states.
@@ -283,6 +290,7 @@ def test_chains_start_at_minima() -> None:
     assert abs(row["true"] - heavy) < MOST_ERRORS * row.errors["true",]
 
 
+@pytest.mark.slow
 def test_chains_start_at_blocks() -> None:
     model = liftgbp.load("example:transitive")
     answers = liftgbp.infer(model, {"person": 20}, effort="normal")

@@ -30,6 +30,7 @@ def test_layers_that_regions_do_not_see_are_sampled() -> None:
     assert sampled == pytest.approx(exact, abs=5 * error + 5e-4)
 
 
+@pytest.mark.slow
 def test_couples_smoke_less_than_blocks_say() -> None:
     """A sum over how many of ten people are married to each other."""
     single, couple = 1 + math.exp(0.4), 1 + math.exp(0.8) + 2 * math.exp(0.4 - 2.4)
@@ -47,6 +48,7 @@ def test_couples_smoke_less_than_blocks_say() -> None:
     assert sampled == pytest.approx(exact, abs=5 * error + 5e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"blocks": "auto"}, {"regions": "auto"}])
 def test_what_is_recommended_then_is_judged_alike(options: dict[str, Any]) -> None:
     refused(liftgbp.load("example:transitive"), 8, **options)
@@ -60,6 +62,7 @@ RIGHT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "sort", "size"), RIGHT)
 def test_right_answers_stay_trusted(text: str, sort: str, size: int) -> None:
     model = liftgbp.load(text) if text.startswith("example:") else liftgbp.parse(text)
@@ -70,6 +73,7 @@ def test_right_answers_stay_trusted(text: str, sort: str, size: int) -> None:
     assert comparison.agrees, comparison.sentence
 
 
+@pytest.mark.slow
 def test_a_sample_is_drawn_once_and_where_it_is_cheap(monkeypatch: pytest.MonkeyPatch) -> None:
     from liftgbp.methods.sampling import sampled_judge
 

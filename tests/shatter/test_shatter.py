@@ -200,6 +200,7 @@ def check_random(model: Model, domain: dict[str, int]) -> None:
         assert_same_ground_model(model, domain)
 
 
+@pytest.mark.slow
 @thorough
 @given(model=models(), domain=sizes(4))
 def test_random_models(model: Model, domain: dict[str, int]) -> None:
@@ -221,6 +222,7 @@ def unnamed(node: Any) -> Any:
     return node
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [1, 2, 3])
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(2))
@@ -235,6 +237,7 @@ def test_random_models_without_constants(people: int, model: Model, domain: dict
 # --- the form itself
 
 
+@pytest.mark.slow
 @thorough
 @given(model=models(), domain=sizes(4))
 def test_no_atom_is_idle_and_no_class_overflows(model: Model, domain: dict[str, int]) -> None:
@@ -488,6 +491,7 @@ FACTS_ABOUT_PAIRS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(pairs=FACTS_ABOUT_PAIRS, smokers=st.sets(st.integers(0, 7)))
 def test_colours_never_tell_twins_apart(

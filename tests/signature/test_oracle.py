@@ -106,6 +106,7 @@ def orbits(generators: Iterable[Mapping[Obj, Obj]], objects: Sequence[Obj]) -> s
     return {frozenset(members) for members in orbit.values()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most_pinned", PINNED.values(), ids=PINNED)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_orbits_and_as_many_automorphisms(seed: int, most_pinned: int) -> None:
@@ -148,6 +149,7 @@ def test_ranks_follow_colours() -> None:
     assert ColouredGraph([(0, 1)], [2, 0, 1, 3]).canonical_ranks() == [2, 0, 1, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["", "import igraph", "import igraph.clustering"])
 def test_igraph_can_be_imported_before_and_after(first: str) -> None:
     script = LATER.format(first=first, second="liftgbp.lift.signature")

@@ -80,6 +80,7 @@ def isomorphic(one: Cluster, other: Cluster) -> bool:
 # --- canonical forms
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(), st.data())
 def test_renaming_changes_nothing(cluster: Cluster, data: st.DataObject) -> None:
@@ -90,6 +91,7 @@ def test_renaming_changes_nothing(cluster: Cluster, data: st.DataObject) -> None
     assert canonise(moved).automorphisms == canonise(cluster).automorphisms
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(), st.data())
 def test_renaming_with_pins_changes_nothing(cluster: Cluster, data: st.DataObject) -> None:
@@ -101,6 +103,7 @@ def test_renaming_with_pins_changes_nothing(cluster: Cluster, data: st.DataObjec
     assert canonise(moved, pinned).cluster == canonise(cluster, pinned).cluster
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(), st.data())
 def test_the_renaming_leads_to_the_canonical_form(cluster: Cluster, data: st.DataObject) -> None:
@@ -115,6 +118,7 @@ def test_the_renaming_leads_to_the_canonical_form(cluster: Cluster, data: st.Dat
     assert canonise(signature.cluster, pinned).cluster == signature.cluster
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(most_atoms=3), clusters(most_atoms=3))
 def test_equal_forms_mean_isomorphic(one: Cluster, other: Cluster) -> None:
@@ -167,6 +171,7 @@ def test_told_apart(one: list[tuple[int, str]], other: list[tuple[int, str]]) ->
 # --- symmetries
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(), st.data())
 def test_automorphisms_by_brute_force(cluster: Cluster, data: st.DataObject) -> None:
@@ -175,6 +180,7 @@ def test_automorphisms_by_brute_force(cluster: Cluster, data: st.DataObject) -> 
     assert found == len(brute_automorphisms(cluster, pinned))
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(), st.data())
 def test_generators_generate_the_group(cluster: Cluster, data: st.DataObject) -> None:
@@ -254,12 +260,14 @@ def as_set(ways: Iterable[Mapping[Obj, Obj]]) -> set[tuple[tuple[Obj, Obj], ...]
     return set(listed)
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(most_atoms=3), clusters(most_atoms=6))
 def test_embeddings_by_brute_force(pattern: Cluster, cluster: Cluster) -> None:
     assert as_set(embeddings(pattern, cluster)) == as_set(brute_embeddings(pattern, cluster))
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(most_atoms=2), clusters(most_atoms=3))
 def test_a_cluster_embeds_into_a_larger_one(inner: Cluster, other: Cluster) -> None:
@@ -299,6 +307,7 @@ def least_sizes(*some: Cluster) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 @thorough
 @given(
     clusters(most_atoms=4), clusters(most_atoms=4), st.tuples(st.integers(0, 3), st.integers(0, 3))
@@ -309,6 +318,7 @@ def test_overlaps_by_brute_force(cluster: Cluster, other: Cluster, extra: tuple[
     assert overlaps(cluster, other, sizes) == brute_overlaps(cluster, other, sizes)
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(most_atoms=4), clusters(most_atoms=4))
 def test_overlaps_stay_the_same_once_there_is_room(cluster: Cluster, other: Cluster) -> None:
@@ -343,6 +353,7 @@ def test_small_domains_force_overlaps() -> None:
 # --- twins
 
 
+@pytest.mark.slow
 @thorough
 @given(clusters(most_atoms=6))
 def test_twins_may_be_swapped(cluster: Cluster) -> None:

@@ -54,6 +54,7 @@ def environment(name: str) -> dict[str, str]:
     return os.environ | threads | ARITHMETICS[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Prescott", "SkylakeX"])
 def test_no_lies_under_other_arithmetics(name: str) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
@@ -77,6 +78,7 @@ def output_under(name: str, program: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Prescott", "SkylakeX"])
 def test_answers_are_the_same(name: str, table: dict[str, dict[str, list[float]]]) -> None:
     for case, other in table_under(name).items():
@@ -112,6 +114,7 @@ def ways_down() -> dict[str, object]:
     return dict(json.loads(output_under("default", SEARCH)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Prescott", "SkylakeX"])
 def test_all_starts_take_the_same_way(name: str, ways_down: dict[str, object]) -> None:
     """Every free energy on the way, to the last bit."""

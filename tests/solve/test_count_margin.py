@@ -68,6 +68,7 @@ def test_the_margin_is_zero_for_two_neighbouring_counts(things: int, data: st.Da
     assert margin_of_counts(things, {low: share, low + 1: 1 - share}) == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     model=models(),

@@ -351,6 +351,7 @@ def test_points_are_what_they_are_said_to_be(text: str, people: int, regions: st
         landscape.check(landscape.beliefs(plan, point), point.verdict.kind)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(4), regions=st.sampled_from(["intersections", "bethe"]))
 def test_points_of_random_models(model: Model, domain: dict[str, int], regions: str) -> None:
@@ -386,6 +387,7 @@ def distance(plan: Plan, one: np.ndarray, other: np.ndarray) -> float:
     return float(np.abs(np.exp(one) - np.exp(other)).max(initial=0.0))
 
 
+@pytest.mark.slow
 # The examples are the same in each run: no number of starts finds every minimum of every model.
 @settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(4))
@@ -461,6 +463,7 @@ def soft(model: Model) -> Model:
     return Model(model.sorts, model.predicates, rules)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(max_rules=2), domain=sizes(4))
 def test_trees_have_one_minimum(model: Model, domain: dict[str, int]) -> None:
@@ -732,6 +735,7 @@ def test_constants_break_the_tie() -> None:
     assert anna["true"] > 0.6
 
 
+@pytest.mark.slow
 def test_no_minimum() -> None:
     answers = descend(CHAIN, 10**15)
     assert answers.status is Status.NO_MINIMUM

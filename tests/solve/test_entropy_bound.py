@@ -40,6 +40,7 @@ def bound_of(plan: Plan, beliefs: Floats) -> float:
     return bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "regions", ["intersections", "subsets", "bethe", "objects:2", "clusters:2"]
 )
@@ -90,6 +91,7 @@ def test_the_bound_is_tight_on_a_tree() -> None:
     assert answers.verdict.entropy == pytest.approx(answers.verdict.entropy_bound, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 10**9])
 @pytest.mark.parametrize("regions", ["intersections", "objects:2", "objects:person=3"])
 def test_the_order_has_every_atom_once(size: int, regions: str) -> None:

@@ -73,6 +73,7 @@ def test_models(
     assert_same_runs(flooding, plan, tilted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factored", [False, True])
 @given(network=networks())
 @settings(max_examples=60, deadline=None)

@@ -62,6 +62,7 @@ def test_a_diverged_run_ends_without_warnings() -> None:
     assert solution.iterations < 100_000
 
 
+@pytest.mark.slow
 def test_a_run_with_undefined_messages_ends_without_warnings() -> None:
     """Numbers beyond the range of floats and vanishing ones, in the same messages."""
     model = parse(
@@ -235,6 +236,7 @@ def test_small_differences_that_act_together_are_no_agreement(
 # --- numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["intersections", "subsets", "bethe", "objects:2"])
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(3))
@@ -257,6 +259,7 @@ def test_free_energy_of_every_iterate(regions: str, model: Model, domain: dict[s
         assert log_z(plan, lifted) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "people", "regions"),
     [

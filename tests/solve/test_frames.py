@@ -69,6 +69,7 @@ def frames_are_right(plan: Plan, seed: int) -> None:
         nothing_cancels(frame, bits)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(most=5), seed=st.integers(0, 99))
 def test_random_models(model: Model, domain: dict[str, int], seed: int) -> None:

@@ -22,6 +22,7 @@ def answered(name: str, people: int, **options: object) -> liftgbp.Answers:
 ANNA = 1 / (1 + math.exp(-1.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["intersections", "bethe"])
 def test_one_rule_about_anna_decides_between_two_worlds(regions: str) -> None:
     trusted = []
@@ -43,6 +44,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "query", "limit"), LIMITS)
 def test_what_is_trusted_is_near_the_limit(name: str, query: str, limit: float) -> None:
     trusted = 0
@@ -55,6 +57,7 @@ def test_what_is_trusted_is_near_the_limit(name: str, query: str, limit: float) 
     assert trusted >= 2
 
 
+@pytest.mark.slow
 def test_sparse_friends_change_little_as_a_town_grows() -> None:
     small = answered("town", 10**7, effort="quick")
     trusted = []
@@ -68,6 +71,7 @@ def test_sparse_friends_change_little_as_a_town_grows() -> None:
     assert 10**12 in trusted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["transitive", "friends-knows", "chain", "movies"])
 def test_one_block_is_right_or_refused(name: str) -> None:
     """With one block, relations become rare: about log N / N, and nobody likes a movie."""

@@ -105,6 +105,7 @@ def test_nothing_is_taken_for_a_symmetry(text: str) -> None:
     assert not symmetries(plan_of(text, 5))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(random_models.models(max_rules=2), random_models.sizes(4))
 def test_symmetries_of_random_models(model: Model, sizes: dict[str, int]) -> None:
@@ -173,6 +174,7 @@ def test_flooding_that_ends_in_one_of_two_worlds_gives_both(
     assert solution.log_z == pytest.approx(both.log_z, rel=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(random_models.models(max_rules=2), random_models.sizes(6))
 def test_what_can_be_turned_has_chance_one_half(model: Model, sizes: dict[str, int]) -> None:

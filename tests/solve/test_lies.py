@@ -126,6 +126,7 @@ def no_twice_married(people: int) -> float:
     return single + math.log1p(pairs * couple)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", ["quick", "normal"])
 @pytest.mark.parametrize("people", [4, 10**4, 10**5, 10**6])
 def test_nobody_married_is_not_the_answer(people: int, effort: str) -> None:
@@ -142,6 +143,7 @@ def test_nobody_married_is_not_the_answer(people: int, effort: str) -> None:
         assert exact.log_z > no_twice_married(people)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [10**7, 10**8, 10**9, 3 * 10**9])
 @pytest.mark.parametrize("regions", ["intersections", "bethe", "subsets"])
 def test_nobody_married_is_not_the_answer_over_other_regions(regions: str, people: int) -> None:
@@ -151,6 +153,7 @@ def test_nobody_married_is_not_the_answer_over_other_regions(regions: str, peopl
     assert not answers.trusted or answers.marginal("married(x,y)") * people > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [20, 100, 1000])
 def test_who_is_in_high_spirits_smokes_with_probability_four_fifths(people: int) -> None:
     """In nearly all worlds all moods are high, since moods agree, and then smoking weighs 4 to 1.
@@ -209,6 +212,7 @@ def share_of_smokers() -> float:
     return low
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("regions", ["bethe", "subsets", "intersections"])
 @pytest.mark.parametrize("people", [10**8, 2 * 10**9, 3 * 10**9, 5 * 10**9])
 def test_the_minimum_of_a_town_is_proven(regions: str, people: int) -> None:

@@ -33,6 +33,7 @@ def bound_of(plan: Plan) -> float:
     return bound
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(model=models(), domain=sizes(most=3))
 def test_it_is_a_bound(model: Model, domain: dict[str, int]) -> None:
@@ -89,6 +90,7 @@ def test_a_stack_has_the_bounds_of_its_plans() -> None:
     assert best_products(plans, Tolerances())[0] == alone
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("weight", "people"), [(1.4, 100), (0.3, 200)])
 def test_both_worlds_are_found_over_large_regions(weight: float, people: int) -> None:
     """Among so many people either all smoke or nobody does, whatever friendships there are."""
@@ -100,6 +102,7 @@ def test_both_worlds_are_found_over_large_regions(weight: float, people: int) ->
     assert answers.marginal("smokes(x)") == pytest.approx(0.5, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", [80, 100, 300])
 @pytest.mark.parametrize("weight", [1.0, 1.4, 3.0])
 def test_one_of_two_worlds_is_never_the_answer(weight: float, people: int) -> None:
@@ -110,6 +113,7 @@ def test_one_of_two_worlds_is_never_the_answer(weight: float, people: int) -> No
         assert answers.marginal("smokes(x)") == pytest.approx(0.5, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_minimum_above_a_better_product_is_no_answer() -> None:
     """Thirty formulas over seven predicates: false of five of them satisfies nearly all."""
     rules = [f"0.{k + 1:02} p{k // 6}(x) ^ r(x,y) => p{k % 6}(y) | x != y" for k in range(30)]
@@ -145,6 +149,7 @@ def test_a_contradiction_has_no_product() -> None:
     assert bound_of(plan) == -math.inf
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 def test_an_answer_below_what_independent_atoms_reach_is_not_trusted() -> None:
     """With eight people, no minimum over four objects is plausible and as good as a product."""
@@ -168,6 +173,7 @@ likes(person, movie)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 def test_what_flat_atoms_surpass_is_no_answer_however_small_the_domain() -> None:
     """The minimum where all atoms are false lacks the entropy of all friendships."""

@@ -63,12 +63,14 @@ def check(network: GroundNetwork, regions: str) -> None:
     assert entropy <= bound + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(network=networks(), regions=st.sampled_from(["intersections", "bethe", "subsets"]))
 def test_no_true_distribution_is_impossible(network: GroundNetwork, regions: str) -> None:
     check(network, regions)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(data=st.data(), ranges=st.lists(st.integers(2, 3), min_size=3, max_size=6))
 def test_nor_is_one_of_pairs(data: st.DataObject, ranges: list[int]) -> None:
@@ -80,6 +82,7 @@ def test_nor_is_one_of_pairs(data: st.DataObject, ranges: list[int]) -> None:
     check(pairwise_network(ranges, tables, chosen), "intersections")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [2, 3])
 @pytest.mark.parametrize("length", [3, 4, 7, 150])
 def test_a_frustrated_cycle_is_impossible(length: int, values: int) -> None:
@@ -95,6 +98,7 @@ def test_a_frustrated_cycle_is_impossible(length: int, values: int) -> None:
     assert margins.cycle < -0.5
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

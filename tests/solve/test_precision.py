@@ -212,6 +212,7 @@ def test_one_minimum(name: str, weight: float, people: int) -> None:
     check(problem, answers.at(answers.minima[0]), weight, people)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", SIZES[1:])
 def test_two_minima_and_a_saddle(people: int) -> None:
     problem = PROBLEMS["friends-smokers"]

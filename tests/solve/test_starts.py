@@ -57,6 +57,7 @@ def test_random_starts_follow_the_seed() -> None:
     assert not np.isclose(first, other).all(axis=1).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("predicates", [12, 20])
 def test_many_predicates_that_agree(predicates: int) -> None:
     """Two worlds, all true and all false, satisfy everything and bound log Z from below."""

@@ -89,6 +89,7 @@ def test_the_chain_over_a_billion_people_says_why_it_is_not_trusted() -> None:
     assert solution.flaw is solution.doubt
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS, ids=lambda s: type(s).__name__)
 def test_one_region_that_holds_everything_is_exact_and_trusted(solver: Auto) -> None:
     """Its table has 2 ** 15 entries: too many for a Hessian, which nobody needs here."""

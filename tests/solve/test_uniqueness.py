@@ -78,6 +78,7 @@ def strength(table: np.ndarray) -> float:
     return float(np.tanh(largest / 4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factored", [False, True])
 @settings(max_examples=60, deadline=None)
 @given(network=pairwise())
@@ -108,6 +109,7 @@ def test_all_starts_lead_to_the_one_point(network: GroundNetwork, seed: int) -> 
         np.testing.assert_allclose(end.log_beliefs, ends[0].log_beliefs, atol=1e-8)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(network=pairwise())
 def test_the_lowest_point_lies_below_the_product_of_its_marginals(network: GroundNetwork) -> None:

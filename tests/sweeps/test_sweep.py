@@ -34,6 +34,7 @@ def model() -> Model:
 # --- the same answers as one by one
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 @pytest.mark.parametrize("solver", [liftgbp.Auto(), liftgbp.Flooding()], ids=["auto", "flooding"])
 @pytest.mark.parametrize("name", ["friends-smokers", "transitive", "friends-knows", "married"])
@@ -55,6 +56,7 @@ def test_a_sweep_gives_the_answers_of_single_runs(
                 assert row.answer.values == pytest.approx(answer.values, abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "compared"), [("friends-smokers", (6, 7, 8, 137)), ("moods", (7, 68, 194, 557))]
 )
@@ -140,6 +142,7 @@ def test_rows_come_batch_by_batch(model: Model) -> None:
     assert [dict(row.point.sizes)["person"] for row in result.rows] == sizes
 
 
+@pytest.mark.slow
 def test_a_sweep_that_failed_does_not_look_complete(model: Model) -> None:
     def impatient(stage: str, done: int, total: int) -> None:
         if done:
@@ -257,6 +260,7 @@ def test_csv_and_json_hold_the_same_table(model: Model, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.csv", "s.json"]
 
 
+@pytest.mark.slow
 def test_parquet_and_plots(model: Model, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("matplotlib")

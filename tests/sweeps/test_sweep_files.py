@@ -91,6 +91,7 @@ def test_the_exit_code_of_the_second_sweep(
         assert shell(command, str(model), "-n", "thing=3", "-o", str(path))[0] == 0
 
 
+@pytest.mark.slow
 def test_many_sweeps_at_once(tmp_path: Path) -> None:
     """One of them writes the table, and no other one harms it."""
     model, path = tmp_path / "m.mln", tmp_path / "s.csv"
@@ -178,6 +179,7 @@ def test_the_command_line_says_so(
     assert "sweep_journal.py" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", range(0, 400, 7))
 def test_a_journal_cut_short_anywhere_is_continued(interrupted: Path, kept: int) -> None:
     """This is what an interrupt leaves; nothing is damaged."""

@@ -35,6 +35,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [2, 3])
 @pytest.mark.parametrize("name", CASES)
 def test_rows_are_the_same_for_any_number_of_jobs(name: str, jobs: int) -> None:
@@ -47,6 +48,7 @@ def test_rows_are_the_same_for_any_number_of_jobs(name: str, jobs: int) -> None:
     assert [row.branches for row in shared] == [row.branches for row in alone]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".csv", ".json"])
 @pytest.mark.parametrize("name", CASES)
 def test_files_are_the_same_for_any_number_of_jobs(name: str, suffix: str, tmp_path: Path) -> None:
@@ -126,6 +128,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", [(), ("--timeout", "60")])
 def test_a_killed_worker_is_reported_and_the_sweep_goes_on(
     tmp_path: Path, limits: tuple[str, ...]
@@ -179,6 +182,7 @@ def long_sweep(path: Path, *options: str) -> Iterator[Popen[str]]:
 LIMITED = ("--timeout", "600", "--memory", "50")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "group"),
     [((), False), ((), True), (LIMITED, True)],
@@ -199,6 +203,7 @@ def test_signals_end_all_workers(
     assert (tmp_path / "s.csv.partial").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), LIMITED], ids=["free", "limited"])
 def test_no_worker_outlives_a_killed_sweep(tmp_path: Path, options: tuple[str, ...]) -> None:
     with long_sweep(tmp_path / "s.csv", *options) as process:
@@ -208,6 +213,7 @@ def test_no_worker_outlives_a_killed_sweep(tmp_path: Path, options: tuple[str, .
         processes.wait_for(lambda: not any(map(processes.is_running, every)))
 
 
+@pytest.mark.slow
 def test_a_timeout_ends_all_workers(tmp_path: Path) -> None:
     with processes.started([*long_command(tmp_path / "s.csv"), "--timeout", "5"]) as process:
         seen: set[int] = set()
@@ -222,6 +228,7 @@ def test_a_timeout_ends_all_workers(tmp_path: Path) -> None:
     assert {one.name for one in tmp_path.iterdir()} <= {"s.csv.partial"}
 
 
+@pytest.mark.slow
 def test_resumed_batches_are_solved_as_a_whole(tmp_path: Path) -> None:
     """So a point has the same neighbours, and the same last digits, as without an interrupt."""
     options: dict[str, Any] = {"effort": "quick", "batch": 3}
