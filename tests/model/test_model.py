@@ -122,6 +122,7 @@ def test_domain_size(declaration: str, given: dict[str, int] | None, expected: i
         ("", {"person": True}, "the size of person must be a whole number, got True"),
         ("", {"person": float("nan")}, "the size of person must be a whole number, got nan"),
         ("person = {A, B, C}", {"person": 2}, "size 2 is too small for sort person: the model"),
+        ("person = {A, B, C}", {"person": 2}, "give at least -n person=3"),
         ("person = {A, B}\nperson = 1", {}, "size 1 is too small for sort person: the model"),
     ],
 )

@@ -455,3 +455,11 @@ def test_a_model_without_predicates(tmp_path: Path) -> None:
     with pytest.raises(liftgbp.InputError, match="nothing to ask"):
         liftgbp.sweep_to_file(empty, tmp_path / "sweep.csv", {"person": [2, 3]}, effort="quick")
     assert not list(tmp_path.iterdir())
+
+
+def test_quantifiers_over_many_objects_are_answered_as_by_infer() -> None:
+    model = liftgbp.parse("s(t)\nr(t,t)\n1 s(x) => EXIST y r(x,y)\n-0.1 r(x,y)")
+    (row,) = liftgbp.sweep(model, {"t": [40]}, queries="s(x)")
+    alone = liftgbp.infer(model, {"t": 40})
+    assert row.answer["true"] == pytest.approx(alone.marginal("s(x)"), abs=1e-12)
+    assert row.trusted

@@ -353,8 +353,12 @@ class Model(Shown):
         if size is None:
             return named
         if size < max(1, named):
-            reason = f"the model names {named} of its objects" if named else "it must be at least 1"
-            raise SizeError(f"size {size} is too small for sort {sort.name}: {reason}", sort.span)
+            reason, span = "it must be at least 1", sort.span
+            if named:
+                by = "the evidence" if sort.from_evidence else "the model"
+                span = None if sort.from_evidence and given is not None else span
+                reason = f"{by} names {named} of its objects; give at least -n {sort.name}={named}"
+            raise SizeError(f"size {size} is too small for sort {sort.name}: {reason}", span)
         return size
 
     # --- checks

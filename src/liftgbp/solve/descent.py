@@ -18,7 +18,7 @@ from liftgbp.solve.frames import faces_of
 from liftgbp.solve.images import Places
 from liftgbp.solve.mean_field import best_products, log_z_bounds
 from liftgbp.solve.mixture import End, solutions_of
-from liftgbp.solve.search import Points, nearest_consistent
+from liftgbp.solve.search import PointBatch, nearest_consistent
 from liftgbp.solve.solution import Point, Solution
 from liftgbp.solve.starts import starting_beliefs
 from liftgbp.solve.tolerances import Tolerances
@@ -217,7 +217,7 @@ def stepped(
     with one_thread(consistent):
         logs = portable.log(np.tile(beliefs[consistent.outer], (len(plans), 1)))
         energy = Energy(plans, consistent)
-        points = Points(energy, faces_of(layout), logs, tolerances)
+        points = PointBatch(energy, faces_of(layout), logs, tolerances)
         points.take_steps(rows)
         value = points.values(rows) + points.step.slope / 2
         log_z = [
@@ -238,7 +238,7 @@ class _Run:
         self._tolerances = tolerances
         count, every = len(starts), np.arange(len(starts))
         faces = faces_of(energy.plans[0].layout)
-        self._points = Points(energy, faces, starts, tolerances)
+        self._points = PointBatch(energy, faces, starts, tolerances)
         self._points.take_steps(every)
         self.value = self._points.values(every)
         self.settled = np.zeros(count, dtype=bool)

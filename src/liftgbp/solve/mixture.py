@@ -23,7 +23,7 @@ from liftgbp.solve.energy import Energy, rounding_hides_entropy, scale_of
 from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_digits
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.images import DIGITS, Places, best_first, completed
-from liftgbp.solve.search import Points as BatchOfPoints
+from liftgbp.solve.search import PointBatch
 from liftgbp.solve.solution import Point, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Kind, Verdict, classify, is_possible
@@ -45,7 +45,7 @@ class End:
     """
 
     energy: Energy
-    place: BatchOfPoints
+    place: PointBatch
     row: int
     logs: Floats
     value: float

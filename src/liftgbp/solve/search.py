@@ -390,7 +390,7 @@ def _downwards(
     return free, sums, convex, to_saddle, used
 
 
-class Points:
+class PointBatch:
     """Points of a batch of free energies, each in a frame that suits it.
 
     logs  (S, D) the logs of outer beliefs

@@ -18,7 +18,7 @@ from liftgbp.solve.certified import CertifiedPoint, Proof
 from liftgbp.solve.energy import Energy, one_thread, polytope, rounding_hides_entropy, scale_of
 from liftgbp.solve.findings import NO_BLOCKS, Finding, Flaw, IndependentAtoms
 from liftgbp.solve.frames import faces_of
-from liftgbp.solve.search import Points, nearest_consistent
+from liftgbp.solve.search import PointBatch, nearest_consistent
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.support.arrays import Floats, distinct, stacked_rows
 from liftgbp.support.errors import InternalError
@@ -305,7 +305,7 @@ def curvatures_at(
         rows = np.flatnonzero(near)
         if len(rows):
             energy = Energy([plans[k] for k in rows.tolist()], consistent)
-            points = Points(energy, faces, outer[rows], tolerances)
+            points = PointBatch(energy, faces, outer[rows], tolerances)
             own = np.arange(len(rows))
             points.take_steps(own)
             lowest = points.curvatures(own)
