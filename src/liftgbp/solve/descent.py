@@ -219,7 +219,7 @@ def stepped(
         energy = Energy(plans, consistent)
         points = PointBatch(energy, faces_of(layout), logs, tolerances)
         points.take_steps(rows)
-        value = points.values(rows) + points.step.slope / 2
+        value = points.values(rows)[0] + points.step.slope / 2
         log_z = [
             plan.log_offset - float(own) * float(scale)
             for plan, own, scale in zip(plans, value, energy.scale, strict=True)
@@ -240,11 +240,13 @@ class _Run:
         faces = faces_of(energy.plans[0].layout)
         self._points = PointBatch(energy, faces, starts, tolerances)
         self._points.take_steps(every)
-        self.value = self._points.values(every)
+        self.value, self._entropy = self._points.values(every)
         self.settled = np.zeros(count, dtype=bool)
         self.trace: list[Floats] = [self.value]
         self.iterations = np.zeros(count, dtype=np.int64)
         self._stuck = np.zeros(count, dtype=bool)
+        self._astray = np.zeros(count, dtype=np.int64)
+        self._off = np.zeros(count)
         self._best = np.full(count, np.inf)
         self._idle = np.zeros(count, dtype=np.int64)
         self._problem = problem
@@ -290,17 +292,29 @@ class _Run:
 
     def _try(self, moving: Ints, length: Floats, value: Floats) -> NDArray[np.bool_]:
         """Move points whose free energy falls by it."""
-        is_inside, logs, reached = self._points.moved(moving, length)
+        is_inside, logs, (reached, entropy) = self._points.moved(moving, length)
         rounding = self._tolerances.rounding * np.maximum(np.abs(value[moving]), 1)
         falls = (reached <= value[moving] + rounding) | self._points.step.to_saddle[moving]
         lower = is_inside & falls
         chosen = moving[lower]
         self._points.logs[chosen], value[chosen] = logs[lower], reached[lower]
+        self._entropy[chosen] = entropy[lower]
         return np.asarray(lower)
 
     def _give_up(self, iteration: int) -> None:
-        """Stop points that are far behind the first minimum of the same problem."""
+        """Stop points that lead nowhere.
+
+        Those are points that stay where the entropy is impossible, since counting numbers
+        over-count there, and points far behind the first minimum of the same problem.
+        """
         limits = self._tolerances
+        entropy, most = self._entropy, self.energy.largest_entropy
+        slack = limits.level * (most + 1)
+        off = np.maximum(np.maximum(-entropy, entropy - most) - slack, 0.0)
+        stays = (off > 0) & (off > limits.progress * self._off)
+        self._astray = np.where(stays, self._astray + 1, np.where(off > 0, self._astray, 0))
+        self._off = off
+        self._stuck |= self._astray >= limits.most_astray
         if self.settled.any():
             slowest = np.full(self._problem.max() + 1, np.inf)
             first = limits.patience * (self.iterations[self.settled] + 1)

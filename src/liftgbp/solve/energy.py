@@ -278,6 +278,8 @@ class Energy:
         per_region = [[own / scale_of(plan) for own in plan.weights] for plan in place]
         weight = np.array(per_region)[:, layout.region_of] * layout.multiplicity
         theta = np.array([plan.theta for plan in place])
+        entropies = np.array([largest_entropy(plan) / scale_of(plan) for plan in place])
+        self.largest_entropy = entropies[rows]
         outer, inner = consistent.outer, consistent.inner
         self.outer_weight, self.inner_weight = weight[:, outer][rows], weight[:, inner][rows]
         self.outer_theta, self.inner_theta = theta[:, outer][rows], theta[:, inner][rows]

@@ -223,13 +223,14 @@ class Chart:
         )
 
     def values(self) -> Floats:
-        """The scaled free energies (S)."""
+        """The scaled free energies and entropies (2, S)."""
         free_weight, free_theta, weight, theta = self._numbers
         sums = self.sums
         free, own = free_weight * sums.free, weight * sums.values
         value = (free * (sums.free_logs - free_theta)).sum(axis=1)
         value += (own * (sums.logs - theta)).sum(axis=1)
-        return np.asarray(value)
+        entropy = (free * sums.free_logs).sum(axis=1) + (own * sums.logs).sum(axis=1)
+        return np.array([value, -entropy])
 
     @cached_property
     def slopes(self) -> Floats:
@@ -428,11 +429,11 @@ class PointBatch:
         yield from self.charts(np.flatnonzero(left))
 
     def values(self, rows: Ints) -> Floats:
-        """The scaled free energies of some points."""
-        found = np.empty(len(self.logs))
+        """The scaled free energies and entropies (2, S) of some points."""
+        found = np.empty((2, len(self.logs)))
         for chart, own in self.charts(rows):
-            found[own] = chart.values()
-        return found[rows]
+            found[:, own] = chart.values()
+        return found[:, rows]
 
     def take_steps(self, rows: Ints) -> None:
         """Find the Newton steps at some points."""
@@ -445,21 +446,21 @@ class PointBatch:
         """Where parts of the steps of some points lead.
 
         The first result is whether beliefs are positive there (S), then come the logs of outer
-        beliefs (S, D) and the scaled free energy (S).
+        beliefs (S, D), and the scaled free energies and entropies (2, S).
         """
         goal = self.logs[rows] + length[:, None] * self.step.change[rows]
         frames = [self._frames[row] for row in rows.tolist()]
         # Giving up early makes room for shorter steps, and halves the time of large models.
         limits = self._tolerances
         logs, near = _nearly_consistent(self._faces, frames, goal, limits, limits.most_idle)
-        value = np.zeros(len(rows))
+        values = np.zeros((2, len(rows)))
         for frame, own in by_frame(frames, np.flatnonzero(near)):
             chart = Chart(self._energy, rows[own], frame, logs[own][:, frame.free])
             near[own] = chart.is_inside
             logs[own] = chart.logs
-            value[own] = chart.values()
+            values[:, own] = chart.values()
             self._tried.append((chart, rows[own]))
-        return near, logs, value
+        return near, logs, values
 
     def curvatures(self, rows: Ints) -> dict[int, Floats]:
         """The curvatures at some points."""

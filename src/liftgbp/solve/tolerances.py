@@ -69,6 +69,10 @@ class Tolerances:
     and come nearer in none of as many are given up: rounding alone would move those of movies over
     objects:3 at 1e9 for four minutes."""
 
+    most_astray: int = 4
+    """The most iterations in a row that a point may have an impossible entropy: counting numbers
+    over-count there, and F falls without end (married and movies at 1e6)."""
+
     progress: float = 0.9
     """A point makes progress if its residual falls below this part of the best one so far. Newton's
     method squares residuals, and takes a third off them where a minimum is flat."""
