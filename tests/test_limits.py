@@ -369,6 +369,33 @@ def test_a_command_that_is_ended_leaves_no_lock(tmp_path: Path, limits: tuple[st
     assert {path.name for path in tmp_path.iterdir()} <= {"sweep.csv.partial"}
 
 
+SWALLOWED = """
+import os, signal, time
+import liftgbp
+from liftgbp.cli import entry
+from liftgbp.cli.run_limits import run_within
+
+class Ends:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+
+def work():
+    Ends()
+    time.sleep(600)
+
+entry.AGAIN = 0.1
+with entry.leaving():
+    run_within(liftgbp.Limits(seconds=600), work)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers to signal with")
+def test_a_signal_that_is_lost_in_a_destructor_comes_again() -> None:
+    done = processes.run([sys.executable, "-c", SWALLOWED])
+    assert done.returncode == -signal.SIGTERM
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_a_run_within_limits(number: signal.Signals) -> None:
