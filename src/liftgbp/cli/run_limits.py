@@ -105,7 +105,10 @@ def _ending(watch: Watch) -> Iterator[None]:
         return
     timer = threading.Timer(watch.limits.seconds + GRACE, end)
     timer.daemon = True
+    # Signals are for the first thread, which keeps them off while it makes locks.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     timer.start()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
     # A library that lets no thread of Python go on is ended all the same, with a traceback.
     with suppress(AttributeError, OSError, RuntimeError):  # no place to write it
         faulthandler.dump_traceback_later(watch.limits.seconds + 2 * GRACE, exit=True)
