@@ -67,6 +67,7 @@ def test_ranks(order: list[int]) -> None:
 NUMBERS = st.one_of(st.integers(0, 3), st.integers(-(2**63), 2**63 - 1))
 
 
+@pytest.mark.slow
 @given(values=st.lists(NUMBERS))
 def test_distinct(values: list[int]) -> None:
     assert distinct(np.array(values, dtype=np.int64)).tolist() == sorted(set(values))

@@ -50,6 +50,7 @@ def test_exact_answers_are_compared_with_other_code() -> None:
     assert found.agrees
 
 
+@pytest.mark.slow
 def test_atoms_observed_with_different_values_have_rows_of_their_own() -> None:
     model = liftgbp.parse("*ties(p,p)\ns(p)\n0.5 ties(x,y) => (s(x) <=> s(y))")
     facts = "ties(A,B)\nties(B,C)\nties(C,D)\n!s(A)\ns(D)"

@@ -172,6 +172,7 @@ def test_check_closes_what_the_model_closes(via: str) -> None:
     assert report.comparison.second_log_z == pytest.approx(wanted)
 
 
+@pytest.mark.slow
 def test_descent_on_the_ground_ends_in_time() -> None:
     model = liftgbp.parse("""
         r(person, person)

@@ -58,6 +58,7 @@ def test_columns_that_differ_in_case_only_are_refused(tmp_path: Path) -> None:
         write_table(tmp_path / "table.parquet", {"a": int, "A": int}, [(1, 2)])
 
 
+@pytest.mark.slow
 def test_parquet_needs_neither_pandas_nor_pyarrow(tmp_path: Path) -> None:
     script = f"""
 import sys

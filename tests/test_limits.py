@@ -206,6 +206,7 @@ def test_reading_facts_looks_at_its_limits(monkeypatch: pytest.MonkeyPatch) -> N
         liftgbp.parse_evidence(model, facts, limits=Limits(seconds=2))
 
 
+@pytest.mark.slow
 def test_queries_of_strangers_have_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     model = liftgbp.parse("p(person)\nperson = 9\n1 p(x)", untrusted=True)
     answers = liftgbp.infer(model)

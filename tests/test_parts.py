@@ -22,6 +22,7 @@ q(t)
 """)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [{"effort": "quick"}, {"exact": False}, {}, {"effort": "quick", "via": "ground"}],
@@ -88,6 +89,7 @@ def test_sweeps_agree_with_single_runs() -> None:
         assert [row.answer["true"] for row in own] == pytest.approx([0.5] * 2, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_parts_of_a_network() -> None:
     """Two clusters of spins that have nothing to do with each other."""
     text = ["MARKOV", "10", "2 " * 10, "20"]
@@ -116,6 +118,7 @@ def test_rules_that_share_atoms_are_one_part() -> None:
     assert len(parts) == 2
 
 
+@pytest.mark.slow
 def test_each_part_shows_its_minima() -> None:
     answers = liftgbp.infer(TWO, {"t": 9}, effort="quick")
     result = answers.as_dict()

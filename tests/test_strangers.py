@@ -13,6 +13,7 @@ from liftgbp import Limits
 from liftgbp.support.limits import Watch
 
 
+@pytest.mark.slow
 def test_strangers_models_have_limits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whoever gives no limits gets those for strangers; whoever gives some gets these."""
     text = "p(thing)\n1 p(x)\n"

@@ -182,6 +182,7 @@ def alone() -> Iterator[None]:
     assert own_children() <= before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_a_run_that_is_given_up_ends_its_workers() -> None:
     with closing(finished(process_of, range(9), 2)) as found:  # type: ignore[type-var]
@@ -189,6 +190,7 @@ def test_a_run_that_is_given_up_ends_its_workers() -> None:
         assert len(own_children()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_runs_beside_each_other_end_their_own_workers_only() -> None:
     with (

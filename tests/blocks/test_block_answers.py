@@ -92,6 +92,7 @@ def test_most_transitive_relations_are_orders_in_three_layers(size: int) -> None
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symmetry", ["<=>", "=>"])
 @pytest.mark.parametrize("weight", ["3 ", ""])
 def test_most_triangle_free_graphs_are_bipartite(weight: str, symmetry: str) -> None:
@@ -248,6 +249,7 @@ def test_bad_input(options: dict[str, object], message: str) -> None:
         liftgbp.infer(model, {"person": 9}, **options)  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", ["normal", "thorough"])
 def test_few_objects_are_split_no_further_than_possible(effort: str) -> None:
     """What an effort allows is no demand, and neither is `auto`; a number by hand is one."""

@@ -127,6 +127,7 @@ def test_random_models_have_the_curvature_of_the_ground(
     assert found == pytest.approx(curvatures.min(initial=1.0), abs=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TRANSITIVE, CHAIN, FRIENDS_KNOWS, FRIENDS_SMOKERS, TRIANGLES])
 @pytest.mark.parametrize("size", [5, 12, 1001])
 def test_halves_are_the_same_point(text: str, size: int) -> None:

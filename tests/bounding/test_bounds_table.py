@@ -29,6 +29,7 @@ def test_all_models_and_sizes_are_there() -> None:
     assert {float(row[1]) for row in ROWS} == {4, 10, 100, 1e6}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row[0]} {row[1]}")
 def test_intervals(row: list[str]) -> None:
     name, people, least, most, gap, estimate, exact = row

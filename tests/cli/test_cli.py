@@ -504,6 +504,7 @@ def test_wrong_queries_are_refused_before_the_run(
     assert "<query>:1:" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("query", ["x9", "x0(a)", "x0 ^", "smokes(x)"])
 def test_wrong_queries_of_networks_are_refused_before_the_run(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, query: str

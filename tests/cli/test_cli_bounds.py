@@ -26,6 +26,7 @@ def as_json(*arguments: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_words() -> None:
     result = run("bounds", SMOKERS, "-n", "person=10", "-q", "smokes(x)")
     assert result.exit_code == 0
@@ -38,6 +39,7 @@ def test_words() -> None:
     assert "P(true)" in result.stdout
 
 
+@pytest.mark.slow
 def test_json() -> None:
     found = as_json("bounds", SMOKERS, "-n", "person=10", "-q", "smokes(x)")
     log_z = found["log_z"]

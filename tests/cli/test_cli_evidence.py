@@ -243,6 +243,7 @@ def test_all_closes_what_no_query_is_about(model: Path, facts: Path) -> None:
 # --- one row for each ground atom
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("via", ["lifted", "ground"])
 def test_answers_for_each_object(model: Path, facts: Path, via: str) -> None:
     command = ("query", model, "-e", facts, "--closed", "friends", "--via", via, "-n", "person=5")

@@ -73,6 +73,7 @@ def test_rows_that_are_probable_enough() -> None:
     assert "no rows" in call(*CANCER, "--min", 0.999).stdout
 
 
+@pytest.mark.slow
 def test_more_rows_than_fit(tmp_path: Path) -> None:
     facts = tmp_path / "facts.db"
     facts.write_text("".join(f"{k / 100} s(P{k})\n" for k in range(1, 61)), encoding="utf-8")

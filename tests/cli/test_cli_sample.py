@@ -47,6 +47,7 @@ def test_a_short_sample_has_not_mixed() -> None:
     assert result.return_value == 1
 
 
+@pytest.mark.slow
 def test_json_and_seeds() -> None:
     arguments = ("sample", SMOKERS, "-n", "person=4", "--sweeps", "50", "-q", "smokes(x)")
     one, same, other = (as_json(*arguments, "--seed", seed) for seed in ("3", "3", "4"))

@@ -24,6 +24,7 @@ def shell(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     return Shell(monkeypatch, capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", OPTIONS)
 def test_every_command(shell: Shell, tmp_path: Path, command: str) -> None:
     options = [str(tmp_path / "net.uai") if one == "NET" else one for one in OPTIONS[command]]
@@ -84,6 +85,7 @@ def test_networks_of_strangers(shell: Shell, tmp_path: Path) -> None:
     assert (code, "drop --include-anywhere" in err) == (2, True)
 
 
+@pytest.mark.slow
 def test_names_of_evidence_are_literal(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,6 +108,7 @@ def test_lines_instead_of_tables(
     assert "\x1b" not in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".png", ".svg"])
 def test_names_in_pictures(shell: Shell, tmp_path: Path, ending: str) -> None:
     names = ["$x^$", "a$b_c$d", "\x1b[31m", "<b>&amp;", "--", "\\frac{", "東京", "_x"]

@@ -109,6 +109,7 @@ def test_a_triangle_inside_a_factor_adds_nothing() -> None:
     assert len(ground_region_graph(network, "loops:3")) == 1
 
 
+@pytest.mark.slow
 def test_auto_grows_along_loops_on_the_ground() -> None:
     answers = infer(_pairwise(GRID, 12, 1.0, 1), regions="auto")
     assert [str(step.graph.family) for step in answers.growth] == ["bethe", "loops:4"]

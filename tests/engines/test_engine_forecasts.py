@@ -77,6 +77,7 @@ def test_counts_are_those_of_enumeration(tmp_path: Path) -> None:
     assert stages["writing marginals"].number == 4
 
 
+@pytest.mark.slow
 def test_products_are_not_counted(tmp_path: Path) -> None:
     model = liftgbp.parse(PAIRS + "0.1 smokes(x) ^ smokes(y) | x != y\n")
     source = network(tmp_path, 12, 14, 5)

@@ -90,6 +90,7 @@ EXISTENTIALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", EXISTENTIALS.values(), ids=EXISTENTIALS)
 @pytest.mark.parametrize("facts", ["", "student(Anna)\n!prof(Bob)\nadvises(Anna,Bob)"])
 def test_against_the_ground(rule: str, facts: str) -> None:
@@ -102,6 +103,7 @@ def test_two_sorts() -> None:
     check(DECLARED + RULES + rules, {"person": 2, "thing": 3}, "owns(Anna,Ball)\n!owns(Bob,Ball)")
 
 
+@pytest.mark.slow
 def test_two_quantifiers() -> None:
     """What one object sees is about its own atoms, so several quantifiers do not meddle."""
     rules = (

@@ -265,6 +265,7 @@ def test_potentials_beyond_doubles_become_several_factors(tmp_path: Path, extens
     same_weights(network, load_network(path).ground)
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("constant", [0.0, 3.0, -699.0, 1e3, -1e3, 4000036215.5925384, -1e15])
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))

@@ -76,6 +76,7 @@ NUMBERS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(NUMBERS, min_size=1), BLANKS)
 def test_numbers_are_those_of_python(numbers: list[str], blank: str) -> None:
     words = words_of(blank.join(["", *numbers, ""]))
@@ -92,6 +93,7 @@ def test_words_that_are_no_whole_numbers(text: str) -> None:
         words_of(f"2 {text} 3").wholes(3, "the size of {}", 7)
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 2), min_size=2, max_size=2)))
 def test_distinct_rows(rows: list[list[int]]) -> None:
     first, group = distinct_rows(np.array(rows, np.int64).reshape(len(rows), 2))

@@ -388,6 +388,7 @@ def test_too_large_join(monkeypatch: pytest.MonkeyPatch) -> None:
         grounded(evidence, {"person": 21})
 
 
+@pytest.mark.slow
 def test_substitutions_that_the_evidence_settles_do_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -459,6 +460,7 @@ LARGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", LARGE.values(), ids=LARGE)
 @pytest.mark.parametrize("facts", ["", "student(Anna)\n!advises(Bob,Anna)\nprof(Carl)"])
 def test_large_formulas_are_taken_apart(rule: str, facts: str) -> None:

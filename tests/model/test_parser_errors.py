@@ -432,6 +432,7 @@ def test_long_lists_of_ranges() -> None:
 LONG = "a" * 10**6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "shown", "marked"),
     [

@@ -264,6 +264,7 @@ def test_round_trip(rules: list[Rule], named: dict[str, float]) -> None:
     assert parse(model_text(model)) == model
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(weights)
 def test_weight_round_trip(weight: Weight) -> None:

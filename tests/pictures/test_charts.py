@@ -196,6 +196,7 @@ def test_ticks_are_round_and_inside(low: float, high: float) -> None:
     assert all(low - 1e-9 <= tick <= high + 1e-9 for tick in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extension", FIRST_BYTES)
 def test_sweeps_to_pictures(extension: str, tmp_path: Path) -> None:
     file = tmp_path / f"sweep{extension}"
@@ -206,6 +207,7 @@ def test_sweeps_to_pictures(extension: str, tmp_path: Path) -> None:
     assert [own.name for own in tmp_path.iterdir()] == [file.name]
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_keeps_its_branches(tmp_path: Path) -> None:
     """Continued, it draws what an uninterrupted one draws."""
     model = liftgbp.parse(ISING)

@@ -99,6 +99,7 @@ def test_three_panels(tmp_path: Path) -> None:
     assert {"Lifted region graph", "Cluster signatures", "Local graph of region 0"} <= set(texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extension", ["png", "pdf"])
 def test_pictures_of_pixels_and_of_print(extension: str, tmp_path: Path) -> None:
     first = {"png": b"\x89PNG", "pdf": b"%PDF"}[extension]

@@ -67,6 +67,7 @@ def flat(shape: tuple[int, ...], state: State) -> int:
     return number
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(table=shapes_with_symmetries(), data=st.data())
 def test_orbits_by_brute_force(
@@ -133,6 +134,7 @@ def digraphs_graph(objects: int) -> LiftedRegionGraph:
     return build_regions(shatter(model, {"person": 12}), f"objects:{objects}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("objects", "wanted"), [(3, 16), (4, 218), (5, 9608)])
 def test_a_table_over_objects_has_one_entry_per_digraph(objects: int, wanted: int) -> None:
     graph = digraphs_graph(objects)

@@ -412,6 +412,7 @@ def test_samples_count_in_each_world() -> None:
     assert abs(row["true"] - (1 - smokers(30)[0])) <= 5 * row.errors["true",]
 
 
+@pytest.mark.slow
 def test_the_command_line(tmp_path: Path) -> None:
     path = str(MODELS / "friends-smokers.mln")
     asked = ["-q", "#{x : smokes(x)} >= 10", "-q", "#{x : smokes(x)}"]

@@ -168,6 +168,7 @@ def test_regions_outgrow_their_caps() -> None:
         ground_regions(wide, "subsets")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", possible_seeds(40, person=3, shop=1))
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_counts_once_on_random_models(seed: int, family: str) -> None:

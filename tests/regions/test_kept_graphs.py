@@ -74,6 +74,7 @@ def test_graphs_with_evidence_go_with_their_answers(monkeypatch: pytest.MonkeyPa
     assert not build._kept
 
 
+@pytest.mark.slow
 def test_only_few_graphs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "_kept", {})
     for count in range(1, 2 * build.MOST_KEPT):

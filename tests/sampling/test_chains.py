@@ -133,6 +133,7 @@ def test_counting_bits() -> None:
 # --- moves of many atoms
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["soft", "values", "hard", "tie", "wide"])
 @pytest.mark.parametrize("kind", ["objects", "exchanges", "mirrors"])
 def test_moves_leave_the_distribution(name: str, kind: str) -> None:

@@ -161,6 +161,7 @@ def test_the_same_seed_gives_the_same_sample() -> None:
     assert (one.worlds != other.worlds).any()
 
 
+@pytest.mark.slow
 def test_named_objects_and_observed_atoms() -> None:
     model = liftgbp.parse("p = {A, B}\ns(p)\nf(p, p)\n1.5 f(x,y) ^ s(x) => s(y)")
     evidence = liftgbp.parse_evidence(model, "s(A)\nf(A,B)\n")
@@ -181,6 +182,7 @@ def test_atoms_that_no_factor_touches_are_uniform() -> None:
     assert row["true", "false"] == 0.0
 
 
+@pytest.mark.slow
 def test_a_network_of_another_tool(tmp_path: Path) -> None:
     path = tmp_path / "chain.uai"
     path.write_text(
@@ -278,6 +280,7 @@ def test_mirror_worlds_are_reached() -> None:
     assert abs(row["true"] - 0.5) < MOST_ERRORS * row.errors["true",]
 
 
+@pytest.mark.slow
 def test_chains_start_at_minima() -> None:
     # Two worlds far apart, one of them e^3 times as heavy.
     model = liftgbp.parse("s(p)\n3 s(x) <=> s(y) | x != y\n0.25 s(x)")
@@ -354,6 +357,7 @@ def test_what_cannot_be_sampled_is_refused() -> None:
             liftgbp.sample(model, {"t": 3}, **wrong)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_chains_that_stay_apart_are_weighed_by_log_z() -> None:
     # If all p hold, weights are large; if none holds, all r are free. Both weigh about the same,
     # and no move leads from one to the other.

@@ -23,6 +23,7 @@ def refused(model: liftgbp.Model, people: int, **options: Any) -> tuple[float, f
     return float(found[2]), float(found[3])
 
 
+@pytest.mark.slow
 def test_layers_that_regions_do_not_see_are_sampled() -> None:
     """Over five people there is an exact answer; the approximation is off by 0.03."""
     model = liftgbp.load("example:transitive")

@@ -49,6 +49,7 @@ def test_flooding_is_enough_where_it_converges() -> None:
     assert found.converged
 
 
+@pytest.mark.slow
 def test_damping_comes_back_where_it_is_needed(chain: Plan) -> None:
     """Without damping this chain diverges within a hundred iterations, with some it converges."""
     free = Flooding(damping=0.0, adaptive=True, iterations=100)

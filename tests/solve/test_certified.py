@@ -93,6 +93,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size", "regions"), CASES)
 def test_mpmath_finds_the_same_minimum(name: str, size: int, regions: str) -> None:
     plan = plan_of(liftgbp.load(f"example:{name}"), size, regions)

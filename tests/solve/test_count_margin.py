@@ -51,6 +51,7 @@ def margin_of(plan: Plan, beliefs: Floats) -> float:
     return margin
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(things=st.integers(3, 40), data=st.data())
 def test_any_distribution_of_a_count_has_a_margin(things: int, data: st.DataObject) -> None:
@@ -59,6 +60,7 @@ def test_any_distribution_of_a_count_has_a_margin(things: int, data: st.DataObje
     assert margin_of_counts(things, counts) >= -1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(things=st.integers(3, 40), data=st.data())
 def test_the_margin_is_zero_for_two_neighbouring_counts(things: int, data: st.DataObject) -> None:

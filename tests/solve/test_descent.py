@@ -640,6 +640,7 @@ def test_seeds_are_reproducible(text: str, people: int) -> None:
     np.testing.assert_array_equal(one.result.trace, again.result.trace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "people"),
     [

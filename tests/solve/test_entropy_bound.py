@@ -53,6 +53,7 @@ def test_no_true_distribution_exceeds_the_bound(
     assert entropy(joint) <= bound_of(plan, beliefs) + 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     weight=st.floats(-6, 6),

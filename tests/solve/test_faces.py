@@ -21,6 +21,7 @@ from liftgbp.solve.tolerances import Tolerances
 numbers = st.integers(-3, 3)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_the_simplex_method_finds_the_largest_value(data: st.DataObject) -> None:

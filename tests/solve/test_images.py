@@ -200,6 +200,7 @@ def test_the_verdict_of_an_image_is_that_of_its_minimum() -> None:
     assert kinds == [Kind.MINIMUM, Kind.MINIMUM, Kind.SADDLE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [Auto(), Auto(most_work=0, most_patience=0)])
 def test_networks_without_fields_have_no_preferred_value(solver: Auto, tmp_path: Path) -> None:
     """Random couplings on a grid and no fields: each world is as likely as its opposite."""

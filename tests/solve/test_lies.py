@@ -90,6 +90,7 @@ def test_a_single_region_has_one_minimum() -> None:
     assert answers.log_z == pytest.approx(math.log(9), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("via", VIAS)
 @pytest.mark.parametrize("weight", [1.4, 20, 200])
 def test_mirror_worlds_have_equal_shares(weight: float, via: str) -> None:

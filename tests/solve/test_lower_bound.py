@@ -183,6 +183,7 @@ def test_what_flat_atoms_surpass_is_no_answer_however_small_the_domain() -> None
     assert answers.log_z > flat or answers.status is Status.NO_MINIMUM
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::liftgbp.UntrustedAnswer")
 def test_atoms_that_are_all_but_certain_count_too() -> None:
     """The minimum without any liking falls short of a little liking."""

@@ -191,6 +191,7 @@ def check(problem: Problem, answers: Answers, weight: float, people: int) -> Non
 SIZES = [10, 10**3, 10**6, 10**9]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("people", SIZES)
 @pytest.mark.parametrize(
     ("name", "weight"),

@@ -188,6 +188,7 @@ def test_every_tolerance_is_used() -> None:
     assert unused == []
 
 
+@pytest.mark.slow
 def test_no_number_is_compared_with_outside_tolerances() -> None:
     """Small constants in code are thresholds without a name."""
     room = Path(tolerances.__file__).parent
@@ -214,6 +215,7 @@ def _no_kept_layouts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile, "MOST_KEPT", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_kept_layouts")
 def test_kept_polytopes_take_little_memory_and_go_with_their_layouts() -> None:
     plans = [plan_of(FRIENDS_SMOKERS, people) for people in (5, 6, 7)]
@@ -226,6 +228,7 @@ def test_kept_polytopes_take_little_memory_and_go_with_their_layouts() -> None:
     assert len(energy._kept) <= before - 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_kept_layouts")
 def test_polytopes_beyond_the_limit_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = [plan_of(FRIENDS_SMOKERS, people) for people in (5, 6)]
@@ -241,6 +244,7 @@ def test_polytopes_beyond_the_limit_are_not_kept(monkeypatch: pytest.MonkeyPatch
 # --- points that are nearly the same
 
 
+@pytest.mark.slow
 def test_a_world_is_not_counted_twice() -> None:
     """A second stationary point lies 3e-5 beside the best one, with tiny beliefs for small ones."""
     text = """

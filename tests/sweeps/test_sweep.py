@@ -173,6 +173,7 @@ def test_records_make_a_frame(model: Model, monkeypatch: pytest.MonkeyPatch) -> 
 # --- evidence, sums over counts, trust
 
 
+@pytest.mark.slow
 def test_evidence_is_the_same_at_all_points(model: Model) -> None:
     evidence = liftgbp.parse_evidence(model, "smokes(Anna)\n!smokes(Bob)\nfriends(Anna,Bob)")
     weights = [0.5, 1.4]
@@ -303,6 +304,7 @@ class Interrupt:
         self._left -= 1
 
 
+@pytest.mark.slow
 def test_an_interrupted_sweep_goes_on(
     model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,6 +150,7 @@ def damages(journal: bytes) -> dict[str, bytes]:
 NAMES = list(damages(b'{"sweep": "0"}\n{}\n{"finished": [[{"log_z": 0}, []]]}\n'))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_damaged_journal_is_kept_aside(interrupted: Path, name: str) -> None:
     journal = interrupted.with_name("s.csv.partial")
@@ -230,6 +231,7 @@ def test_unfinished_files_of_others_are_not_touched(tmp_path: Path) -> None:
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted([*kept, "s.csv"])
 
 
+@pytest.mark.slow
 def test_every_writer_leaves_unfinished_files_of_others_alone(tmp_path: Path) -> None:
     answers = liftgbp.infer(MODEL, {"thing": 3})
     sample = liftgbp.sample(MODEL, {"thing": 3}, sweeps=64)
@@ -248,6 +250,7 @@ def test_every_writer_leaves_unfinished_files_of_others_alone(tmp_path: Path) ->
         assert path.stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_names_of_outputs_are_literal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import duckdb
 

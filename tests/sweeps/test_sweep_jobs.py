@@ -62,6 +62,7 @@ def test_files_are_the_same_for_any_number_of_jobs(name: str, suffix: str, tmp_p
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_the_command_line_prints_the_same(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_wrong_numbers_of_jobs_are_refused_before_anything_is_written(tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_progress_counts_the_points_of_all_workers() -> None:
     seen: list[tuple[str, int, int]] = []
     sizes = {"person": list(range(3, 12))}
