@@ -23,6 +23,7 @@ from rich.table import Table
 
 import liftgbp
 from benchmarks.evidence import FRIENDS_OF_EACH, MODEL, SHARE_OF_KNOWN_SMOKERS
+from liftgbp.evidence import Problem
 from liftgbp.ground.compress import compress, ground_region_graph
 from liftgbp.ground.grounding import ground_network
 from liftgbp.lift.via import choose_via
@@ -79,14 +80,16 @@ def run(folder: Path, people: int) -> Measured:
     """All stages; message passing as `auto` does it, and then as in the paper."""
     model, stages = liftgbp.parse(MODEL), Stages()
     friends, smokers = write(folder, people)
-    evidence = stages(
-        "reading",
-        lambda: liftgbp.load_evidence(model, f"friends={friends}", smokers, closed=("friends",)),
-    )
-    sizes = {"person": people}
-    stages("classes", partial(choose_via, "auto", evidence, sizes, "intersections"))
-    network = stages("grounding", partial(ground_network, evidence, sizes))
-    del evidence  # the names of a million people take a gigabyte
+
+    def read() -> Problem:
+        sources = f"friends={friends}", smokers
+        evidence = liftgbp.load_evidence(model, *sources, closed=("friends",))
+        return Problem.of(model, evidence, {"person": people})
+
+    problem = stages("reading", read)
+    stages("classes", partial(choose_via, "auto", problem, "intersections"))
+    network = stages("grounding", partial(ground_network, problem))
+    del problem  # the names of a million people take a gigabyte
     regions = stages("regions", lambda: ground_region_graph(network))
     graph = stages("compression", partial(compress, regions, network))
     del regions
