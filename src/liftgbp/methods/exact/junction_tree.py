@@ -66,9 +66,9 @@ class JunctionTree:
         self._network = network
         self._most_states = most_states
         self._ranges: list[int] = network.ranges.tolist()
-        factors = list(_factors(network))
+        factors = list(log_tables(network))
         scopes = [scope for scope, _ in factors]
-        self.cliques = _eliminated(self._ranges, [*scopes, tuple(together)], most_states)
+        self.cliques = eliminated(self._ranges, [*scopes, tuple(together)], most_states)
         # What stays of a clique lies inside the clique where the first of its variables leaves.
         self._home = {v: step for step, own in enumerate(self.cliques) for v in own.leaving}
         self._parent = [
@@ -120,7 +120,7 @@ class JunctionTree:
         for own, above, inside in zip(self.cliques, self._parent, parts, strict=True):
             checkpoint()
             # Messages come from earlier cliques, so this one has heard all of them.
-            table = _joined(inside, own.variables, self._ranges)
+            table = joined(inside, own.variables, self._ranges)
             message = _conditioned(table, len(own.leaving))
             tables.append(table)
             if above is None:
@@ -136,13 +136,14 @@ class JunctionTree:
         return tables, log_z
 
 
-def _factors(network: GroundNetwork) -> Iterator[LogTable]:
+def log_tables(network: GroundNetwork) -> Iterator[LogTable]:
+    """The log table of each ground factor, with its variables."""
     for block in network.blocks:
         for scope, table in zip(block.scopes.tolist(), block.table_of.tolist(), strict=True):
             yield tuple(scope), network.tables[table]
 
 
-def _eliminated(ranges: Sequence[int], scopes: Sequence[Scope], most_states: int) -> list[Clique]:
+def eliminated(ranges: Sequence[int], scopes: Sequence[Scope], most_states: int) -> list[Clique]:
     """The cliques if the variable whose clique has fewest states always leaves first."""
     closed: dict[int, set[int]] = {v: {v} for v in range(len(ranges))}
     for scope in scopes:
@@ -186,7 +187,7 @@ def _eliminated(ranges: Sequence[int], scopes: Sequence[Scope], most_states: int
 # --- tables
 
 
-def _joined(parts: Sequence[LogTable], variables: Scope, ranges: Sequence[int]) -> Floats:
+def joined(parts: Sequence[LogTable], variables: Scope, ranges: Sequence[int]) -> Floats:
     """The sum of log tables, each about some of the variables, as one about all of them."""
     shape = [ranges[v] for v in variables]
     total = np.zeros(shape)
