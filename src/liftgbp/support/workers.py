@@ -68,17 +68,18 @@ def checked_jobs(jobs: object) -> int:
 
 
 def finished(
-    work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int
+    work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, *, apart: bool = False
 ) -> Iterator[tuple[int, Result]]:
     """The place of each task and what came out of it, as they finish.
 
-    With one job, or one task, all is done in this process. An error of a task is raised when all
+    With one job, or one task, all is done in this process, unless it is to be kept `apart`: some
+    libraries hear no signal, and are ended with the worker. An error of a task is raised when all
     tasks before it are finished, so it is the error that one process would have met.
 
     >>> sorted(finished(abs, [-3, 4], jobs=1))
     [(0, 3), (1, 4)]
     """
-    if jobs == 1 or len(tasks) < 2:
+    if not apart and (jobs == 1 or len(tasks) < 2):
         for place, task in enumerate(tasks):
             yield place, work(task)
         return
