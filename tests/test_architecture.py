@@ -21,6 +21,7 @@ ground.grounding ground.formats ground.compress
 plan solve posterior
 methods.series methods.counting methods.blocks methods.exact methods.sampling methods.effort
 methods.bounding
+worlds.optimum worlds.ground worlds.blocks worlds.proofs worlds
 strategy report api engines sweeps
 oracle.reference oracle.messages oracle.checking oracle.reproduction
 cli __main__

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from liftgbp.methods.worlds.whole import WholeNetwork
+from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.support.arrays import Bools, Floats, Ints, distinct, starts_of
 from liftgbp.support.limits import checkpoint
 from liftgbp.support.workers import finished
@@ -199,7 +199,9 @@ class CubeProgram:
         active = [own for own in self.clauses if own.active.any()]
         soft = [int(own.active.sum()) if own.cost < math.inf else 0 for own in active]
         width = self.columns + sum(soft)
-        cost = np.concatenate([self._cost, *(np.full(n, own.cost) for n, own in zip(soft, active, strict=True))])
+        cost = np.concatenate(
+            [self._cost, *(np.full(n, own.cost) for n, own in zip(soft, active, strict=True))]
+        )
         boolean, true = self.network.ranges == 2, self.network.true
         cost[self._first_column[boolean]] += self._tie * (true[boolean, 1] - true[boolean, 0])
         rows, columns, entries, most = [], [], [], []
@@ -229,7 +231,9 @@ class CubeProgram:
             matrix = csr_array((np.concatenate(entries), places), shape=(done, width))
         bounds = np.ones(width)
         bounds[self.columns :] = np.inf
-        return _Task(cost, matrix, np.concatenate([np.zeros(0), *most]), bounds, self.columns if whole else 0)
+        return _Task(
+            cost, matrix, np.concatenate([np.zeros(0), *most]), bounds, self.columns if whole else 0
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -251,7 +255,13 @@ def _solve(task: _Task, seconds: float) -> Solved:
     whole = np.arange(len(task.cost)) < task.whole
     limits = () if task.matrix is None else LinearConstraint(task.matrix, ub=task.most)
     options = {"time_limit": max(seconds, TOLERANCE), "mip_rel_gap": 0.0}
-    result = milp(task.cost, integrality=whole.astype(int), bounds=Bounds(0, task.bounds), constraints=limits, options=options)
+    result = milp(
+        task.cost,
+        integrality=whole.astype(int),
+        bounds=Bounds(0, task.bounds),
+        constraints=limits,
+        options=options,
+    )
     if result.status == INFEASIBLE:
         return Solved(None, math.inf, done=True)
     lower = result.fun if task.whole == 0 else result.mip_dual_bound

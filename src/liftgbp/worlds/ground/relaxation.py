@@ -20,7 +20,7 @@ import numpy as np
 
 from liftgbp.ground.compress import compress, ground_region_graph
 from liftgbp.ground.grounding import GroundNetwork
-from liftgbp.methods.worlds.whole import WholeNetwork
+from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.support.arrays import Floats
 
@@ -49,7 +49,9 @@ def _bound(plan: Plan, seconds: float) -> float:
     equations = _equations(plan)
     regions = len(layout.shapes)
     places = layout.region_of, np.arange(layout.belief_entries)
-    sums = coo_array((layout.multiplicity.astype(float), places), shape=(regions, layout.belief_entries))
+    sums = coo_array(
+        (layout.multiplicity.astype(float), places), shape=(regions, layout.belief_entries)
+    )
     scale = float(np.abs(gains).max(initial=1.0))
     result = linprog(
         -gains / scale,
@@ -78,7 +80,10 @@ def _equations(plan: Plan) -> csr_array:
     ends = np.append(layout.source_starts[1:], len(layout.sources))
     rows = np.repeat(np.arange(entries), ends - layout.source_starts)
     numbers = np.concatenate([layout.source_counts.astype(float), -np.ones(entries)])
-    places = np.concatenate([rows, np.arange(entries)]), np.concatenate([layout.sources, layout.children])
+    places = (
+        np.concatenate([rows, np.arange(entries)]),
+        np.concatenate([layout.sources, layout.children]),
+    )
     return coo_array((numbers, places), shape=(entries, layout.belief_entries)).tocsr()
 
 

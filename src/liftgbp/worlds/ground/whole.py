@@ -76,7 +76,9 @@ class WholeNetwork:
     @cached_property
     def spreads(self) -> Floats:
         """What the possible entries of each table differ by."""
-        return np.array([top - t[t > -np.inf].min() for t, top in zip(self.tables, self.tops, strict=True)])
+        return np.array(
+            [top - t[t > -np.inf].min() for t, top in zip(self.tables, self.tops, strict=True)]
+        )
 
     def factor_values(self, block: FactorBlock, values: Ints) -> Floats:
         """What each factor of a block says of a world."""
@@ -106,7 +108,12 @@ class WholeNetwork:
                 rows = by_part[ends[k] : ends[k + 1]]
                 blocks[k].append(FactorBlock(number[block.scopes[rows]], block.table_of[rows]))
         return [
-            (own, replace(self, ranges=self.ranges[own], blocks=tuple(blocks[k]), true=self.true[own]))
+            (
+                own,
+                replace(
+                    self, ranges=self.ranges[own], blocks=tuple(blocks[k]), true=self.true[own]
+                ),
+            )
             for k, own in enumerate(np.split(order, starts[1:-1]))
         ]
 
@@ -147,7 +154,10 @@ class WholeNetwork:
     def softened(self) -> WholeNetwork:
         """The network with costs for what is impossible: breaking one hard rule costs more than all."""
         cost = self.spread + 1
-        tables = tuple(np.where(t == -np.inf, top - cost, t) for t, top in zip(self.tables, self.tops, strict=True))
+        tables = tuple(
+            np.where(t == -np.inf, top - cost, t)
+            for t, top in zip(self.tables, self.tops, strict=True)
+        )
         return replace(self, tables=tables)
 
     def with_fewest_true(self) -> WholeNetwork | None:
@@ -159,7 +169,9 @@ class WholeNetwork:
         scale = self.most_true + 1
         if (self.spread + abs(self.ceiling) + 1) * scale > MOST_TOTAL:
             return None
-        kinds, kind = np.unique(np.column_stack([self.ranges, self.true]), axis=0, return_inverse=True)
+        kinds, kind = np.unique(
+            np.column_stack([self.ranges, self.true]), axis=0, return_inverse=True
+        )
         tables = [table * scale for table in self.tables]
         singles = [-row[1 : 1 + row[0]].astype(float) for row in kinds]
         unary = FactorBlock(np.arange(self.size)[:, None], len(tables) + kind.ravel())

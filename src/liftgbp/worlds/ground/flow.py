@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from liftgbp.methods.worlds.whole import WholeNetwork
+from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.support.arrays import Bools, Floats, Ints
 
 if TYPE_CHECKING:
@@ -160,7 +160,9 @@ class _Flow:
         rest, _ = _residual(
             np.concatenate([arcs.row, costly, np.full(len(wanted), m)]),
             np.concatenate([arcs.col, np.full(len(costly), m + 1), wanted]),
-            np.concatenate([np.full(len(arcs.row), MOST_FLOW), cost[free][costly], -cost[free][wanted]]),
+            np.concatenate(
+                [np.full(len(arcs.row), MOST_FLOW), cost[free][costly], -cost[free][wanted]]
+            ),
             m + 2,
         )
         true = self.least.copy()

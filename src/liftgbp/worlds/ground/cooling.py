@@ -14,7 +14,7 @@ import numpy as np
 from liftgbp.ground.grounding import GroundNetwork
 from liftgbp.methods.sampling.chains import Sweeper, Worlds
 from liftgbp.methods.sampling.terms import WORD, Heat, WorldWeights
-from liftgbp.methods.worlds.whole import WholeNetwork
+from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.support.arrays import Floats, Ints
 
 HOT, COLD = 0.1, 30.0

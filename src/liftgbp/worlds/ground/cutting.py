@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from liftgbp.methods.worlds.program import CubeProgram
-from liftgbp.methods.worlds.whole import WholeNetwork
+from liftgbp.worlds.ground.program import CubeProgram
+from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.support.arrays import Ints
 
 SAFETY = 1e-2
@@ -62,7 +62,11 @@ def best_by_cutting(
         if best is None or found > score:
             best, score = values, found
         report(score, upper)
-        integral = bool((np.abs(solved.x[: program.columns] - np.rint(solved.x[: program.columns])) < 1e-6).all())
+        integral = bool(
+            (
+                np.abs(solved.x[: program.columns] - np.rint(solved.x[: program.columns])) < 1e-6
+            ).all()
+        )
         if program.activate(solved.x):
             continue
         if integral and solved.done:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from liftgbp.methods.worlds.elimination import best_by_elimination
-from liftgbp.methods.worlds.whole import WholeNetwork
+from liftgbp.worlds.ground.elimination import best_by_elimination
+from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.support.arrays import Ints
 from liftgbp.support.errors import CapacityError
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from liftgbp.methods.exact.junction_tree import LogTable, eliminated, joined
-from liftgbp.methods.worlds.whole import WholeNetwork
+from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.support.arrays import Ints
 from liftgbp.support.limits import checkpoint
 
