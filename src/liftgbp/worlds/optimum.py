@@ -1,7 +1,7 @@
 """What a search for a best world gives, and what a world is.
 
-Scores are fractions. Weights are decimals that people write, so that `exact` finds the number that a
-double stands for, and ties are ties.
+Scores are fractions. Weights are decimals that people write, so that `exact` finds the number that
+a double stands for, and ties are ties.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ SAME = 2.0**-48
 
 
 def exact(number: float) -> Fraction:
-    """The decimal that a double stands for, or else the double itself.
+    """The shortest decimal that a double stands for, or else the double itself.
 
-    >>> exact(0.1 + 0.2), exact(1 / 3) == Fraction(1 / 3)
-    (Fraction(3, 10), True)
+    >>> exact(0.1 + 0.2), exact(1234567890.7), exact(1 / 3) == Fraction(1 / 3)
+    (Fraction(3, 10), Fraction(12345678907, 10), True)
     """
-    decimal = Fraction(f"{number:.{DECIMALS}f}")
-    if abs(float(decimal) - number) <= SAME * max(abs(number), 1.0):
-        return decimal
+    for decimals in range(DECIMALS + 1):
+        decimal = Fraction(f"{number:.{decimals}f}")
+        if abs(float(decimal) - number) <= SAME * max(abs(number), 1.0):
+            return decimal
     return Fraction(number)
 
 

@@ -69,7 +69,8 @@ def ground_network(
         predicates.append(Predicate(STAND_IN, (STAND_IN,)))
         domain_sizes = {**domain_sizes, STAND_IN: count}
         facts = (*facts, replace(open_facts(2), unobserved=count))
-    return _network(predicates, domain_sizes, facts, grounded.factors, grounded.log_constant)
+    network = _network(predicates, domain_sizes, facts, grounded.factors, grounded.log_constant)
+    return replace(network, constants=dict(grounded.constants))
 
 
 def _add_soft_factors(task: GroundingTask, number: int, result: Grounded) -> None:

@@ -51,6 +51,8 @@ class GroundNetwork:
     log_constant  what factors without variables add to log Z
     free          how many further atoms no factor touches, by their number of values
     atoms         the ground atoms that the variables stand for; `None` for networks of other tools
+    constants     how many groundings of rules without variables there are of each log weight; they
+                  sum up to `log_constant`, which is rounded. Empty where nobody counted
     """
 
     ranges: Ints
@@ -59,6 +61,7 @@ class GroundNetwork:
     log_constant: float = 0.0
     free: Mapping[int, int] = field(default_factory=dict)
     atoms: AtomTable | None = None
+    constants: Mapping[float, int] = field(default_factory=dict)
 
     @property
     def factors(self) -> int:

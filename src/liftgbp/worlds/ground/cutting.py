@@ -8,70 +8,40 @@ logic*, UAI 2008.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from liftgbp.worlds.ground.program import CubeProgram
-from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.support.arrays import Ints
+from liftgbp.worlds.ground.program import CubeProgram, Solved
 
-SAFETY = 1e-2
-"""The solver's bound may be wrong by this much, in units; scores are whole numbers of units."""
+Left = Callable[[], float]
+"""The seconds that are left."""
 
-MOST_TIED = 10_000
-"""With more variables, costs that decide ties would be smaller than the solver's tolerances."""
+Hear = Callable[[Ints | None, float], None]
+"""Hears of worlds, which may break hard rules, and of bounds of all scores, in units."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Bounded:
-    """A world, if one was found, and a bound of the scores of all worlds, in units.
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the search ended: whether it is done, and whether its last world has the fewest atoms."""
 
-    The bound is `-inf` if no world breaks no hard rule. `fewest` says that no world of the same
-    score has fewer true atoms.
-    """
-
-    values: Ints | None
-    upper: float
+    done: bool
     fewest: bool = False
 
 
-def best_by_cutting(
-    network: WholeNetwork,
-    left: Callable[[], float],
-    start: Ints | None,
-    report: Callable[[float, float], None] = lambda score, upper: None,
-) -> Bounded:
-    """The best world within the time left; `start` is one that is known."""
-    ties = network.size <= MOST_TIED
-    program = CubeProgram(network, prefer_false=ties)
-    best, score = start, -math.inf if start is None else network.score(start)
-    upper, whole = float(network.ceiling), False
+def by_cutting(program: CubeProgram, left: Left, hear: Hear, nodes: int | None = None) -> Ended:
+    """Cut until nothing is violated; without `nodes`, columns need not be whole.
+
+    Of what a program was made for once, the next search with it goes on.
+    """
     while left() > 0:
-        solved = program.solve(left(), whole=whole)
-        if solved.lower < math.inf:
-            upper = min(upper, network.ceiling - math.ceil(solved.lower - SAFETY))
-        else:
-            return Bounded(None, -math.inf)
+        solved: Solved = program.solve(left(), nodes=nodes)
+        hear(None if solved.x is None else program.values(solved.x), program.most(solved))
         if solved.x is None:
-            break
-        values = program.values(solved.x)
-        found = network.score(values)
-        if best is None or found > score:
-            best, score = values, found
-        report(score, upper)
-        integral = bool(
-            (
-                np.abs(solved.x[: program.columns] - np.rint(solved.x[: program.columns])) < 1e-6
-            ).all()
-        )
+            return Ended(solved.done)
         if program.activate(solved.x):
             continue
-        if integral and solved.done:
-            return Bounded(values if found >= score else best, upper, fewest=ties)
-        if whole:
-            break
-        whole = True
-    return Bounded(best if score > -math.inf else None, upper)
+        if solved.done and program.is_whole(solved.x):
+            return Ended(done=True, fewest=program.decides_ties)
+        break
+    return Ended(done=False)

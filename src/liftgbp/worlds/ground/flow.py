@@ -16,59 +16,97 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.support.arrays import Bools, Floats, Ints
+from liftgbp.support.limits import checkpoint
+from liftgbp.worlds.ground.whole import WholeNetwork
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MOST_FLOW = 2**31 - 2
-"""SciPy's flows are numbers of 32 bits."""
+MOST_FLOW = 2**30 - 1
+"""SciPy's flows are numbers of 32 bits, and it adds the capacities of opposite arcs."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cut:
-    """A best world, and what else is known of best worlds.
+    """A best world, and which variables differ between best worlds.
 
-    values     the best world with the fewest true atoms
-    undecided  which variables differ between best worlds
-    excess     by how much, in units, a world could be better: capacities may have been rounded
+    Of all best worlds, it has the fewest true atoms. If it breaks a hard rule, every world does.
     """
 
     values: Ints
     undecided: Bools
-    excess: float
+
+
+def best_by_flow(network: WholeNetwork) -> Cut | None:
+    """The best world of a network; `None` if it is not attractive.
+
+    >>> from liftgbp.ground.grounding import FactorBlock
+    >>> pair = FactorBlock(np.array([[0, 1]]), np.array([0]))
+    >>> one = FactorBlock(np.array([[0], [1]]), np.array([1, 2]))
+    >>> tables = [[[1.0, 0], [0, 1]], [0.0, 2], [0.0, -1]]
+    >>> true = np.array([[0, 1], [0, 1]])
+    >>> cut = best_by_flow(
+    ...     WholeNetwork(np.array([2, 2]), (pair, one), tuple(map(np.array, tables)), true)
+    ... )
+    >>> cut.values.tolist(), cut.undecided.tolist()
+    ([1, 0], [False, True])
+    """
+    pairs, turn = _attractive(network)
+    if pairs is None or turn is None:
+        return None
+    flow = _Flow(pairs.turned(turn))
+    gain = network.true[:, 1] - network.true[:, 0]
+    true = flow.with_fewest(np.where(turn, -gain, gain))
+    return Cut((true ^ turn).astype(np.int64), flow.most & ~flow.least)
+
+
+def is_attractive(network: WholeNetwork) -> bool:
+    """Whether one flow finds the best world."""
+    return _attractive(network)[1] is not None
+
+
+def _attractive(network: WholeNetwork) -> tuple[Pairs | None, Bools | None]:
+    """The costs of a network of pairs, and which variables to turn."""
+    if (network.ranges != 2).any() or any(b.scopes.shape[1] > 2 for b in network.blocks):
+        return None, None
+    pairs = Pairs.of(network.softened())
+    return pairs, pairs.turns()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pairs:
-    """Costs of Boolean variables: single[v] where v is true, joint[k] where both ends of k are."""
+    """Costs of Boolean variables.
+
+    single  what each variable costs where it is true rather than false
+    ends    the two variables of each pair
+    costs   what each pair costs, (pairs, 2, 2)
+    """
 
     single: Floats
-    one: Ints
-    other: Ints
-    joint: Floats
+    ends: Ints
+    costs: Floats
 
     @staticmethod
-    def of(network: WholeNetwork) -> Pairs | None:
-        """The costs of a network with finite tables; `None` if it has larger factors or values."""
-        if (network.ranges != 2).any() or any(b.scopes.shape[1] > 2 for b in network.blocks):
-            return None
+    def of(network: WholeNetwork) -> Pairs:
+        """The costs of a network with finite tables over one or two variables."""
         single = np.zeros(network.size)
-        ends, joint = [np.zeros((0, 2), np.int64)], [np.zeros(0)]
+        ends, costs = np.zeros((0, 2), np.int64), np.zeros((0, 2, 2))
         for block in network.blocks:
             used, table = np.unique(block.table_of, return_inverse=True)
-            costs = -np.array([network.tables[k] for k in used])[table]
+            stacked = -np.array([network.tables[k] for k in used])[table]
             if block.scopes.shape[1] == 1:
-                np.add.at(single, block.scopes[:, 0], costs[:, 1] - costs[:, 0])
-                continue
-            np.add.at(single, block.scopes[:, 0], costs[:, 1, 0] - costs[:, 0, 0])
-            np.add.at(single, block.scopes[:, 1], costs[:, 0, 1] - costs[:, 0, 0])
-            both = costs[:, 1, 1] - costs[:, 1, 0] - costs[:, 0, 1] + costs[:, 0, 0]
-            ends.append(block.scopes[both != 0])
-            joint.append(both[both != 0])
-        one, other = np.concatenate(ends).T
-        return Pairs(single, one, other, np.concatenate(joint))
+                single[block.scopes[:, 0]] = stacked[:, 1] - stacked[:, 0]
+            else:
+                ends, costs = block.scopes, stacked
+        return Pairs(single, ends, costs)
+
+    @property
+    def gains(self) -> Floats:
+        """What each pair gains by being different rather than equal, both ways together."""
+        return np.asarray(
+            self.costs[:, 0, 0] + self.costs[:, 1, 1] - self.costs[:, 0, 1] - self.costs[:, 1, 0]
+        )
 
     def turns(self) -> Bools | None:
         """Which variables to turn so that no pair gains by being different; `None` if impossible.
@@ -79,10 +117,12 @@ class Pairs:
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
-        n = len(self.single)
-        apart = np.where(self.joint > 0, n, 0)
-        rows = np.concatenate([self.one, self.one + n])
-        columns = np.concatenate([self.other + apart, self.other + n - apart])
+        n, gains = len(self.single), self.gains
+        tied = np.flatnonzero(gains)
+        one, other = self.ends[tied].T
+        apart = np.where(gains[tied] > 0, n, 0)
+        rows = np.concatenate([one, one + n])
+        columns = np.concatenate([other + apart, other + n - apart])
         ties = coo_array((np.ones(len(rows), np.bool_), (rows, columns)), shape=(2 * n, 2 * n))
         _, part = connected_components(ties, directed=False)
         if (part[:n] == part[n:]).any():
@@ -90,26 +130,12 @@ class Pairs:
         return np.asarray(part[:n] > part[n:])
 
     def turned(self, turn: Bools) -> Pairs:
-        """The costs of the turned variables, but for a constant."""
-        one, other, joint = self.one, self.other, self.joint
-        first, second = turn[one], turn[other]
-        single = np.where(turn, -self.single, self.single)
-        # A cost of both, where one of them is turned, is a cost of the other without it.
-        np.add.at(single, one, joint * np.where(second, np.where(first, -1.0, 1.0), 0.0))
-        np.add.at(single, other, joint * np.where(first, np.where(second, -1.0, 1.0), 0.0))
-        return Pairs(single, one, other, np.where(first == second, joint, -joint))
-
-
-def best_by_flow(network: WholeNetwork) -> Cut | None:
-    """The best world of a network without impossible entries; `None` if it is not attractive."""
-    pairs = Pairs.of(network)
-    turn = None if pairs is None else pairs.turns()
-    if pairs is None or turn is None:
-        return None
-    flow = _Flow(pairs.turned(turn))
-    gain = network.true[:, 1] - network.true[:, 0]
-    true = flow.with_fewest(np.where(turn, -gain, gain))
-    return Cut((true ^ turn).astype(np.int64), flow.most & ~flow.least, flow.excess)
+        """The costs of variables of which some have changed their values."""
+        costs = self.costs.copy()
+        first, second = turn[self.ends].T
+        costs[first] = costs[first][:, ::-1]
+        costs[second] = costs[second][:, :, ::-1]
+        return Pairs(np.where(turn, -self.single, self.single), self.ends, costs)
 
 
 class _Flow:
@@ -120,30 +146,26 @@ class _Flow:
     """
 
     def __init__(self, pairs: Pairs) -> None:
-        n = self.size = len(pairs.single)
+        n = len(pairs.single)
         source, sink = n, n + 1
-        # joint * a * b = joint * a + |joint| * a * (1 - b), as no joint cost is positive.
-        single = pairs.single.copy()
-        np.add.at(single, pairs.one, pairs.joint)
+        one, other = pairs.ends.T
+        costs, apart = pairs.costs, -pairs.gains
+        alone = costs[:, 1, 0] - costs[:, 0, 0], costs[:, 0, 1] - costs[:, 0, 0]
+        # What a pair costs is what its variables cost alone, less what both of them true save. This
+        # is a cost of one without the other, and as much of it as possible of what they cost alone.
+        first = np.clip(alone[0], 0, apart)
+        second = apart - first
+        single = pairs.single + np.bincount(one, alone[0] - first, n)
+        single += np.bincount(other, alone[1] - second, n)
         costly, wanted = np.flatnonzero(single > 0), np.flatnonzero(single < 0)
-        total = float(-single[wanted].sum())
-        step = max(1.0, np.ceil(total / MOST_FLOW))
-        self._rest, flow = _residual(
-            np.concatenate([pairs.one, costly, np.full(len(wanted), source)]),
-            np.concatenate([pairs.other, np.full(len(costly), sink), wanted]),
-            np.concatenate([-pairs.joint, single[costly], -single[wanted]]) // step,
+        self._rest = _residual(
+            np.concatenate([one, other, costly, np.full(len(wanted), source)]),
+            np.concatenate([other, one, np.full(len(costly), sink), wanted]),
+            np.concatenate([first, second, single[costly], -single[wanted]]).astype(np.int64),
             n + 2,
         )
         self.least = _reached(self._rest, source)[:n]
-        if step == 1.0:
-            self.most = ~_reached(self._rest.T.tocsr(), sink)[:n]
-            self.excess = 0.0
-            return
-        # Capacities were rounded down, so the flow is still a lower bound of all cuts.
-        self.most = self.least
-        lost = -single[wanted][~self.least[wanted]].sum() + single[self.least].clip(0).sum()
-        apart = self.least[pairs.one] & ~self.least[pairs.other]
-        self.excess = float(lost - pairs.joint[apart].sum() - step * flow)
+        self.most = ~_reached(self._rest.T.tocsr(), sink)[:n]
 
     def with_fewest(self, cost: Ints) -> Bools:
         """The cheapest of the smallest cuts, where a variable that is true costs so much.
@@ -157,12 +179,11 @@ class _Flow:
         m = len(free)
         costly = np.flatnonzero(cost[free] > 0)
         arcs = self._rest[free][:, free].tocoo()
-        rest, _ = _residual(
+        endless = np.full(len(arcs.row), int(-cost[free][wanted].sum()) + 1)
+        rest = _residual(
             np.concatenate([arcs.row, costly, np.full(len(wanted), m)]),
             np.concatenate([arcs.col, np.full(len(costly), m + 1), wanted]),
-            np.concatenate(
-                [np.full(len(arcs.row), MOST_FLOW), cost[free][costly], -cost[free][wanted]]
-            ),
+            np.concatenate([endless, cost[free][costly], -cost[free][wanted]]),
             m + 2,
         )
         true = self.least.copy()
@@ -170,19 +191,41 @@ class _Flow:
         return true
 
 
-def _residual(tails: Ints, heads: Ints, capacity: Floats, size: int) -> tuple[csr_array, float]:
-    """What a maximum flow from the last vertex but one to the last leaves, and its value."""
+def _residual(tails: Ints, heads: Ints, capacity: Ints, size: int) -> csr_array:
+    """What a maximum flow from the last vertex but one to the last leaves.
+
+    Capacities above those of SciPy are divided; what the flow leaves of them is divided by less,
+    until they are what they are.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import maximum_flow
 
-    whole = np.minimum(capacity, MOST_FLOW).astype(np.int32)
-    arcs = csr_array((whole, (tails, heads)), shape=(size, size))
-    arcs.sum_duplicates()
-    flow = maximum_flow(arcs, size - 2, size - 1)
-    left = (arcs - flow.flow).tocsr()
-    left.data = np.maximum(left.data, 0)
-    left.eliminate_zeros()
-    return left, float(flow.flow_value)
+    source, sink = size - 2, size - 1
+    used = capacity > 0
+    rest = csr_array((capacity[used], (tails[used], heads[used])), shape=(size, size))
+    most = int(capacity[tails == source].sum())
+    while True:
+        checkpoint()
+        step = -(-most // MOST_FLOW) or 1
+        whole = rest.copy()
+        whole.data = np.minimum(whole.data // step, MOST_FLOW).astype(np.int32)
+        flow = maximum_flow(whole, source, sink).flow
+        rest = (rest - step * flow.astype(np.int64)).tocsr()
+        rest.eliminate_zeros()
+        if step == 1:
+            return rest
+        # The cut that is full now lets through less than one step for each of its arcs.
+        near = _reached(_at_least(rest, step), source)
+        arcs = rest.tocoo()
+        most = int(arcs.data[near[arcs.row] & ~near[arcs.col]].sum())
+
+
+def _at_least(arcs: csr_array, step: int) -> csr_array:
+    """The arcs with a capacity of at least one step."""
+    kept = arcs.copy()
+    kept.data = kept.data // step
+    kept.eliminate_zeros()
+    return kept
 
 
 def _reached(arcs: csr_array, start: int) -> Bools:

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from liftgbp.worlds.ground.whole import WholeNetwork
-from liftgbp.support.arrays import Bools, Floats, Ints, distinct, starts_of
+from liftgbp.support.arrays import Bools, Floats, Ints, starts_of
 from liftgbp.support.limits import checkpoint
 from liftgbp.support.workers import finished
+from liftgbp.worlds.ground.whole import WholeNetwork, equal_places
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,6 +30,18 @@ FIRST_SLICE = 5.0
 
 TOLERANCE = 1e-6
 """How far the solver's columns may be from what they stand for."""
+
+ROUNDED = 1e-2
+"""A bound of a sum of whole numbers may be wrong by this much."""
+
+PRECISION = 1e-8
+"""The solver's bounds may be wrong by this much of the sum of all costs."""
+
+BINARY_DIGITS = 20
+"""Multipliers are rounded to so many binary digits after the point."""
+
+TIE = 0.5
+"""What all true atoms together may cost, in units."""
 
 OPTIMAL, INFEASIBLE = 0, 2
 """How HiGHS says how it ended."""
@@ -114,9 +126,9 @@ class Clauses:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Solved:
-    """What the solver found: the columns, the least cost that is possible, and whether it is done.
+    """What the solver found: the columns, a bound of the costs, and whether it is done.
 
-    `x` is `None` if it found nothing yet; `lower` is infinite if there is no solution.
+    `x` is `None` if it found nothing; `lower` is infinite if there is no solution.
     """
 
     x: Floats | None
@@ -127,31 +139,37 @@ class Solved:
 class CubeProgram:
     """The program of a network; cubes enter it once they are violated.
 
-    With `prefer_false`, a value other than the first costs so little that it only decides ties.
+    With `prefer_false`, true atoms cost so little that they only decide ties.
     """
 
     def __init__(self, network: WholeNetwork, *, prefer_false: bool) -> None:
         self.network = network
-        wide = network.ranges != 2
-        self._first_column = starts_of(np.where(wide, network.ranges, 1))[:-1]
-        self.columns = int(np.where(wide, network.ranges, 1).sum())
-        self._wide = np.flatnonzero(wide)
+        boolean = network.ranges == 2
+        # For each variable, its first column.
+        self._first = starts_of(np.where(boolean, 1, network.ranges))[:-1]
+        self.columns = int(np.where(boolean, 1, network.ranges).sum())
+        self._boolean, self._wide = np.flatnonzero(boolean), np.flatnonzero(~boolean)
         self._cost = np.zeros(self.columns)
         self._constant = 0.0
         self.clauses: list[Clauses] = []
         for block in network.blocks:
-            for table in distinct(block.table_of):
-                self._add(block.scopes[block.table_of == table], network.tables[table])
-        # What a true atom costs: all of them together less than one unit.
-        self._tie = 1.0 / (network.most_true + 1) if prefer_false else 0.0
-        self._constant += self._tie * float(network.true[~wide, 0].sum())
+            for table, own in equal_places(block.table_of):
+                self._add(block.scopes[own], network.tables[table])
+        self._tie = TIE / (network.most_true + 1) if prefer_false else 0.0
+        true = self._tie * network.true
+        self._ties = np.zeros(self.columns)
+        self._ties[self._first[boolean]] = true[boolean, 1] - true[boolean, 0]
+        for v in self._wide.tolist():
+            start, size = int(self._first[v]), int(network.ranges[v])
+            self._ties[start : start + size] = true[v, :size]
+        self._always = float(true[boolean, 0].sum())
 
     def _add(self, scopes: Ints, table: Floats) -> None:
         for cube in cubes_of(table):
-            axes, values = map(list, zip(*cube.literals, strict=True))
+            axes, values = (list(part) for part in zip(*cube.literals, strict=True))
             variables = scopes[:, axes]
-            boolean = self.network.ranges[variables[0]] == 2
-            columns = self._first_column[variables] + np.where(boolean, 0, values)
+            boolean = np.array([table.shape[axis] == 2 for axis in axes])
+            columns = self._first[variables] + np.where(boolean, 0, values)
             negated = boolean & (np.array(values) == 0)
             if len(axes) == 1 and cube.cost < math.inf:
                 np.add.at(self._cost, columns[:, 0], -cube.cost if negated[0] else cube.cost)
@@ -160,13 +178,34 @@ class CubeProgram:
                 active = np.zeros(len(columns), np.bool_)
                 self.clauses.append(Clauses(columns, negated, cube.cost, active))
 
+    @property
+    def cubes(self) -> int:
+        """How many cubes there are that are no costs of single columns."""
+        return sum(len(own.columns) for own in self.clauses)
+
+    @property
+    def total(self) -> float:
+        """The sum of all costs: what the solver's errors are in proportion to."""
+        soft = (own.cost * int(own.active.sum()) for own in self.clauses if own.cost < math.inf)
+        return float(np.abs(self._cost).sum()) + sum(soft)
+
+    @property
+    def decides_ties(self) -> bool:
+        """Whether what a true atom costs can be told from the solver's errors."""
+        return self._tie > 2 * PRECISION * max(self.total, 1.0)
+
     def values(self, x: Floats) -> Ints:
         """The world that columns stand for, by rounding."""
-        values = (x[self._first_column] > 0.5).astype(np.int64)
+        values = (x[self._first] > 1 / 2).astype(np.int64)
         for v in self._wide.tolist():
-            start = self._first_column[v]
+            start = self._first[v]
             values[v] = int(x[start : start + self.network.ranges[v]].argmax())
         return values
+
+    def is_whole(self, x: Floats) -> bool:
+        """Whether the columns stand for a world, without rounding."""
+        own = x[: self.columns]
+        return bool((np.abs(own - np.rint(own)) < TOLERANCE).all())
 
     def activate(self, x: Floats) -> int:
         """Make all cubes part of the program that are violated; how many."""
@@ -177,33 +216,35 @@ class CubeProgram:
             added += int(new.sum())
         return added
 
-    def solve(self, seconds: float, *, whole: bool) -> Solved:
-        """Solve what is active; in a relaxation, columns need not be whole."""
-        task = self._task(whole)
-        slice_of = min(seconds, FIRST_SLICE)
-        solved = _solve(task, slice_of)
-        if not solved.done and seconds > slice_of:
-            work = partial(_solve, seconds=seconds - slice_of)
-            [(_, longer)] = finished(work, [task], 1, apart=True)
-            solved = Solved(
-                solved.x if longer.x is None else longer.x,
-                max(solved.lower, longer.lower),
-                longer.done,
-            )
-        ties = self._tie * self.network.most_true
-        return replace(solved, lower=solved.lower + self._constant - ties)
+    def most(self, solved: Solved) -> float:
+        """What no score exceeds, in units, if the costs are at least these."""
+        if not math.isfinite(solved.lower):
+            return -solved.lower
+        # The costs of the network are whole numbers, and those of ties are less than one.
+        lower = solved.lower + self._constant + self._always - (TIE if self._tie else 0.0)
+        return self.network.ceiling - math.ceil(lower - ROUNDED - PRECISION * self.total)
 
-    def _task(self, whole: bool) -> _Task:
+    def solve(self, seconds: float, *, nodes: int | None) -> Solved:
+        """Solve what is active; without `nodes`, columns need not be whole."""
+        task = self._task()
+        work = _relaxed if nodes is None else partial(_searched, nodes=nodes)
+        first = min(seconds, FIRST_SLICE)
+        solved = work(task, seconds=first)
+        if solved.done or seconds <= first or (nodes is not None and solved.lower == math.inf):
+            return solved
+        longer = partial(work, seconds=seconds - first)
+        [(_, found)] = finished(longer, [task], 1, apart=True)
+        return Solved(
+            solved.x if found.x is None else found.x, max(solved.lower, found.lower), found.done
+        )
+
+    def _task(self) -> _Task:
         from scipy.sparse import csr_array
 
         active = [own for own in self.clauses if own.active.any()]
         soft = [int(own.active.sum()) if own.cost < math.inf else 0 for own in active]
         width = self.columns + sum(soft)
-        cost = np.concatenate(
-            [self._cost, *(np.full(n, own.cost) for n, own in zip(soft, active, strict=True))]
-        )
-        boolean, true = self.network.ranges == 2, self.network.true
-        cost[self._first_column[boolean]] += self._tie * (true[boolean, 1] - true[boolean, 0])
+        costs = [np.full(n, own.cost) for n, own in zip(soft, active, strict=True)]
         rows, columns, entries, most = [], [], [], []
         done, slack = 0, self.columns
         for own, extra in zip(active, soft, strict=True):
@@ -217,53 +258,90 @@ class CubeProgram:
             most.append(np.full(number, k - 1.0 - own.negated.sum()))
             done, slack = done + number, slack + extra
         for v in self._wide.tolist():
-            start, size = int(self._first_column[v]), int(self.network.ranges[v])
-            cost[start : start + size] += self._tie * true[v, :size]
+            start, size = int(self._first[v]), int(self.network.ranges[v])
             for sign in (1.0, -1.0):
                 rows.append(np.full(size, done))
                 columns.append(np.arange(start, start + size))
                 entries.append(np.full(size, sign))
                 most.append(np.array([sign]))
                 done += 1
-        matrix = None
-        if done:
-            places = np.concatenate(rows), np.concatenate(columns)
-            matrix = csr_array((np.concatenate(entries), places), shape=(done, width))
-        bounds = np.ones(width)
-        bounds[self.columns :] = np.inf
+        empty, nothing = np.zeros(0), np.zeros(0, np.int64)
+        places = np.concatenate([nothing, *rows]), np.concatenate([nothing, *columns])
         return _Task(
-            cost, matrix, np.concatenate([np.zeros(0), *most]), bounds, self.columns if whole else 0
+            np.concatenate([self._cost + self._ties, *costs]),
+            csr_array((np.concatenate([empty, *entries]), places), shape=(done, width)),
+            np.concatenate([empty, *most]),
+            self.columns,
         )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Task:
-    """Minimise cost @ x with 0 <= x <= bounds and matrix @ x <= most, the first columns whole."""
+    """Minimise cost @ x with 0 <= x and matrix @ x <= most.
+
+    The first columns are at most one, and may have to be whole; the others cost something.
+    """
 
     cost: Floats
-    matrix: csr_array | None
+    matrix: csr_array
     most: Floats
-    bounds: Floats
-    whole: int
+    columns: int
+
+    @property
+    def bounds(self) -> Floats:
+        """What columns are at most."""
+        return np.where(np.arange(len(self.cost)) < self.columns, 1.0, np.inf)
+
+    def lower(self, multipliers: Floats) -> float:
+        """What no solution costs less than, whatever the multipliers of the rows are."""
+        rounded = np.rint(np.maximum(multipliers, 0) * 2.0**BINARY_DIGITS) / 2.0**BINARY_DIGITS
+        # Columns without a bound must not gain anything; each of them is in one row.
+        slack = self.matrix[:, self.columns :].tocoo()
+        rounded[slack.row] = np.minimum(rounded[slack.row], self.cost[self.columns + slack.col])
+        reduced = (self.cost + self.matrix.T @ rounded)[: self.columns]
+        return math.fsum(np.minimum(reduced, 0)) - math.fsum(rounded * self.most)
 
 
-def _solve(task: _Task, seconds: float) -> Solved:
-    """Let HiGHS solve a task (Q. Huangfu and J. Hall, *Math. Prog. Computation* 2018)."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
+def _relaxed(task: _Task, seconds: float) -> Solved:
+    """Let HiGHS solve the relaxation (Q. Huangfu and J. Hall, *Math. Prog. Computation* 2018)."""
+    from scipy.optimize import linprog
 
     checkpoint()
-    whole = np.arange(len(task.cost)) < task.whole
-    limits = () if task.matrix is None else LinearConstraint(task.matrix, ub=task.most)
-    options = {"time_limit": max(seconds, TOLERANCE), "mip_rel_gap": 0.0}
-    result = milp(
+    result = linprog(
         task.cost,
-        integrality=whole.astype(int),
-        bounds=Bounds(0, task.bounds),
-        constraints=limits,
-        options=options,
+        A_ub=task.matrix if task.matrix.shape[0] else None,
+        b_ub=task.most if task.matrix.shape[0] else None,
+        bounds=np.column_stack([np.zeros(len(task.cost)), task.bounds]),
+        method="highs",
+        options={"time_limit": max(seconds, TOLERANCE)},
     )
     if result.status == INFEASIBLE:
         return Solved(None, math.inf, done=True)
-    lower = result.fun if task.whole == 0 else result.mip_dual_bound
-    known = lower is not None and (result.status == OPTIMAL or task.whole > 0)
-    return Solved(result.x, float(lower) if known else -math.inf, result.status == OPTIMAL)
+    if result.status != OPTIMAL:
+        return Solved(None, -math.inf, done=False)
+    multipliers = -result.ineqlin.marginals if task.matrix.shape[0] else np.zeros(0)
+    return Solved(result.x, task.lower(multipliers), done=True)
+
+
+def _searched(task: _Task, seconds: float, nodes: int) -> Solved:
+    """Let HiGHS search for whole columns, with so many nodes of its tree."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    checkpoint()
+    limits = LinearConstraint(task.matrix, ub=task.most) if task.matrix.shape[0] else ()
+    result = milp(
+        task.cost,
+        integrality=(np.arange(len(task.cost)) < task.columns).astype(int),
+        bounds=Bounds(0, task.bounds),
+        constraints=limits,
+        options={
+            "time_limit": max(seconds, TOLERANCE),
+            "node_limit": nodes,
+            "mip_rel_gap": 0.0,
+        },
+    )
+    if result.status == INFEASIBLE:
+        return Solved(None, math.inf, done=True)
+    bound = result.mip_dual_bound
+    lower = -math.inf if bound is None or not math.isfinite(bound) else float(bound)
+    return Solved(result.x, lower, done=result.status == OPTIMAL)

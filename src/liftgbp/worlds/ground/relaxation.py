@@ -7,22 +7,24 @@ regions give a bound,
     max_x score(x)  ≤  Σ_regions max_x (c - A'λ)(x),
 
 as beliefs of each region are a distribution. With whole numbers c and multipliers that are rounded
-to binary fractions, the right side is computed without any error. Reference: D. Sontag and
+to binary fractions, the right side is computed nearly without error. Reference: D. Sontag and
 T. Jaakkola, *New outer bounds on the marginal polytope*, NIPS 2007.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from liftgbp.ground.compress import compress, ground_region_graph
-from liftgbp.ground.grounding import GroundNetwork
-from liftgbp.worlds.ground.whole import WholeNetwork
 from liftgbp.plan import Plan, compile_plan
-from liftgbp.support.arrays import Floats
+from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.workers import finished
+from liftgbp.worlds.ground.whole import WholeNetwork
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,45 +32,54 @@ if TYPE_CHECKING:
 BINARY_DIGITS = 20
 """Multipliers are rounded to so many binary digits after the point."""
 
+SAFETY = 2.0**-10
+"""The sum may be wrong by this much, in units; scores are whole numbers of units."""
 
-def upper_bound(network: WholeNetwork, family: str, seconds: float) -> float:
-    """A bound of the scores of all worlds, in units, over the regions of a family."""
-    soft = network.softened()
-    ground = GroundNetwork(soft.ranges, soft.blocks, soft.tables)
-    graph = compress(ground_region_graph(ground, family), ground)
-    return _bound(compile_plan(graph), seconds)
+ALONE = 5_000
+"""Larger programs are solved in a process of their own, as the solver hears no signal."""
 
 
-def _bound(plan: Plan, seconds: float) -> float:
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_array, vstack
+def upper_bound(network: WholeNetwork, family: str, seconds: float, most_entries: int) -> float:
+    """A bound of the scores of all worlds, in units, over the regions of a family.
 
-    layout = plan.layout
-    counts = np.array(plan.weights, float)
-    gains = counts[layout.region_of] * layout.multiplicity * plan.theta
-    equations = _equations(plan)
-    regions = len(layout.shapes)
-    places = layout.region_of, np.arange(layout.belief_entries)
-    sums = coo_array(
-        (layout.multiplicity.astype(float), places), shape=(regions, layout.belief_entries)
-    )
-    scale = float(np.abs(gains).max(initial=1.0))
-    result = linprog(
-        -gains / scale,
-        A_eq=vstack([equations, sums]).tocsr(),
-        b_eq=np.concatenate([np.zeros(equations.shape[0]), np.ones(regions)]),
-        bounds=(0, None),
-        method="highs",
-        options={"time_limit": seconds},
-    )
-    multipliers = np.zeros(equations.shape[0])
-    if result.eqlin is not None and result.eqlin.marginals is not None and result.status == 0:
-        multipliers = -result.eqlin.marginals[: len(multipliers)] * scale
-    rounded = np.rint(multipliers * 2.0**BINARY_DIGITS) / 2.0**BINARY_DIGITS
-    rest = (gains - equations.T @ rounded) / layout.multiplicity
-    most = np.full(regions, -np.inf)
-    np.maximum.at(most, layout.region_of, rest)
-    return math.floor(math.fsum(most)) + plan.log_offset
+    Infinite if the regions have more states than `most_entries`.
+    """
+    graph = compress(ground_region_graph(network.as_ground, family), network.as_ground)
+    plan = compile_plan(graph)
+    if plan.layout.belief_entries > most_entries:
+        return math.inf
+    program = _Program.of(plan)
+    if plan.layout.belief_entries <= ALONE:
+        multipliers = _multipliers(program, seconds)
+    else:
+        work = partial(_multipliers, seconds=seconds)
+        [(_, multipliers)] = finished(work, [program], 1, apart=True)
+    return program.bound(multipliers) + graph.log_constant
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Program:
+    """Maximise gains @ b with equations @ b = 0; those of each region, times, sum up to one."""
+
+    gains: Floats
+    equations: csr_array
+    region_of: Ints
+    times: Floats
+
+    @staticmethod
+    def of(plan: Plan) -> _Program:
+        layout = plan.layout
+        times = layout.multiplicity.astype(float)
+        gains = np.array(plan.weights, float)[layout.region_of] * times * plan.theta
+        return _Program(gains, _equations(plan), layout.region_of, times)
+
+    def bound(self, multipliers: Floats) -> float:
+        """What no world exceeds, whatever the multipliers are."""
+        rounded = np.rint(multipliers * 2.0**BINARY_DIGITS) / 2.0**BINARY_DIGITS
+        rest = (self.gains - self.equations.T @ rounded) / self.times
+        most = np.full(int(self.region_of.max(initial=-1)) + 1, -np.inf)
+        np.maximum.at(most, self.region_of, rest)
+        return math.floor(math.fsum(most) + SAFETY)
 
 
 def _equations(plan: Plan) -> csr_array:
@@ -87,4 +98,24 @@ def _equations(plan: Plan) -> csr_array:
     return coo_array((numbers, places), shape=(entries, layout.belief_entries)).tocsr()
 
 
-__all__ = ["Floats", "upper_bound"]
+def _multipliers(program: _Program, seconds: float) -> Floats:
+    """The multipliers of the best beliefs; zero if they are not found in time."""
+    from scipy.optimize import linprog
+    from scipy.sparse import coo_array, vstack
+
+    gains, equations = program.gains, program.equations
+    regions = int(program.region_of.max(initial=-1)) + 1
+    places = program.region_of, np.arange(len(gains))
+    sums = coo_array((program.times, places), shape=(regions, len(gains)))
+    scale = float(np.abs(gains).max(initial=1.0))
+    result = linprog(
+        -gains / scale,
+        A_eq=vstack([equations, sums]).tocsr(),
+        b_eq=np.concatenate([np.zeros(equations.shape[0]), np.ones(regions)]),
+        bounds=(0, None),
+        method="highs",
+        options={"time_limit": seconds},
+    )
+    if result.status != 0:
+        return np.zeros(equations.shape[0])
+    return np.asarray(-result.eqlin.marginals[: equations.shape[0]] * scale)

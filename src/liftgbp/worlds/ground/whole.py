@@ -1,13 +1,15 @@
 """Ground networks with whole numbers as weights: what every search for a best world works on.
 
-Weights are decimals that people write, so that all scores are multiples of one decimal unit. In this
-unit they are whole numbers: sums do not depend on their order, ties are ties, and a bound less than
-one unit above a score proves it.
+Weights are decimals that people write, so that all scores are multiples of one decimal unit. In
+this unit they are whole numbers: sums do not depend on their order, ties are ties, and a bound less
+than one unit above a score proves it. Weights without a common unit are rounded to a small one, and
+`rounding` says what that can change.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -15,14 +17,22 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.ground.grounding import FactorBlock, GroundNetwork, merged
-from liftgbp.ground.grounding.network import distinct_rows
-from liftgbp.support.arrays import Bools, Floats, Ints, distinct, ranks
+from liftgbp.support.arrays import Floats, Ints, stable_order, starts_of
+from liftgbp.worlds.optimum import exact
 
 DECIMALS = 9
-"""Weights are read to so many decimals. Sums of decimals of doubles are closer than this."""
+"""Weights are looked at to so many decimals for a common unit."""
 
-SAME = 2.0**-40
-"""A double this close to a multiple of the unit, in proportion, is meant to be that multiple."""
+SAME = 2.0**-44
+"""A double this close to a multiple of the unit, in proportion, is meant to be that multiple: sums
+of some hundred weights are closer."""
+
+MOST_SCALED = 2**37
+"""Larger numbers of a unit are not told from whole ones."""
+
+MOST_MULTIPLE = 2**12
+"""Logs of potentials are multiples of one of them, such as log 2, at most so many times; of unlike
+ones, none is that close to such a multiple by chance."""
 
 MOST_TOTAL = 2**52
 """Sums of whole numbers up to this are exact in doubles."""
@@ -59,9 +69,24 @@ class WholeNetwork:
         return sum(len(block.table_of) for block in self.blocks)
 
     @cached_property
+    def as_ground(self) -> GroundNetwork:
+        """The same for methods that take any network."""
+        return GroundNetwork(self.ranges, self.blocks, self.tables)
+
+    @cached_property
     def tops(self) -> Floats:
         """The largest entry of each table."""
         return np.array([table.max() for table in self.tables])
+
+    @cached_property
+    def spreads(self) -> Floats:
+        """What the possible entries of each table differ by."""
+        return np.array(
+            [
+                top - table[table > -np.inf].min(initial=top)
+                for table, top in zip(self.tables, self.tops, strict=True)
+            ]
+        )
 
     @cached_property
     def ceiling(self) -> int:
@@ -74,97 +99,64 @@ class WholeNetwork:
         return sum(int(self.spreads[block.table_of].sum()) for block in self.blocks)
 
     @cached_property
-    def spreads(self) -> Floats:
-        """What the possible entries of each table differ by."""
-        return np.array(
-            [top - t[t > -np.inf].min() for t, top in zip(self.tables, self.tops, strict=True)]
-        )
+    def hard(self) -> bool:
+        """Whether some factor rules states out."""
+        return any(np.isneginf(table).any() for table in self.tables)
 
-    def factor_values(self, block: FactorBlock, values: Ints) -> Floats:
-        """What each factor of a block says of a world."""
-        found = np.empty(len(block.table_of))
-        for table in distinct(block.table_of):
-            rows = np.flatnonzero(block.table_of == table)
-            found[rows] = self.tables[table][tuple(values[block.scopes[rows]].T)]
-        return found
+    @cached_property
+    def most_true(self) -> int:
+        """How many atoms can be true at most."""
+        return int(self.true.max(axis=1, initial=0).sum())
+
+    def true_atoms(self, values: Ints) -> int:
+        """How many atoms are true in a world."""
+        return int(self.true[np.arange(self.size), values].sum())
+
+    # --- scores
+
+    @cached_property
+    def _entries(self) -> tuple[Floats, Ints]:
+        """All tables in a row, and where each one starts."""
+        flat = [np.zeros(0), *(np.ravel(table) for table in self.tables)]
+        return np.concatenate(flat), starts_of(np.array([table.size for table in self.tables]))
+
+    def entries(self, block: FactorBlock, values: Ints) -> Ints:
+        """Which entry of all tables each factor of a block takes in a world."""
+        _, starts = self._entries
+        place = np.zeros(len(block.table_of), np.int64)
+        for column in block.scopes.T:
+            place = place * self.ranges[column] + values[column]
+        return place + starts[:-1][block.table_of]
 
     def score(self, values: Ints) -> float:
         """The score of a world in units; `-inf` if it breaks a hard rule."""
-        return math.fsum(float(self.factor_values(block, values).sum()) for block in self.blocks)
-
-    # --- parts of it
-
-    def split(self, part: Ints) -> list[tuple[Ints, WholeNetwork]]:
-        """The variables and the network of each part; `part` numbers the part of each variable."""
-        order = np.argsort(part, kind="stable")
-        starts = np.searchsorted(part[order], np.arange(int(part.max(initial=-1)) + 2))
-        number = ranks(order) - starts[part]
-        blocks: list[list[FactorBlock]] = [[] for _ in starts[1:]]
-        for block in self.blocks:
-            where = part[block.scopes[:, 0]]
-            by_part = np.argsort(where, kind="stable")
-            ends = np.searchsorted(where[by_part], np.arange(len(starts)))
-            for k in distinct(where).tolist():
-                rows = by_part[ends[k] : ends[k + 1]]
-                blocks[k].append(FactorBlock(number[block.scopes[rows]], block.table_of[rows]))
-        return [
-            (
-                own,
-                replace(
-                    self, ranges=self.ranges[own], blocks=tuple(blocks[k]), true=self.true[own]
-                ),
-            )
-            for k, own in enumerate(np.split(order, starts[1:-1]))
-        ]
-
-    def conditioned(self, values: Ints, open_variables: Ints) -> tuple[WholeNetwork, float]:
-        """The network over some variables while all others keep their values, and a constant.
-
-        The constant is what factors add that are over none of them.
-        """
-        number = np.full(self.size, -1)
-        number[open_variables] = np.arange(len(open_variables))
-        constant = 0.0
-        blocks, tables = [], []
-        for block in self.blocks:
-            inside = number[block.scopes] >= 0
-            touched = inside.any(axis=1)
-            rest = FactorBlock(block.scopes[~touched], block.table_of[~touched])
-            constant += float(self.factor_values(rest, values).sum())
-            rows = np.flatnonzero(touched)
-            if not len(rows):
-                continue
-            inside, scopes, table_of = inside[rows], block.scopes[rows], block.table_of[rows]
-            fixed = np.where(inside, -1, values[scopes])
-            first, kind = distinct_rows(np.column_stack([table_of, fixed]))
-            for k, row in enumerate(first):
-                own = np.flatnonzero(kind == k)
-                index = tuple(slice(None) if v < 0 else v for v in fixed[row].tolist())
-                kept = scopes[own][:, inside[row]]
-                blocks.append(FactorBlock(number[kept], np.full(len(own), len(tables))))
-                tables.append(self.tables[table_of[row]][index])
-        network = merged(self.ranges[open_variables], blocks, tables)
-        whole = WholeNetwork(
-            network.ranges, network.blocks, network.tables, self.true[open_variables], self.unit
-        )
-        return whole, constant
+        flat, _ = self._entries
+        return math.fsum(float(flat[self.entries(own, values)].sum()) for own in self.blocks)
 
     # --- the same question in another form
 
     def softened(self) -> WholeNetwork:
-        """The network with costs for what is impossible: breaking one hard rule costs more than all."""
+        """The network with costs for what is impossible: breaking a hard rule costs more than all.
+
+        >>> one = FactorBlock(np.array([[0]]), np.array([0]))
+        >>> tables = (np.array([-np.inf, 0.0, 5.0]),)
+        >>> own = WholeNetwork(np.array([3]), (one,), tables, np.array([[0, 1, 1]]))
+        >>> own.softened().tables[0].tolist()
+        [-1.0, 0.0, 5.0]
+        """
         cost = self.spread + 1
         tables = tuple(
-            np.where(t == -np.inf, top - cost, t)
-            for t, top in zip(self.tables, self.tops, strict=True)
+            np.where(table == -np.inf, top - cost, table)
+            for table, top in zip(self.tables, self.tops, strict=True)
         )
         return replace(self, tables=tables)
 
+    @cached_property
     def with_fewest_true(self) -> WholeNetwork | None:
         """The network whose best worlds are those with the fewest true atoms among the best.
 
-        Every score counts more than all atoms together, and one is taken off for each true atom.
-        `None` if the numbers are too large for that.
+        Each unit of the score counts one more than all atoms together, and each true atom takes one
+        off. `None` if the numbers are too large for that.
         """
         scale = self.most_true + 1
         if (self.spread + abs(self.ceiling) + 1) * scale > MOST_TOTAL:
@@ -179,18 +171,24 @@ class WholeNetwork:
         unit = self.unit / scale
         return WholeNetwork(network.ranges, network.blocks, network.tables, self.true, unit)
 
-    @cached_property
-    def most_true(self) -> int:
-        """How many atoms can be true at most."""
-        return int(self.true.max(axis=1, initial=0).sum())
+
+def equal_places(numbers: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each number with the places where it occurs.
+
+    >>> [(number, places.tolist()) for number, places in equal_places(np.array([7, 5, 7]))]
+    [(5, [1]), (7, [0, 2])]
+    """
+    order = stable_order(numbers)
+    ordered = numbers[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    yield from zip(ordered[starts].tolist(), np.split(order, starts[1:]), strict=False)
 
 
 def whole_network(network: GroundNetwork, true: Ints | None = None) -> WholeNetwork:
-    """A ground network in whole numbers of the largest decimal unit that it allows.
+    """A ground network in whole numbers of the largest unit that it allows.
 
     Without `true`, each variable is an atom, which is false if it has its first value.
 
-    >>> from liftgbp.ground.grounding import FactorBlock, merged
     >>> block = FactorBlock(np.array([[0], [1]]), np.array([0, 1]))
     >>> tables = [np.array([0.0, 0.7 + 0.7]), np.array([0.25, 0.0])]
     >>> whole = whole_network(merged(np.array([2, 2]), [block], tables))
@@ -198,66 +196,65 @@ def whole_network(network: GroundNetwork, true: Ints | None = None) -> WholeNetw
     (Fraction(1, 20), [[0.0, 28.0], [5.0, 0.0]])
     """
     finite = [table[np.isfinite(table)] for table in network.tables]
-    every = np.concatenate([np.zeros(1), *finite])
     sizes = np.array([np.abs(table).max(initial=0.0) for table in finite])
-    total = sum(float(sizes[block.table_of].sum()) for block in network.blocks)
-    decimals = _decimals(every)
-    exact = decimals is not None and total * 10**decimals < MOST_TOTAL
-    if not exact:
-        room = math.floor(math.log10(MOST_TOTAL / max(total, 1.0)))
-        decimals = min(DECIMALS, room)
-    scaled = np.rint(every * 10.0 ** (decimals or 0))
-    shared = int(np.gcd.reduce(np.abs(scaled).astype(np.int64))) or 1
-    unit = shared / Fraction(10) ** (decimals or 0)
-    tables = tuple(np.rint(table / float(unit)) for table in network.tables)
-    rounding = Fraction(0) if exact else Fraction(network.factors, 2)
+    total = math.fsum(float(sizes[block.table_of].sum()) for block in network.blocks)
+    numbers = np.unique(np.concatenate([np.zeros(0), *map(np.abs, finite)]))
+    unit = _common_unit(numbers[numbers > 0])
+    rounding = Fraction(0)
+    if unit is None or total / float(unit) > MOST_TOTAL:
+        # A binary fraction, so that nothing else is lost.
+        unit = Fraction(2) ** math.ceil(math.log2(max(total, 1e-300) / MOST_TOTAL))
+        rounding = Fraction(network.factors, 2)
     if true is None:
         places = np.arange(int(network.ranges.max(initial=1)))
         true = ((places > 0) & (places < network.ranges[:, None])).astype(np.int64)
+    tables = tuple(np.rint(table / float(unit)) for table in network.tables)
     return WholeNetwork(network.ranges, network.blocks, tables, true, unit, rounding)
 
 
-def _decimals(numbers: Floats) -> int | None:
-    """With how many decimals all numbers are written, or `None`."""
+def _common_unit(numbers: Floats) -> Fraction | None:
+    """What all numbers are whole multiples of: a decimal, or the least of few unlike numbers."""
+    if not len(numbers):
+        return Fraction(1)
     for decimals in range(DECIMALS + 1):
         scaled = numbers * 10.0**decimals
-        if (np.abs(scaled - np.rint(scaled)) <= SAME * np.maximum(np.abs(scaled), 1.0)).all():
-            return decimals
+        if scaled[-1] > MOST_SCALED:
+            break
+        if _are_whole(scaled):
+            shared = int(np.gcd.reduce(np.rint(scaled).astype(np.int64)))
+            return Fraction(shared, 10**decimals)
+    multiples = numbers / numbers[0]
+    if multiples[-1] <= MOST_MULTIPLE and _are_whole(multiples):
+        return exact(float(numbers[0]))
     return None
 
 
-def parts_of(network: WholeNetwork) -> Ints:
-    """The number of the part that each variable is in; no factor ties parts to each other."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    ends: list[tuple[Ints, Ints]] = [
-        (block.scopes[:, axis - 1], block.scopes[:, axis])
-        for block in network.blocks
-        for axis in range(1, block.scopes.shape[1])
-    ]
-    if not ends:
-        return np.arange(network.size)
-    one, other = (np.concatenate(side) for side in zip(*ends, strict=True))
-    shape = (network.size, network.size)
-    ties = coo_array((np.ones(len(one), np.bool_), (one, other)), shape=shape)
-    _, part = connected_components(ties, directed=False)
-    return np.asarray(part.astype(np.int64))
+def _are_whole(numbers: Floats) -> bool:
+    far = np.abs(numbers - np.rint(numbers))
+    return bool((far <= SAME * np.maximum(numbers, 1.0)).all())
 
 
-def settled(network: WholeNetwork) -> tuple[Ints, Bools]:
-    """The only possible values of variables where single factors rule out all others.
+def exact_score(network: GroundNetwork, values: Sequence[int] | Ints) -> Fraction | None:
+    """The log weight of a world, from the decimals that its factors stand for.
 
-    The second array says for which variables the first one holds.
+    `None` if it breaks a hard rule. Atoms that no factor touches add nothing.
     """
-    values = np.zeros(network.size, np.int64)
-    known = np.zeros(network.size, np.bool_)
+    own = WholeNetwork(network.ranges, network.blocks, network.tables, np.zeros((0, 0), np.int64))
+    world = np.asarray(values, np.int64)
+    flat, starts = own._entries
+    used = np.zeros(int(starts[-1]), np.int64)
     for block in network.blocks:
-        if block.scopes.shape[1] != 1:
-            continue
-        for table in distinct(block.table_of):
-            possible = np.flatnonzero(network.tables[table] > -np.inf)
-            if len(possible) == 1:
-                fixed = block.scopes[block.table_of == table, 0]
-                values[fixed], known[fixed] = possible[0], True
-    return values, known
+        np.add.at(used, own.entries(block, world), 1)
+    total = exact_constant(network)
+    for place in np.flatnonzero(used).tolist():
+        if flat[place] == -np.inf:
+            return None
+        total += exact(float(flat[place])) * int(used[place])
+    return total
+
+
+def exact_constant(network: GroundNetwork) -> Fraction:
+    """What factors without variables add, from the decimals that they stand for."""
+    if network.constants:
+        return sum((exact(log) * n for log, n in network.constants.items()), Fraction(0))
+    return exact(network.log_constant)
