@@ -275,7 +275,9 @@ class BestWorld(Shown):
         problem = self.question.problem
         facts = {}
         for name, predicate in self.model.predicates.items():
-            rows = list(islice(self._atoms_of(predicate, every=predicate.values != BOOLEAN), MOST_ATOMS))
+            rows = list(
+                islice(self._atoms_of(predicate, every=predicate.values != BOOLEAN), MOST_ATOMS)
+            )
             if len(rows) == MOST_ATOMS:
                 raise CapacityError(f"the world has too many atoms of {name} for evidence")
             shape = len(rows), len(predicate.sorts)
@@ -367,7 +369,9 @@ class BestWorld(Shown):
         elif self.undecided is None or self.undecided:
             notes.append("other worlds may have the same score, perhaps with fewer true atoms")
         if self.free:
-            named = comma_list(f"{count_text(number)} of {name}" for name, number in self.free.items())
+            named = comma_list(
+                f"{count_text(number)} of {name}" for name, number in self.free.items()
+            )
             notes.append(f"no rule touches some atoms ({named}): they have their first value")
         return tuple(notes)
 
@@ -576,9 +580,7 @@ def _rule_in(world: World, rule: Any, sizes: Mapping[str, int]) -> RuleInWorld:
 
 
 def _variables(predicate: Predicate, names: str) -> list[str]:
-    return [
-        names[k] if k < len(names) else f"{names[0]}{k}" for k in range(len(predicate.sorts))
-    ]
+    return [names[k] if k < len(names) else f"{names[0]}{k}" for k in range(len(predicate.sorts))]
 
 
 def _shown_value(predicate: Predicate, value: int) -> bool | str:

@@ -114,7 +114,8 @@ class Optimum:
             one,
             upper=upper,
             undecided=undecided,
-            fewest=one.fewest or (two.fewest and two.score == one.score and two.true_atoms >= one.true_atoms),
+            fewest=one.fewest
+            or (two.fewest and two.score == one.score and two.true_atoms >= one.true_atoms),
             how=(*one.how, *better.how),
         )
 
