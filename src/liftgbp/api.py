@@ -30,10 +30,10 @@ from liftgbp.model.queries import holding
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Prepared
 from liftgbp.report import Answers, UntrustedAnswerError
-from liftgbp.report.question import Question
 from liftgbp.solve import Auto, SolverChoice, as_solver
 from liftgbp.strategy.answering import answers_about_network
 from liftgbp.strategy.lifted_case import prepare_lifted
+from liftgbp.strategy.question import Question
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
 from liftgbp.support.errors import (

@@ -117,7 +117,8 @@ class BestWorld(Shown):
     atoms is taken. Unnamed objects are called `#1`, `#2` and so on.
 
     >>> import liftgbp
-    >>> model = liftgbp.parse("person = {Anna, Bob}\\nsmokes(person)\\n1.5 smokes(Anna) v smokes(x)")
+    >>> people = "person = {Anna, Bob}\\nsmokes(person)"
+    >>> model = liftgbp.parse(people + "\\n1.5 smokes(Anna) v smokes(x)")
     >>> world = liftgbp.best_world(model)
     >>> world.score, world.proven, world.true("smokes(x)")
     (3.0, True, ['smokes(Anna)'])
@@ -248,7 +249,8 @@ class BestWorld(Shown):
         """For how many objects in the place of its variables a formula holds.
 
         >>> import liftgbp
-        >>> model = liftgbp.parse("smokes(person)\\n1 smokes(x)\\n-3 smokes(x) ^ smokes(y) | x != y")
+        >>> rules = "1 smokes(x)\\n-3 smokes(x) ^ smokes(y) | x != y"
+        >>> model = liftgbp.parse("smokes(person)\\n" + rules)
         >>> liftgbp.best_world(model, {"person": 9}).count("smokes(x)")
         1
         """
@@ -474,7 +476,7 @@ class BestWorld(Shown):
             elif number(term, sort) != given:
                 return False
         for restriction in restrictions:
-            equal = restriction if isinstance(restriction, Equal) else restriction.formula
+            equal = restriction if isinstance(restriction, Equal) else restriction.body
             if not isinstance(equal, Equal):
                 raise QueryError("restrictions compare objects, as in x != y")
             names = (t.name for t in (equal.left, equal.right) if isinstance(t, Variable))

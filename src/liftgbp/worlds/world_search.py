@@ -189,10 +189,10 @@ def free_atoms(normal: NormalModel) -> dict[str, int]:
     """How many atoms of each predicate no factor touches, and no evidence."""
     patterns = {pattern_of(atom) for own in normal.parfactors for atom in own.atoms}
     touched = Counter[int]()
-    for predicate, objects in patterns:
+    for kind, objects in patterns:
         used = Counter(cls for cls, _ in set(objects))
         ways = (math.perm(normal.class_sizes[cls], number) for cls, number in used.items())
-        touched[predicate] += math.prod(ways)
+        touched[kind] += math.prod(ways)
     free = {}
     for number, predicate in enumerate(normal.predicates):
         every = math.prod(normal.sizes[sort] for sort in predicate.sorts)
