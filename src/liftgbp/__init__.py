@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "liftgbp.api": ("export_network", "fit_weights", "infer", "prepare"),
+    "liftgbp.api": ("best_world", "export_network", "fit_weights", "infer", "prepare"),
     "liftgbp.methods.bounding": ("bounds",),
     "liftgbp.oracle.checking": ("Check", "check"),
     "liftgbp.engines": ("EngineForecast", "EngineRun", "forecast_on_engine", "run_on_engine"),
@@ -61,6 +61,7 @@ _PUBLIC = {
         "ProbabilityBounds",
     ),
     "liftgbp.lift.regions": ("LiftedRegionGraph",),
+    "liftgbp.report.best_world": ("BestWorld", "RuleInWorld"),
     "liftgbp.report": ("Answers", "UntrustedAnswer", "UntrustedAnswerError"),
     "liftgbp.oracle.reproduction": ("Reproduction", "reproduce"),
     "liftgbp.methods.sampling": ("Sample", "SampledAnswer", "sample"),
@@ -93,6 +94,7 @@ __all__ = sorted(_HOME)  # noqa: PLE0605
 if TYPE_CHECKING:
     # The same names, for type checkers and editors.
     from liftgbp.api import (
+        best_world as best_world,
         export_network as export_network,
         fit_weights as fit_weights,
         infer as infer,
@@ -170,6 +172,10 @@ if TYPE_CHECKING:
         Answers as Answers,
         UntrustedAnswer as UntrustedAnswer,
         UntrustedAnswerError as UntrustedAnswerError,
+    )
+    from liftgbp.report.best_world import (
+        BestWorld as BestWorld,
+        RuleInWorld as RuleInWorld,
     )
     from liftgbp.report.forecasting import (
         Forecast as Forecast,

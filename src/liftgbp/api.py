@@ -6,11 +6,13 @@ over counts, grounding and exact inference.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
 
 from liftgbp.evidence import AnyEvidence, Evidence, Problem
@@ -28,10 +30,10 @@ from liftgbp.model.queries import holding
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Prepared
 from liftgbp.report import Answers, UntrustedAnswerError
-from liftgbp.report.question import Question
 from liftgbp.solve import Auto, SolverChoice, as_solver
 from liftgbp.strategy.answering import answers_about_network
 from liftgbp.strategy.lifted_case import prepare_lifted
+from liftgbp.strategy.question import Question
 from liftgbp.strategy.request import Request
 from liftgbp.strategy.run import Run
 from liftgbp.support.errors import (
@@ -41,6 +43,7 @@ from liftgbp.support.errors import (
     checked_flag,
     checked_number,
     checked_path,
+    checked_seconds,
     checked_texts,
     shown,
     wrong_type,
@@ -49,8 +52,11 @@ from liftgbp.support.limits import Limits, check_work, limited
 from liftgbp.support.progress import Progress, silent
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from liftgbp.ground.formats import Network
     from liftgbp.posterior.ground_reader import PreparedGround
+    from liftgbp.report.best_world import BestWorld
 
 
 WRITTEN_AT_ONCE = 10
@@ -355,6 +361,81 @@ def prepare(
     return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)
 
 
+# --- best worlds
+
+
+@limited("starting")
+def best_world(
+    model: Model | Network,
+    sizes: Mapping[str, int] | None = None,
+    *,
+    evidence: AnyEvidence | Observed | None = None,
+    via: ViaChoice = "auto",
+    effort: EffortChoice = "normal",
+    seconds: float | None = None,
+    gap: float = 0.0,
+    seed: int = 0,
+    table_cap: int = TABLE_CAP,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+) -> BestWorld:
+    """The most probable world of a model, with a bound that no world exceeds.
+
+    Its score is the sum of the weights of satisfied groundings. `world.proven` says that no world
+    has a larger one; otherwise `world.upper` bounds it. Among best worlds, one with few true atoms
+    is taken. `effort` is counted in steps, so that the same `seed` gives the same world. After some
+    `seconds`, or at Ctrl-C, the best world so far is the answer; a `gap` above zero ends the search
+    once no world can be better by more than that. If hard rules contradict each other or the
+    evidence, that is a `ContradictionError`; if no world was found, a `CapacityError`.
+
+    Where the model demands probabilities, weights that meet them are found first. The model may
+    also be a network of another tool, which `load_network` reads.
+
+    >>> import liftgbp
+    >>> model = liftgbp.load("example:friends-smokers")
+    >>> world = liftgbp.best_world(model, {"person": 4})
+    >>> world.score, world.proven
+    (16.8, True)
+    >>> from math import exp
+    >>> exp(world.log_probability(liftgbp.infer(model, {"person": 4}))) < 1
+    True
+    """
+    from liftgbp.report.best_world import BestWorld
+    from liftgbp.support.interrupts import stopped_by_interrupt
+    from liftgbp.worlds import Budget, ModelQuestion, NetworkQuestion, WorldQuestion
+
+    started = time.perf_counter()
+    checked_effort(effort, Auto(), None)
+    if not isinstance(gap, Real) or not 0 <= gap < math.inf:
+        raise wrong_type("gap", "a number from 0", gap)
+    budget = Budget(
+        effort=effort,
+        seconds=math.inf if seconds is None else checked_seconds(seconds),
+        gap=float(gap),
+        seed=checked_number("seed", seed, least=0),
+        report=partial(_report_world, progress),
+    )
+    question: WorldQuestion
+    if _is_network(model):
+        _check_network_options(sizes, via, evidence, progress)
+        question = NetworkQuestion(model, model.observed(cast("Observed | None", evidence)), budget)
+    else:
+        run = Run(Auto(), table_cap, progress)
+        problem = _problem(model, sizes, evidence, FACTOR_SCOPES, run, fit=True)
+        question = ModelQuestion(problem, via, budget, table_cap)
+    with stopped_by_interrupt(budget.stopped):
+        optimum = question.answered()
+    if optimum.world is None:
+        raise InternalError("a search without a world is an error")
+    seconds_taken = time.perf_counter() - started
+    return BestWorld(question, optimum, optimum.world, seconds_taken, budget.stopped.is_set())
+
+
+def _report_world(progress: Progress, score: Fraction | float, upper: Fraction | float) -> None:
+    known = "none yet" if score == -math.inf else f"score {float(score):.8g}"
+    progress(f"best world: {known}, at most {float(upper):.8g}", 0, 1)
+
+
 # --- networks of other tools
 
 
@@ -378,6 +459,15 @@ def _network(
     from liftgbp.posterior.ground_reader import PreparedGround
     from liftgbp.strategy.ground_case import quotient
 
+    _check_network_options(sizes, via, evidence, progress)
+    observed = network.observed(cast("Observed | None", evidence))
+    problem, atoms = network.as_problem(observed)
+    graph = quotient(network.conditioned(observed), regions, progress)
+    return PreparedGround(graph, compile_plan(graph), problem, atoms)
+
+
+def _check_network_options(sizes: object, via: object, evidence: object, progress: object) -> None:
+    """Refuse what does not apply to networks."""
     if not isinstance(via, str) or via not in VIAS:
         raise InputError(f"unknown via {shown(via)}; a network is ground")
     if sizes is not None or via == "lifted":
@@ -388,10 +478,6 @@ def _network(
     check_function("progress", progress)
     if isinstance(evidence, Evidence):
         raise wrong_type("evidence", "a .uai.evid file, or a mapping of variables", evidence)
-    observed = network.observed(cast("Observed | None", evidence))
-    problem, atoms = network.as_problem(observed)
-    graph = quotient(network.conditioned(observed), regions, progress)
-    return PreparedGround(graph, compile_plan(graph), problem, atoms)
 
 
 @limited("starting")

@@ -14,8 +14,8 @@ from gallery import SMOKERS
 import liftgbp
 import processes
 from liftgbp.lift.regions import RegionGraph
-from liftgbp.lift.regions.graph_drawing import MOST_DRAWN, local_edges
 from liftgbp.pictures.cards import count_text
+from liftgbp.report.graph_drawing import MOST_DRAWN, local_edges
 
 SVG = "{http://www.w3.org/2000/svg}"
 

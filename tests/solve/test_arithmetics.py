@@ -24,9 +24,25 @@ ARITHMETICS = {
     "SkylakeX": {"OPENBLAS_CORETYPE": "SkylakeX"},
 }
 
-TABLE = """
+QUIZ = """
+person = {Anna, Bob}
+rain
+p(person)
+q(thing) : {low, mid, high}
+r(person, person)
+s(person, thing)
+-1.2 (((q(a) = high) ^ p(Anna)) <=> !s(y,a))
+1.4 ((!r(y,x) <=> rain) => (r(y,x) => p(y))) | x != y
+0.3 ((r(x,z) ^ p(z)) <=> rain)
+"""
+"""With all p true, each of the two values of `rain`, and each of q, leaves the same weights."""
+
+TABLE = f"""
 import json, warnings
 import liftgbp
+quiz = liftgbp.parse('''{QUIZ}''')
+"""
+TABLE += """
 warnings.simplefilter("ignore", liftgbp.UntrustedAnswer)
 table = {}
 for name in ("friends-smokers", "transitive", "chain", "town", "celebrity", "moods", "married"):
@@ -38,6 +54,9 @@ for name in ("friends-smokers", "transitive", "chain", "town", "celebrity", "moo
             "shares": sorted(p.weight for p in answers.minima if p.weight > 1e-12),
             "marginals": [v for row in answers.all for v in row.values.values()],
         }
+answers = liftgbp.infer(quiz, {"person": 1000, "thing": 50})
+chances = [answers.marginal("rain"), *answers.query("q(x)")[0].values.values()]
+table["quiz"] = {"trusted": answers.trusted, "shares": [], "marginals": chances}
 print(json.dumps(table))
 """
 
@@ -87,6 +106,7 @@ def test_answers_are_the_same(name: str, table: dict[str, dict[str, list[float]]
         if known["trusted"]:
             assert known["shares"] == pytest.approx(other["shares"], abs=1e-9), case
             assert known["marginals"] == pytest.approx(other["marginals"], abs=1e-9), case
+    assert table["quiz"]["marginals"] == pytest.approx([1 / 2, 1 / 3, 1 / 3, 1 / 3], abs=1e-9)
     assert sum(bool(own["trusted"]) for own in table.values()) > len(table) / 2
 
 

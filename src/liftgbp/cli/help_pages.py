@@ -15,7 +15,7 @@ import liftgbp
 EXIT_CODES = """\
 0    the answer is trusted, or the work is done
 1    the answer is not trusted (sweep: no point is; check: it disagrees; sample:
-     chains have not mixed)
+     chains have not mixed; map: the world is not proven to be best)
 2    bad input: an option, a file, a model, a query
 3    a limit ended the run: --timeout, --memory, or the memory of the machine
 4    another process writes to the same file, or a worker process was ended
@@ -149,9 +149,12 @@ ELSEWHERE = {
     "bounds": "second_opinions",
     "check": "checks",
     "explain": "explanations",
+    "map": "best_worlds:best",
+    "mpe": "best_worlds:best",
     "sample": "second_opinions",
 }
-"""Commands that are imported when somebody asks for them, and their modules."""
+"""Commands that are imported when somebody asks for them, with their modules, and with their names
+there if these are others."""
 
 
 class CommandGroup(click.Group):
@@ -167,9 +170,8 @@ class CommandGroup(click.Group):
         """The command with this name."""
         if cmd_name not in ELSEWHERE:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = getattr(
-            import_module(f"liftgbp.cli.{ELSEWHERE[cmd_name]}"), cmd_name
-        )
+        module, _, name = ELSEWHERE[cmd_name].partition(":")
+        found: click.Command = getattr(import_module(f"liftgbp.cli.{module}"), name or cmd_name)
         return found
 
     def every_command(self) -> dict[str, click.Command]:

@@ -28,7 +28,7 @@ from liftgbp.posterior.sources import Beliefs, Source
 from liftgbp.support.arrays import Floats, Ints
 from liftgbp.support.errors import QueryError, checked_number, checked_path
 from liftgbp.support.files import check_apart, check_place, whole_file
-from liftgbp.support.shown import Reported
+from liftgbp.support.shown import Reported, drawings
 
 VARIABLE_NAMES = ("x", "y", "z", "u", "w")
 
@@ -89,8 +89,6 @@ class Prepared(Reported, ABC):
         With the number of a region, three panels are drawn: the graph, the signatures of its
         regions, and the local graph of that region. A `.json` file gets what `graph_as_dict` says.
         """
-        from liftgbp.lift.regions.graph_drawing import write_drawing
-
         file = checked_path("path", path)
         check_apart(file, self.problem.files)
         if local is not None:
@@ -103,7 +101,9 @@ class Prepared(Reported, ABC):
                 text = json.dumps(self.graph_as_dict(), indent=2)
                 unfinished.write_text(text + "\n", encoding="utf-8")
             return
-        write_drawing(self.graph, [own["atoms"] for own in self.described_regions], file, local)
+        drawings().write_drawing(
+            self.graph, [own["atoms"] for own in self.described_regions], file, local
+        )
 
     def region_text(self, region: int) -> str:
         """The atoms of a region in words."""

@@ -28,8 +28,8 @@ from liftgbp.posterior.answer import read_row
 from liftgbp.posterior.readers import ClassReader, PreparedLifted, Reader
 from liftgbp.posterior.rows import Row
 from liftgbp.report.answers_report import made_of
-from liftgbp.report.question import Question
 from liftgbp.solve import Solution
+from liftgbp.strategy.question import Question
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import InputError, QueryError
 

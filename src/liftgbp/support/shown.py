@@ -5,7 +5,7 @@ Engine rooms hold data; `report/` knows words and drawings. It is imported when 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,3 +54,10 @@ def write_picture_of(value: Reported, path: Path, title: str = "") -> None:
     from liftgbp.report import write_picture_of
 
     write_picture_of(value, path, title)
+
+
+def drawings() -> Any:
+    """The module that draws region graphs."""
+    from liftgbp.report import graph_drawing
+
+    return graph_drawing

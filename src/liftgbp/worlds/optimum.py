@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from threading import Event
 from typing import Protocol
 
 from liftgbp.evidence import Problem
 from liftgbp.model.ast import Rule
+from liftgbp.support.errors import InternalError
 
 DECIMALS = 12
 """Weights are read to so many decimals; sums of decimals in doubles are closer than this."""
@@ -52,6 +54,9 @@ class World(Protocol):
     def number(self, predicate: str) -> int:
         """How many atoms of a predicate do not have their first value."""
 
+    def examples(self, sort: str, most: int) -> list[int]:
+        """Some objects of a sort, of all kinds that the world has, for pictures."""
+
     def tally(self, rule: Rule) -> tuple[int, ...]:
         """The groundings of a rule by their state.
 
@@ -70,6 +75,7 @@ class Optimum:
     fewest     whether no world of that score is known or possible with fewer true atoms
     undecided  ground atoms (predicate, objects) that differ between best worlds, where known
     how        what found the world and the bound, as a word or two for notes
+    free       how many atoms of each predicate no rule touches
     """
 
     world: World | None
@@ -78,11 +84,48 @@ class Optimum:
     fewest: bool = False
     undecided: tuple[tuple[str, tuple[int, ...]], ...] | None = None
     how: tuple[str, ...] = ()
+    free: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def proven(self) -> bool:
         """Whether no world has a larger score."""
         return self.score is not None and self.score >= self.upper
+
+    @property
+    def known_score(self) -> Fraction:
+        """The score, where a world was found."""
+        if self.score is None:
+            raise InternalError("no world was found")
+        return self.score
+
+    def joined(self, other: Optimum) -> Optimum:
+        """The better of two worlds with the smaller of two bounds."""
+        one, two = self, other
+        if two.score is not None and (
+            one.score is None
+            or (two.score, two.fewest, -two.true_atoms) > (one.score, one.fewest, -one.true_atoms)
+        ):
+            one, two = two, one
+        upper = min(one.upper, two.upper)
+        better = two if two.upper < one.upper else one
+        undecided = one.undecided
+        if undecided is None and two.score == one.score:
+            undecided = two.undecided
+        return replace(
+            one,
+            upper=upper,
+            undecided=undecided,
+            fewest=one.fewest
+            or (two.fewest and two.score == one.score and two.true_atoms >= one.true_atoms),
+            how=(*one.how, *better.how),
+        )
+
+    @property
+    def true_atoms(self) -> int:
+        """How many atoms of the world do not have their first value."""
+        if self.world is None:
+            return 0
+        return sum(map(self.world.number, self.world.problem.model.predicates))
 
 
 Report = Callable[[Fraction | float, Fraction | float], None]
@@ -97,6 +140,8 @@ class Budget:
     seconds  the end in any case; the best world so far is the answer then
     gap      a search ends when the bound is this close to the score
     seed     of everything that is random
+    report   hears of progress
+    stopped  set from outside where the best world so far is wanted at once
     """
 
     effort: str = "normal"
@@ -105,7 +150,29 @@ class Budget:
     seed: int = 0
     report: Report = lambda score, upper: None
     started: float = field(default_factory=time.monotonic)
+    stopped: Event = field(default_factory=Event)
 
     def left(self) -> float:
-        """The seconds that are left."""
+        """The seconds that are left; none once somebody stopped the search."""
+        if self.stopped.is_set():
+            return 0.0
         return self.seconds - (time.monotonic() - self.started)
+
+    @property
+    def time_text(self) -> str:
+        """The seconds that were allowed, for messages."""
+        return "" if math.isinf(self.seconds) else f" within {self.seconds:g} seconds"
+
+    def anew(self) -> Budget:
+        """The same for another search, which starts now."""
+        return replace(self, started=time.monotonic(), stopped=Event())
+
+    def tell(self, known: Optimum) -> None:
+        """Report how far a search is."""
+        self.report(-math.inf if known.score is None else known.score, known.upper)
+
+    def is_enough(self, known: Optimum) -> bool:
+        """Whether a search ends: at a proof, at the gap that was asked for, or out of time."""
+        if self.left() <= 0:
+            return True
+        return known.score is not None and known.upper - known.score <= self.gap

@@ -9,7 +9,6 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from operator import and_
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from liftgbp.lift.regions.atom_bounds import (
     order_steps,
 )
 from liftgbp.lift.regions.counts import Count, ExactCounts, choose
-from liftgbp.lift.regions.region_graph import RegionGraph
+from liftgbp.lift.regions.region_graph import MOST_OBJECTS, RegionGraph, Sketch
 from liftgbp.lift.shatter import NormalModel
 from liftgbp.lift.shatter.normal import SOFT
 from liftgbp.lift.signature import Atom, Obj, canonise, objects_of, objects_per_class
@@ -31,9 +30,6 @@ from liftgbp.model.writer import constant_text
 from liftgbp.pictures.cards import shortened
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import ContradictionError, SizeError
-
-if TYPE_CHECKING:
-    from liftgbp.lift.regions.graph_drawing import Sketch
 
 LONGEST_NAME = 12
 """Names of objects in drawings are cut off after this many letters."""
@@ -312,8 +308,6 @@ class LiftedRegionGraph(RegionGraph):
 
     def sketch(self, number: int) -> Sketch | None:
         """The signature graph of a region: its objects, and which atoms relate them."""
-        from liftgbp.lift.regions.graph_drawing import MOST_OBJECTS, Sketch
-
         cluster = self.regions[number].cluster
         objects = list(objects_of(cluster))
         if not objects or len(objects) > MOST_OBJECTS:

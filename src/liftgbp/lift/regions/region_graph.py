@@ -23,19 +23,31 @@ from liftgbp.lift.regions.families import Family
 from liftgbp.lift.regions.graph_arrays import GraphArrays, arrays_of
 from liftgbp.lift.regions.ground_pairs import GroundPairs
 from liftgbp.lift.signature import Cluster
-from liftgbp.pictures.cards import Shown, count_text, table
+from liftgbp.pictures.cards import Shown
 from liftgbp.pictures.markup import Content
 from liftgbp.support.arrays import Floats, Integers, Ints, first_and_last
 from liftgbp.support.errors import ContradictionError
 from liftgbp.support.files import installed
+from liftgbp.support.shown import drawings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from liftgbp.lift.regions.graph_drawing import Sketch
 
 MOST_ROWS, MOST_PARENTS = 18, 12
 """How many regions a graph prints, and how many parents of each."""
+
+MOST_OBJECTS = 6
+"""Signature graphs over more objects are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """A signature graph: objects, which atoms relate pairs of them, and what is said about each."""
+
+    objects: tuple[str, ...]
+    arrows: tuple[tuple[int, int, str], ...]
+    unary: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,16 +269,15 @@ class RegionGraph(Shown, ABC):
         >>> print(graph.to_dot().splitlines()[3])
           0 [label="0: n = 90, c = 1\\np(1) q(2)", fillcolor="#dce9f6"];
         """
-        from liftgbp.lift.regions.graph_drawing import dot_text
 
-        return dot_text(self, self.atoms_in_words)
+        text: str = drawings().dot_text(self, self.atoms_in_words)
+        return text
 
     def plot(self, local: int | None = None) -> Figure:
         """A figure of Matplotlib: the graph or, for the number of a region, its local graph."""
-        from liftgbp.lift.regions.graph_drawing import scene_of
         from liftgbp.pictures.charts import drawn
 
-        return drawn(scene_of(self, self.atoms_in_words, local).figure)
+        return drawn(drawings().scene_of(self, self.atoms_in_words, local).figure)
 
     def to_networkx(self) -> Any:
         """The graph as a `MultiDiGraph` of NetworkX, which must be installed.
@@ -274,9 +285,10 @@ class RegionGraph(Shown, ABC):
         Nodes are regions, with their atoms, `n`, `c` and `outer`; edges have `kappa`, its formula
         `kappa_formula` and the `mapping` of atoms. Counts are exact integers.
         """
-        from liftgbp.lift.regions.graph_drawing import networkx_graph
 
-        return networkx_graph(self, self.atoms_in_words, installed("networkx", "to_networkx"))
+        return drawings().networkx_graph(
+            self, self.atoms_in_words, installed("networkx", "to_networkx")
+        )
 
     def is_outer(self, number: int) -> bool:
         """Whether a region is an outer one."""
@@ -289,27 +301,7 @@ class RegionGraph(Shown, ABC):
         )
 
     def _body(self) -> Iterable[Content]:
-        return self.card_body(self.atoms_in_words)
-
-    def card_body(self, atoms: Sequence[Sequence[str]]) -> Iterable[Content]:
-        """What notebooks show, given the atoms of each region: a drawing, or a table if large."""
-        from liftgbp.lift.regions.graph_drawing import MOST_IN_CARD, graph_scene
-
-        if 0 < len(self.regions) <= MOST_IN_CARD and len(self.edges) <= 2 * MOST_IN_CARD:
-            return [graph_scene(self, atoms).svg()]
-        first = range(min(len(self.regions), MOST_ROWS))
-        rows = [
-            (
-                str(k),
-                " ".join(atoms[k]),
-                count_text(self.n[k]),
-                str(self.counting_numbers[k]),
-                self._parents_text(k),
-            )
-            for k in first
-        ]
-        headings = ("region", "atoms", "n", "c", "parents × κ")
-        return [table(headings, rows, numbers=[2, 3], total=len(self.regions))]
+        return [*drawings().graph_card(self, self.atoms_in_words)]
 
     def __str__(self) -> str:
         head = self._headline().replace(f"({self.family})", self.title, 1)
@@ -321,10 +313,11 @@ class RegionGraph(Shown, ABC):
         return (
             f"  {number}{'*' if self.is_outer(number) else ' '} {self.region_text(number)}   "
             f"n={self.n[number]}  c={self.counting_numbers[number]}  "
-            f"parents × κ: {self._parents_text(number)}"
+            f"parents × κ: {self.parents_text(number)}"
         )
 
-    def _parents_text(self, number: int) -> str:
+    def parents_text(self, number: int) -> str:
+        """The parents of a region, with how many of each there are."""
         into = self.edges_into[number]
         parent = self.arrays.edge_parent
         parents = ", ".join(f"{parent[e]} × {self.kappa[e]}" for e in into[:MOST_PARENTS])

@@ -139,6 +139,9 @@ class Branches:
         solution = self._descent.from_beliefs([plan], [starts], [bound])[0]
         broken = self._broken(reading, found, solution)
         if not broken and all(p.verdict.kind is Kind.UNKNOWN for p in solution.points):
+            noise = self._descent.tolerances.rounding * scale_of(plan)
+            if noise <= MOST_ROUNDING:
+                return []
             # Rounding hides the minimum beside the product, which is as good then (friends-knows
             # over 1e12 objects).
             solution = self._independent(found, plan, starts[0])

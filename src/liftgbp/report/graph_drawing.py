@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from liftgbp.pictures.cards import count_text, shortened
+from liftgbp.lift.regions.region_graph import MOST_ROWS, Sketch
+from liftgbp.pictures.cards import count_text, shortened, table
 from liftgbp.pictures.charts import check_figure, write_figure
 from liftgbp.pictures.layered import Node, laid_out
+from liftgbp.pictures.markup import Content
 from liftgbp.pictures.scene import (
     ACCENT,
     MUTED,
@@ -35,9 +37,6 @@ MOST_IN_CARD = 30
 MOST_DRAWN = 300
 """Graphs with more regions or edges are not drawn: nobody would find anything in the picture."""
 
-MOST_OBJECTS = 6
-"""Signature graphs over more objects are left out."""
-
 DRAWINGS = (".dot", ".pdf", ".png", ".svg")
 """What graphs are written as."""
 
@@ -49,15 +48,6 @@ MARGIN, SMALL, NORMAL = 10.0, 10.0, 12.0
 
 LINE = 15.0
 """From one line of text to the next."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sketch:
-    """A signature graph: objects, which atoms relate pairs of them, and what is said about each."""
-
-    objects: tuple[str, ...]
-    arrows: tuple[tuple[int, int, str], ...]
-    unary: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,3 +411,22 @@ def networkx_graph(graph: RegionGraph, atoms: Sequence[Sequence[str]], networkx:
         parent, child, number = (edge.pop(name) for name in ("parent", "child", "edge"))
         found.add_edge(parent, child, key=number, **edge)
     return found
+
+
+def graph_card(graph: RegionGraph, atoms: Sequence[Sequence[str]]) -> Iterator[Content]:
+    """What notebooks show of a graph: a drawing, or a table if it is large."""
+    if 0 < len(graph.regions) <= MOST_IN_CARD and len(graph.edges) <= 2 * MOST_IN_CARD:
+        yield graph_scene(graph, atoms).svg()
+        return
+    rows = [
+        (
+            str(k),
+            " ".join(atoms[k]),
+            count_text(graph.n[k]),
+            str(graph.counting_numbers[k]),
+            graph.parents_text(k),
+        )
+        for k in range(min(len(graph.regions), MOST_ROWS))
+    ]
+    headings = ("region", "atoms", "n", "c", "parents × κ")
+    yield table(headings, rows, numbers=[2, 3], total=len(graph.regions))

@@ -1,0 +1,58 @@
+"""The view of a best world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from liftgbp.cli.terminal import Column, Sheet, Terminal, count_text, counted
+
+Result = dict[str, Any]
+
+
+def show_world(result: Result) -> None:
+    """Print whether the world is proven to be best, its rules, and what is true in it."""
+    terminal = Terminal()
+    if result["proven"]:
+        terminal.say(f"proven: {result['reason']}", "green")
+    else:
+        terminal.say(f"NOT PROVEN: {result['reason']}", "bold red")
+    upper = "" if result["upper"] is None else f", at most {result['upper']:.10g}"
+    terminal.say(f"score {result['score']:.10g}{upper}")
+    for line in result["structure"]:
+        terminal.say(line)
+    _show_rules(terminal, result["rules"])
+    numbers = result["numbers"]
+    if numbers:
+        named = ", ".join(f"{count_text(number)} of {name}" for name, number in numbers.items())
+        terminal.say(f"true atoms: {named}")
+    for query, atoms in result["true"].items():
+        sheet = Sheet(query, [Column("true", prose=True)])
+        for atom in atoms:
+            sheet.add(atom)
+        if atoms:
+            terminal.show(sheet)
+        else:
+            terminal.say(f"{query}: none is true")
+    undecided = result["undecided"]
+    if undecided:
+        terminal.say(
+            f"{counted(len(undecided), 'atom')} differ between best worlds: {', '.join(undecided)}"
+        )
+    for note in result["notes"]:
+        terminal.say(f"note: {note}")
+    terminal.say(f"{result['seconds']:.2g} s, seed {result['seed']}")
+
+
+def _show_rules(terminal: Terminal, rules: list[Result]) -> None:
+    if not rules:
+        return
+    headings = ("satisfied", "violated", "score")
+    columns = [Column("rule", prose=True), *(Column(name, right=True) for name in headings)]
+    sheet = Sheet("rules", columns)
+    for rule in rules:
+        counts = [
+            "" if rule[name] is None else count_text(rule[name])
+            for name in ("satisfied", "violated")
+        ]
+        sheet.add(rule["rule"], *counts, f"{rule['score']:.10g}")
+    terminal.show(sheet)

@@ -1,0 +1,593 @@
+"""The most probable world: what is true in it, its score, and how far it is proven."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from liftgbp.evidence import AnyEvidence, Evidence, Relation
+from liftgbp.model.ast import (
+    BOOLEAN,
+    Atom,
+    Constant,
+    Equal,
+    Not,
+    Predicate,
+    TableParfactor,
+    Variable,
+    WeightedFormula,
+    applied,
+    evaluate_weight,
+)
+from liftgbp.model.model import Model
+from liftgbp.model.parser import parse_query
+from liftgbp.model.queries import checked_atom_query, checked_query, parse_count
+from liftgbp.model.writer import ground_atom_text, object_text, rule_text
+from liftgbp.pictures.cards import (
+    BAD,
+    DOUBTFUL,
+    GOOD,
+    MOST_ROWS,
+    Shown,
+    badge,
+    code,
+    count_text,
+    note,
+    sizes_text,
+    table,
+)
+from liftgbp.pictures.markup import Content
+from liftgbp.posterior import posterior_of
+from liftgbp.report.answers import UntrustedAnswer
+from liftgbp.support.errors import (
+    CapacityError,
+    InputError,
+    QueryError,
+    checked_path,
+    comma_list,
+    wrong_type,
+)
+from liftgbp.support.files import (
+    NUMPY_TYPES,
+    Schema,
+    check_apart,
+    check_writable,
+    installed,
+    whole_file,
+    write_table,
+)
+from liftgbp.worlds import Optimum, World, WorldQuestion, structure_lines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_ATOMS = 10**7
+"""At most so many atoms of a world are written out."""
+
+SHOWN_ATOMS = 200
+"""So many atoms are listed where nobody asked for all of them."""
+
+SCHEMA: Schema = {"predicate": str, "arguments": str, "value": str, "observed": bool}
+
+WORLD_FILES = (".db", ".csv", ".json", ".parquet", ".pdf", ".png", ".svg")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInWorld:
+    """A rule of the model in a world: how many of its groundings hold, and what they add.
+
+    A hard rule has no weight. A table of potentials is neither satisfied nor violated.
+    """
+
+    text: str
+    weight: float | None
+    groundings: int
+    satisfied: int | None
+    violated: int | None
+    score: float
+
+    def as_dict(self) -> dict[str, object]:
+        """The same for JSON."""
+        return {
+            "rule": self.text,
+            "weight": self.weight,
+            "groundings": self.groundings,
+            "satisfied": self.satisfied,
+            "violated": self.violated,
+            "score": self.score,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BestWorld(Shown):
+    """The best world that was found, and what no world exceeds.
+
+    The score of a world is the sum of the weights of its satisfied groundings, or the logarithm of
+    its weight; no world that violates a hard rule is a world. Among best worlds, one with few true
+    atoms is taken. Unnamed objects are called `#1`, `#2` and so on.
+
+    >>> import liftgbp
+    >>> people = "person = {Anna, Bob}\\nsmokes(person)"
+    >>> model = liftgbp.parse(people + "\\n1.5 smokes(Anna) v smokes(x)")
+    >>> world = liftgbp.best_world(model)
+    >>> world.score, world.proven, world.true("smokes(x)")
+    (3.0, True, ['smokes(Anna)'])
+    """
+
+    question: WorldQuestion
+    optimum: Optimum
+    world: World
+    seconds: float
+    interrupted: bool = False
+
+    # --- how good it is
+
+    @property
+    def exact_score(self) -> Fraction:
+        """The score as a fraction; weights are the decimals that people write."""
+        return self.optimum.known_score
+
+    @property
+    def score(self) -> float:
+        """The sum of the weights of satisfied groundings."""
+        return float(self.exact_score)
+
+    @property
+    def upper(self) -> float:
+        """No world has a larger score; infinite if nothing is known."""
+        return float(self.optimum.upper)
+
+    @property
+    def gap(self) -> float:
+        """How much better a world may be."""
+        return max(0.0, float(self.optimum.upper - self.exact_score))
+
+    @property
+    def proven(self) -> bool:
+        """Whether no world has a larger score."""
+        return self.optimum.proven
+
+    @property
+    def reason(self) -> str:
+        """Why it is proven to be best, or what is left open."""
+        if self.proven:
+            return f"no world has a larger score ({self.how})"
+        until = "interrupted; " if self.interrupted else ""
+        if math.isinf(self.upper):
+            return f"{until}better worlds may exist: no bound was found within this effort"
+        return (
+            f"{until}no world has a score above {_number(self.optimum.upper)}; whether one above "
+            f"{_number(self.exact_score)} exists is open at {self.question.budget.effort} effort"
+        )
+
+    @property
+    def how(self) -> str:
+        """What found the world and its bound, in a few words."""
+        return ", ".join(dict.fromkeys(self.optimum.how))
+
+    @property
+    def fewest(self) -> bool:
+        """Whether no best world is known to have fewer true atoms; otherwise one may."""
+        return self.optimum.fewest
+
+    @cached_property
+    def rules(self) -> tuple[RuleInWorld, ...]:
+        """Each rule of the model with its groundings in this world."""
+        sizes = self.question.problem.sizes
+        return tuple(_rule_in(self.world, rule, sizes) for rule in self.model.rules)
+
+    @cached_property
+    def undecided(self) -> list[str] | None:
+        """The atoms that differ between best worlds; `None` if that is not known."""
+        atoms = self.optimum.undecided
+        return None if atoms is None else [self._text(name, objects) for name, objects in atoms]
+
+    @property
+    def free(self) -> dict[str, int]:
+        """How many atoms of each predicate no rule touches; they have their first value."""
+        return dict(self.optimum.free)
+
+    def cost(self, facts: AnyEvidence) -> float:
+        """How much worse the best world is in which facts hold, such as `smokes(Anna)`.
+
+        If one of the two worlds is not proven to be best, that warns (`UntrustedAnswer`). What no
+        world allows costs infinitely much.
+        """
+        from liftgbp.support.errors import ContradictionError
+
+        try:
+            other = self.question.given(facts).answered()
+        except ContradictionError:
+            return math.inf
+        if not (self.proven and other.proven):
+            text = "the cost is that of the best worlds that were found, which are not proven"
+            warnings.warn(text, UntrustedAnswer, stacklevel=2)
+        return float(self.exact_score - other.known_score)
+
+    def log_probability(self, answers: object) -> float:
+        """The log probability of this very world, with log Z from answers about the same model."""
+        posterior = posterior_of(answers)
+        if dict(posterior.sizes) != self.sizes:
+            raise InputError("the answers are about domains of other sizes than the world")
+        return self.score - float(posterior.result.log_z)
+
+    # --- what is true
+
+    @property
+    def model(self) -> Model:
+        """The model, with all objects that evidence names."""
+        return self.question.problem.model
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The domain size of every sort."""
+        return dict(self.question.problem.sizes)
+
+    def value(self, atom: str) -> bool | str:
+        """The value of a ground atom: whether it is true, or which value it has.
+
+        Unnamed objects are `#1`, `#2` and so on.
+        """
+        predicate, objects = self._ground_atom(atom)
+        return _shown_value(predicate, self.world.value(predicate.name, objects))
+
+    def holds(self, formula: str) -> bool:
+        """Whether a formula holds for all objects in the place of its variables."""
+        return self._tally(formula)[0] == 0
+
+    def count(self, query: str) -> int:
+        """For how many objects in the place of its variables a formula holds.
+
+        >>> import liftgbp
+        >>> rules = "1 smokes(x)\\n-3 smokes(x) ^ smokes(y) | x != y"
+        >>> model = liftgbp.parse("smokes(person)\\n" + rules)
+        >>> liftgbp.best_world(model, {"person": 9}).count("smokes(x)")
+        1
+        """
+        return self._tally(query)[1]
+
+    def true(self, query: str | None = None, most: int = MOST_ATOMS) -> list[str]:
+        """The atoms that are true, or do not have their first value; all of them, or of a query."""
+        rows = list(islice(self._atoms(query), most + 1))
+        if len(rows) > most:
+            raise CapacityError(
+                f"more than {most} atoms are true; count() says how many, and structure which"
+            )
+        return [self._fact(*row) for row in rows]
+
+    @cached_property
+    def structure(self) -> tuple[str, ...]:
+        """What the world looks like, in words: its blocks of objects, and what is true of them."""
+        return structure_lines(self.world)
+
+    # --- elsewhere
+
+    def to_evidence(self) -> Evidence:
+        """The whole world as evidence: every atom that is not false, and all others closed."""
+        problem = self.question.problem
+        facts = {}
+        for name, predicate in self.model.predicates.items():
+            rows = list(
+                islice(self._atoms_of(predicate, every=predicate.values != BOOLEAN), MOST_ATOMS)
+            )
+            if len(rows) == MOST_ATOMS:
+                raise CapacityError(f"the world has too many atoms of {name} for evidence")
+            shape = len(rows), len(predicate.sorts)
+            args = np.array([objects for objects, _ in rows], np.int64).reshape(shape)
+            facts[name] = Relation(args, np.array([value for _, value in rows], np.int64))
+        boolean = (p.name for p in self.model.predicates.values() if p.values == BOOLEAN)
+        return replace(problem.evidence, hard=facts, soft={}, known=(), closed=frozenset(boolean))
+
+    def to_frame(self, query: str | None = None, *, everything: bool = False) -> Any:
+        """A data frame with a row for each atom that is true, or for every atom."""
+        pandas = installed("pandas", "a data frame")
+        cells = list(zip(*self._records(query, everything), strict=True)) or [()] * len(SCHEMA)
+        return pandas.DataFrame(
+            {
+                name: np.array(column, NUMPY_TYPES[kind])
+                for (name, kind), column in zip(SCHEMA.items(), cells, strict=True)
+            }
+        )
+
+    def write(self, path: str | os.PathLike[str], *, everything: bool = False) -> None:
+        """Write the world to a file: facts (`.db`), a table, everything (`.json`) or a picture.
+
+        Facts and tables have the atoms that are true; with `everything`, tables have all.
+        """
+        file = checked_path("path", path)
+        check_writable(file, WORLD_FILES)
+        check_apart(file, self.question.problem.files)
+        if file.suffix in (".pdf", ".png", ".svg"):
+            figure = self.figure()
+            with whole_file(file) as unfinished:
+                figure.savefig(unfinished, format=file.suffix[1:])
+            return
+        with whole_file(file) as unfinished:
+            if file.suffix in (".csv", ".parquet"):
+                write_table(unfinished, SCHEMA, self._records(None, everything))
+            elif file.suffix == ".json":
+                import json
+
+                text = json.dumps(self.as_dict(), indent=2)
+                unfinished.write_text(text + "\n", encoding="utf-8")
+            else:
+                with unfinished.open("w", encoding="utf-8") as lines:
+                    lines.writelines(self._fact_lines())
+
+    def figure(self) -> Figure:
+        """A picture of the world: which atoms are true, for some objects of each block."""
+        from liftgbp.report.world_picture import picture_of
+
+        return picture_of(self)
+
+    def as_dict(self, queries: Iterable[str] = ()) -> dict[str, object]:
+        """Everything that a program may want to know, ready for JSON."""
+        undecided = self.undecided
+        asked = tuple(queries)
+        return {
+            "model": self.model.name,
+            "domains": self.sizes,
+            "score": self.score,
+            "exact_score": str(self.exact_score),
+            "upper": None if math.isinf(self.upper) else self.upper,
+            "gap": None if math.isinf(self.gap) else self.gap,
+            "proven": self.proven,
+            "reason": self.reason,
+            "fewest": self.fewest,
+            "rules": [rule.as_dict() for rule in self.rules],
+            "structure": list(self.structure),
+            "numbers": self.numbers,
+            "true": {query: self._some(query) for query in asked or self._listed()},
+            "undecided": None if undecided is None else undecided[:SHOWN_ATOMS],
+            "free": self.free,
+            "notes": list(self.notes),
+            "seed": self.question.budget.seed,
+            "seconds": self.seconds,
+        }
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """How many atoms of each open predicate are true, or do not have their first value."""
+        return {name: self.world.number(name) for name in self._open_predicates()}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What else there is to know."""
+        notes = list(self.question.problem.evidence.notes)
+        if not any(self.numbers.values()):
+            notes.append("no atom is true in it that is not observed")
+        if self.fewest:
+            notes.append("among best worlds, it is one with the fewest true atoms")
+        elif self.undecided is None or self.undecided:
+            notes.append("other worlds may have the same score, perhaps with fewer true atoms")
+        if self.free:
+            named = comma_list(
+                f"{count_text(number)} of {name}" for name, number in self.free.items()
+            )
+            notes.append(f"no rule touches some atoms ({named}): they have their first value")
+        return tuple(notes)
+
+    # --- inside
+
+    def _open_predicates(self) -> list[str]:
+        closed = self.question.problem.evidence.closed
+        return [
+            name
+            for name, predicate in self.model.predicates.items()
+            if predicate.kind == "relation" and name not in closed
+        ]
+
+    def _listed(self) -> list[str]:
+        """Queries for all atoms of predicates with few enough of them to be listed."""
+        variables = "xyzuvw"
+        return [
+            applied(name, _variables(self.model.predicates[name], variables))
+            for name in self._open_predicates()
+            if 0 < self.numbers[name] <= SHOWN_ATOMS
+        ]
+
+    def _some(self, query: str) -> list[str]:
+        return [self._fact(*row) for row in islice(self._atoms(query), SHOWN_ATOMS)]
+
+    def _tally(self, text: str) -> tuple[int, ...]:
+        count = parse_count(text)
+        if count is not None and (count.operator or count.conditions):
+            raise QueryError(f"{text}: ask for the count itself, as in #{{x : smokes(x)}}")
+        asked = parse_query(text) if count is None else count.body
+        terms = checked_query(asked, self.model)
+        query = terms.query
+        if query.given or query.condition is not None:
+            raise QueryError(f"{text}: a world has no conditions; write a => b")
+        return self.world.tally(query.rule)
+
+    def _ground_atom(self, text: str) -> tuple[Predicate, tuple[int, ...]]:
+        if not isinstance(text, str):
+            raise wrong_type("atom", "a ground atom, as in 'smokes(Anna)'", text)
+        asked = parse_query(re.sub(r'(?<!["\w])#(\d+)', r'"#\1"', text))
+        if len(asked.atoms) != 1 or asked.formula is not None or asked.given:
+            raise QueryError(f"{text} must be one ground atom, as in smokes(Anna)")
+        (atom,) = asked.atoms
+        if self.model.predicates.get(atom.predicate) is None:
+            self.model.check_atom(atom, QueryError)
+        predicate = self.model.predicates[atom.predicate]
+        if len(atom.args) != len(predicate.sorts):
+            self.model.check_atom(atom, QueryError)
+        return predicate, tuple(
+            self._object(text, term, sort)
+            for term, sort in zip(atom.args, predicate.sorts, strict=True)
+        )
+
+    def _object(self, text: str, term: Constant | Variable, sort: str) -> int:
+        if isinstance(term, Variable):
+            raise QueryError(f"{text} has a variable; use true(), count() or holds()")
+        numbers = self.model.object_numbers(sort)
+        if term.name in numbers:
+            return numbers[term.name]
+        unnamed = re.fullmatch(r"#(\d+)", term.name)
+        number = int(unnamed[1]) - 1 if unnamed else -1
+        if not 0 <= number < self.sizes[sort]:
+            raise QueryError(f"{text}: {sort} has no object {term.name}")
+        return number
+
+    def _atoms(self, query: str | None) -> Iterator[tuple[Predicate, tuple[int, ...], int]]:
+        """The atoms that do not have their first value, of open predicates or of a query."""
+        if query is None:
+            for name in self._open_predicates():
+                predicate = self.model.predicates[name]
+                for objects, value in self.world.atoms(name):
+                    yield predicate, objects, value
+            return
+        asked = checked_atom_query(query, self.model)
+        (atom,) = asked.atoms
+        predicate = self.model.predicates[atom.predicate]
+        for objects, value in self.world.atoms(predicate.name):
+            if self._matches(atom, predicate, objects, asked.restrictions, asked.distinct):
+                yield predicate, objects, value
+
+    def _matches(
+        self,
+        atom: Atom,
+        predicate: Predicate,
+        objects: tuple[int, ...],
+        restrictions: tuple[Equal | Not, ...],
+        distinct: bool,
+    ) -> bool:
+        bound: dict[str, tuple[str, int]] = {}
+
+        def number(term: Constant | Variable, sort: str) -> int:
+            if isinstance(term, Constant):
+                return self.model.object_numbers(sort)[term.name]
+            return bound[term.name][1]
+
+        for term, sort, given in zip(atom.args, predicate.sorts, objects, strict=True):
+            if isinstance(term, Variable):
+                if bound.setdefault(term.name, (sort, given))[1] != given:
+                    return False
+            elif number(term, sort) != given:
+                return False
+        for restriction in restrictions:
+            equal = restriction if isinstance(restriction, Equal) else restriction.body
+            if not isinstance(equal, Equal):
+                raise QueryError("restrictions compare objects, as in x != y")
+            names = (t.name for t in (equal.left, equal.right) if isinstance(t, Variable))
+            sort = bound[next(names)][0]
+            same = number(equal.left, sort) == number(equal.right, sort)
+            if same != isinstance(restriction, Equal):
+                return False
+        return not distinct or len(set(bound.values())) == len(bound)
+
+    def _atoms_of(
+        self, predicate: Predicate, *, every: bool
+    ) -> Iterator[tuple[tuple[int, ...], int]]:
+        """The atoms of a predicate with their values: all, or those without their first value."""
+        if not every:
+            yield from self.world.atoms(predicate.name)
+            return
+        shape = [self.sizes[sort] for sort in predicate.sorts]
+        if math.prod(shape) > MOST_ATOMS:
+            raise CapacityError(
+                f"{predicate.name} has {math.prod(shape):.3g} atoms, too many to write out (the "
+                f"cap is {MOST_ATOMS:.0e})"
+            )
+        for objects in np.ndindex(*shape):
+            yield objects, self.world.value(predicate.name, objects)
+
+    def _records(self, query: str | None, everything: bool) -> Iterator[tuple[str, str, str, bool]]:
+        observed = self._observed
+        if query is not None or not everything:
+            rows = self._atoms(query)
+        else:
+            rows = (
+                (predicate, objects, value)
+                for name in self._open_predicates()
+                for predicate in [self.model.predicates[name]]
+                for objects, value in self._atoms_of(predicate, every=True)
+            )
+        for predicate, objects, value in rows:
+            arguments = (
+                object_text(self.model, sort, number)
+                for sort, number in zip(predicate.sorts, objects, strict=True)
+            )
+            seen = objects in observed.get(predicate.name, ())
+            yield predicate.name, ",".join(arguments), predicate.values[value], seen
+
+    @cached_property
+    def _observed(self) -> Mapping[str, frozenset[tuple[int, ...]]]:
+        facts = self.question.problem.facts()
+        return {name: frozenset(map(tuple, r.args.tolist())) for name, r in facts.items()}
+
+    def _fact_lines(self) -> Iterator[str]:
+        for number, row in enumerate(self._atoms(None)):
+            if number == MOST_ATOMS:
+                raise CapacityError(
+                    f"more than {MOST_ATOMS:.0e} atoms are true, too many for a file of facts"
+                )
+            yield self._fact(*row).replace("#", "Object_") + "\n"
+
+    def _fact(self, predicate: Predicate, objects: tuple[int, ...], value: int) -> str:
+        atom = self._text(predicate.name, objects)
+        return atom if predicate.values == BOOLEAN else f"{atom} = {predicate.values[value]}"
+
+    def _text(self, predicate: str, objects: tuple[int, ...]) -> str:
+        return ground_atom_text(self.model, predicate, objects)
+
+    # --- what notebooks show
+
+    def _headline(self) -> str:
+        proof = "proven" if self.proven else f"gap {self.gap:.6g}"
+        return f"{self.model.name}{sizes_text(self.sizes)}: score {self.score:.10g}, {proof}"
+
+    def _body(self) -> Iterator[Content]:
+        yield badge(GOOD if self.proven else BAD if math.isinf(self.gap) else DOUBTFUL, self.reason)
+        yield from map(note, self.structure)
+        rows = [
+            (
+                code(rule.text),
+                "" if rule.satisfied is None else count_text(rule.satisfied),
+                "" if rule.violated is None else count_text(rule.violated),
+                f"{rule.score:.10g}",
+            )
+            for rule in self.rules[:MOST_ROWS]
+        ]
+        heads = ("rule", "satisfied", "violated", "score")
+        yield table(heads, rows, numbers=[1, 2, 3], total=len(self.rules))
+        for query in self._listed():
+            if self.numbers[query.partition("(")[0]] <= MOST_ROWS:
+                yield note("true: " + ", ".join(self._some(query)))
+        yield from map(note, self.notes)
+
+
+def _rule_in(world: World, rule: Any, sizes: Mapping[str, int]) -> RuleInWorld:
+    states = world.tally(rule)
+    groundings = sum(states)
+    if isinstance(rule, TableParfactor):
+        logs = (math.log(evaluate_weight(own, sizes) or 1.0) for own in rule.potentials)
+        score = math.fsum(number * log for number, log in zip(states, logs, strict=True))
+        return RuleInWorld(rule_text(rule), None, groundings, None, None, score)
+    assert isinstance(rule, WeightedFormula)
+    violated, satisfied = states
+    weight = None if rule.weight is None else evaluate_weight(rule.weight, sizes)
+    score = 0.0 if weight is None else weight * satisfied
+    return RuleInWorld(rule_text(rule), weight, groundings, satisfied, violated, score)
+
+
+def _variables(predicate: Predicate, names: str) -> list[str]:
+    return [names[k] if k < len(names) else f"{names[0]}{k}" for k in range(len(predicate.sorts))]
+
+
+def _shown_value(predicate: Predicate, value: int) -> bool | str:
+    return bool(value) if predicate.values == BOOLEAN else predicate.values[value]
+
+
+def _number(score: Fraction | float) -> str:
+    return f"{float(score):.10g}"
