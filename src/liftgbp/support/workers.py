@@ -68,13 +68,19 @@ def checked_jobs(jobs: object) -> int:
 
 
 def finished(
-    work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, *, apart: bool = False
+    work: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    jobs: int,
+    *,
+    apart: bool = False,
+    wanted: Callable[[], bool] = lambda: True,
 ) -> Iterator[tuple[int, Result]]:
     """The place of each task and what came out of it, as they finish.
 
     With one job, or one task, all is done in this process, unless it is to be kept `apart`: some
     libraries hear no signal, and are ended with the worker. An error of a task is raised when all
-    tasks before it are finished, so it is the error that one process would have met.
+    tasks before it are finished, so it is the error that one process would have met. Workers are
+    ended once their results are no longer `wanted`.
 
     >>> sorted(finished(abs, [-3, 4], jobs=1))
     [(0, 3), (1, 4)]
@@ -101,7 +107,7 @@ def finished(
             finally:
                 workers = [own for own in multiprocessing.active_children() if own not in others]
         WORKERS.extend(own.pid for own in workers if own.pid is not None)
-        yield from _results(waiting)
+        yield from _results(waiting, wanted)
     except BrokenProcessPool:
         pool.shutdown()
         raise _lost(workers) from None
@@ -114,9 +120,11 @@ def finished(
         pool.shutdown(cancel_futures=True)
 
 
-def _results(waiting: dict[Future[Any], int]) -> Iterator[tuple[int, Any]]:
+def _results(
+    waiting: dict[Future[Any], int], wanted: Callable[[], bool]
+) -> Iterator[tuple[int, Any]]:
     failed: dict[int, Future[Any]] = {}
-    while waiting:
+    while waiting and wanted():
         checkpoint()
         for future in wait(waiting, LOOK_EVERY, FIRST_COMPLETED).done:
             place = waiting.pop(future)

@@ -7,6 +7,8 @@ is left falls into parts. An attractive network is solved as a whole.
 from __future__ import annotations
 
 import math
+import time
+from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -33,6 +35,9 @@ from liftgbp.worlds.optimum import Budget, Optimum
 
 IMPOSSIBLE = "the hard formulas leave no possible world"
 
+REPORT_EVERY = 0.1
+"""Seconds between two reports."""
+
 MOST_FACTORS = 20_000_000
 """Larger networks take more memory than most machines have."""
 
@@ -45,7 +50,8 @@ class NetworkOptimum:
     score      the log weight of the world, with what factors without variables add
     upper      no world has a larger score
     fewest     whether no world of this score has fewer true atoms
-    undecided  which variables differ between best worlds, where known
+    undecided  which variables differ between best worlds, where known; not those that are free
+    free       which variables no factor touches
     how        what found it
     """
 
@@ -54,40 +60,35 @@ class NetworkOptimum:
     upper: Fraction
     fewest: bool
     undecided: Bools | None
+    free: Bools
     how: tuple[str, ...]
+
+    def as_optimum(self, world: GroundWorld) -> Optimum:
+        """The same about the ground atoms of a world with these values."""
+        undecided = None if self.undecided is None else world.named(self.undecided)
+        free = Counter(name for name, _ in world.named(self.free))
+        free.update(world.untouched())
+        return Optimum(world, self.score, self.upper, self.fewest, undecided, self.how, +free)
 
 
 def best_on_ground(
-    problem: Problem,
-    budget: Budget,
-    table_cap: int = TABLE_CAP,
-    *,
-    progress: Progress = silent,
+    problem: Problem, budget: Budget, table_cap: int = TABLE_CAP, *, progress: Progress = silent
 ) -> Optimum:
-    """The best world of a problem, written out."""
+    """The best world of a problem, written out.
+
+    >>> from liftgbp.model.parser import parse
+    >>> model = parse("smokes(person)\\n0.7 smokes(x) v smokes(y) | x != y\\n-1 smokes(x)")
+    >>> best = best_on_ground(Problem.of(model, None, {"person": 3}), Budget())
+    >>> best.score, best.proven, best.world.number("smokes"), len(best.undecided)
+    (Fraction(11, 5), True, 2, 3)
+    """
     network = ground_network(problem, table_cap=table_cap, chained=True, progress=progress)
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
     # Stand-ins for parts of large formulas are no atoms of the model.
     atoms = network.atoms.predicate < len(problem.model.predicates)
     best = best_of_network(network, budget, atoms)
-    undecided = None
-    if best.undecided is not None:
-        undecided = tuple(
-            _named(problem, network, variable)
-            for variable in np.flatnonzero(best.undecided & atoms).tolist()
-        )
-    world = GroundWorld(problem, network.atoms, best.values)
-    return Optimum(world, best.score, best.upper, best.fewest, undecided, best.how)
-
-
-def _named(problem: Problem, network: GroundNetwork, variable: int) -> tuple[str, tuple[int, ...]]:
-    atoms = network.atoms
-    if atoms is None:
-        raise InternalError("a ground model without a table of its atoms")
-    name = list(problem.model.predicates)[int(atoms.predicate[variable])]
-    arity = len(problem.model.predicates[name].sorts)
-    return name, tuple(atoms.args[variable, :arity].tolist())
+    return best.as_optimum(GroundWorld(problem, network.atoms, best.values))
 
 
 def best_of_network(
@@ -125,14 +126,20 @@ def best_of_network(
         every = settling.undecided.copy()
         every[settling.variables] = undecided
         undecided = every[tied.root]
-    best = NetworkOptimum(values, parts.score, parts.upper, parts.fewest, undecided, parts.how)
-    if not whole.rounding:
+    free = np.ones(len(values), np.bool_)
+    for block in network.blocks:
+        free[block.scopes] = False
+    if undecided is not None:
+        undecided &= ~free
+    best = NetworkOptimum(
+        values, parts.score, parts.upper, parts.fewest, undecided, free, parts.how
+    )
+    if not whole.rounded:
         return best
     # Scores that differ by less than rounding can change are not told from ties.
-    score, upper = _score(network, values), parts.upper + whole.rounding * whole.unit
-    if min(parts.margin, settling.margin) > 2 * whole.rounding:
-        return replace(best, score=score, upper=score)
-    return replace(best, score=score, upper=max(score, upper), fewest=False, undecided=None)
+    score = _score(network, values)
+    upper = score + (parts.upper - parts.score)
+    return replace(best, score=score, upper=upper, fewest=False, undecided=None)
 
 
 def _score(network: GroundNetwork, values: Ints) -> Fraction:
@@ -156,6 +163,7 @@ class _Parts:
 
     def __init__(self, settling: Settling, budget: Budget, constant: Fraction) -> None:
         left = settling.left
+        self._look_again = 0.0
         self._size, self._budget, self._unit = left.size, budget, left.unit
         self._constant = constant + int(settling.constant) * left.unit
         self._found = [
@@ -167,23 +175,19 @@ class _Parts:
             known.gap, known.told = gap * known.part.spread, self._report
 
     def solve(self) -> None:
-        """Solve all parts; once there is a world of each, Ctrl-C only ends the search."""
-        steps = STEPS[self._budget.effort]
-        try:
-            for _, known in self._found:
-                search(known, steps)
-                if known.impossible:
-                    raise ContradictionError(IMPOSSIBLE)
-        except KeyboardInterrupt:
-            if not self._has_world:
-                raise
+        """Solve all parts."""
+        budget = self._budget
+        for _, known in self._found:
+            search(known, STEPS[budget.effort])
+            if known.impossible:
+                raise ContradictionError(IMPOSSIBLE)
+        self._look_again = 0.0
+        self._report()
         if not self._has_world:
-            budget = self._budget
-            within = "" if math.isinf(budget.seconds) else f" within {budget.seconds:g} s"
             raise CapacityError(
                 f"no world that satisfies all hard formulas was found with effort {budget.effort}"
-                f"{within}; allow more effort or time (--effort thorough, --seconds), or give some "
-                "of the hard formulas a weight"
+                f"{budget.time_text}; allow more effort or time (--effort thorough, --seconds), or "
+                "give some of the hard formulas a weight"
             )
 
     @property
@@ -217,11 +221,6 @@ class _Parts:
         return all(known.fewest for _, known in self._found)
 
     @property
-    def margin(self) -> float:
-        """By how much other worlds are worse, as far as known."""
-        return min((known.margin for _, known in self._found), default=math.inf)
-
-    @property
     def undecided(self) -> Bools | None:
         """Which variables differ between best worlds."""
         undecided = np.zeros(self._size, np.bool_)
@@ -237,7 +236,11 @@ class _Parts:
         return tuple(dict.fromkeys(name for _, known in self._found for name in known.how))
 
     def _report(self) -> None:
-        self._budget.report(self.score if self._has_world else -math.inf, self.upper)
+        """Tell how far the search is, from time to time."""
+        now = time.monotonic()
+        if now >= self._look_again:
+            self._look_again = now + REPORT_EVERY
+            self._budget.report(self.score if self._has_world else -math.inf, self.upper)
 
 
 def _different_parts(network: WholeNetwork) -> list[tuple[Ints, WholeNetwork]]:

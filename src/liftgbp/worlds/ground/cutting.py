@@ -12,10 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from liftgbp.support.arrays import Ints
-from liftgbp.worlds.ground.program import CubeProgram, Solved
-
-Left = Callable[[], float]
-"""The seconds that are left."""
+from liftgbp.worlds.ground.program import CubeProgram, Left
 
 Hear = Callable[[Ints | None, float], None]
 """Hears of worlds, which may break hard rules, and of bounds of all scores, in units."""
@@ -35,7 +32,7 @@ def by_cutting(program: CubeProgram, left: Left, hear: Hear, nodes: int | None =
     Of what a program was made for once, the next search with it goes on.
     """
     while left() > 0:
-        solved: Solved = program.solve(left(), nodes=nodes)
+        solved = program.solve(left, nodes=nodes)
         hear(None if solved.x is None else program.values(solved.x), program.most(solved))
         if solved.x is None:
             return Ended(solved.done)

@@ -12,11 +12,12 @@ import numpy as np
 
 from liftgbp.evidence import Evidence, Problem, Relation
 from liftgbp.ground.grounding import AtomTable, ground_network
+from liftgbp.ground.grounding.atom_states import all_facts
 from liftgbp.lift.shatter import TABLE_CAP
 from liftgbp.model.ast import Number, Rule, TableParfactor
 from liftgbp.model.rewriting import with_one_constant
 from liftgbp.model.scopes import free_variables
-from liftgbp.support.arrays import Ints
+from liftgbp.support.arrays import Bools, Ints, equal_rows
 from liftgbp.worlds.optimum import exact
 
 
@@ -85,6 +86,49 @@ class GroundWorld:
             closed=frozenset(self.problem.model.predicates),
             known=(),
         )
+
+    def examples(self, sort: str, most: int) -> list[int]:
+        """Some objects of a sort, of all kinds that the world has, for pictures.
+
+        Objects are of one kind if they are in equally many atoms of each predicate, at each place.
+        """
+        size = self.problem.sizes[sort]
+        columns = [np.zeros(size, np.int64)]
+        for name, predicate in self.problem.model.predicates.items():
+            relation = self.relations[name]
+            for place, own in enumerate(predicate.sorts):
+                if own == sort:
+                    for value in range(1, len(predicate.values)):
+                        there = relation.args[relation.values == value, place]
+                        columns.append(np.bincount(there, minlength=size))
+        rank = np.zeros(size, np.int64)
+        for alike in equal_rows(columns):
+            rank[alike] = np.arange(len(alike))
+        return sorted(np.argsort(rank, kind="stable")[:most].tolist())
+
+    def named(self, variables: Bools) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The ground atoms that some variables stand for; those that are observed are left out."""
+        names = list(self.problem.model.predicates)
+        predicates, observed = self.problem.model.predicates, self.problem.facts()
+        found = []
+        for number in np.flatnonzero(variables).tolist():
+            kind = int(self.table.predicate[number])
+            # Stand-ins for parts of large formulas are no atoms of the model.
+            if kind < len(names):
+                objects = self.table.args[number, : len(predicates[names[kind]].sorts)]
+                found.append((names[kind], tuple(objects.tolist())))
+        known = (
+            {(name, tuple(row)) for name, own in observed.items() for row in own.args.tolist()}
+            if found
+            else set()
+        )
+        return tuple(atom for atom in found if atom not in known)
+
+    def untouched(self) -> dict[str, int]:
+        """How many atoms of each predicate are neither observed nor in the table."""
+        used = np.bincount(self.table.predicate, minlength=len(self.problem.model.predicates))
+        facts = zip(self.problem.model.predicates, all_facts(self.problem), used, strict=False)
+        return {name: own.unobserved - int(n) for name, own, n in facts}
 
     def tally(self, rule: Rule) -> tuple[int, ...]:
         """The groundings of a rule by their state: (violated, satisfied), or by potential.

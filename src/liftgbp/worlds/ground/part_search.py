@@ -70,11 +70,13 @@ def methods_for(steps: Steps) -> Iterator[Method]:
 
 def search(known: Known, steps: Steps) -> None:
     """Find the best world of a part, or a good one with a bound."""
+    if known.is_over:
+        known.how.append("no rule is broken")
     for method in methods_for(steps):
-        if known.is_over:
-            return
-        if method.could_improve(known) and method.improve(known):
+        if known.left() > 0 and method.could_improve(known) and method.improve(known):
             known.how.append(method.name)
+    if known.values is not None and known.score >= known.upper:
+        known.fewest |= known.part.true_atoms(known.values) == known.part.fewest_true
 
 
 class Method(Protocol):
@@ -99,7 +101,6 @@ class Known:
     upper      no score is larger
     fewest     whether no world of this score has fewer true atoms
     undecided  which variables differ between best worlds, where known
-    margin     by how much other worlds are worse, as far as known
     gap        bounds need not be closer than this
     """
 
@@ -113,7 +114,6 @@ class Known:
     upper: float = math.inf
     fewest: bool = False
     undecided: Bools | None = None
-    margin: float = 0.0
     how: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -166,8 +166,8 @@ class MaximumFlow:
     name = "maximum flow"
 
     def could_improve(self, known: Known) -> bool:
-        """Where it does not apply, it says so soon."""
-        return True
+        """Where it does not apply, it says so soon. It tells what is undecided, too."""
+        return known.undecided is None and not known.impossible
 
     def improve(self, known: Known) -> bool:
         """The best world with the fewest true atoms, and what is undecided."""
@@ -188,8 +188,9 @@ class Eliminating:
     name = "elimination"
 
     def could_improve(self, known: Known) -> bool:
-        """A wide network is found out by listing its cliques."""
-        return known.part.factors <= self.states
+        """A wide network is found out by listing its cliques. It tells what is undecided, too."""
+        small = known.part.factors <= self.states
+        return small and known.undecided is None and not known.impossible
 
     def improve(self, known: Known) -> bool:
         """The best world, the fewest true atoms if numbers allow, and what is undecided."""
@@ -204,11 +205,8 @@ class Eliminating:
             return True
         scale = 1 if finer is None else part.most_true + 1
         bests = np.ceil(best.bests() / scale)
-        others = bests.copy()
-        others[np.arange(part.size), values] = -np.inf
         known.values, known.fewest = values, finer is not None
         known.undecided = (bests == known.score).sum(axis=1) > 1
-        known.margin = known.score - float(others.max(initial=-np.inf))
         return True
 
 
@@ -221,7 +219,7 @@ class CuttingPlanes:
 
     def could_improve(self, known: Known) -> bool:
         """If the program is not too large."""
-        return known.part.size <= self.variables
+        return not known.is_over and known.part.size <= self.variables
 
     def improve(self, known: Known) -> bool:
         """A bound, and perhaps the best world."""
@@ -237,7 +235,7 @@ class Cooling:
 
     def could_improve(self, known: Known) -> bool:
         """Always."""
-        return True
+        return not known.is_over
 
     def improve(self, known: Known) -> bool:
         """Worlds."""
@@ -257,7 +255,7 @@ class Neighbourhoods:
 
     def could_improve(self, known: Known) -> bool:
         """Once there is a world."""
-        return known.values is not None
+        return not known.is_over and known.values is not None
 
     def improve(self, known: Known) -> bool:
         """Better worlds, or worlds with fewer true atoms."""
@@ -282,6 +280,8 @@ class Regions:
 
     def could_improve(self, known: Known) -> bool:
         """Where variables have so many neighbours that loops are without number, it does not."""
+        if known.is_over:
+            return False
         part = known.part
         degree = np.zeros(part.size)
         for block in part.blocks:
@@ -291,8 +291,8 @@ class Regions:
 
     def improve(self, known: Known) -> bool:
         """A bound."""
-        left = known.earlier()
-        return known.hear(None, upper_bound(known.part, self.family, left(), self.entries))
+        upper = upper_bound(known.part, self.family, known.earlier(), self.entries)
+        return known.hear(None, upper)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +305,7 @@ class WholeNumbers:
 
     def could_improve(self, known: Known) -> bool:
         """If the program is not too large."""
-        return known.part.size <= self.variables
+        return not known.is_over and known.part.size <= self.variables
 
     def improve(self, known: Known) -> bool:
         """Worlds and bounds."""

@@ -37,11 +37,17 @@ ROUNDED = 1e-2
 PRECISION = 1e-8
 """The solver's bounds may be wrong by this much of the sum of all costs."""
 
+LARGEST_COST = 1000.0
+"""Of one column, as the solver sees it."""
+
 BINARY_DIGITS = 20
 """Multipliers are rounded to so many binary digits after the point."""
 
 TIE = 0.5
 """What all true atoms together may cost, in units."""
+
+Left = Callable[[], float]
+"""The seconds that are left."""
 
 OPTIMAL, INFEASIBLE = 0, 2
 """How HiGHS says how it ended."""
@@ -126,14 +132,16 @@ class Clauses:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Solved:
-    """What the solver found: the columns, a bound of the costs, and whether it is done.
+    """What the solver found: the columns, and a bound of the costs.
 
-    `x` is `None` if it found nothing; `lower` is infinite if there is no solution.
+    `x` is `None` if it found nothing; `lower` is infinite if there is no solution. `done` says that
+    the columns are the best, `stopped` that the solver has taken all steps that it may.
     """
 
     x: Floats | None
     lower: float
     done: bool
+    stopped: bool = False
 
 
 class CubeProgram:
@@ -224,19 +232,19 @@ class CubeProgram:
         lower = solved.lower + self._constant + self._always - (TIE if self._tie else 0.0)
         return self.network.ceiling - math.ceil(lower - ROUNDED - PRECISION * self.total)
 
-    def solve(self, seconds: float, *, nodes: int | None) -> Solved:
+    def solve(self, left: Left, *, nodes: int | None) -> Solved:
         """Solve what is active; without `nodes`, columns need not be whole."""
         task = self._task()
         work = _relaxed if nodes is None else partial(_searched, nodes=nodes)
-        first = min(seconds, FIRST_SLICE)
-        solved = work(task, seconds=first)
-        if solved.done or seconds <= first or (nodes is not None and solved.lower == math.inf):
+        solved = work(task, seconds=min(left(), FIRST_SLICE))
+        if solved.done or solved.stopped or left() <= 0:
             return solved
-        longer = partial(work, seconds=seconds - first)
-        [(_, found)] = finished(longer, [task], 1, apart=True)
-        return Solved(
-            solved.x if found.x is None else found.x, max(solved.lower, found.lower), found.done
-        )
+        longer = partial(work, seconds=left())
+        for _, found in finished(longer, [task], 1, apart=True, wanted=lambda: left() > 0):
+            return Solved(
+                solved.x if found.x is None else found.x, max(solved.lower, found.lower), found.done
+            )
+        return solved
 
     def _task(self) -> _Task:
         from scipy.sparse import csr_array
@@ -288,6 +296,11 @@ class _Task:
     columns: int
 
     @property
+    def scale(self) -> float:
+        """What costs are divided by for the solver, whose tolerances are for numbers around one."""
+        return max(1.0, float(np.abs(self.cost).max(initial=0.0)) / LARGEST_COST)
+
+    @property
     def bounds(self) -> Floats:
         """What columns are at most."""
         return np.where(np.arange(len(self.cost)) < self.columns, 1.0, np.inf)
@@ -308,7 +321,7 @@ def _relaxed(task: _Task, seconds: float) -> Solved:
 
     checkpoint()
     result = linprog(
-        task.cost,
+        task.cost / task.scale,
         A_ub=task.matrix if task.matrix.shape[0] else None,
         b_ub=task.most if task.matrix.shape[0] else None,
         bounds=np.column_stack([np.zeros(len(task.cost)), task.bounds]),
@@ -319,7 +332,9 @@ def _relaxed(task: _Task, seconds: float) -> Solved:
         return Solved(None, math.inf, done=True)
     if result.status != OPTIMAL:
         return Solved(None, -math.inf, done=False)
-    multipliers = -result.ineqlin.marginals if task.matrix.shape[0] else np.zeros(0)
+    multipliers = np.zeros(0)
+    if task.matrix.shape[0]:
+        multipliers = -result.ineqlin.marginals * task.scale
     return Solved(result.x, task.lower(multipliers), done=True)
 
 
@@ -330,7 +345,7 @@ def _searched(task: _Task, seconds: float, nodes: int) -> Solved:
     checkpoint()
     limits = LinearConstraint(task.matrix, ub=task.most) if task.matrix.shape[0] else ()
     result = milp(
-        task.cost,
+        task.cost / task.scale,
         integrality=(np.arange(len(task.cost)) < task.columns).astype(int),
         bounds=Bounds(0, task.bounds),
         constraints=limits,
@@ -343,5 +358,7 @@ def _searched(task: _Task, seconds: float, nodes: int) -> Solved:
     if result.status == INFEASIBLE:
         return Solved(None, math.inf, done=True)
     bound = result.mip_dual_bound
-    lower = -math.inf if bound is None or not math.isfinite(bound) else float(bound)
-    return Solved(result.x, lower, done=result.status == OPTIMAL)
+    lower = -math.inf if bound is None or not math.isfinite(bound) else float(bound) * task.scale
+    # The same status stands for a limit of time and one of nodes.
+    stopped = result.mip_node_count is not None and result.mip_node_count >= nodes
+    return Solved(result.x, lower, done=result.status == OPTIMAL, stopped=stopped)

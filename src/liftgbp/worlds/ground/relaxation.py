@@ -14,6 +14,7 @@ T. Jaakkola, *New outer bounds on the marginal polytope*, NIPS 2007.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -39,22 +40,23 @@ ALONE = 5_000
 """Larger programs are solved in a process of their own, as the solver hears no signal."""
 
 
-def upper_bound(network: WholeNetwork, family: str, seconds: float, most_entries: int) -> float:
+def upper_bound(
+    network: WholeNetwork, family: str, left: Callable[[], float], most_entries: int
+) -> float:
     """A bound of the scores of all worlds, in units, over the regions of a family.
 
-    Infinite if the regions have more states than `most_entries`.
+    Infinite if the regions have more states than `most_entries`, or if no time is left.
     """
     graph = compress(ground_region_graph(network.as_ground, family), network.as_ground)
     plan = compile_plan(graph)
     if plan.layout.belief_entries > most_entries:
         return math.inf
     program = _Program.of(plan)
-    if plan.layout.belief_entries <= ALONE:
-        multipliers = _multipliers(program, seconds)
-    else:
-        work = partial(_multipliers, seconds=seconds)
-        [(_, multipliers)] = finished(work, [program], 1, apart=True)
-    return program.bound(multipliers) + graph.log_constant
+    work = partial(_multipliers, seconds=left())
+    apart = plan.layout.belief_entries > ALONE
+    for _, found in finished(work, [program], 1, apart=apart, wanted=lambda: left() > 0):
+        return program.bound(found) + graph.log_constant
+    return math.inf
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -114,7 +116,7 @@ def _multipliers(program: _Program, seconds: float) -> Floats:
         b_eq=np.concatenate([np.zeros(equations.shape[0]), np.ones(regions)]),
         bounds=(0, None),
         method="highs",
-        options={"time_limit": seconds},
+        options={"time_limit": max(seconds, SAFETY)},
     )
     if result.status != 0:
         return np.zeros(equations.shape[0])

@@ -63,7 +63,6 @@ class Settling:
     values     of the variables that are certain, or that no factor ties to others
     undecided  which of these differ between best worlds
     constant   what factors add that are over none of the others; `-inf` if no world is possible
-    margin     worlds in which these have other values are worse by at least this much
     variables  those that are left, and the network over them
     """
 
@@ -72,7 +71,6 @@ class Settling:
     undecided: Bools = field(init=False)
     variables: Ints = field(init=False)
     constant: float = 0.0
-    margin: float = math.inf
 
     def __post_init__(self) -> None:
         size = self.left.size
@@ -117,7 +115,6 @@ class Settling:
             cost = np.where(table == top, left.true[some, :length], np.iinfo(np.int64).max)
             values[some] = cost.argmin(axis=1)
             self.undecided[self.variables[some]] = (table == top).sum() > 1
-            self.margin = min(self.margin, float(top - np.sort(table)[-2]))
         return values, alone
 
 

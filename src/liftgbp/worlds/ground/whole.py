@@ -2,8 +2,9 @@
 
 Weights are decimals that people write, so that all scores are multiples of one decimal unit. In
 this unit they are whole numbers: sums do not depend on their order, ties are ties, and a bound less
-than one unit above a score proves it. Weights without a common unit are rounded to a small one, and
-`rounding` says what that can change.
+than one unit above a score proves it. Weights without a common unit, such as logs of potentials, are
+rounded to a unit of which all weights together are 2^52: doubles that stand for logs are not much
+closer to these.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class WholeNetwork:
     true      how many atoms are true for each value of each variable; hard rules may tie several
               atoms to one variable
     unit      what one stands for
-    rounding  by how much the score of a world can differ from what the tables say, in units
+    rounded   whether weights are no whole numbers of units
     """
 
     ranges: Ints
@@ -56,7 +57,7 @@ class WholeNetwork:
     tables: tuple[Floats, ...]
     true: Ints
     unit: Fraction = Fraction(1)
-    rounding: Fraction = Fraction(0)
+    rounded: bool = False
 
     @property
     def size(self) -> int:
@@ -107,6 +108,12 @@ class WholeNetwork:
     def most_true(self) -> int:
         """How many atoms can be true at most."""
         return int(self.true.max(axis=1, initial=0).sum())
+
+    @property
+    def fewest_true(self) -> int:
+        """How many atoms are true at least."""
+        inside = np.arange(self.true.shape[1]) < self.ranges[:, None]
+        return int(np.where(inside, self.true, self.true.max(initial=0)).min(axis=1).sum())
 
     def true_atoms(self, values: Ints) -> int:
         """How many atoms are true in a world."""
@@ -200,16 +207,14 @@ def whole_network(network: GroundNetwork, true: Ints | None = None) -> WholeNetw
     total = math.fsum(float(sizes[block.table_of].sum()) for block in network.blocks)
     numbers = np.unique(np.concatenate([np.zeros(0), *map(np.abs, finite)]))
     unit = _common_unit(numbers[numbers > 0])
-    rounding = Fraction(0)
+    rounded = False
     if unit is None or total / float(unit) > MOST_TOTAL:
-        # A binary fraction, so that nothing else is lost.
-        unit = Fraction(2) ** math.ceil(math.log2(max(total, 1e-300) / MOST_TOTAL))
-        rounding = Fraction(network.factors, 2)
+        unit, rounded = Fraction(2) ** math.ceil(math.log2(total / MOST_TOTAL)), True
     if true is None:
         places = np.arange(int(network.ranges.max(initial=1)))
         true = ((places > 0) & (places < network.ranges[:, None])).astype(np.int64)
     tables = tuple(np.rint(table / float(unit)) for table in network.tables)
-    return WholeNetwork(network.ranges, network.blocks, tables, true, unit, rounding)
+    return WholeNetwork(network.ranges, network.blocks, tables, true, unit, rounded)
 
 
 def _common_unit(numbers: Floats) -> Fraction | None:
