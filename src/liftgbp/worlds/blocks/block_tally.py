@@ -89,7 +89,7 @@ class _Reading:
         self._asked = tuple(dict.fromkeys(scope.sorts[v.name] for v in scope.quantified))
         self._depth = 0
         if isinstance(rule, ast.WeightedFormula):
-            self._depth = _depth(rule.formula)
+            self._depth = quantifier_depth(rule.formula)
 
     def placements(self) -> Sequence[Placement]:
         """All ways to place the variables of the rule."""
@@ -171,7 +171,7 @@ class _Reading:
                 return any(each) if isinstance(formula, ast.Exists) else all(each)
 
 
-def _depth(formula: ast.Formula) -> int:
+def quantifier_depth(formula: ast.Formula) -> int:
     """How many quantifiers there are, one inside the other."""
-    inner = max(map(_depth, ast.children(formula)), default=0)
+    inner = max(map(quantifier_depth, ast.children(formula)), default=0)
     return inner + isinstance(formula, ast.Exists | ast.Forall)
