@@ -1,4 +1,4 @@
-"""The search for the best world of blocks: which rows there are, how large, and with which values."""
+"""The search for the best world of blocks: which rows, of which sizes, with which values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 from liftgbp.lift.shatter import NormalModel
 from liftgbp.support.errors import CapacityError, InternalError
@@ -110,14 +111,9 @@ class _Search:
         score, violated = score_of(world)
         if violated:
             return None
-        self._check(best, score)
-        return world, score
-
-    def _check(self, best: _Found, score: Fraction) -> None:
-        """The recount of the rules and the tables of the search say the same."""
-        true = best.terms.true_atoms(best.values, best.sizes)
-        if best.worth != score * self._scale.weight - true:
+        if best.worth != score * self._scale.weight - world.true_atoms:
             raise InternalError(f"a world of blocks scores {score}, not {best.worth} as a whole")
+        return world, score
 
     # --- rows
 
@@ -178,7 +174,7 @@ class _Search:
                 for k in row.classes:
                     left[k] -= sizes[j]
         most = max(map(len, plain.values()), default=1)
-        starts = {}
+        starts: dict[Sizes, None] = {}
         for shares in SHARES.get(most, ((1,) * most,)):
             own = list(sizes)
             for cls, where in plain.items():
@@ -224,9 +220,10 @@ class _Search:
                 break
             ends.add(sizes)
             effort = self._effort
-            values, _ = best_values(
+            values = best_values(
                 terms.ranges,
                 terms.factors(sizes),
+                self._scale.violation,
                 effort.states,
                 effort.tries,
                 self._budget.seed,
@@ -254,4 +251,4 @@ def _shared(total: int, shares: Sequence[int]) -> list[int]:
     for share in shares:
         done += share
         ends.append(total * done // whole)
-    return [b - a for a, b in zip(ends, ends[1:], strict=False)]
+    return [b - a for a, b in pairwise(ends)]

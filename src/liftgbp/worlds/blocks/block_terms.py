@@ -1,4 +1,4 @@
-"""The score of the worlds of a layout: whole-number tables over patterns, and how often each counts.
+"""The score of the worlds of a layout: whole-number tables over patterns, with counts.
 
 One number orders worlds: first the fewest violated groundings of hard rules, then the score, then
 the fewest true atoms. All weights are multiples of one fraction, so it is a whole number.
@@ -45,12 +45,15 @@ Scope = tuple[int, ...]
 class Scale:
     """How violations, weights and true atoms become one whole number.
 
-    A violation costs `violation`, which is more than all weights; a weight of one is `weight`, so
-    that the smallest difference of scores is more than all atoms; a true atom costs one.
+    A violation costs `violation`, far more than all weights; a weight of one is `weight`, so that
+    the smallest difference of scores is more than all atoms, of which there are `atoms`; a true
+    atom costs one, or nothing where scores alone are asked for.
     """
 
     violation: int
     weight: Fraction
+    true_atom: int = 1
+    atoms: int = 0
 
     @classmethod
     def of(cls, normal: NormalModel) -> Scale:
@@ -63,16 +66,27 @@ class Scale:
             groundings = math.prod(sizes[scope.sorts[name]] for name in scope.free)
             logs = [exact(own) for own in log_weights(rule, sizes, named) if own > -math.inf]
             unit = math.lcm(unit, *(own.denominator for own in logs))
-            spread += groundings * (max(logs, default=Fraction(0)) - min(logs, default=Fraction(0)))
+            spread += groundings * max(map(abs, logs), default=Fraction(0))
         for relation in problem.evidence.soft.values():
             logs_of_facts = relation.log_potentials
             finite = [exact(own) for own in set(logs_of_facts[logs_of_facts > -np.inf].tolist())]
             unit = math.lcm(unit, *(own.denominator for own in finite))
             if finite:
-                spread += len(logs_of_facts) * (max(finite) - min(finite))
+                spread += len(logs_of_facts) * max(map(abs, finite))
         atoms = sum(math.prod(sizes[s] for s in p.sorts) for p in normal.predicates)
         weight = Fraction(unit * (atoms + 1))
-        return cls(math.ceil(spread * weight) + atoms + 1, weight)
+        # Without violations no sum of numbers is beyond a sixth of this, in either direction.
+        return cls(6 * (math.ceil(spread * weight) + atoms + 1), weight, 1, atoms)
+
+    @property
+    def hardly(self) -> int:
+        """Numbers up to this have a violation in them, and all others have none."""
+        return -self.violation // 2
+
+    def of_scores(self) -> Scale:
+        """The scale without costs of true atoms: the smallest one in which weights are whole."""
+        weight = Fraction(self.weight.numerator, self.atoms + 1)
+        return Scale(self.violation, weight, 0, self.atoms)
 
     def number(self, log_weight: float) -> int:
         """What a state with this weight counts."""
@@ -190,7 +204,8 @@ class BlockTerms:
 
     def _add(self, scope: Scope, spec: Spec, table: Whole) -> None:
         own = self._terms.setdefault(scope, {})
-        own[spec] = own[spec] + table if spec in own else table
+        # A sum of arrays without axes would be a plain number.
+        own[spec] = np.asarray(own[spec] + table if spec in own else table, dtype=object)
 
     def _add_uncertain(self) -> None:
         """Uncertain facts: by the patterns of what they are about."""
@@ -222,7 +237,7 @@ class BlockTerms:
     # --- what they say
 
     def factors(self, sizes: Sequence[int]) -> list[tuple[Scope, Whole]]:
-        """The table of each set of variables, for these sizes; those that never count are left out."""
+        """The table of each set of variables, for these sizes, where it counts."""
         number = cache(lambda spec: number_of_ways(spec, sizes))
         found = []
         for scope, tables in self._terms.items():
@@ -240,11 +255,6 @@ class BlockTerms:
                 if entry := table[state]:
                     total[spec] = total.get(spec, 0) + entry
         return list(total.items())
-
-    def true_atoms(self, values: Sequence[int], sizes: Sequence[int]) -> int:
-        """How many atoms that evidence leaves open do not have their first value."""
-        true = (own for own, value in zip(self.patterns, values, strict=True) if value)
-        return sum(self.layout.number(own, sizes) for own in true)
 
     @cached_property
     def degree(self) -> int:

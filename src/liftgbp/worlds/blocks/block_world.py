@@ -119,6 +119,11 @@ class BlockWorld:
             if own[0] == number and value
         )
 
+    @property
+    def true_atoms(self) -> int:
+        """How many atoms that evidence leaves open do not have their first value."""
+        return sum(self.layout.number(own, self.sizes) for own in self._unobserved)
+
     def _ground_atoms(self, atom: ObjAtom) -> int:
         """How many ground atoms have a pattern over classes."""
         used: dict[int, int] = {}

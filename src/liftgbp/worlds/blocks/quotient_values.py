@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
 from random import Random
@@ -23,21 +23,95 @@ PAIRS_OF = 60
 
 
 def best_values(
-    ranges: Sequence[int], factors: Sequence[Factor], most_states: int, tries: int, seed: int
-) -> tuple[list[int], bool]:
-    """The values with the largest sum, and whether that is certain; ties go to first values.
+    ranges: Sequence[int],
+    factors: Sequence[Factor],
+    violation: int,
+    most_states: int,
+    tries: int,
+    seed: int,
+) -> list[int]:
+    """The values with the largest sum; of several, some with first values.
 
-    It is by elimination if tables have no more than `most_states` entries, or else by climbing.
+    They are found by elimination if its tables have no more than `most_states` entries, or else
+    by climbing. A state of a table that falls short of another one by half a `violation` is not
+    used to begin with.
 
     >>> import numpy as np
     >>> differ = np.array([[0, 1], [1, 0]], dtype=object)
-    >>> best_values([2, 2, 2], [((0, 1), differ), ((1, 2), differ)], 100, 1, 0)
-    ([0, 1, 0], True)
+    >>> best_values([2, 2, 2], [((0, 1), differ), ((1, 2), differ)], 9, 100, 1, 0)
+    [0, 1, 0]
     """
+    untied = Untied(ranges, factors, violation)
+    left = [v for v in range(len(ranges)) if untied.decided[v][0] == v]
+    number = {v: k for k, v in enumerate(left)}
+    kept = [(tuple(number[v] for v in scope), table) for scope, table in untied.factors.items()]
+    own_ranges = [ranges[v] for v in left]
     try:
-        return _by_elimination(ranges, factors, most_states), True
+        found = _by_elimination(own_ranges, kept, most_states)
     except CapacityError:
-        return _by_climbing(ranges, factors, tries, Random(seed)), False
+        found = _by_climbing(own_ranges, kept, tries, Random(seed))
+    return untied.whole(dict(zip(left, found, strict=True)))
+
+
+class Untied:
+    """Tables over fewer variables: those that hard rules leave no choice are read off others.
+
+    decided  for each variable the one that decides it, perhaps itself, or none, with its value for
+             each value of that one
+    """
+
+    def __init__(self, ranges: Sequence[int], factors: Sequence[Factor], violation: int) -> None:
+        self._violation = violation
+        self.decided: list[tuple[int | None, tuple[int, ...]]] = [
+            (v, tuple(range(r))) for v, r in enumerate(ranges)
+        ]
+        self.factors: dict[tuple[int, ...], npt.NDArray[np.object_]] = {}
+        for scope, table in factors:
+            self._add(scope, table)
+        while (tie := self._tie()) is not None:
+            self._substitute(*tie)
+
+    def whole(self, values: Mapping[int, int]) -> list[int]:
+        """The values of all variables, by those of the ones that decide themselves."""
+        return [by[0 if root is None else values[root]] for root, by in self.decided]
+
+    def _add(self, scope: tuple[int, ...], table: npt.NDArray[np.object_]) -> None:
+        if scope in self.factors:
+            table = table + self.factors[scope]
+        self.factors[scope] = table
+
+    def _tie(self) -> tuple[int, int | None, tuple[int, ...]] | None:
+        """A variable, what decides it, and its values; the first one that is found."""
+        for scope, table in self.factors.items():
+            if len(scope) > 2:
+                continue
+            possible = np.asarray(2 * (table.max() - table) < self._violation, np.bool_)
+            if len(scope) == 1 and possible.sum() == 1:
+                return scope[0], None, (int(possible.argmax()),)
+            each = [possible.sum(axis=axis) == 1 for axis in range(len(scope))]
+            if len(scope) == 2 and np.concatenate(each).all():
+                return scope[1], scope[0], tuple(possible.argmax(axis=1).tolist())
+        return None
+
+    def _substitute(self, variable: int, root: int | None, by: tuple[int, ...]) -> None:
+        """Read a variable off another one everywhere."""
+        for v, (own, values) in enumerate(self.decided):
+            if own == variable:
+                self.decided[v] = root, tuple(values[k] for k in by)
+        touched = [scope for scope in self.factors if variable in scope]
+        for scope in touched:
+            table = self.factors.pop(scope)
+            table = table.take(by, axis=scope.index(variable))
+            if root is None:
+                table = table.squeeze(axis=scope.index(variable))
+                left = tuple(v for v in scope if v != variable)
+            else:
+                axes = [root if v == variable else v for v in scope]
+                left = tuple(sorted(set(axes)))
+                index = np.indices([table.shape[axes.index(v)] for v in left])
+                table = table[tuple(index[left.index(v)] for v in axes)]
+            if left:
+                self._add(left, np.asarray(table, dtype=object))
 
 
 def _by_elimination(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 from math import gcd
 
 from liftgbp.support.limits import checkpoint
@@ -84,7 +84,7 @@ def peaks(function: Callable[[int], int], most: int, degree: int) -> list[int]:
     differences = []
     while row:
         differences.append(row[0])
-        row = [b - a for a, b in zip(row, row[1:], strict=False)]
+        row = [b - a for a, b in pairwise(row)]
     found = {0, most}
     for turn in _turns(differences, 0, most):
         found |= {turn, min(turn + 1, most)}
@@ -97,7 +97,7 @@ def _turns(differences: Sequence[int], low: int, high: int) -> Iterator[int]:
     if not any(slope[1:]):
         return
     ends = [low, *_turns(slope, low, high), high]
-    for start, stop in zip(ends, ends[1:], strict=False):
+    for start, stop in pairwise(ends):
         # Between two of its own turns, the slope has at most one zero.
         rising = _newton(slope, start) > 0
         if start >= stop or rising == (_newton(slope, stop) > 0):
