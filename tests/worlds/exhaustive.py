@@ -9,7 +9,7 @@ import numpy as np
 from liftgbp.evidence import Problem
 from liftgbp.oracle import reference
 
-MOST_WORLDS = 2**18
+MOST_WORLDS = 2**20
 
 
 def largest_score(problem: Problem) -> float | None:
