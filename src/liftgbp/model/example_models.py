@@ -8,6 +8,9 @@ from pathlib import Path
 from liftgbp.support.errors import InputError, checked_path
 
 FOLDER = Path(__file__).parent / "example_files"
+FOLDERS = (FOLDER, FOLDER / "worlds")
+"""Where they are. Of those in the second one, the most probable world is known at any size."""
+
 PREFIX = "example:"
 
 
@@ -19,13 +22,14 @@ def examples() -> dict[str, str]:
 
     >>> import liftgbp
     >>> sorted(liftgbp.examples())[:3]
-    ['celebrity', 'chain', 'friends-knows']
+    ['celebrity', 'chain', 'couples']
     >>> liftgbp.examples()["friends-knows"]
     "One knows the friends of one's friends."
     >>> liftgbp.load("example:friends-knows")
     <Model friends-knows: 2 predicates, 1 rule>
     """
-    return {path.stem: _about(path) for path in sorted(FOLDER.glob("*.mln"))}
+    found = sorted((path.stem, path) for folder in FOLDERS for path in folder.glob("*.mln"))
+    return {name: _about(path) for name, path in found}
 
 
 def input_path(what: str, given: object, error: type[InputError] = InputError) -> Path:
@@ -43,7 +47,7 @@ def input_path(what: str, given: object, error: type[InputError] = InputError) -
     if not (isinstance(given, str) and given.startswith(PREFIX)):
         return path
     name = given.removeprefix(PREFIX)
-    files = {file.name: file for file in FOLDER.iterdir()}
+    files = {file.name: file for folder in FOLDERS for file in folder.glob("*.*")}
     if found := files.get(name) or files.get(f"{name}.mln"):
         return found
     import difflib  # only a mistake needs it
