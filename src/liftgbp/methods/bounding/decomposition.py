@@ -318,28 +318,52 @@ def _distinct(table: Floats) -> tuple[Floats, Ints]:
     return table[first], number
 
 
-def _energy(graph: LiftedRegionGraph, layout: Layout, consistent: Polytope, atoms: int) -> Floats:
-    """The energy per atom, less the largest energy of each factor, as a function of beliefs.
+@dataclass(frozen=True, eq=False, slots=True)
+class Reading:
+    """Where the energy of a kind of factors is read: in one outer region, at all its places there.
 
-    Each kind of factors is read in one outer region, at all its places there. So no large terms
-    cancel, as they do in the Kikuchi energy.
+    first   the first entry of the region among those of all outer regions
+    times   how many states each entry of the region stands for
+    tables  for each place, which entry of the factor's table each entry of the region reads
     """
+
+    first: int
+    times: Ints
+    tables: tuple[Ints, ...]
+
+
+def readings(
+    graph: LiftedRegionGraph, layout: Layout, consistent: Polytope
+) -> tuple[Reading, ...]:
+    """Where the energy of each kind of factors is read, in the smallest region that has it."""
     regions, first = np.unique(layout.region_of[consistent.outer], return_index=True)
-    energy = np.zeros(len(consistent.outer))
-    for number, parfactor in enumerate(graph.normal.parfactors):
+    found = []
+    for number in range(len(graph.normal.parfactors)):
         places = [
             (len(layout.entry_of[region]), region, start, axes)
             for region, start in zip(regions.tolist(), first.tolist(), strict=True)
             if (axes := [own.axes for own in graph.regions[region].held if own.parfactor == number])
         ]
         _, region, start, axes = min(places)
-        table = (parfactor.log_table - parfactor.log_table.max()).ravel()
         states, shape = layout.representatives[region], layout.shapes[region]
-        each = graph.factor_counts[number] / (atoms * len(axes))
-        scale = each * layout.multiplicity[layout.region_slice(region)]
-        for own in axes:
-            values = table[project_states(states, shape, own)]
-            energy[start : start + len(states)] += scale * values
+        tables = tuple(project_states(states, shape, own) for own in axes)
+        found.append(Reading(start, layout.multiplicity[layout.region_slice(region)], tables))
+    return tuple(found)
+
+
+def _energy(graph: LiftedRegionGraph, layout: Layout, consistent: Polytope, atoms: int) -> Floats:
+    """The energy per atom, less the largest energy of each factor, as a function of beliefs.
+
+    Each kind of factors is read in one outer region. So no large terms cancel, as they do in the
+    Kikuchi energy.
+    """
+    energy = np.zeros(len(consistent.outer))
+    for number, reading in enumerate(readings(graph, layout, consistent)):
+        log_table = graph.normal.parfactors[number].log_table
+        table = (log_table - log_table.max()).ravel()
+        scale = graph.factor_counts[number] / (atoms * len(reading.tables)) * reading.times
+        for own in reading.tables:
+            energy[reading.first : reading.first + len(own)] += scale * table[own]
     return energy
 
 

@@ -1,0 +1,143 @@
+"""The score as a linear function of consistent beliefs, in fractions, and what it is at most.
+
+Scores are decimals (`optimum.exact`). A linear program over consistent beliefs b
+
+    max energy'b   with   A b = r,   b >= 0,   G b >= 0   (count cuts)
+
+bounds the score of all worlds. Its value as a solver reports it is no bound: at 10⁶ objects it was
+too low by 4·10⁵. But for *any* multipliers y and z >= 0,
+
+    energy'b  <=  energy'b + z'G b  =  y'r + (energy + G'z - A'y)'b,
+
+where the last term is at most the sum over outer regions of the largest number in their tables. That
+is evaluated in fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from liftgbp.lift.regions import LiftedRegionGraph
+from liftgbp.lift.shatter import NormalModel
+from liftgbp.methods.bounding.count_cuts import Cut, Looks, looks_of
+from liftgbp.methods.bounding.decomposition import readings
+from liftgbp.plan import Layout
+from liftgbp.solve.energy import Polytope, polytope
+from liftgbp.worlds.optimum import DECIMALS, exact
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreProgram:
+    """The score of all worlds: what they have in common, and energies of beliefs.
+
+    common      the score is `common + energy'b`, and no energy is positive
+    energy      (D) for each entry of outer regions
+    unit        the score is `common` and a multiple of this
+    """
+
+    graph: LiftedRegionGraph
+    layout: Layout
+    consistent: Polytope
+    common: Fraction
+    energy: tuple[Fraction, ...]
+    unit: Fraction
+
+    @cached_property
+    def looks(self) -> list[Looks]:
+        """What count cuts are about."""
+        return looks_of(self.graph, self.layout, self.consistent)
+
+    @cached_property
+    def equations(self) -> list[dict[int, int]]:
+        """The rows of the matrix after those that say that regions sum to one."""
+        rows = self.consistent.matrix[self.consistent.outer_regions :]
+        return [{k: int(row[k]) for k in np.flatnonzero(row).tolist()} for row in rows]
+
+    @cached_property
+    def region(self) -> list[int]:
+        """The outer region of each entry."""
+        return [int(own) for own in self.consistent.outer_region_of]
+
+    @cached_property
+    def states(self) -> list[int]:
+        """How many states each entry stands for."""
+        return [int(own) for own in self.consistent.outer_states]
+
+    def bound(
+        self, equations: Mapping[int, Fraction], cuts: Sequence[tuple[Cut, Fraction]]
+    ) -> Fraction:
+        """What no score exceeds, by any multipliers; those of cuts may not be negative."""
+        rest = list(self.energy)
+        for number, multiplier in equations.items():
+            for column, value in self.equations[number].items():
+                rest[column] -= multiplier * value
+        for cut, multiplier in cuts:
+            if multiplier > 0:
+                for column, value in zip(cut.columns, cut.values, strict=True):
+                    rest[column] += multiplier * value
+        highest: dict[int, Fraction] = {}
+        for region, states, own in zip(self.region, self.states, rest, strict=True):
+            value = own / states
+            highest[region] = max(highest.get(region, value), value)
+        return self.lowered(self.common + sum(highest.values(), Fraction(0)))
+
+    def lowered(self, bound: Fraction) -> Fraction:
+        """The largest possible score that is not above a bound."""
+        if not self.unit:
+            return self.common
+        return self.common + (bound - self.common) // self.unit * self.unit
+
+    def score(self, beliefs: Sequence[Fraction]) -> Fraction:
+        """The score of worlds with these beliefs."""
+        pairs = zip(self.energy, beliefs, strict=True)
+        return self.common + sum((energy * own for energy, own in pairs if own), Fraction(0))
+
+
+def score_program(graph: LiftedRegionGraph, layout: Layout) -> ScoreProgram:
+    """The program of a region graph."""
+    consistent = polytope(layout)
+    energy = [Fraction(0)] * len(consistent.outer)
+    common, differences = exact_constant(graph.normal), set()
+    for number, reading in enumerate(readings(graph, layout, consistent)):
+        count = graph.factor_counts[number]
+        table = exact_table(graph, number)
+        top = max(own for own in table if own is not None)
+        common += count * top
+        differences |= {top - own for own in table if own is not None}
+        for places in reading.tables:
+            for entry, (place, times) in enumerate(
+                zip(places.tolist(), reading.times.tolist(), strict=True)
+            ):
+                own = table[place]
+                if own is not None and own != top:
+                    each = Fraction(count * times, len(reading.tables))
+                    energy[reading.first + entry] += each * (own - top)
+    return ScoreProgram(graph, layout, consistent, common, tuple(energy), _unit(differences))
+
+
+def exact_table(graph: LiftedRegionGraph, parfactor: int) -> list[Fraction | None]:
+    """The log table of a parfactor in fractions; nothing stands for what hard rules rule out."""
+    flat = graph.normal.parfactors[parfactor].log_table.ravel().tolist()
+    return [exact(own) if math.isfinite(own) else None for own in flat]
+
+
+def exact_constant(normal: NormalModel) -> Fraction:
+    """What factors without atoms add to the score: a decimal, if it is close to one."""
+    constant = normal.exact_constant
+    whole = 10**DECIMALS % constant.denominator == 0
+    return constant if whole else exact(float(constant))
+
+
+def _unit(numbers: set[Fraction]) -> Fraction:
+    """The largest fraction that all numbers are multiples of."""
+    found = [own for own in numbers if own]
+    if not found:
+        return Fraction(0)
+    below = math.lcm(*(own.denominator for own in found))
+    return Fraction(math.gcd(*(int(own * below) for own in found)), below)
