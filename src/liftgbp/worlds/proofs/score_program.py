@@ -16,7 +16,7 @@ is evaluated in fractions.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,19 +26,37 @@ import numpy as np
 from liftgbp.lift.regions import LiftedRegionGraph
 from liftgbp.lift.shatter import NormalModel
 from liftgbp.methods.bounding.count_cuts import Cut, Looks, looks_of
-from liftgbp.methods.bounding.decomposition import readings
+from liftgbp.methods.bounding.decomposition import Reading, readings_of
 from liftgbp.plan import Layout
 from liftgbp.solve.energy import Polytope, polytope
 from liftgbp.worlds.optimum import DECIMALS, exact
+
+
+@dataclass(frozen=True, slots=True)
+class Lattice:
+    """All scores are `base` and a multiple of `unit`; where that is zero, they are `base`."""
+
+    base: Fraction
+    unit: Fraction
+
+    def below(self, bound: Fraction) -> Fraction:
+        """The largest possible score that is not above a bound.
+
+        >>> Lattice(Fraction(1), Fraction(2)).below(Fraction(13, 2))
+        Fraction(5, 1)
+        """
+        if not self.unit:
+            return self.base
+        return self.base + (bound - self.base) // self.unit * self.unit
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreProgram:
     """The score of all worlds: what they have in common, and energies of beliefs.
 
-    common      the score is `common + energy'b`, and no energy is positive
-    energy      (D) for each entry of outer regions
-    unit        the score is `common` and a multiple of this
+    common   the score is `common + energy'b`, and no energy is positive
+    energy   (D) for each entry of outer regions
+    lattice  what scores are possible
     """
 
     graph: LiftedRegionGraph
@@ -46,7 +64,7 @@ class ScoreProgram:
     consistent: Polytope
     common: Fraction
     energy: tuple[Fraction, ...]
-    unit: Fraction
+    lattice: Lattice
 
     @cached_property
     def looks(self) -> list[Looks]:
@@ -85,13 +103,7 @@ class ScoreProgram:
         for region, states, own in zip(self.region, self.states, rest, strict=True):
             value = own / states
             highest[region] = max(highest.get(region, value), value)
-        return self.lowered(self.common + sum(highest.values(), Fraction(0)))
-
-    def lowered(self, bound: Fraction) -> Fraction:
-        """The largest possible score that is not above a bound."""
-        if not self.unit:
-            return self.common
-        return self.common + (bound - self.common) // self.unit * self.unit
+        return self.lattice.below(self.common + sum(highest.values(), Fraction(0)))
 
     def score(self, beliefs: Sequence[Fraction]) -> Fraction:
         """The score of worlds with these beliefs."""
@@ -103,22 +115,50 @@ def score_program(graph: LiftedRegionGraph, layout: Layout) -> ScoreProgram:
     """The program of a region graph."""
     consistent = polytope(layout)
     energy = [Fraction(0)] * len(consistent.outer)
-    common, differences = exact_constant(graph.normal), set()
-    for number, reading in enumerate(readings(graph, layout, consistent)):
-        count = graph.factor_counts[number]
+    common, lattice = exact_constant(graph.normal), Lattice(Fraction(0), Fraction(0))
+    for number, count in enumerate(graph.factor_counts):
         table = exact_table(graph, number)
         top = max(own for own in table if own is not None)
         common += count * top
-        differences |= {top - own for own in table if own is not None}
-        for places in reading.tables:
-            for entry, (place, times) in enumerate(
-                zip(places.tolist(), reading.times.tolist(), strict=True)
-            ):
-                own = table[place]
-                if own is not None and own != top:
-                    each = Fraction(count * times, len(reading.tables))
-                    energy[reading.first + entry] += each * (own - top)
-    return ScoreProgram(graph, layout, consistent, common, tuple(energy), _unit(differences))
+        found = readings_of(graph, layout, consistent, number)
+        for first, own in enumerate(_energies(found[0], table, count, top), found[0].first):
+            energy[first] += own
+        options = [Lattice(count * top, _unit(top - own for own in table if own is not None))]
+        options += [_lattice(graph, table, count, reading) for reading in found]
+        best = min(options, key=lambda own: (own.unit != 0, -own.unit))
+        lattice = Lattice(lattice.base + best.base, _unit([lattice.unit, best.unit]))
+    lattice = Lattice(lattice.base + exact_constant(graph.normal), lattice.unit)
+    return ScoreProgram(graph, layout, consistent, common, tuple(energy), lattice)
+
+
+def _energies(
+    reading: Reading, table: Sequence[Fraction | None], count: int, top: Fraction
+) -> list[Fraction]:
+    """The energies of the entries of a region, less the largest."""
+    found = [Fraction(0)] * len(reading.times)
+    for places in reading.tables:
+        for entry, place in enumerate(places.tolist()):
+            own = table[place]
+            if own is not None and own != top:
+                each = Fraction(count * int(reading.times[entry]), len(reading.tables))
+                found[entry] += each * (own - top)
+    return found
+
+
+def _lattice(
+    graph: LiftedRegionGraph, table: Sequence[Fraction | None], count: int, reading: Reading
+) -> Lattice:
+    """What a kind of factors adds to scores: each ground region is in one of the states.
+
+    A friendship that goes both ways counts twice, so that scores are even.
+    """
+    regions = graph.n[reading.region]
+    each = Fraction(count, regions * len(reading.tables))
+    values = [
+        each * sum(own for place in places if (own := table[place]) is not None)
+        for places in zip(*(own.tolist() for own in reading.tables), strict=True)
+    ]
+    return Lattice(regions * values[0], _unit(own - values[0] for own in values))
 
 
 def exact_table(graph: LiftedRegionGraph, parfactor: int) -> list[Fraction | None]:
@@ -134,9 +174,9 @@ def exact_constant(normal: NormalModel) -> Fraction:
     return constant if whole else exact(float(constant))
 
 
-def _unit(numbers: set[Fraction]) -> Fraction:
+def _unit(numbers: Iterable[Fraction]) -> Fraction:
     """The largest fraction that all numbers are multiples of."""
-    found = [own for own in numbers if own]
+    found = list({own for own in numbers if own})
     if not found:
         return Fraction(0)
     below = math.lcm(*(own.denominator for own in found))
