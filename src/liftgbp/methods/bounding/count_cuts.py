@@ -55,6 +55,10 @@ PARTS = (0.25, 0.5, 0.75)
 """Looks whose number in an eigenvector is above such a part of the largest one are counted
 together."""
 
+FEW_EXCEPTIONS = 16
+"""A cut is nearly tight if it is tight but for so many of the objects that may be roots: one is left
+over where the others form couples."""
+
 PER_LOOKS = 3
 """The most violated cuts of one state of roots that are added at once."""
 
@@ -150,8 +154,11 @@ class Looks:
             if found is not None and found.row(len(beliefs)) @ beliefs < -VIOLATED:
                 yield found
 
-    def tight(self, beliefs: Sequence[Fraction]) -> Iterator[Cut]:
-        """The cuts of small vectors that hold with equality at exact beliefs."""
+    def nearly_tight(self, beliefs: Sequence[Fraction]) -> Iterator[tuple[Cut, Fraction]]:
+        """The cuts of small vectors that hold with hardly more than equality at exact beliefs.
+
+        With each of them, what is left in its own units.
+        """
         joint = self.exact_pairs(beliefs)
         single = [sum(row, Fraction(0)) for row in joint]
         total, n = sum(single, Fraction(0)), self.others
@@ -165,11 +172,12 @@ class Looks:
             second = n * (n - 1) * sum(vector[f] * vector[g] * joint[f][g] for f, g in pairs)
             second += n * sum(vector[k] ** 2 * single[k] for k in nonzero)
             below = math.floor(mean / total)
-            for whole in (below - 1, below):
-                if second - (2 * whole + 1) * mean + whole * (whole + 1) * total == 0:
+            for whole in (below - 1, below, below + 1):
+                left = second - (2 * whole + 1) * mean + whole * (whole + 1) * total
+                if left * n <= FEW_EXCEPTIONS * total:
                     found = self.cut(vector, whole)
                     if found is not None:
-                        yield found
+                        yield found, left
 
     @cached_property
     def _terms(self) -> list[tuple[int, int, int]]:

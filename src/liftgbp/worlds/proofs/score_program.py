@@ -54,9 +54,10 @@ class Lattice:
 class ScoreProgram:
     """The score of all worlds: what they have in common, and energies of beliefs.
 
-    common   the score is `common + energy'b`, and no energy is positive
-    energy   (D) for each entry of outer regions
-    lattice  what scores are possible
+    common    the score is `common + energy'b`, and no energy is positive
+    energy    (D) for each entry of outer regions
+    constant  what factors without atoms add to the score
+    lattices  what each kind of factors may add
     """
 
     graph: LiftedRegionGraph
@@ -64,7 +65,14 @@ class ScoreProgram:
     consistent: Polytope
     common: Fraction
     energy: tuple[Fraction, ...]
-    lattice: Lattice
+    constant: Fraction
+    lattices: tuple[Lattice, ...]
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """What scores are possible."""
+        base = sum((own.base for own in self.lattices), self.constant)
+        return Lattice(base, _unit(own.unit for own in self.lattices))
 
     @cached_property
     def looks(self) -> list[Looks]:
@@ -115,7 +123,8 @@ def score_program(graph: LiftedRegionGraph, layout: Layout) -> ScoreProgram:
     """The program of a region graph."""
     consistent = polytope(layout)
     energy = [Fraction(0)] * len(consistent.outer)
-    common, lattice = exact_constant(graph.normal), Lattice(Fraction(0), Fraction(0))
+    common = constant = exact_constant(graph.normal)
+    lattices: list[Lattice] = []
     for number, count in enumerate(graph.factor_counts):
         table = exact_table(graph, number)
         top = max(own for own in table if own is not None)
@@ -125,10 +134,15 @@ def score_program(graph: LiftedRegionGraph, layout: Layout) -> ScoreProgram:
             energy[first] += own
         options = [Lattice(count * top, _unit(top - own for own in table if own is not None))]
         options += [_lattice(graph, table, count, reading) for reading in found]
-        best = min(options, key=lambda own: (own.unit != 0, -own.unit))
-        lattice = Lattice(lattice.base + best.base, _unit([lattice.unit, best.unit]))
-    lattice = Lattice(lattice.base + exact_constant(graph.normal), lattice.unit)
-    return ScoreProgram(graph, layout, consistent, common, tuple(energy), lattice)
+        lattices.append(coarsest(options))
+    return ScoreProgram(
+        graph, layout, consistent, common, tuple(energy), constant, tuple(lattices)
+    )
+
+
+def coarsest(lattices: Iterable[Lattice]) -> Lattice:
+    """The lattice with the fewest numbers."""
+    return min(lattices, key=lambda own: (own.unit != 0, -own.unit))
 
 
 def _energies(

@@ -3,9 +3,11 @@
 Let b* be the exact beliefs of the world. Directions b - b* to other consistent beliefs are the null
 space of the equations; along them, beliefs that are zero may only grow, and so may cuts that are
 tight. If minus the energy is a sum of such beliefs and cuts with multipliers w, z >= 0, then no
-consistent beliefs have more energy than b*. That is a system of linear equations for nonnegative
-numbers, and is solved in whole numbers: with 10⁹ objects, cuts that matter differ from others in the
-ninth digit.
+consistent beliefs have more energy than b*. Rare beliefs and cuts that are nearly tight may take
+part: what is left of them, times their multipliers, is what is left between the bound and the score.
+
+That is a system of linear equations for nonnegative numbers with little cost, and is solved in whole
+numbers: with 10⁹ objects, cuts that matter differ from others in the ninth digit.
 """
 
 from __future__ import annotations
@@ -16,10 +18,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from liftgbp.lift.signature import Cluster
-from liftgbp.methods.bounding.count_cuts import Cut
+from liftgbp.methods.bounding.count_cuts import FEW_EXCEPTIONS, Cut
 from liftgbp.support.limits import checkpoint
 from liftgbp.worlds.proofs.score_program import ScoreProgram
-from liftgbp.worlds.proofs.whole_simplex import nonnegative_solution
+from liftgbp.worlds.proofs.whole_simplex import cheapest
 
 Beliefs = Callable[[Cluster], Mapping[tuple[int, ...], Fraction]]
 """How often atoms over placeholders have each joint state in a world, over all ways to choose
@@ -56,7 +58,7 @@ def point_of(program: ScoreProgram, beliefs: Beliefs) -> list[Fraction] | None:
 def tight_bound(
     program: ScoreProgram, beliefs: Beliefs, likely: Iterable[Cut] = ()
 ) -> Fraction | None:
-    """A bound of all scores that equals the score of a world, if there is one.
+    """A bound of all scores that equals the score of a world, if there is one, or is close to it.
 
     `likely` are cuts that a solver in floats found useful.
     """
@@ -65,17 +67,25 @@ def tight_bound(
     point = point_of(program, beliefs)
     if point is None:
         return None
-    cuts = list(dict.fromkeys(cut for cut in likely if cut.at(point) == 0))
-    cuts += [cut for cut in _tight(program, point) if cut not in set(cuts)]
-    cuts = cuts[:MOST_TIGHT]
+    cuts = _cuts(program, point, likely)
+    few = Fraction(FEW_EXCEPTIONS, max(2, min(program.graph.class_sizes)))
+    rare = [
+        column
+        for column, own in enumerate(point)
+        if not own or own * program.states[column] <= few
+    ]
+    costs = [*cuts.values(), *(point[column] for column in rare)]
+    below = math.lcm(*(own.denominator for own in costs))
     directions = _Directions.of(program, point)
-    zero = [column for column, own in enumerate(point) if not own]
-    found = nonnegative_solution(*directions.equations(program.energy, cuts, zero))
+    found = cheapest(
+        *directions.equations(program.energy, list(cuts), rare),
+        [int(own * below) for own in costs],
+        program.lattice.unit / 2 * below,
+    )
     if found is None:
         return None
-    multipliers = list(zip(cuts, found[: len(cuts)], strict=True))
-    used = [(cut, own) for cut, own in multipliers if own]
-    grown = dict(zip(zero, found[len(cuts) :], strict=True))
+    used = [(cut, own) for cut, own in zip(cuts, found, strict=False) if own]
+    grown = dict(zip(rare, found[len(cuts) :], strict=True))
     target = [own + grown.get(column, 0) for column, own in enumerate(program.energy)]
     for cut, multiplier in used:
         for column, value in zip(cut.columns, cut.values, strict=True):
@@ -83,14 +93,19 @@ def tight_bound(
     return program.bound(directions.multipliers(program, target), used)
 
 
-def _tight(program: ScoreProgram, point: Sequence[Fraction]) -> dict[Cut, None]:
-    found: dict[Cut, None] = {}
+def _cuts(
+    program: ScoreProgram, point: Sequence[Fraction], likely: Iterable[Cut]
+) -> dict[Cut, Fraction]:
+    """Cuts that are tight or nearly so, and what is left; likely ones first, then tight ones."""
+    found = {cut: Fraction(0) for cut in likely if cut.at(point) == 0}
+    near: dict[Cut, Fraction] = {}
     for looks in program.looks:
         checkpoint()
-        found |= dict.fromkeys(looks.tight(point))
-        if len(found) > MOST_TIGHT:
-            break
-    return found
+        for number, (cut, left) in enumerate(looks.nearly_tight(point)):
+            (near if left else found).setdefault(cut, cut.at(point))
+            if number >= MOST_TIGHT:
+                break
+    return dict(list((found | near).items())[:MOST_TIGHT])
 
 
 @dataclass(frozen=True, eq=False)

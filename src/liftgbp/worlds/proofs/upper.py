@@ -15,7 +15,7 @@ from liftgbp.solve.energy import one_thread
 from liftgbp.support.errors import CapacityError
 from liftgbp.worlds.optimum import Budget
 from liftgbp.worlds.proofs.cutting_rounds import cutting_rounds
-from liftgbp.worlds.proofs.score_program import ScoreProgram, score_program
+from liftgbp.worlds.proofs.score_program import ScoreProgram, coarsest, score_program
 from liftgbp.worlds.proofs.tight_world import Beliefs, tight_bound
 
 NEARLY = Fraction(1, 10**5)
@@ -68,13 +68,15 @@ def _programs(normal: NormalModel, budget: Budget) -> list[ScoreProgram]:
 
     A rule about four people may need less regions of four people than pieces of these.
     """
-    effort = EFFORTS[budget.effort]
+    families = _families(normal, budget.effort)
     found: list[ScoreProgram] = []
     seen: set[frozenset[Cluster]] = set()
-    for family in _families(normal, budget.effort):
+    for family in families:
         if found and budget.left() <= 0:
             break
-        own = normal if family == FACTOR_SCOPES else replace(normal, table_cap=effort.table)
+        # Rules over few atoms about many objects leave few states of all atoms.
+        table = EFFORTS["thorough" if family == families[-1] else budget.effort].table
+        own = normal if family == FACTOR_SCOPES else replace(normal, table_cap=table)
         try:
             graph = build_regions(own, family)
         except CapacityError:
@@ -89,9 +91,9 @@ def _programs(normal: NormalModel, budget: Budget) -> list[ScoreProgram]:
         if not found or len(program.energy) <= MOST_ENTRIES:
             found.append(program)
     # What one of them knows of possible scores holds for all.
-    lattice = min((own.lattice for own in found), key=lambda own: (own.unit != 0, -own.unit))
+    lattices = tuple(map(coarsest, zip(*(own.lattices for own in found), strict=True)))
     found.sort(key=lambda own: len(own.energy))
-    return [replace(own, lattice=lattice) for own in found]
+    return [replace(own, lattices=lattices) for own in found]
 
 
 def _families(normal: NormalModel, effort: str) -> list[str]:
