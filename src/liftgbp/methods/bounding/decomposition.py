@@ -318,28 +318,52 @@ def _distinct(table: Floats) -> tuple[Floats, Ints]:
     return table[first], number
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Reading:
+    """Where the energy of a kind of factors may be read: in an outer region, at all places there.
+
+    region  the outer region
+    first   its first entry among those of all outer regions
+    times   how many states each of its entries stands for
+    tables  for each place, which entry of the factor's table each entry of the region reads
+    """
+
+    region: int
+    first: int
+    times: Ints
+    tables: tuple[Ints, ...]
+
+
+def readings_of(
+    graph: LiftedRegionGraph, layout: Layout, consistent: Polytope, parfactor: int
+) -> list[Reading]:
+    """Where the energy of a kind of factors may be read, small regions first."""
+    regions, first = np.unique(layout.region_of[consistent.outer], return_index=True)
+    found = []
+    for region, start in zip(regions.tolist(), first.tolist(), strict=True):
+        held = [own.axes for own in graph.regions[region].held if own.parfactor == parfactor]
+        if held:
+            states, shape = layout.representatives[region], layout.shapes[region]
+            tables = tuple(project_states(states, shape, own) for own in held)
+            times = layout.multiplicity[layout.region_slice(region)]
+            found.append(Reading(region, start, times, tables))
+    return sorted(found, key=lambda own: (len(layout.entry_of[own.region]), own.region))
+
+
 def _energy(graph: LiftedRegionGraph, layout: Layout, consistent: Polytope, atoms: int) -> Floats:
     """The energy per atom, less the largest energy of each factor, as a function of beliefs.
 
     Each kind of factors is read in one outer region, at all its places there. So no large terms
     cancel, as they do in the Kikuchi energy.
     """
-    regions, first = np.unique(layout.region_of[consistent.outer], return_index=True)
     energy = np.zeros(len(consistent.outer))
-    for number, parfactor in enumerate(graph.normal.parfactors):
-        places = [
-            (len(layout.entry_of[region]), region, start, axes)
-            for region, start in zip(regions.tolist(), first.tolist(), strict=True)
-            if (axes := [own.axes for own in graph.regions[region].held if own.parfactor == number])
-        ]
-        _, region, start, axes = min(places)
-        table = (parfactor.log_table - parfactor.log_table.max()).ravel()
-        states, shape = layout.representatives[region], layout.shapes[region]
-        each = graph.factor_counts[number] / (atoms * len(axes))
-        scale = each * layout.multiplicity[layout.region_slice(region)]
-        for own in axes:
-            values = table[project_states(states, shape, own)]
-            energy[start : start + len(states)] += scale * values
+    for number in range(len(graph.normal.parfactors)):
+        reading = readings_of(graph, layout, consistent, number)[0]
+        log_table = graph.normal.parfactors[number].log_table
+        table = (log_table - log_table.max()).ravel()
+        scale = graph.factor_counts[number] / (atoms * len(reading.tables)) * reading.times
+        for own in reading.tables:
+            energy[reading.first : reading.first + len(own)] += scale * table[own]
     return energy
 
 

@@ -1,0 +1,201 @@
+"""A proof that no world is better than a given one, at any domain size, with nothing left over.
+
+Let b* be the exact beliefs of the world. Directions b - b* to other consistent beliefs are the null
+space of the equations; along them, beliefs that are zero may only grow, and so may cuts that are
+tight. If minus the energy is a sum of such beliefs and cuts with multipliers w, z >= 0, then no
+consistent beliefs have more energy than b*. Rare beliefs and cuts that are nearly tight may take
+part: what is left of them, times their multipliers, is what is left between the bound and the score.
+
+That is a system of linear equations for nonnegative numbers with little cost, and is solved in whole
+numbers: with 10⁹ objects, cuts that matter differ from others in the ninth digit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from liftgbp.lift.signature import Cluster
+from liftgbp.methods.bounding.count_cuts import FEW_EXCEPTIONS, Cut
+from liftgbp.support.limits import checkpoint
+from liftgbp.worlds.proofs.score_program import ScoreProgram
+from liftgbp.worlds.proofs.whole_simplex import cheapest
+
+Beliefs = Callable[[Cluster], Mapping[tuple[int, ...], Fraction]]
+"""How often atoms over placeholders have each joint state in a world, over all ways to choose
+different objects of their classes."""
+
+MOST_TIGHT = 400
+"""The most cuts that are tried; ten to a hundred are usual."""
+
+MOST_ENTRIES = 1000
+"""Programs with more beliefs get no such proof."""
+
+
+def point_of(program: ScoreProgram, beliefs: Beliefs) -> list[Fraction] | None:
+    """The beliefs of outer regions in a world; nothing if it violates hard rules."""
+    layout, consistent = program.layout, program.consistent
+    found = [Fraction(0)] * len(program.energy)
+    place = {entry: k for k, entry in enumerate(consistent.outer.tolist())}
+    for region, own in enumerate(program.graph.regions):
+        start = layout.region_slice(region).start
+        if start not in place:
+            continue
+        shape, entry_of = layout.shapes[region], layout.entry_of[region]
+        for state, belief in beliefs(own.cluster).items():
+            flat = 0
+            for value, length in zip(state, shape, strict=True):
+                flat = flat * length + value
+            entry = place[start] + int(entry_of[flat])
+            if entry < place[start]:
+                return None
+            found[entry] += belief / program.states[entry]
+    return found
+
+
+def tight_bound(
+    program: ScoreProgram, beliefs: Beliefs, likely: Iterable[Cut] = ()
+) -> Fraction | None:
+    """A bound of all scores that equals the score of a world, if there is one, or is close to it.
+
+    `likely` are cuts that a solver in floats found useful.
+    """
+    if len(program.energy) > MOST_ENTRIES:
+        return None
+    point = point_of(program, beliefs)
+    if point is None:
+        return None
+    cuts = _cuts(program, point, likely)
+    few = Fraction(FEW_EXCEPTIONS, max(2, min(program.graph.class_sizes)))
+    rare = [
+        column
+        for column, own in enumerate(point)
+        if not own or own * program.states[column] <= few
+    ]
+    costs = [*cuts.values(), *(point[column] for column in rare)]
+    below = math.lcm(*(own.denominator for own in costs))
+    directions = _Directions.of(program, point)
+    found = cheapest(
+        *directions.equations(program.energy, list(cuts), rare),
+        [int(own * below) for own in costs],
+        program.lattice.unit / 2 * below,
+    )
+    if found is None:
+        return None
+    used = [(cut, own) for cut, own in zip(cuts, found, strict=False) if own]
+    grown = dict(zip(rare, found[len(cuts) :], strict=True))
+    target = [own + grown.get(column, 0) for column, own in enumerate(program.energy)]
+    for cut, multiplier in used:
+        for column, value in zip(cut.columns, cut.values, strict=True):
+            target[column] += multiplier * value
+    return program.bound(directions.multipliers(program, target), used)
+
+
+def _cuts(
+    program: ScoreProgram, point: Sequence[Fraction], likely: Iterable[Cut]
+) -> dict[Cut, Fraction]:
+    """Cuts that are tight or nearly so, and what is left; likely ones first, then tight ones."""
+    found = {cut: Fraction(0) for cut in likely if cut.at(point) == 0}
+    near: dict[Cut, Fraction] = {}
+    for looks in program.looks:
+        checkpoint()
+        for number, (cut, left) in enumerate(looks.nearly_tight(point)):
+            (near if left else found).setdefault(cut, cut.at(point))
+            if number >= MOST_TIGHT:
+                break
+    return dict(list((found | near).items())[:MOST_TIGHT])
+
+
+@dataclass(frozen=True, eq=False)
+class _Directions:
+    """The null space of the equations between beliefs.
+
+    Equations are solved for some columns, their pivots: `solved[k]` is zero in all other pivots.
+    Numbers of columns beyond the last one say which of the original equations it was added up from.
+    """
+
+    pivots: tuple[int, ...]
+    solved: tuple[dict[int, int], ...]
+    width: int
+
+    @staticmethod
+    def of(program: ScoreProgram, point: Sequence[Fraction]) -> _Directions:
+        """Solved for beliefs that are not zero, where that is possible."""
+        width = len(point)
+        order = sorted(range(width), key=lambda column: not point[column])
+        rank = {column: k for k, column in enumerate(order)}
+        solved: list[dict[int, int]] = []
+        pivots: list[int] = []
+        for number, equation in enumerate(_all_equations(program)):
+            checkpoint()
+            row = {**equation, width + number: 1}
+            for pivot, known in zip(pivots, solved, strict=True):
+                if pivot in row:
+                    row = _without(row, known, pivot)
+            left = [column for column in row if column < width]
+            if not left:
+                continue
+            pivot = min(left, key=rank.__getitem__)
+            solved = [_without(own, row, pivot) if pivot in own else own for own in solved]
+            solved.append(row)
+            pivots.append(pivot)
+        return _Directions(tuple(pivots), tuple(solved), width)
+
+    def equations(
+        self, energy: Sequence[Fraction], cuts: Sequence[Cut], zero: Sequence[int]
+    ) -> tuple[list[list[int]], list[int]]:
+        """One equation for each direction: what cuts, zero beliefs and minus the energy gain."""
+        rows, right_side = [], []
+        free = sorted(set(range(self.width)) - set(self.pivots))
+        tables = [dict(zip(cut.columns, cut.values, strict=True)) for cut in cuts]
+        for column in free:
+            along = {column: Fraction(1)} | {
+                pivot: Fraction(-row[column], row[pivot])
+                for pivot, row in zip(self.pivots, self.solved, strict=True)
+                if column in row
+            }
+            below = math.lcm(*(own.denominator for own in along.values()))
+            whole = {k: int(own * below) for k, own in along.items()}
+            gains = [sum(table.get(k, 0) * own for k, own in whole.items()) for table in tables]
+            right = -sum((energy[k] * own for k, own in whole.items()), Fraction(0))
+            rows.append(
+                [own * right.denominator for own in gains]
+                + [whole.get(k, 0) * right.denominator for k in zero]
+            )
+            right_side.append(right.numerator)
+        return rows, right_side
+
+    def multipliers(
+        self, program: ScoreProgram, target: Sequence[Fraction]
+    ) -> dict[int, Fraction]:
+        """Those of the equations that add up to a target, but for sums of regions."""
+        found: dict[int, Fraction] = {}
+        sums = program.consistent.outer_regions
+        for pivot, row in zip(self.pivots, self.solved, strict=True):
+            each = target[pivot] / row[pivot]
+            for column, value in row.items():
+                number = column - self.width - sums
+                if number >= 0 and each:
+                    found[number] = found.get(number, Fraction(0)) + each * value
+        return found
+
+
+def _all_equations(program: ScoreProgram) -> list[dict[int, int]]:
+    regions = range(program.consistent.outer_regions)
+    sums = [
+        {k: program.states[k] for k, own in enumerate(program.region) if own == region}
+        for region in regions
+    ]
+    return [*sums, *program.equations]
+
+
+def _without(row: Mapping[int, int], pivot: Mapping[int, int], column: int) -> dict[int, int]:
+    """A row less what makes its entry in a column zero, up to a factor."""
+    own, other = row[column], pivot[column]
+    found = {k: value * other for k, value in row.items()}
+    for k, value in pivot.items():
+        found[k] = found.get(k, 0) - value * own
+    divisor = math.gcd(*found.values())
+    return {k: value // divisor for k, value in found.items() if value}

@@ -1,0 +1,145 @@
+"""Count cuts hold at the exact beliefs of all worlds."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import product
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
+
+import random_models
+from all_worlds import Atom, placed_beliefs
+from liftgbp.evidence import Evidence
+from liftgbp.lift.regions import LiftedRegionGraph, build_regions
+from liftgbp.lift.shatter import NormalModel, shatter
+from liftgbp.methods.bounding.count_cuts import Cut, looks_of
+from liftgbp.model.model import Model
+from liftgbp.plan import Plan, compile_plan
+from liftgbp.solve.energy import polytope
+from liftgbp.support.errors import CapacityError, ContradictionError
+
+FAMILIES = ["intersections", "objects:2", "objects:3", "clusters:2"]
+
+
+def prepared(normal: NormalModel, family: str) -> tuple[LiftedRegionGraph, Plan]:
+    graph = build_regions(normal, family)
+    return graph, compile_plan(graph)
+
+
+def random_world(normal: NormalModel, chance: float, source: random.Random) -> dict[Atom, int]:
+    """A value for every atom over the objects of classes."""
+    world: dict[Atom, int] = {}
+    numbered = [[(c, k) for k in range(n)] for c, n in enumerate(normal.class_sizes)]
+    for number, predicate in enumerate(normal.predicates):
+        per_argument = [
+            [obj for c in normal.classes_of(sort) for obj in numbered[c]]
+            for sort in predicate.sorts
+        ]
+        for args in product(*per_argument):
+            other = source.randrange(1, len(predicate.values))
+            world[number, args] = other if source.random() < chance else 0
+    return world
+
+
+def exact_beliefs(
+    graph: LiftedRegionGraph, plan: Plan, world: dict[Atom, int]
+) -> list[Fraction] | None:
+    """The beliefs of all entries of outer regions; nothing if a state is ruled out."""
+    layout = plan.layout
+    consistent = polytope(layout)
+    found = [Fraction(0)] * len(consistent.outer)
+    place = {int(entry): k for k, entry in enumerate(consistent.outer)}
+    for region, own in enumerate(graph.regions):
+        start = layout.region_slice(region).start
+        if start not in place:
+            continue
+        shape = layout.shapes[region]
+        for state, belief in placed_beliefs(graph.normal, world, own.cluster).items():
+            flat = 0
+            for value, size in zip(state, shape, strict=True):
+                flat = flat * size + value
+            entry = int(layout.entry_of[region][flat])
+            if entry < 0:
+                return None
+            found[place[start + entry]] += belief / int(layout.multiplicity[start + entry])
+    return found
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Model, dict[str, int], Evidence | None]:
+    if draw(st.booleans()):
+        return draw(random_models.models_with_evidence(4))
+    return draw(random_models.models()), draw(random_models.sizes(4)), None
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@given(cases(), st.sampled_from(FAMILIES), st.integers(0, 2**30))
+def test_cuts_hold_at_random_worlds(
+    case: tuple[Model, dict[str, int], Evidence | None], family: str, seed: int
+) -> None:
+    model, sizes, evidence = case
+    try:
+        normal = shatter(model, sizes, evidence=evidence, table_cap=2**9)
+        graph, plan = prepared(normal, family)
+    except (CapacityError, ContradictionError):
+        assume(False)
+        return
+    looks = looks_of(graph, plan.layout, polytope(plan.layout))
+    assume(looks)
+    source = random.Random(seed)
+    for chance in (0.2, 0.5, 0.9):
+        beliefs = exact_beliefs(graph, plan, random_world(normal, chance, source))
+        if beliefs is None:
+            continue
+        consistent = polytope(plan.layout)
+        for row, right in zip(consistent.matrix, consistent.right_side, strict=True):
+            assert sum(int(a) * b for a, b in zip(row, beliefs, strict=True)) == int(right)
+        for own in source.sample(looks, min(6, len(looks))):
+            for _ in range(6):
+                vector = [source.randint(-3, 3) for _ in range(own.kinds)]
+                for whole in range(-4, 4):
+                    cut = own.cut(vector, whole)
+                    assert cut is None or cut.at(beliefs) >= 0
+            for cut, left in list(own.nearly_tight(beliefs))[:20]:
+                assert (cut.at(beliefs) == 0) == (left == 0)
+
+
+def pairs_program() -> tuple[LiftedRegionGraph, Plan]:
+    import liftgbp
+
+    model = liftgbp.parse("s(node)\n1 s(x) ^ s(y) | x != y")
+    return prepared(shatter(model, {"node": 5}), "objects:2")
+
+
+@pytest.mark.parametrize("whole", range(-1, 6))
+def test_one_look_by_hand(whole: int) -> None:
+    """(K - m)(K - m - 1) for K of five nodes with s, from the share of pairs by how many have s."""
+    graph, plan = pairs_program()
+    (own,) = looks_of(graph, plan.layout, polytope(plan.layout))
+    assert (own.others, own.kinds) == (5, 2)
+    for true in range(6):
+        world: dict[Atom, int] = {(0, ((0, k),)): int(k < true) for k in range(5)}
+        beliefs = exact_beliefs(graph, plan, world)
+        assert beliefs is not None
+        cut = own.cut((0, 1), whole)
+        assert cut is not None
+        raw = (true - whole) * (true - whole - 1)
+        assert (cut.at(beliefs) == 0) == (raw == 0)
+        assert cut.at(beliefs) >= 0
+
+
+def test_violated_cuts_cut_off_the_beliefs() -> None:
+    """All pairs differ: impossible with three nodes or more."""
+    graph, plan = pairs_program()
+    (own,) = looks_of(graph, plan.layout, polytope(plan.layout))
+    import numpy as np
+
+    columns = own.column[np.isin(own.pair, [1, 2])]
+    beliefs = np.zeros(len(polytope(plan.layout).outer))
+    beliefs[columns] = 0.5
+    found: list[Cut] = list(own.violated(beliefs))
+    assert found
+    assert all(cut.row(len(beliefs)) @ beliefs < 0 for cut in found)
