@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from liftgbp.evidence import AnyEvidence, Problem
@@ -18,7 +19,7 @@ from liftgbp.lift.shatter import NormalModel, Shattering
 from liftgbp.lift.shatter.normal import pattern_of
 from liftgbp.lift.via import ViaChoice, choose_via, groundings, open_atoms
 from liftgbp.methods.effort import FACTOR_SCOPES
-from liftgbp.support.errors import CapacityError, InputError
+from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from liftgbp.worlds.ground import GroundWorld, best_of_network, best_on_ground
 from liftgbp.worlds.optimum import Budget, Optimum, World
 
@@ -28,6 +29,9 @@ end."""
 
 MOST_GROUNDINGS = 300_000
 """Models over classes up to this size are also solved atom by atom if nothing else proves a world."""
+
+
+IMPOSSIBLE = "no world satisfies all hard rules under this evidence"
 
 
 class WorldQuestion(Protocol):
@@ -71,6 +75,8 @@ class ModelQuestion:
             self.budget.tell(known)
             if self.budget.is_enough(known):
                 break
+        if known.upper == -math.inf:
+            raise ContradictionError(IMPOSSIBLE)
         if known.score is None:
             raise CapacityError(
                 f"no world that satisfies all hard rules was found at {self.budget.effort} effort"
@@ -138,9 +144,21 @@ class OverBlocks:
 
     def found(self, known: Optimum) -> Optimum:
         """A world; for rules about two objects, often with a proof."""
-        from liftgbp.worlds.blocks import best_blocks
+        from liftgbp.worlds.blocks.best_blocks import best_blocks
 
-        return replace(best_blocks(self.normal, self.budget), free=free_atoms(self.normal))
+        found = self._over_cells()
+        if not self.budget.is_enough(found) and found.upper > -math.inf:
+            found = found.joined(best_blocks(self.normal, self.budget))
+        return replace(found, free=free_atoms(self.normal))
+
+    def _over_cells(self) -> Optimum:
+        from liftgbp.methods.exact.pair_tables import NoCellsError
+        from liftgbp.worlds.blocks.two_variables import best_of_cells
+
+        try:
+            return best_of_cells(self.normal)
+        except NoCellsError:
+            return Optimum(None, None)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -152,9 +170,14 @@ class OverClasses:
 
     def found(self, known: Optimum) -> Optimum:
         """A bound."""
-        from liftgbp.worlds.proofs import upper_bound
+        from liftgbp.worlds.blocks import BlockWorld, beliefs
+        from liftgbp.worlds.proofs.upper import upper_bound
 
-        upper = upper_bound(self.normal, self.budget, known.score, known.world)
+        world = known.world
+        of_world = partial(beliefs, world) if isinstance(world, BlockWorld) else None
+        upper = upper_bound(self.normal, self.budget, known.score, of_world)
+        if upper is None:
+            return Optimum(None, None)
         return Optimum(None, None, upper, how=("linear program over regions",))
 
 
@@ -204,9 +227,7 @@ def free_atoms(normal: NormalModel) -> dict[str, int]:
 
 def structure_lines(world: World) -> tuple[str, ...]:
     """What a world looks like in words; nothing is said of worlds atom by atom."""
-    from liftgbp.worlds.blocks import BlockWorld, lines_of
-
-    return tuple(lines_of(world)) if isinstance(world, BlockWorld) else ()
+    return ()
 
 
 __all__: Sequence[str] = ("ModelQuestion", "NetworkQuestion", "WorldQuestion", "structure_lines")
