@@ -8,8 +8,7 @@ from itertools import islice, permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 import liftgbp
 from liftgbp.lift.shatter import NormalModel, shatter

@@ -181,9 +181,7 @@ class Looks:
 
     @cached_property
     def _terms(self) -> list[tuple[int, int, int]]:
-        return list(
-            zip(self.pair.tolist(), self.column.tolist(), self.times.tolist(), strict=True)
-        )
+        return list(zip(self.pair.tolist(), self.column.tolist(), self.times.tolist(), strict=True))
 
     def _directions(self, moments: Floats) -> Iterator[Sequence[float]]:
         """Whole vectors along which counts may vary less than they must."""
@@ -319,9 +317,7 @@ def _codes(values: Ints, shape: Sequence[int], axes: Sequence[int]) -> Ints:
     return code
 
 
-def _by_state(
-    others: int, roots: Ints, left: Ints, right: Ints, columns: Ints
-) -> Iterator[Looks]:
+def _by_state(others: int, roots: Ints, left: Ints, right: Ints, columns: Ints) -> Iterator[Looks]:
     for state in np.unique(roots):
         own = np.flatnonzero(roots == state)
         kinds, number = np.unique(np.concatenate([left[own], right[own]]), return_inverse=True)

@@ -135,9 +135,7 @@ def _proven(
 ) -> tuple[Fraction, tuple[Cut, ...]]:
     """The bound by rounded multipliers, and the cuts that have some."""
     equations = {
-        number: _binary(own) * scale
-        for number, own in enumerate(solved.equations.tolist())
-        if own
+        number: _binary(own) * scale for number, own in enumerate(solved.equations.tolist()) if own
     }
     used = [
         (cut, _binary(own) * scale / (1 << cut.largest.bit_length()))

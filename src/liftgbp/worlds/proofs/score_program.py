@@ -135,9 +135,7 @@ def score_program(graph: LiftedRegionGraph, layout: Layout) -> ScoreProgram:
         options = [Lattice(count * top, _unit(top - own for own in table if own is not None))]
         options += [_lattice(graph, table, count, reading) for reading in found]
         lattices.append(coarsest(options))
-    return ScoreProgram(
-        graph, layout, consistent, common, tuple(energy), constant, tuple(lattices)
-    )
+    return ScoreProgram(graph, layout, consistent, common, tuple(energy), constant, tuple(lattices))
 
 
 def coarsest(lattices: Iterable[Lattice]) -> Lattice:

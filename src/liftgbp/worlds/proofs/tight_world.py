@@ -70,9 +70,7 @@ def tight_bound(
     cuts = _cuts(program, point, likely)
     few = Fraction(FEW_EXCEPTIONS, max(2, min(program.graph.class_sizes)))
     rare = [
-        column
-        for column, own in enumerate(point)
-        if not own or own * program.states[column] <= few
+        column for column, own in enumerate(point) if not own or own * program.states[column] <= few
     ]
     costs = [*cuts.values(), *(point[column] for column in rare)]
     below = math.lcm(*(own.denominator for own in costs))
@@ -167,9 +165,7 @@ class _Directions:
             right_side.append(right.numerator)
         return rows, right_side
 
-    def multipliers(
-        self, program: ScoreProgram, target: Sequence[Fraction]
-    ) -> dict[int, Fraction]:
+    def multipliers(self, program: ScoreProgram, target: Sequence[Fraction]) -> dict[int, Fraction]:
         """Those of the equations that add up to a target, but for sums of regions."""
         found: dict[int, Fraction] = {}
         sums = program.consistent.outer_regions
