@@ -2,9 +2,9 @@
 
 Weights are decimals that people write, so that all scores are multiples of one decimal unit. In
 this unit they are whole numbers: sums do not depend on their order, ties are ties, and a bound less
-than one unit above a score proves it. Weights without a common unit, such as logs of potentials, are
-rounded to a unit of which all weights together are 2^52: doubles that stand for logs are not much
-closer to these.
+than one unit above a score proves it. Weights without a common unit, such as logs of potentials,
+are rounded to a unit of which all weights together are 2^52: doubles that stand for logs are not
+much closer to these.
 """
 
 from __future__ import annotations
