@@ -16,6 +16,10 @@ def show_world(result: Result) -> None:
         terminal.say(f"proven: {result['reason']}", "green")
     else:
         terminal.say(f"NOT PROVEN: {result['reason']}", "bold red")
+    if "check" in result:
+        agrees = result["check"]["agrees"]
+        text = f"checked: {result['check']['sentence']}"
+        terminal.say(text, "green" if agrees else "bold red")
     upper = "" if result["upper"] is None else f", at most {result['upper']:.10g}"
     terminal.say(f"score {result['score']:.10g}{upper}")
     for line in result["structure"]:

@@ -377,7 +377,7 @@ class _Checking:
         if _factors(answers) > FEW_FACTORS:
             return None
         if isinstance(self.model, Network):
-            ground = _written_out(self.model, self.model.observed(self.evidence))
+            ground = as_reference(self.model, self.model.observed(self.evidence))
         else:
             ground = reference.ground(self.model, answers.sizes, self.evidence)
         try:
@@ -393,7 +393,7 @@ class _Checking:
         return ground_factors(normal) <= MOST_FACTORS
 
 
-def _written_out(network: Network, observed: Mapping[int, int]) -> reference.GroundModel:
+def as_reference(network: Network, observed: Mapping[int, int]) -> reference.GroundModel:
     """A network as the reference takes it; what is observed is left to the reference."""
     own = network.ground
     ranges = own.ranges.tolist()
