@@ -93,8 +93,8 @@ def best(
     """Find the most probable world of MODEL: the one in which rules of the most weight hold.
 
     The first line says whether it is proven to be best; the exit code is 1 if not. Among best
-    worlds, one with few true atoms is taken. Ctrl-C shows the best world so far with its bound. MODEL may
-    be a .uai or .fg network, too.
+    worlds, one with few true atoms is taken. Ctrl-C shows the best world so far with its bound.
+    MODEL may be a .uai or .fg network, too.
     """
     options = Options(**typed)
     output_file(output, WORLD_FILES)

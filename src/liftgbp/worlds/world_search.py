@@ -28,7 +28,8 @@ FEW_GROUNDINGS = 20_000
 end."""
 
 MOST_GROUNDINGS = 300_000
-"""Models over classes up to this size are also solved atom by atom if nothing else proves a world."""
+"""Models over classes up to this size are also solved atom by atom where nothing else proves a
+world."""
 
 
 IMPOSSIBLE = "no world satisfies all hard rules under this evidence"
