@@ -24,7 +24,7 @@ WORLD_FILES = (".db", ".csv", ".json", ".parquet", *PICTURE_FILES)
     examples="""\
 liftgbp map example:friends-smokers -n person=4
 liftgbp map example:opposites -n person=1000000
-liftgbp map example:karate -e example:karate.db -q 'follows(x)' -o best.db
+liftgbp map example:karate -e example:karate.db -q 'officers(x)' -o best.db
 """,
 )
 @declared.sizes_and_weights
