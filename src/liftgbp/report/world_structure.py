@@ -219,17 +219,9 @@ class WorldStructure(Shown):
             if how != "itself":
                 yield self._tie_text(one, other, how, (other, one, how) in ties)
             elif not all_itself:
-                yield (
-                    f"of {one.name} with itself"
-                    if one.objects == 1
-                    else f"of each {one.name} with itself"
-                )
+                yield f"of {'each ' * (one.objects > 1)}{one.name} with itself"
         if itself and all_itself:
-            yield (
-                "and of each object with itself"
-                if len(ties) > len(itself)
-                else "of each object with itself"
-            )
+            yield f"{'and ' * (len(ties) > len(itself))}of each object with itself"
 
     def _tie_text(self, one: Unit, other: Unit, how: str, both: bool) -> str:
         first, second = sorted((one.name, other.name)) if both else (one.name, other.name)
