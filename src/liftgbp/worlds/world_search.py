@@ -24,9 +24,9 @@ from liftgbp.worlds.ground import GroundWorld, best_of_network, best_on_ground
 from liftgbp.worlds.ground.contradiction import contradiction
 from liftgbp.worlds.optimum import Budget, Optimum
 
-FEW_GROUNDINGS = 20_000
-"""Models up to this size are solved atom by atom first, in a tenth of a second: most of them to the
-end."""
+FEW_ATOMS = 50
+"""Models with up to this many open atoms are solved atom by atom first, mostly by elimination in a
+tenth of a second; with more, worlds over classes cost less."""
 
 MOST_GROUNDINGS = 300_000
 """Models over classes up to this size are also solved atom by atom where nothing else proves a
@@ -109,7 +109,7 @@ class ModelQuestion:
         if objects is None:
             yield on_ground
             return
-        if self.via == "auto" and size <= FEW_GROUNDINGS:
+        if self.via == "auto" and open_atoms(self.problem) <= FEW_ATOMS:
             yield replace(on_ground, budget=replace(self.budget, effort="quick"))
         try:
             normal = Shattering(objects, table_cap=self.table_cap).normal()
