@@ -1,4 +1,4 @@
-"""The best worlds of small models by listing all worlds, and beliefs of worlds by listing objects."""
+"""The best worlds of small models by listing all worlds; beliefs of worlds by listing objects."""
 
 from __future__ import annotations
 

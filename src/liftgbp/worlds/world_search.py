@@ -19,19 +19,23 @@ from liftgbp.lift.shatter import NormalModel, Shattering
 from liftgbp.lift.shatter.normal import pattern_of
 from liftgbp.lift.via import ViaChoice, choose_via, groundings, open_atoms
 from liftgbp.methods.effort import FACTOR_SCOPES
+from liftgbp.model.ast import Number, Rule, WeightedFormula
+from liftgbp.model.writer import rule_text
 from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from liftgbp.worlds.ground import GroundWorld, best_of_network, best_on_ground
-from liftgbp.worlds.optimum import Budget, Optimum, World
+from liftgbp.worlds.optimum import Budget, Optimum
 
 FEW_GROUNDINGS = 20_000
 """Models up to this size are solved atom by atom first, in a tenth of a second: most of them to the
 end."""
 
 MOST_GROUNDINGS = 300_000
-"""Models over classes up to this size are also solved atom by atom if nothing else proves a world."""
+"""Models over classes up to this size are also solved atom by atom where nothing else proves a
+world."""
 
 
-IMPOSSIBLE = "no world satisfies all hard rules under this evidence"
+MOST_EXPLAINED = 12
+"""So many hard rules are tried without each other, to say which ones contradict each other."""
 
 
 class WorldQuestion(Protocol):
@@ -69,20 +73,57 @@ class ModelQuestion:
 
     def answered(self) -> Optimum:
         """The best world that the methods find."""
+        try:
+            known = self._searched()
+        except ContradictionError as error:
+            # Some methods know which rule is to blame.
+            raise error if error.span else self._contradiction() from None
+        if known.upper == -math.inf:
+            raise self._contradiction()
+        if known.score is None:
+            raise CapacityError(
+                f"no world that satisfies all hard rules was found at {self.budget.effort} effort"
+                f"{self.budget.time_text}; there may be none; allow more effort or time (--effort "
+                "thorough, --seconds), or give some of the hard rules a weight"
+            )
+        return known
+
+    def _searched(self) -> Optimum:
         known = Optimum(None, None)
         for method in self._methods():
             known = known.joined(method.found(known))
             self.budget.tell(known)
             if self.budget.is_enough(known):
                 break
-        if known.upper == -math.inf:
-            raise ContradictionError(IMPOSSIBLE)
-        if known.score is None:
-            raise CapacityError(
-                f"no world that satisfies all hard rules was found at {self.budget.effort} effort"
-                f"{self.budget.time_text}; there may be none; give it more effort or time"
-            )
         return known
+
+    def _contradiction(self) -> ContradictionError:
+        """Names hard rules that leave no world; each is needed for that, if they are not many."""
+        rules = [rule for rule in self.problem.model.rules if _is_hard(rule)]
+        evidence = self.problem.evidence
+        facts = " under this evidence" if evidence.hard or evidence.soft or evidence.known else ""
+        if not rules:
+            return ContradictionError("the evidence leaves no possible world")
+        if len(rules) <= MOST_EXPLAINED:
+            for rule in tuple(rules):
+                others = [own for own in rules if own is not rule]
+                if not self._is_possible(others):
+                    rules = others
+        named = "; ".join(rule_text(rule) for rule in rules[:MOST_EXPLAINED])
+        more = len(rules) - MOST_EXPLAINED
+        and_more = f" and {more} more" if more > 0 else ""
+        return ContradictionError(f"no world{facts} satisfies all of: {named}{and_more}")
+
+    def _is_possible(self, rules: Sequence[Rule]) -> bool:
+        """Whether some rules leave a world; taken for granted where that is not known."""
+        problem = replace(self.problem, model=self.problem.model.with_rules(rules))
+        try:
+            found = replace(self, problem=problem, budget=Budget("quick"))._searched()
+        except ContradictionError:
+            return False
+        except CapacityError:
+            return True
+        return found.upper > -math.inf
 
     def _methods(self) -> Iterator[Method]:
         normal, size = self._normal(), self._size
@@ -208,6 +249,13 @@ class NetworkQuestion:
         return found.as_optimum(GroundWorld(problem, atoms, found.values))
 
 
+def _is_hard(rule: Rule) -> bool:
+    """Whether a rule rules states out."""
+    if isinstance(rule, WeightedFormula):
+        return rule.weight is None
+    return any(own == Number(0.0) for own in rule.potentials)
+
+
 def free_atoms(normal: NormalModel) -> dict[str, int]:
     """How many atoms of each predicate no factor touches, and no evidence."""
     patterns = {pattern_of(atom) for own in normal.parfactors for atom in own.atoms}
@@ -223,11 +271,3 @@ def free_atoms(normal: NormalModel) -> dict[str, int]:
         if left > 0 and number not in normal.observations.closed:
             free[predicate.name] = left
     return free
-
-
-def structure_lines(world: World) -> tuple[str, ...]:
-    """What a world looks like in words; nothing is said of worlds atom by atom."""
-    return ()
-
-
-__all__: Sequence[str] = ("ModelQuestion", "NetworkQuestion", "WorldQuestion", "structure_lines")

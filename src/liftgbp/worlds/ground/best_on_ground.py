@@ -51,7 +51,7 @@ class NetworkOptimum:
     upper      no world has a larger score
     fewest     whether no world of this score has fewer true atoms
     undecided  which variables differ between best worlds, where known; not those that are free
-    free       which variables no factor touches
+    free       which variables with several values no factor touches
     how        what found it
     """
 
@@ -126,7 +126,7 @@ def best_of_network(
         every = settling.undecided.copy()
         every[settling.variables] = undecided
         undecided = every[tied.root]
-    free = np.ones(len(values), np.bool_)
+    free = network.ranges > 1
     for block in network.blocks:
         free[block.scopes] = False
     if undecided is not None:

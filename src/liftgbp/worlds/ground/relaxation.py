@@ -24,6 +24,7 @@ import numpy as np
 from liftgbp.ground.compress import compress, ground_region_graph
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.errors import ContradictionError
 from liftgbp.support.workers import finished
 from liftgbp.worlds.ground.whole import WholeNetwork
 
@@ -45,10 +46,14 @@ def upper_bound(
 ) -> float:
     """A bound of the scores of all worlds, in units, over the regions of a family.
 
-    Infinite if the regions have more states than `most_entries`, or if no time is left.
+    Infinite if the regions have more states than `most_entries`, or if no time is left; `-inf` if
+    some region has no possible state.
     """
     graph = compress(ground_region_graph(network.as_ground, family), network.as_ground)
-    plan = compile_plan(graph)
+    try:
+        plan = compile_plan(graph)
+    except ContradictionError:
+        return -math.inf
     if plan.layout.belief_entries > most_entries:
         return math.inf
     program = _Program.of(plan)

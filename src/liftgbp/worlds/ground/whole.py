@@ -2,9 +2,9 @@
 
 Weights are decimals that people write, so that all scores are multiples of one decimal unit. In
 this unit they are whole numbers: sums do not depend on their order, ties are ties, and a bound less
-than one unit above a score proves it. Weights without a common unit, such as logs of potentials, are
-rounded to a unit of which all weights together are 2^52: doubles that stand for logs are not much
-closer to these.
+than one unit above a score proves it. Weights without a common unit, such as logs of potentials,
+are rounded to a unit of which all weights together are 2^52: doubles that stand for logs are not
+much closer to these.
 """
 
 from __future__ import annotations
@@ -206,7 +206,8 @@ def whole_network(network: GroundNetwork, true: Ints | None = None) -> WholeNetw
     sizes = np.array([np.abs(table).max(initial=0.0) for table in finite])
     total = math.fsum(float(sizes[block.table_of].sum()) for block in network.blocks)
     numbers = np.unique(np.concatenate([np.zeros(0), *map(np.abs, finite)]))
-    unit = _common_unit(numbers[numbers > 0])
+    # Smaller numbers are what sums of decimals leave, as for `exact`.
+    unit = _common_unit(numbers[numbers > SAME])
     rounded = False
     if unit is None or total / float(unit) > MOST_TOTAL:
         unit, rounded = Fraction(2) ** math.ceil(math.log2(total / MOST_TOTAL)), True
@@ -228,8 +229,7 @@ def _common_unit(numbers: Floats) -> Fraction | None:
         if _are_whole(scaled):
             shared = int(np.gcd.reduce(np.rint(scaled).astype(np.int64)))
             return Fraction(shared, 10**decimals)
-    multiples = numbers / numbers[0]
-    if multiples[-1] <= MOST_MULTIPLE and _are_whole(multiples):
+    if numbers[-1] / MOST_MULTIPLE <= numbers[0] and _are_whole(numbers / numbers[0]):
         return exact(float(numbers[0]))
     return None
 

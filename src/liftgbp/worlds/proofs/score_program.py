@@ -9,8 +9,8 @@ too low by 4·10⁵. But for *any* multipliers y and z >= 0,
 
     energy'b  <=  energy'b + z'G b  =  y'r + (energy + G'z - A'y)'b,
 
-where the last term is at most the sum over outer regions of the largest number in their tables. That
-is evaluated in fractions.
+where the last term is at most the sum over outer regions of the largest number in their tables.
+That is evaluated in fractions.
 """
 
 from __future__ import annotations
@@ -101,15 +101,15 @@ class ScoreProgram:
         """What no score exceeds, by any multipliers; those of cuts may not be negative."""
         rest = list(self.energy)
         for number, multiplier in equations.items():
-            for column, value in self.equations[number].items():
-                rest[column] -= multiplier * value
+            for column, coefficient in self.equations[number].items():
+                rest[column] -= multiplier * coefficient
         for cut, multiplier in cuts:
             if multiplier > 0:
-                for column, value in zip(cut.columns, cut.values, strict=True):
-                    rest[column] += multiplier * value
+                for column, coefficient in zip(cut.columns, cut.values, strict=True):
+                    rest[column] += multiplier * coefficient
         highest: dict[int, Fraction] = {}
-        for region, states, own in zip(self.region, self.states, rest, strict=True):
-            value = own / states
+        for region, states, left in zip(self.region, self.states, rest, strict=True):
+            value = left / states
             highest[region] = max(highest.get(region, value), value)
         return self.lattice.below(self.common + sum(highest.values(), Fraction(0)))
 

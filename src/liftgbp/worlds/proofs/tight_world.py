@@ -1,12 +1,12 @@
 """A proof that no world is better than a given one, at any domain size, with nothing left over.
 
-Let b* be the exact beliefs of the world. Directions b - b* to other consistent beliefs are the null
-space of the equations; along them, beliefs that are zero may only grow, and so may cuts that are
-tight. If minus the energy is a sum of such beliefs and cuts with multipliers w, z >= 0, then no
+Let b* be the exact beliefs of the world. Directions b - b* to other consistent beliefs are the
+null space of the equations; along them, beliefs that are zero may only grow, and so may cuts that
+are tight. If minus the energy is a sum of such beliefs and cuts with multipliers w, z >= 0, then no
 consistent beliefs have more energy than b*. Rare beliefs and cuts that are nearly tight may take
-part: what is left of them, times their multipliers, is what is left between the bound and the score.
+part: what is left of them, times their multipliers, is the distance of the bound from the score.
 
-That is a system of linear equations for nonnegative numbers with little cost, and is solved in whole
+That is a system of linear equations for nonnegative numbers of little cost, and is solved in whole
 numbers: with 10⁹ objects, cuts that matter differ from others in the ninth digit.
 """
 

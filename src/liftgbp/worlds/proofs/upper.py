@@ -53,7 +53,7 @@ def upper_bound(
             continue
         if best - low <= Fraction(budget.gap):
             break
-        scale = max(abs(best), abs(low), *map(abs, program.energy), 1)
+        scale = max(abs(best), abs(low), Fraction(1), *map(abs, program.energy))
         if beliefs is not None and rounds.bound - low <= NEARLY * scale:
             exact = tight_bound(program, beliefs, rounds.cuts)
             if exact is not None and exact < best:

@@ -137,4 +137,4 @@ def _without(row: Row, pivot: Row, column: int) -> Row:
     """A row less what makes its entry in a column zero."""
     found = row * pivot[column] - pivot * row[column]
     divisor = math.gcd(*found.tolist())
-    return found // divisor if divisor > 1 else found
+    return np.asarray(found // divisor if divisor > 1 else found)
