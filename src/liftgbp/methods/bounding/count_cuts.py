@@ -82,8 +82,8 @@ class Cut:
 
     def row(self, width: int) -> Floats:
         """All coefficients, the largest of them one."""
-        row = np.zeros(width)
-        row[list(self.columns)] = [value / self.largest for value in self.values]
+        row, largest = np.zeros(width), self.largest
+        row[list(self.columns)] = [value / largest for value in self.values]
         return row
 
 

@@ -17,13 +17,15 @@ from liftgbp.methods.blocks.block_search import find_blocks
 from liftgbp.methods.blocks.labels import best_mixture
 from liftgbp.methods.blocks.products import ROUNDING, MeanField
 from liftgbp.methods.bounding.cases import fixed
+from liftgbp.methods.bounding.count_cuts import looks_of
 from liftgbp.methods.bounding.decomposition import Program, common_energy, operations, program_of
 from liftgbp.methods.bounding.interval import Interval, known_first, log_worlds
 from liftgbp.methods.bounding.maximise import maximise
+from liftgbp.methods.bounding.tightening import tightened
 from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES, most_blocks
 from liftgbp.plan import Plan, compile_plan
 from liftgbp.solve import NO_BLOCKS, IndependentAtoms
-from liftgbp.solve.energy import one_thread
+from liftgbp.solve.energy import one_thread, polytope
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import CapacityError, ContradictionError
 from liftgbp.support.progress import Progress
@@ -45,6 +47,9 @@ MOST_OPERATIONS = {"quick": 5e8, "normal": 5e8, "thorough": 1e10}
 
 FEW_OPERATIONS = 2e7
 """The same where one atom is fixed, as that is done for each of its values."""
+
+ROUNDS = {"quick": 2, "normal": 8, "thorough": 20}
+"""The most rounds of count cuts."""
 
 BLOCKS = {"quick": 1, "normal": 2, "thorough": 6}
 """The most blocks of a class. More than two hardly pay, as the information about their labels is
@@ -68,11 +73,23 @@ class Ceiling:
 
         There is none if the numbers of the program are too large to start with.
         """
-        common = common_energy(self.graph) + log_worlds(self.graph.free_atoms)
         found = maximise(program)
-        if not math.isfinite(found.bound):
-            return None, found.beliefs
-        return common + self.atoms * Fraction(found.bound), found.beliefs
+        return self._of_log_z(found.bound), found.beliefs
+
+    def tightened(self, rounds: int, lower: Fraction | None) -> tuple[Ceiling, Fraction | None]:
+        """With count cuts, and the bound by it; log Z is not below `lower`."""
+        least = -math.inf if lower is None else float((lower - self._common) / self.atoms)
+        consistent = polytope(self.plan.layout)
+        looks = looks_of(self.graph, self.plan.layout, consistent) if rounds else []
+        program, found = tightened(self.program, looks, rounds, least)
+        return replace(self, program=program), self._of_log_z(found.bound)
+
+    @property
+    def _common(self) -> Fraction:
+        return common_energy(self.graph) + log_worlds(self.graph.free_atoms)
+
+    def _of_log_z(self, bound: float) -> Fraction | None:
+        return self._common + self.atoms * Fraction(bound) if math.isfinite(bound) else None
 
 
 @dataclass(frozen=True)
@@ -80,11 +97,12 @@ class Prover:
     """What can be proven about log Z of models with the same effort.
 
     `families` are the families of regions that are tried. Unless they were asked for by hand, those
-    that are too expensive are left out.
+    that are too expensive are left out. Each gets up to `rounds` rounds of count cuts.
     """
 
     effort: str
     families: tuple[str, ...]
+    rounds: int
     most_operations: float
     by_hand: bool
     progress: Progress
@@ -95,7 +113,7 @@ class Prover:
         families = FAMILIES[effort] if regions is None else (regions,)
         by_hand = regions is not None
         most = math.inf if by_hand else MOST_OPERATIONS[effort]
-        return Prover(effort, families, most, by_hand, progress)
+        return Prover(effort, families, ROUNDS[effort], most, by_hand, progress)
 
     @property
     def smaller(self) -> Prover:
@@ -213,7 +231,8 @@ class Proof:
             ready = self._prepared(family)
             if ready is not None:
                 with one_thread():
-                    bound, _ = ready.proven(ready.program)
+                    lower = self._lower[0] if self._prover.rounds else None
+                    ready, bound = ready.tightened(self._prover.rounds, lower)
                 self._proven[family] = None if bound is None else (ready, bound)
         return self._proven[family]
 
