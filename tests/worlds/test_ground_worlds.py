@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -12,6 +14,8 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 import liftgbp
 from all_worlds import scores, states
 from liftgbp.evidence import Problem
+from liftgbp.model.ast import Not, WeightedFormula
+from liftgbp.model.writer import rule_text
 from liftgbp.oracle import reference
 from liftgbp.support.errors import ContradictionError
 from liftgbp.worlds import Budget, Optimum
@@ -105,3 +109,73 @@ def test_examples(name: str, sizes: dict[str, int], score: float, number: int) -
     assert (total >= total.max() - SLIGHT).sum() == number
     assert best.proven
     assert float(best.score) == pytest.approx(score, abs=1e-6)
+
+
+@settings(max_examples=40, deadline=None)
+@given(models_with_evidence(most=2), st.randoms(use_true_random=False))
+def test_contradictions_name_rules_that_contradict_each_other(case, random) -> None:
+    """Together they leave no world; without any one of them there is one."""
+    model, sizes, evidence = case
+    hard = [replace(own, weight=None) for own in model.rules if isinstance(own, WeightedFormula)]
+    rules = {rule_text(own): own for own in hard}
+    rules |= {rule_text(no): no for no in (replace(own, formula=Not(own.formula)) for own in hard)}
+    texts = sorted(rules)
+    random.shuffle(texts)
+
+    def possible(some: list[str]) -> bool:
+        own = model.with_rules([rules[text] for text in some])
+        try:
+            ground = reference.ground(own, sizes, evidence)
+        except ContradictionError:
+            return False
+        assume(states(ground) <= MOST_STATES)
+        return bool(scores(ground)[1].max() > -math.inf)
+
+    assume(texts and not possible(texts))
+    problem = Problem.of(model.with_rules([rules[text] for text in texts]), evidence, sizes)
+    with pytest.raises(ContradictionError) as caught:
+        best_on_ground(problem, Budget())
+    if "violates this hard formula" in caught.value.message:
+        return
+    listed = caught.value.message.partition(": ")[2].removeprefix("no world satisfies all of ")
+    named = listed.split("; ")
+    assert not possible(named)
+    for text in named:
+        assert possible([other for other in named if other != text])
+
+
+def test_a_contradiction_of_three_rules() -> None:
+    text = "s(p)\nr(p,p)\n!s(x) v r(x,y).\n1 s(x)\n!r(A,B).\ns(A).\nr(x,y) => r(y,x).\n1 r(x,y)"
+    with pytest.raises(ContradictionError) as caught:
+        liftgbp.best_world(liftgbp.parse(text), {"p": 3})
+    assert caught.value.message == (
+        "the hard rules contradict each other: no world satisfies all of "
+        "!s(x) v r(x,y).; !r(A,B).; s(A)."
+    )
+    assert caught.value.span.line == 6
+
+
+def test_evidence_that_no_hard_rule_allows() -> None:
+    model = liftgbp.parse("s(p)\nr(p,p)\n!s(x) v r(x,y).\nr(x,y) => s(y).\n1 s(x)")
+    with pytest.raises(ContradictionError, match="contradict each other under this evidence"):
+        liftgbp.best_world(model, {"p": 3}, evidence="s(A)\n!s(B)")
+
+
+KARATE = files("liftgbp") / "model" / "example_files" / "karate.db"
+
+
+def test_the_karate_club() -> None:
+    """Three best worlds: members 3 and 10 stay with a side that both of their friends are on."""
+    model = liftgbp.load("example:karate")
+    world = liftgbp.best_world(model, evidence=liftgbp.load_evidence(model, KARATE))
+    assert (world.score, world.proven, world.fewest) == (573.0, True, True)
+    assert world.undecided == ["officers(3)", "officers(10)"]
+
+
+def test_the_smoking_network() -> None:
+    model = liftgbp.load("example:smoking-network")
+    facts = KARATE.with_name("smoking-network.db")
+    evidence = liftgbp.load_evidence(model, facts, closed=["friends"])
+    world = liftgbp.best_world(model, evidence=evidence)
+    assert world.proven
+    assert world.score == pytest.approx(40.596027, abs=1e-6)

@@ -21,6 +21,7 @@ from liftgbp.methods.sampling.tied import Tied, tie
 from liftgbp.support.arrays import Bools, Ints
 from liftgbp.support.errors import CapacityError, ContradictionError, InternalError
 from liftgbp.support.progress import Progress, silent
+from liftgbp.worlds.ground.contradiction import contradiction
 from liftgbp.worlds.ground.flow import is_attractive
 from liftgbp.worlds.ground.ground_world import GroundWorld
 from liftgbp.worlds.ground.part_search import STEPS, Known, search
@@ -82,6 +83,28 @@ def best_on_ground(
     >>> best.score, best.proven, best.world.number("smokes"), len(best.undecided)
     (Fraction(11, 5), True, 2, 3)
     """
+
+    def impossible(other: Problem) -> bool:
+        """Whether that is certain."""
+        try:
+            _written_out(other, budget, table_cap, silent)
+        except ContradictionError:
+            return True
+        except CapacityError:
+            pass
+        return False
+
+    try:
+        return _written_out(problem, budget, table_cap, progress)
+    except ContradictionError as error:
+        if error.span is not None:
+            raise
+        raise contradiction(problem, impossible) from None
+
+
+def _written_out(
+    problem: Problem, budget: Budget, table_cap: int, progress: Progress
+) -> Optimum:
     network = ground_network(problem, table_cap=table_cap, chained=True, progress=progress)
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
