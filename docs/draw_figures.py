@@ -1,4 +1,4 @@
-"""Draw the figures on the mathematics and on best worlds: `python docs/draw_figures.py` writes docs/img.
+"""Draw the figures on the mathematics and on best worlds: `python docs/draw_figures.py`.
 
 Region graphs and worlds are drawn by hand, as SVG; curves by matplotlib.
 """
