@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from functools import cached_property
 
 from liftgbp.model.ast import BOOLEAN, Predicate
@@ -21,6 +23,8 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 PARTS = {2: "two halves", 3: "three thirds", 4: "four quarters"}
 
 GROUPS = {2: "pair", 3: "group of three", 4: "group of four"}
+
+CIRCLE_TEXT = "from each to the next half of a circle:"
 
 CIRCLE = {"earlier": "later", "later": "earlier"}
 """How two blocks of an ordered row are related across that make up a circle, by how each one is
@@ -60,7 +64,7 @@ class Unit:
         """Its name, and how many objects there are."""
         if self.name != self.letters:
             return self.name
-        return f"{self.name} ({self.shape if self.width > 1 else count_text(self.groups)})"
+        return f"{self.name} ({self.shape if self.width > 1 else _count(self.groups)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,17 +97,19 @@ class WorldStructure(Shown):
         layout, found, number = self.structure.layout, list[Unit](), 0
         for row, blocks in enumerate(layout.of_row):
             size, ordered = self.structure.sizes[row], layout.rows[row].ordered
-            uniform = len(blocks) > 1 and self.structure.is_uniform(row)
+            plain = len(blocks) > 1 and self.structure.is_plain(row)
+            uniform = plain or (len(blocks) > 1 and self.structure.is_uniform(row))
             for k, block in enumerate(blocks):
                 if k and uniform:
                     found.append(found[-1])
                     continue
-                width = len(blocks) if uniform else 1
+                width = len(blocks) if uniform and not plain else 1
                 name = self._object(block) if size == width == 1 else ""
                 letters = "" if name else _letters(number)
                 number += not name
                 sort = self.structure.sorts[block]
-                found.append(Unit(name or letters, letters, sort, row, width, size, ordered))
+                groups = size * len(blocks) if plain else size
+                found.append(Unit(name or letters, letters, sort, row, width, groups, ordered))
         return tuple(found)
 
     def _object(self, block: int) -> str:
@@ -142,7 +148,8 @@ class WorldStructure(Shown):
         named = _listed([unit.text for unit in units])
         if plain and len(units) in PARTS and min(sizes) > 1 and max(sizes) - min(sizes) <= 1:
             return f"{PARTS[len(units)]}, {named}"
-        paired = [u for u in units if len(self.structure.layout.of_row[u.row]) > u.width]
+        per_row = Counter(unit.row for unit in self.blocks)
+        paired = [unit for unit in units if per_row[unit.row] > 1]
         if not paired:
             return named
         order = " in order" if any(unit.ordered for unit in paired) else ""
@@ -170,10 +177,10 @@ class WorldStructure(Shown):
             of_value = [kind for kind in kinds if kind.value == value]
             clauses = self._clauses(predicate, of_value, kinds)
             if clauses is None or len(clauses) > MOST_NAMES:
-                clauses = [f"{count_text(sum(k.number for k in of_value))} atoms"]
+                clauses = [f"{_count(sum(k.number for k in of_value))} atoms"]
             elif boolean and clauses:
                 clauses[0] = f"only {clauses[0]}"
-            text = ", ".join(clauses)
+            text = _listed(clauses, ", and ")
             parts.append(text if boolean else f"{predicate.values[value]} {text}")
         return "; ".join(parts)
 
@@ -218,10 +225,12 @@ class WorldStructure(Shown):
         for one, other, how in ties:
             if how != "itself":
                 yield self._tie_text(one, other, how, (other, one, how) in ties)
-            elif not all_itself:
-                yield f"of {'each ' * (one.objects > 1)}{one.name} with itself"
         if itself and all_itself:
-            yield f"{'and ' * (len(ties) > len(itself))}of each object with itself"
+            yield "of each object with itself"
+        else:
+            for one, _, how in ties:
+                if how == "itself":
+                    yield f"of {'each ' * (one.objects > 1)}{one.name} with itself"
 
     def _tie_text(self, one: Unit, other: Unit, how: str, both: bool) -> str:
         first, second = sorted((one.name, other.name)) if both else (one.name, other.name)
@@ -248,21 +257,31 @@ class WorldStructure(Shown):
         return f"{link[0]} each {first} {link[1]} {words[how]} {second}"
 
     def _circle(self, ties: Iterable[Tie]) -> str | None:
-        """Two blocks in order of which each object is tied to half a circle: of the objects of its
-        own block to those on one side, of the other block to those on the other side."""
-        apart = [tie for tie in ties if tie[2] == "apart"]
+        """Two blocks in order of which each object is tied to half a circle.
+
+        That is to the objects of its own block on one side, and to those of the other block on the
+        other side. One object may be alone between the end of a block and the start of the other.
+        """
         near = {tie for tie in ties if tie[2] not in ("apart", "mate")}
-        units = tuple(dict.fromkeys(unit for tie in near for unit in tie[:2]))
-        if len(units) != 2 or not all(unit.ordered for unit in units):
+        ordered = {unit.name: unit for tie in near for unit in tie[:2] if unit.ordered}
+        if len(ordered) != 2:
             return None
-        one, other = units
+        one, other = (ordered[name] for name in sorted(ordered))
+        apart = [tie for tie in ties if tie[2] == "apart"]
         for inside, across in CIRCLE.items():
-            wanted = {(one, one, inside), (other, other, inside)}
-            wanted |= {(one, other, across), (other, one, across)}
-            if near == wanted:
-                rest = dict.fromkeys(u.name for tie in apart for u in tie[:2] if u not in units)
-                named = _listed([f"all {one.name}", f"all {other.name}", *rest])
-                return f"from each to the next half of a circle: {named}"
+            halves = {(one, one, inside), (other, other, inside)}
+            halves |= {(one, other, across), (other, one, across)}
+            if near != halves:
+                continue
+            if not apart:
+                return f"{CIRCLE_TEXT} all {one.name} and all {other.name}"
+            alone = {unit for tie in apart for unit in tie[:2]} - {one, other}
+            for first, last in ((one, other), (other, one)):
+                before, after = (first, last) if inside == "earlier" else (last, first)
+                middle = next(iter(alone))
+                if {(before, middle, "apart"), (middle, after, "apart")} == set(apart):
+                    listed = [f"all {first.name}", f"all {last.name}", middle.name]
+                    return f"{CIRCLE_TEXT} {_listed(listed)}"
         return None
 
     # --- tables
@@ -323,7 +342,7 @@ class WorldStructure(Shown):
         """The blocks as a table of a card."""
         heads = ("block", "sort", "objects", "shape", "true of each")
         rows = [
-            (u.name, u.sort, count_text(u.objects), u.shape, ", ".join(self._values_of(u)))
+            (u.name, u.sort, _count(u.objects), u.shape, ", ".join(self._values_of(u)))
             for u in self.blocks
         ]
         return table(heads, rows, numbers=[2])
@@ -340,12 +359,21 @@ def _alone(unit: Unit) -> str:
     if unit.width > 1:
         return unit.shape
     if unit.ordered:
-        return f"all {count_text(unit.groups)} in one order"
-    return f"all {count_text(unit.groups)} are alike"
+        return f"all {_count(unit.groups)} in one order"
+    return f"all {_count(unit.groups)} are alike"
 
 
 def _without_copies(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
+
+
+def _count(number: int) -> str:
+    """
+    >>> _count(500_000), _count(5 * 10**17)
+    ('500,000', '5e+17')
+    """
+    short = Decimal(number).normalize(Context(prec=4))
+    return count_text(number) if number < 10**9 else f"{short:g}".lower()
 
 
 def _letters(number: int) -> str:
@@ -354,12 +382,13 @@ def _letters(number: int) -> str:
     return LETTERS[letter] + (str(rounds + 1) if rounds else "")
 
 
-def _listed(texts: Sequence[str]) -> str:
+def _listed(texts: Sequence[str], last: str = " and ") -> str:
     """
-    >>> _listed(["A", "B", "C"])
-    'A, B and C'
+    >>> _listed(["A", "B", "C"]), _listed(["A"])
+    ('A, B and C', 'A')
     """
-    return " and ".join([*([", ".join(texts[:-1])] if len(texts) > 1 else []), *texts[-1:]])
+    *others, end = texts
+    return f"{', '.join(others)}{last}{end}" if others else end
 
 
 def _plural(number: int, noun: str) -> str:
@@ -368,4 +397,4 @@ def _plural(number: int, noun: str) -> str:
     ('2 groups of three', '1 block')
     """
     first, *rest = noun.split(" ")
-    return " ".join([count_text(number), first + "s" * (number != 1), *rest])
+    return " ".join([_count(number), first + "s" * (number != 1), *rest])

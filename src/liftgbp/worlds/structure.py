@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -60,18 +60,26 @@ class Structure:
 
     def is_uniform(self, row: int) -> bool:
         """Whether the blocks of a row need not be told apart: an object is like its whole group."""
+        return self._agree(row, lambda rank: rank)
+
+    def is_plain(self, row: int) -> bool:
+        """Whether indices need not be told apart either: all objects of a row are alike."""
+        return not self.layout.rows[row].ordered and self._agree(row, lambda _rank: 0)
+
+    def _agree(self, row: int, seen: Callable[[int], int]) -> bool:
+        """Whether kinds have one value if of a row only indices are told apart, as far as seen."""
         blocks = self.layout.of_row[row]
         found: dict[object, int] = {}
         for kind in self.kinds:
-            names: dict[Place, int] = {}
-            places = [
-                (blocks[0], rank, names.setdefault((block, rank), len(names)))
+            # Numbers of objects only say which of them are the same.
+            numbers: dict[Place, int] = {}
+            places = tuple(
+                (blocks[0], seen(rank), numbers.setdefault((block, rank), len(numbers)))
                 if block in blocks
                 else (block, rank, 0)
                 for block, rank in kind.places
-            ]
-            # Numbers of objects only say which of them are the same.
-            if found.setdefault((kind.predicate, tuple(places)), kind.value) != kind.value:
+            )
+            if found.setdefault((kind.predicate, places), kind.value) != kind.value:
                 return False
         return True
 

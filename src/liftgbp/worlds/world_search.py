@@ -15,7 +15,7 @@ from typing import Protocol
 
 from liftgbp.evidence import AnyEvidence, Problem
 from liftgbp.ground.formats import Network
-from liftgbp.lift.shatter import NormalModel, Shattering
+from liftgbp.lift.shatter import NormalModel, ObjectClasses, Shattering
 from liftgbp.lift.shatter.normal import pattern_of
 from liftgbp.lift.via import ViaChoice, choose_via, groundings, open_atoms
 from liftgbp.methods.effort import FACTOR_SCOPES
@@ -89,12 +89,17 @@ class ModelQuestion:
         return known
 
     def _searched(self) -> Optimum:
-        known = Optimum(None, None)
+        known, refused = Optimum(None, None), None
         for method in self._methods():
-            known = known.joined(method.found(known))
+            try:
+                known = known.joined(method.optimum(known))
+            except CapacityError as error:
+                refused = refused or error
             self.budget.tell(known)
             if self.budget.is_enough(known):
                 break
+        if known.score is None and known.upper > -math.inf and refused is not None:
+            raise refused
         return known
 
     def _contradiction(self) -> ContradictionError:
@@ -126,40 +131,35 @@ class ModelQuestion:
         return found.upper > -math.inf
 
     def _methods(self) -> Iterator[Method]:
-        normal, size = self._normal(), self._size
-        if normal is None:
-            yield OnGround(self.problem, self.budget, self.table_cap)
+        objects, size = choose_via(self.via, self.problem, FACTOR_SCOPES), self._size
+        on_ground = OnGround(self.problem, self.budget, self.table_cap)
+        small = size <= FEW_GROUNDINGS
+        if objects is None or (self.via == "auto" and small):
+            yield on_ground
+        if objects is None:
             return
-        small = self.via == "auto" and size <= FEW_GROUNDINGS
-        if small:
-            yield OnGround(self.problem, self.budget, self.table_cap)
-        yield OverBlocks(normal, self.budget)
-        yield OverClasses(normal, self.budget)
+        try:
+            normal = Shattering(objects, table_cap=self.table_cap).normal()
+        except CapacityError:
+            # Some quantifier is about too many objects for a table; worlds of blocks need none.
+            yield OverBlocks(_without_tables(objects, self.table_cap), self.budget, {})
+        else:
+            free = free_atoms(normal)
+            yield OverCells(normal, free)
+            yield OverBlocks(normal, self.budget, free)
+            yield OverClasses(normal, self.budget)
         if self.via == "auto" and not small and size <= MOST_GROUNDINGS:
-            yield OnGround(self.problem, self.budget, self.table_cap)
+            yield on_ground
 
     @property
     def _size(self) -> int:
         return max(groundings(self.problem.model, self.problem.sizes), open_atoms(self.problem))
 
-    def _normal(self) -> NormalModel | None:
-        """The model over classes of objects; none where the ground is the way."""
-        objects = choose_via(self.via, self.problem, FACTOR_SCOPES)
-        if objects is None:
-            return None
-        try:
-            return Shattering(objects, table_cap=self.table_cap).normal()
-        except CapacityError:
-            # Large quantifiers are taken apart on the ground.
-            if self.via == "lifted" or self._size > MOST_GROUNDINGS:
-                raise
-            return None
-
 
 class Method(Protocol):
     """A way to a world, or to a bound."""
 
-    def found(self, known: Optimum) -> Optimum:
+    def optimum(self, known: Optimum) -> Optimum:
         """What it finds beyond what is known."""
 
 
@@ -171,35 +171,42 @@ class OnGround:
     budget: Budget
     table_cap: int
 
-    def found(self, known: Optimum) -> Optimum:
+    def optimum(self, known: Optimum) -> Optimum:
         """A world with its bound."""
         return best_on_ground(self.problem, self.budget, self.table_cap)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class OverBlocks:
-    """Worlds over blocks of objects that are alike."""
+class OverCells:
+    """Worlds by the number of objects in each cell, where rules are about two objects at most."""
 
     normal: NormalModel
-    budget: Budget
+    free: Mapping[str, int]
 
-    def found(self, known: Optimum) -> Optimum:
-        """A world; for rules about two objects, often with a proof."""
-        from liftgbp.worlds.blocks.best_blocks import best_blocks
-
-        found = self._over_cells()
-        if not self.budget.is_enough(found) and found.upper > -math.inf:
-            found = found.joined(best_blocks(self.normal, self.budget))
-        return replace(found, free=free_atoms(self.normal))
-
-    def _over_cells(self) -> Optimum:
+    def optimum(self, known: Optimum) -> Optimum:
+        """A world, often with a proof."""
         from liftgbp.methods.exact.pair_tables import NoCellsError
         from liftgbp.worlds.blocks.two_variables import best_of_cells
 
         try:
-            return best_of_cells(self.normal)
+            return replace(best_of_cells(self.normal), free=self.free)
         except NoCellsError:
             return Optimum(None, None)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OverBlocks:
+    """Worlds over blocks of objects that are alike; factors are not read."""
+
+    normal: NormalModel
+    budget: Budget
+    free: Mapping[str, int]
+
+    def optimum(self, known: Optimum) -> Optimum:
+        """A world, with a proof if no rule is broken in it."""
+        from liftgbp.worlds.blocks.best_blocks import best_blocks
+
+        return replace(best_blocks(self.normal, self.budget), free=self.free)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -209,7 +216,7 @@ class OverClasses:
     normal: NormalModel
     budget: Budget
 
-    def found(self, known: Optimum) -> Optimum:
+    def optimum(self, known: Optimum) -> Optimum:
         """A bound."""
         from liftgbp.worlds.blocks import BlockWorld, beliefs
         from liftgbp.worlds.proofs.upper import upper_bound
@@ -254,6 +261,14 @@ def _is_hard(rule: Rule) -> bool:
     if isinstance(rule, WeightedFormula):
         return rule.weight is None
     return any(own == Number(0.0) for own in rule.potentials)
+
+
+def _without_tables(objects: ObjectClasses, table_cap: int) -> NormalModel:
+    """The classes of a model and what is observed, without the factors of its rules."""
+    problem = objects.problem
+    plain = replace(problem, model=problem.model.with_rules(()))
+    alone = ObjectClasses(plain, objects.classes, objects.index)
+    return replace(Shattering(alone, table_cap=table_cap).normal(), problem=problem)
 
 
 def free_atoms(normal: NormalModel) -> dict[str, int]:
