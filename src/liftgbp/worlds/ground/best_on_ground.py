@@ -102,9 +102,7 @@ def best_on_ground(
         raise contradiction(problem, impossible) from None
 
 
-def _written_out(
-    problem: Problem, budget: Budget, table_cap: int, progress: Progress
-) -> Optimum:
+def _written_out(problem: Problem, budget: Budget, table_cap: int, progress: Progress) -> Optimum:
     network = ground_network(problem, table_cap=table_cap, chained=True, progress=progress)
     if network.atoms is None:
         raise InternalError("a ground model without a table of its atoms")
