@@ -88,6 +88,11 @@ class RuleInWorld(Shown):
     """A rule of the model in a world: how many of its groundings hold, and what they add.
 
     A hard rule has no weight. A table of potentials is neither satisfied nor violated.
+
+    >>> import liftgbp
+    >>> (rule,) = liftgbp.best_world(liftgbp.load("example:two-sides"), {"person": 9}).rules
+    >>> rule.groundings, rule.satisfied, rule.violated, rule.score
+    (72, 40, 32, 40.0)
     """
 
     text: str
