@@ -23,10 +23,12 @@ from liftgbp.solve.energy import Energy, rounding_hides_entropy, scale_of
 from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_digits
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
 from liftgbp.solve.images import DIGITS, Places, best_first, completed
+from liftgbp.solve.missing import missing_worlds
 from liftgbp.solve.search import PointBatch
 from liftgbp.solve.solution import Point, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Kind, Verdict, classify, is_possible
+from liftgbp.solve.ways_down import leads_down
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import InputError
 
@@ -119,8 +121,20 @@ def solutions_of(
         points = [own.point for own in further.completed(judged)]
         if images:
             points = completed(plan, points, tolerances)
-        solutions.append(_solution(ends[k], *_weighted(plan, points, tolerances)))
+        points, doubt = _weighted(plan, points, tolerances)
+        if images and doubt is not None and doubt.kind is Flaw.TOO_LIGHT:
+            points, doubt = _with_missing(plan, points, doubt, lower_bounds[k], tolerances)
+        solutions.append(_solution(ends[k], points, doubt))
     return solutions
+
+
+def _with_missing(
+    plan: Plan, points: list[Point], doubt: Finding, bound: float, tolerances: Tolerances
+) -> tuple[list[Point], Finding | None]:
+    """Points that fall short of a bound, with the worlds that they lack, if all is well then."""
+    missing = missing_worlds(plan, points, bound, tolerances)
+    further, other = _weighted(plan, points + missing, tolerances)
+    return (points, doubt) if other is not None else (further, None)
 
 
 def _solution(ends: list[End], points: list[Point], doubt: Finding | None) -> Solution:
@@ -295,7 +309,23 @@ class _Further:
             if not found:
                 break
             fresh = []
-        return judged
+        return self._without_parts(judged)
+
+    def _without_parts(self, judged: list[_Judged]) -> list[_Judged]:
+        """The points without those that are part of a better one.
+
+        Where not all ways inside were ruled out, one may lead down to another minimum, which may be
+        the mixture of several such points: it counts them already.
+        """
+        minima = [own.proven for own in judged if own.proven and own.point.verdict.sound]
+
+        def is_part(own: _Judged) -> bool:
+            here = own.proven
+            if here is None or own.point.verdict.proven or not own.point.verdict.sound:
+                return False
+            return any(leads_down(here, there, self._tolerances) for there in minima)
+
+        return [own for own in judged if not is_part(own)]
 
     def _new(self, judged: list[_Judged], found: Sequence[CertifiedPoint]) -> list[_Judged]:
         """Those of the points that are not known yet, with their verdicts."""
