@@ -19,6 +19,7 @@ from liftgbp.solve.certified import (
     followed,
     is_affordable,
 )
+from liftgbp.solve.counted_twice import without_parts
 from liftgbp.solve.energy import Energy, rounding_hides_entropy, scale_of
 from liftgbp.solve.exact_log_z import LogZ, is_comparable, known_log_z, needs_digits
 from liftgbp.solve.findings import Algorithm, Finding, Flaw, SolvedBy, Status
@@ -28,7 +29,6 @@ from liftgbp.solve.search import PointBatch
 from liftgbp.solve.solution import Point, Remedy, Solution
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.solve.verdict import Candidate, Kind, Verdict, classify, is_possible
-from liftgbp.solve.ways_down import leads_down
 from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import InputError
 
@@ -121,6 +121,7 @@ def solutions_of(
         points = [own.point for own in further.completed(judged)]
         if images:
             points = completed(plan, points, tolerances)
+        points = without_parts(plan, points, tolerances)
         points, doubt = _weighted(plan, points, tolerances)
         if images and doubt is not None and doubt.kind is Flaw.TOO_LIGHT:
             points, doubt = _with_missing(plan, points, doubt, lower_bounds[k], tolerances)
@@ -309,23 +310,7 @@ class _Further:
             if not found:
                 break
             fresh = []
-        return self._without_parts(judged)
-
-    def _without_parts(self, judged: list[_Judged]) -> list[_Judged]:
-        """The points without those that are part of a better one.
-
-        Where not all ways inside were ruled out, one may lead down to another minimum, which may be
-        the mixture of several such points: it counts them already.
-        """
-        minima = [own.proven for own in judged if own.proven and own.point.verdict.sound]
-
-        def is_part(own: _Judged) -> bool:
-            here = own.proven
-            if here is None or own.point.verdict.proven or not own.point.verdict.sound:
-                return False
-            return any(leads_down(here, there, self._tolerances) for there in minima)
-
-        return [own for own in judged if not is_part(own)]
+        return judged
 
     def _new(self, judged: list[_Judged], found: Sequence[CertifiedPoint]) -> list[_Judged]:
         """Those of the points that are not known yet, with their verdicts."""
@@ -408,7 +393,7 @@ class _Further:
 
 def mixed(solution: Solution, plan: Plan, points: list[Point], tolerances: Tolerances) -> Solution:
     """The end of a run with several points and their images instead of the one that it reached."""
-    points = completed(plan, points, tolerances)
+    points = without_parts(plan, completed(plan, points, tolerances), tolerances)
     points, doubt = _weighted(plan, points, tolerances)
     good = [point for point in points if point.weight > 0]
     shown = good or points[:1]
