@@ -270,9 +270,9 @@ class _Run:
         self._best[moved] = np.minimum(residual[moved], self._best[moved])
         # Along a flat direction rounding moves a point further than that.
         hidden = (residual <= own.far) & (-self._points.step.slope <= own.last_places)
-        # Newton's steps square small residuals: what does not fall then is rounding.
-        patience = np.where(self._points.step.convex, 1, own.most_idle)
-        at_rest = ((residual <= own.acceptable) | hidden) & (self._idle >= patience)
+        at_rest = ((residual <= own.acceptable) | hidden) & (self._idle >= own.most_idle)
+        # Newton's method squares small residuals: one that does not fall is rounding.
+        at_rest |= self._points.step.convex & (residual <= own.acceptable) & (self._idle > 0)
         self.settled = (residual <= tol) | at_rest
 
     def _advance(self, moving: Ints) -> None:

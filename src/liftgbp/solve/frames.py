@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from liftgbp.plan import Layout, Structure
 from liftgbp.solve.energy import Polytope, polytope
-from liftgbp.support.arrays import Bools, Floats, Ints, expand
+from liftgbp.support.arrays import Floats, Ints, expand
 
 SLACK_BITS = 12
 """Beliefs are ordered by their size in steps of this many bits, and a frame serves while no free
@@ -142,14 +142,17 @@ class Frame:
         which, by = np.nonzero(self.rows[: len(self.bound)])
         return self.bound[which], self.free[by]
 
-    def suits(self, sizes: Floats, steps: int = 2) -> Bools:
-        """Whether nothing cancels where outer beliefs have these sizes (..., D), in bits.
+    def excess(self, sizes: Floats) -> Floats:
+        """How many bits cancel at most where outer beliefs have these sizes (..., D), in bits.
 
-        Free beliefs may exceed what follows from them by some steps of `SLACK_BITS`.
+        It is by how much a free belief exceeds one that follows from it.
         """
         which, by = self._dependences
-        large = sizes[..., by] > sizes[..., which] + steps * SLACK_BITS
-        return np.asarray(~large.any(axis=-1))
+        return np.asarray((sizes[..., by] - sizes[..., which]).max(axis=-1, initial=-math.inf))
+
+    def suits(self, sizes: Floats) -> bool:
+        """Whether few enough bits cancel at a point, whose outer beliefs have these sizes (D)."""
+        return bool(self.excess(sizes) <= 2 * SLACK_BITS)
 
     def beliefs(self, free: Sequence[arb]) -> list[arb]:
         """All beliefs from the free ones."""

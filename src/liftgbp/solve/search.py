@@ -14,7 +14,7 @@ import numpy as np
 from liftgbp.solve import portable
 from liftgbp.solve.charts import LONGEST_RISE, Chart, Newton, Step, Sums, step_of
 from liftgbp.solve.energy import LEAST_LOG, Energy, Polytope
-from liftgbp.solve.frames import Face, Faces, Frame, size_in_bits
+from liftgbp.solve.frames import SLACK_BITS, Face, Faces, Frame, size_in_bits
 from liftgbp.solve.tolerances import Tolerances
 from liftgbp.support.arrays import Bools, Floats, Ints
 from liftgbp.support.errors import InternalError
@@ -48,16 +48,18 @@ def suited(face: Face, frames: list[Frame], logs: Floats, rows: Ints) -> None:
     """
     sizes, left = logs * size_in_bits(1.0), rows
     for frame, _ in Counter(frames[row] for row in rows.tolist()).most_common():
-        fits = frame.suits(sizes[left])
-        for row in left[fits].tolist():
+        excess = frame.excess(sizes[left])
+        serves = np.array([frames[row] is frame for row in left.tolist()])
+        fits = excess <= np.where(serves, 2 * SLACK_BITS, SLACK_BITS)
+        for row in left[fits & ~serves].tolist():
             frames[row] = frame
         left = left[~fits]
         if not len(left):
             return
     while len(left):
-        first = frames[left[0]]
-        frame = face.frame(sizes[left[0]], first) or first
-        fits = frame.suits(sizes[left])
+        before = frames[left[0]]
+        frame = face.frame(sizes[left[0]], before) or before
+        fits = frame.excess(sizes[left]) <= SLACK_BITS
         fits[0] = True
         for row in left[fits].tolist():
             frames[row] = frame
@@ -192,10 +194,10 @@ def _consistent(
         if not len(left):
             break
     for frame, rows in by_frame(frames, np.flatnonzero(near)):
-        same, sums = known.get(frame, (rows[:0], None))
-        if sums is None or not np.array_equal(same, rows):
-            sums = Sums(frame.terms, logs[rows][:, frame.free])
-        yield frame, rows, sums
+        if frame in known and np.array_equal(known[frame][0], rows):
+            yield frame, rows, known[frame][1]
+        else:
+            yield frame, rows, Sums(frame.terms, logs[rows][:, frame.free])
 
 
 def _improved(frame: Frame, logs: Floats) -> tuple[Floats, Floats]:
