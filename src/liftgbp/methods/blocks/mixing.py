@@ -10,12 +10,12 @@ from functools import cached_property
 
 import numpy as np
 
-from liftgbp.lift.shatter import Shattering, Split, SplitShattering
+from liftgbp.lift.shatter import Shattering
 from liftgbp.lift.shatter.normal import ObjAtom
-from liftgbp.lift.shatter.splitting import Cell, Values
+from liftgbp.lift.shatter.splitting import Cell
 from liftgbp.methods.blocks.block_search import Found, find_blocks
 from liftgbp.methods.blocks.branches import Branch, Branches
-from liftgbp.methods.blocks.curvature import HalvesJudge, size_of_parts
+from liftgbp.methods.blocks.curvature import HalvesJudge, divided, size_of_parts
 from liftgbp.methods.blocks.labels import best_mixture
 from liftgbp.methods.blocks.products import ROUNDING, MeanField
 from liftgbp.methods.counting.count_mixture import CountMixture
@@ -214,33 +214,18 @@ class _Mixer:
         best, _ = source.likely
         return {cls: cell for cell, cls in best.base.class_of.items()}
 
-    @cached_property
-    def _values(self) -> dict[int, Split]:
-        """How counts split the classes of the shattering."""
-        source = self._reader.source
-        return (
-            {own.cls: own for own in source.split.splits}
-            if isinstance(source, CountMixture)
-            else {}
-        )
-
     def _branches(self, found: Found) -> Branches:
-        splits: list[Split] = []
-        places: dict[Cell, tuple[int, int]] = {}
         number = {cell: cls for cls, cell in self._cell_of.items()}
-        for cls, own in enumerate(self._shattering.classes):
-            whole = self._values.get(cls, Split(cls, own.size, ((),)))
-            cells: list[Values] = []
-            for k, values in enumerate(whole.cells):
-                here = number.get((cls, k))
-                blocks = 1 if here is None else found.products.blocks[here]
-                for block in range(blocks):
-                    if here is not None:
-                        places[cls, len(cells)] = here, block
-                    cells.append(values)
-            if len(cells) > 1:
-                splits.append(Split(cls, own.size, tuple(cells)))
-        split = SplitShattering(self._shattering, splits)
+        blocks = {cell: found.products.blocks[cls] for cell, cls in number.items()}
+        source = self._reader.source
+        counted = source.split.splits if isinstance(source, CountMixture) else ()
+        known = {own.cls: own.cells for own in counted}
+        split, origin = divided(self._shattering, known, lambda cell: blocks.get(cell, 1))
+        places = {
+            place: (number[cell], block)
+            for place, (cell, block) in origin.items()
+            if cell in number
+        }
         regions = str(self._prepared.graph.family)
         return Branches(split, self._field, places, regions, self._descent)
 
