@@ -15,7 +15,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from liftgbp.methods.blocks.information import distances, information
+from liftgbp.methods.blocks.labels import distances, information
 from liftgbp.methods.blocks.products import ROUNDING, BlockProducts, MeanField
 from liftgbp.support.arrays import Floats
 

@@ -23,8 +23,7 @@ import numpy as np
 from liftgbp.lift.shatter import SplitShattering
 from liftgbp.lift.shatter.splitting import Cell
 from liftgbp.methods.blocks.block_search import Found, alike
-from liftgbp.methods.blocks.information import information, log_ways
-from liftgbp.methods.blocks.labels import label_information
+from liftgbp.methods.blocks.labels import information, label_information, log_ways
 from liftgbp.methods.blocks.nearby_sizes import Around, stencil_over
 from liftgbp.methods.blocks.products import BlockProducts, MeanField
 from liftgbp.methods.counting.count_mixture import CountMixture, Part

@@ -19,10 +19,9 @@ from functools import cached_property
 import numpy as np
 
 from liftgbp.methods.sampling.chain_starts import Variables
-from liftgbp.methods.sampling.chains import Sweeper, UnitClass, Worlds, drawn, log_chances
+from liftgbp.methods.sampling.chains import Sweeper, UnitClass, Worlds, coloured, drawn, log_chances
 from liftgbp.methods.sampling.terms import FULL, WorldWeights
 from liftgbp.methods.sampling.tied import Tied
-from liftgbp.methods.sampling.units import coloured
 from liftgbp.support.arrays import Bools, Floats, Ints, places_of_rows, row_keys
 
 MOST_OBJECTS = 24
