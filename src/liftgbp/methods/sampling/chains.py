@@ -160,7 +160,8 @@ class Sweeper:
         self, network: GroundNetwork, most_configurations: int = MOST_CONFIGURATIONS
     ) -> None:
         self.index = FactorIndex(network, most_configurations)
-        self.singles = [UnitClass(self.index, units) for units in single_classes(self.index)]
+        open_ones = np.flatnonzero(network.ranges > 1)
+        self.singles = single_classes(self.index, open_ones)
         self.several = [UnitClass(self.index, units) for units in hard_classes(self.index)]
         self._next = 0
 
@@ -200,15 +201,15 @@ MOST_HARD_UNITS = 20_000
 """At most this many units of several variables are made."""
 
 
-def single_classes(index: FactorIndex) -> list[Ints]:
-    """Classes of single variables, each with one column."""
+def single_classes(index: FactorIndex, variables: Ints) -> list[UnitClass]:
+    """Classes of single variables."""
     ranges = index.network.ranges
-    open_ones = np.flatnonzero(ranges > 1)
-    colours = coloured(index, open_ones[:, None])
+    colours = coloured(index, variables[:, None])
     classes = []
     for colour in range(int(colours.max(initial=-1)) + 1):
-        units = open_ones[colours == colour]
-        classes += [units[ranges[units] == r][:, None] for r in np.unique(ranges[units]).tolist()]
+        units = variables[colours == colour]
+        same = (units[ranges[units] == length] for length in np.unique(ranges[units]).tolist())
+        classes += [UnitClass(index, own[:, None]) for own in same]
     return classes
 
 
