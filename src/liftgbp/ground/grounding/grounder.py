@@ -81,9 +81,8 @@ def _add_soft_factors(task: GroundingTask, number: int, result: Grounded) -> Non
     predicate = list(task.model.predicates.values())[number]
     soft, facts = task.problem.evidence.soft[predicate.name], task.facts[number]
     # A column more, since atoms may be about no object.
-    rows = ([np.zeros(len(args), bool), *args.T] for args in (soft.args, facts.args))
-    at = places_of_rows(*rows)
-    states = np.append(facts.values, facts.default)[at]
+    both = ([np.zeros(len(args), bool), *args.T] for args in (soft.args, facts.args))
+    states = np.append(facts.values, facts.default)[places_of_rows(*both)]
     for state in distinct(states).tolist():
         rows = np.flatnonzero(states == state)
         tables, table_of = np.unique(soft.log_potentials[rows], axis=0, return_inverse=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from liftgbp.model.ast import Number
+from liftgbp.model.ast import Number, WeightedFormula
 from liftgbp.model.model import Model
 from liftgbp.model.parser import load
 
@@ -44,8 +44,9 @@ class Experiment:
     def model(self, weight: float) -> Model:
         """The model with this weight of its rule."""
         model = load(f"example:{self.name}")
-        (rule,) = model.rules
-        return replace(model, rules=(replace(rule, weight=Number(weight)),))
+        formulas = (rule for rule in model.rules if isinstance(rule, WeightedFormula))
+        rules = tuple(replace(rule, weight=Number(weight)) for rule in formulas)
+        return replace(model, rules=rules)
 
 
 def friends_of_smokers(weight: float, people: int) -> float:
