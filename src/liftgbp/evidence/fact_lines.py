@@ -138,7 +138,8 @@ def _where_it_ends(line: str) -> tuple[int, str]:
         return column, "the end of the line"
     if not takes(_EQUALS):
         return column, expected
-    return column, "the end of the line" if takes(_ONE_NAME) else "a value"
+    expected = "the end of the line" if takes(_ONE_NAME) else "a value"
+    return column, expected
 
 
 # --- reading the facts of a text
