@@ -87,10 +87,6 @@ class GroundRegions:
             [np.zeros(0, np.int64), *(np.full(len(r), r.shape[1], np.int64) for r in self.rows)]
         )
 
-    def block_of(self, size: int) -> int:
-        """Which of `rows` holds the regions of this size."""
-        return [rows.shape[1] for rows in self.rows].index(size)
-
 
 def ground_region_graph(
     network: GroundNetwork, family: str | Family = "intersections", *, progress: Progress = silent

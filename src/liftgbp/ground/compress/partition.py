@@ -112,11 +112,10 @@ def _relation(
     cover = np.repeat(np.array(covers), counts)
     order = stable_order(large)
     large, small, positions, cover = large[order], small[order], positions[order], cover[order]
-    bounds = regions.starts
+    blocks = {rows.shape[1]: block for block, rows in enumerate(regions.rows)}
 
     def starts(numbers: Ints, size: int) -> Ints:
-        block = regions.block_of(size)
-        first, last = bounds[block], bounds[block + 1]
+        first, last = regions.starts[blocks[size] :][:2]
         return starts_of(np.bincount(numbers - first, minlength=last - first))
 
     return Containment(

@@ -264,22 +264,20 @@ class Branches:
         roles = symmetries(products, self._field)
         # Where nothing is known about the blocks of objects, all sizes stand for the same worlds.
         around = self._around(peak, base, reading, found, beliefs) if known else None
+        part = Part(base, (peak,), np.ones(1), beliefs[None])
+        weight = self._exact(base, solution)
         if around is None:
-            part = Part(base, (peak,), np.ones(1), beliefs[None])
-            mixture = CountMixture(self._split, (part,))
-            weight = self._exact(base, solution) + Decimal(known - math.log(roles))
-            return Branch(base.prepared, mixture, solution, products, known, weight)
-        weighed = weigh(around.space, around.exponents, starts=[peak])
-        if weighed is None:
-            raise InternalError("no sizes are possible, though the peak is")
-        counts = tuple(weighed.shares)
-        shares = np.array([weighed.shares[own] for own in counts])
-        part = Part(base, counts, shares, around.beliefs(counts))
-        best = max(weighed.shares, key=weighed.shares.__getitem__)
-        weight = self._exact(base, solution) + weighed.log_total - Decimal(math.log(roles))
+            weight += Decimal(known - math.log(roles))
+        else:
+            weighed = weigh(around.space, around.exponents, starts=[peak])
+            if weighed is None:
+                raise InternalError("no sizes are possible, though the peak is")
+            counts, shares = tuple(weighed.shares), np.array(list(weighed.shares.values()))
+            part = Part(base, counts, shares, around.beliefs(counts))
+            products = self._resized(products, counts[shares.argmax()])
+            weight += weighed.log_total - Decimal(math.log(roles))
         mixture = CountMixture(self._split, (part,))
-        resized = self._resized(products, best)
-        return Branch(base.prepared, mixture, solution, resized, known, weight)
+        return Branch(base.prepared, mixture, solution, products, known, weight)
 
     def _exact(self, base: Base, solution: Solution) -> Decimal:
         prepared = base.prepared

@@ -162,7 +162,9 @@ class _Mixer:
         if not self._field.kinds or not self._prepared.plan.layout.message_entries:
             return self._answers, Bound(-math.inf, 0.0)
         self._progress("looking for blocks", 0, 1)
-        most = [self._most_of(cls) for cls in range(len(self._normal.classes))]
+        # Classes of the normal form are split as those of the shattering that they are part of.
+        cells = (self._cell_of[cls] for cls in range(len(self._normal.classes)))
+        most = [self._most.get(cls, 1) for cls, _ in cells]
         found = find_blocks(self._field, most, most_work=self._most_work)
         if not found:
             return self._answers, Bound(-math.inf, 0.0)
@@ -200,10 +202,6 @@ class _Mixer:
         return WORK_OF_REGION * regions + NEWTON_STEPS * step <= self._most_work
 
     # --- classes and cells
-
-    def _most_of(self, cls: int) -> int:
-        """The largest number of blocks of a class of the normal form that is split."""
-        return self._most.get(self._cell_of[cls][0], 1)
 
     @cached_property
     def _cell_of(self) -> dict[int, Cell]:
@@ -248,7 +246,9 @@ class _Mixer:
         """The branches mixed with the answers of one block, unless they stand alone."""
         base = self._answers
         parts: list[tuple[Decimal, ClassReader]] = [(b.log_weight, b.reader) for b in branches]
-        if not alone and self._is_minimum():
+        # The answer with one block may be trusted, though halves of classes may differ.
+        judge = HalvesJudge(self._shattering, self._descent.tolerances, self._most_work)
+        if not alone and judge.judge(base).trusted:
             parts.append((self._base_weight(), self._reader))
         shares, total = _shares([weight for weight, _ in parts])
         kept = [
@@ -281,12 +281,6 @@ class _Mixer:
             flaw=solution.flaw,
             remedies=own.remedies if summed else (Remedy.REGIONS,),
         )
-
-    def _is_minimum(self) -> bool:
-        """Whether the answer with one block is trusted, though halves of classes may differ."""
-        own = self._descent.tolerances
-        judge = HalvesJudge(self._shattering, own, self._most_work)
-        return judge.judge(self._answers).trusted
 
     def _base_weight(self) -> Decimal:
         result = self._answers.result

@@ -23,7 +23,7 @@ from liftgbp.methods.exact.junction_tree import JunctionTree
 from liftgbp.methods.sampling.chain_starts import drawn_values
 from liftgbp.methods.sampling.chains import Sweeper, UnitClass, Worlds
 from liftgbp.methods.sampling.terms import Heat, WorldWeights
-from liftgbp.support.arrays import Floats, Ints
+from liftgbp.support.arrays import Floats
 from liftgbp.support.errors import CapacityError, counted
 from liftgbp.support.progress import Progress
 
@@ -61,7 +61,11 @@ def anneal(
     `chances` are those of values of variables, (variables, values).
     """
     ranges = sweeper.index.network.ranges
-    logs = _log_chances(chances, ranges)
+    # None of them is zero; logs have an axis for chains.
+    places = np.arange(chances.shape[1]) < ranges[:, None]
+    mixed = np.where(places, np.maximum(chances, RAREST), 0.0)[:, :, None]
+    with np.errstate(divide="ignore"):
+        logs = np.log(mixed / mixed.sum(axis=1, keepdims=True))
     worlds = Worlds(ranges, drawn_values(np.exp(logs), chains, random))
     base = _Base(logs)
     total = np.zeros(chains)
@@ -88,15 +92,6 @@ def anneal(
     # Atoms in no factor have as many worlds as they have values.
     free = sum(count * math.log(values) for values, count in network.free.items())
     return _estimate(total + network.log_constant + free)
-
-
-def _log_chances(chances: Floats, ranges: Ints) -> Floats:
-    """The logs of chances, none of which is zero, with an axis for chains."""
-    places = np.arange(chances.shape[1]) < ranges[:, None]
-    mixed = np.where(places, np.maximum(chances, RAREST), 0.0)[:, :, None]
-    mixed /= mixed.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(mixed))
 
 
 class _Base:
