@@ -14,7 +14,7 @@ import numpy as np
 from liftgbp.lift.regions import ExactCounts, LiftedRegionGraph
 from liftgbp.lift.shatter import SplitShattering
 from liftgbp.lift.shatter.splitting import AlikeCounts, Cell, value_text
-from liftgbp.methods.counting.space import DIGITS, Counts, Space, SplitClass
+from liftgbp.methods.counting.space import DIGITS, Counts, Space
 from liftgbp.methods.series import SharedPlans, by_layout, solve_series
 from liftgbp.plan import Plan, refill_all
 from liftgbp.posterior import PreparedLifted
@@ -84,7 +84,7 @@ class CountedModel:
 
     def __init__(self, split: SplitShattering, regions: str, solver: Solver) -> None:
         self.split = split
-        self.space = Space(tuple(SplitClass(s.size, len(s.cells)) for s in split.splits))
+        self.space = Space.of(split.splits)
         self.solved: dict[Counts, SolvedPoint] = {}
         self._plans = SharedPlans(regions)
         self._solver = with_tolerances(solver, log_z_accuracy=ACCURACY, compared=True)
