@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, assume, given, settings
 
 import liftgbp
 from liftgbp.evidence import Evidence, Known, Problem, Relation
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES
+from liftgbp.lift.regions import FACTOR_SCOPES
+from liftgbp.methods.effort import EFFORTS
 from liftgbp.model.model import Model
 from liftgbp.oracle import reference
 from liftgbp.strategy.ground_case import GroundCase, prepare_ground

@@ -16,11 +16,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast, overload
 
 from liftgbp.evidence import AnyEvidence, Evidence, Problem
+from liftgbp.lift.regions import Family, parse_family
 from liftgbp.lift.shatter import TABLE_CAP, Shattering
 from liftgbp.lift.via import VIAS, ViaChoice, choose_via
 from liftgbp.methods.effort import (
     EFFORTS,
-    FACTOR_SCOPES,
     BlocksChoice,
     EffortChoice,
     checked_effort,
@@ -214,7 +214,7 @@ def infer(
             prepared = partial(_network, model, sizes, known, via, progress=progress)
             posterior = answers_about_network(prepared, level, request, run)
         else:
-            problem = _problem(model, sizes, known, regions or FACTOR_SCOPES, run, fit=True)
+            problem = _problem(model, sizes, known, run, fit=True)
             if texts:
                 problem = replace(problem, model=holding(problem.model, texts, table_cap))
             question = Question(problem, via, level, request, run)
@@ -265,7 +265,6 @@ def _problem(
     model: object,
     sizes: Mapping[str, int] | None,
     evidence: object,
-    regions: object,
     run: Run,
     *,
     fit: bool = False,
@@ -278,8 +277,6 @@ def _problem(
     check_model(model)
     model = cast(Model, model)
     known = Evidence.of(model, cast("AnyEvidence | None", evidence))
-    if not isinstance(regions, str):
-        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     checked_number("table_cap", run.table_cap, least=1)
     check_function("progress", run.progress)
     if fit and model.demands:
@@ -348,17 +345,18 @@ def prepare(
     messages           2
     sums over parents  4
     """
+    family = parse_family(regions)
     if _is_network(model):
-        return _network(model, sizes, evidence, via, regions, progress)
+        return _network(model, sizes, evidence, via, family, progress)
     run = Run(Auto(), table_cap, progress)
-    problem = _problem(model, sizes, evidence, regions, run)
-    objects = choose_via(via, problem, regions)
+    problem = _problem(model, sizes, evidence, run)
+    objects = choose_via(via, problem, family)
     if objects is None:
         from liftgbp.strategy.ground_case import prepare_ground
 
-        return prepare_ground(problem, regions, run)
+        return prepare_ground(problem, family, run)
     progress("shattering", 0, 1)
-    return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), regions, progress)
+    return prepare_lifted(Shattering(objects, table_cap=table_cap).normal(), family, progress)
 
 
 # --- best worlds
@@ -421,7 +419,7 @@ def best_world(
         question = NetworkQuestion(model, model.observed(cast("Observed | None", evidence)), budget)
     else:
         run = Run(Auto(), table_cap, progress)
-        problem = _problem(model, sizes, evidence, FACTOR_SCOPES, run, fit=True)
+        problem = _problem(model, sizes, evidence, run, fit=True)
         question = ModelQuestion(problem, via, budget, table_cap)
     with stopped_by_interrupt(budget.stopped):
         optimum = question.answered()
@@ -452,7 +450,7 @@ def _network(
     sizes: Mapping[str, int] | None,
     evidence: object,
     via: ViaChoice,
-    regions: str,
+    regions: Family,
     progress: Progress,
 ) -> PreparedGround:
     """A network given its evidence, compressed."""
@@ -510,7 +508,7 @@ def export_network(
     from liftgbp.support.files import check_apart, held
 
     run = Run(Auto(), table_cap, progress)
-    problem = _problem(model, sizes, evidence, FACTOR_SCOPES, run)
+    problem = _problem(model, sizes, evidence, run)
     file = checked_path("path", path)
     for own in check_target(file):
         check_apart(own, problem.files)

@@ -28,7 +28,7 @@ from liftgbp.posterior.ground_reader import PreparedGround
 from liftgbp.report import Answers
 from liftgbp.solve import Flooding
 from liftgbp.support.arrays import Floats
-from liftgbp.support.errors import InternalError, checked_number, wrong_type
+from liftgbp.support.errors import InternalError, checked_number
 from liftgbp.support.limits import Limits, limited
 from liftgbp.support.progress import Progress, silent
 
@@ -125,8 +125,6 @@ def check_messages(
     True
     """
     checked_number("iterations", iterations, least=1)
-    if not isinstance(regions, str):
-        raise wrong_type("regions", "the name of a region family, as in 'objects:3'", regions)
     known = Evidence.of(model, evidence)
     answers = infer(
         model,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from numpy.typing import NDArray
 
-from liftgbp.lift.regions import RegionGraph
+from liftgbp.lift.regions import BETHE, RegionGraph
 from liftgbp.model.model import Model
 from liftgbp.model.parser import parse_query
 from liftgbp.model.queries import CountQuery, checked_query, held, parse_count
@@ -293,7 +293,7 @@ class Answers(Shown):
                 more = stop is not None and stop.kind is GrowthEnd.MORE_EFFORT
                 return not self.growth or (self.via == "ground" and more)
             case Remedy.BETHE:
-                return self.via == "ground" and str(self.graph.family) != "bethe"
+                return self.via == "ground" and self.graph.family != BETHE
             case Remedy.SUM_OVER:
                 # More effort sums over counts, too, as far as that takes little time.
                 predicates = self.model.predicates.values()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from liftgbp.lift.regions import FACTOR_SCOPES
 from liftgbp.pictures.cards import BAD, DOUBTFUL, GOOD, MOST_ROWS, badge, bar, folded, note, table
 from liftgbp.pictures.markup import Content, Markup
 from liftgbp.posterior import BlockStructure, Posterior, Result
@@ -84,8 +85,8 @@ def _methods(posterior: Posterior) -> str:
         return f"{number}: {used}"
     if is_exact:
         return solver_text(posterior.result.solver)
-    family = str(posterior.graph.family)
-    regions = "factor scopes" if family == "intersections" else f"regions {family}"
+    family = posterior.graph.family
+    regions = "factor scopes" if family == FACTOR_SCOPES else f"regions {family}"
     return "; ".join([*map(_with_share, made.blocks[:1]), regions])
 
 

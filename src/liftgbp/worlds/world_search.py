@@ -18,7 +18,6 @@ from liftgbp.ground.formats import Network
 from liftgbp.lift.shatter import NormalModel, Shattering
 from liftgbp.lift.shatter.normal import pattern_of
 from liftgbp.lift.via import ViaChoice, choose_via, groundings, open_atoms
-from liftgbp.methods.effort import FACTOR_SCOPES
 from liftgbp.support.errors import CapacityError, ContradictionError, InputError
 from liftgbp.worlds.ground import GroundWorld, best_of_network, best_on_ground
 from liftgbp.worlds.optimum import Budget, Optimum, World
@@ -103,7 +102,7 @@ class ModelQuestion:
 
     def _normal(self) -> NormalModel | None:
         """The model over classes of objects; none where the ground is the way."""
-        objects = choose_via(self.via, self.problem, FACTOR_SCOPES)
+        objects = choose_via(self.via, self.problem)
         if objects is None:
             return None
         try:

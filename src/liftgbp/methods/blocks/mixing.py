@@ -241,7 +241,7 @@ class _Mixer:
             if len(cells) > 1:
                 splits.append(Split(cls, own.size, tuple(cells)))
         split = SplitShattering(self._shattering, splits)
-        regions = str(self._prepared.graph.family)
+        regions = self._prepared.graph.family
         return Branches(split, self._field, places, regions, self._descent)
 
     # --- the answers

@@ -6,10 +6,10 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
-from liftgbp.lift.regions import build_regions
+from liftgbp.lift.regions import FACTOR_SCOPES, Family, build_regions
 from liftgbp.lift.shatter import NormalModel
 from liftgbp.lift.signature import Cluster, objects_of
-from liftgbp.methods.effort import EFFORTS, FACTOR_SCOPES
+from liftgbp.methods.effort import EFFORTS
 from liftgbp.plan import compile_plan
 from liftgbp.solve.energy import one_thread
 from liftgbp.support.errors import CapacityError
@@ -96,19 +96,19 @@ def _programs(normal: NormalModel, budget: Budget) -> list[ScoreProgram]:
     return [replace(own, lattices=lattices) for own in found]
 
 
-def _families(normal: NormalModel, effort: str) -> list[str]:
+def _families(normal: NormalModel, effort: str) -> list[Family]:
     """Factor scopes, and regions over as many objects as the effort allows or a rule is about."""
     families = EFFORTS[effort].families
     if not families or all(own.size == 1 or own.constant is not None for own in normal.classes):
         return [FACTOR_SCOPES]
     largest = max((len(objects_of(own.atoms)) for own in normal.parfactors), default=0)
-    wanted = dict.fromkeys((*families, f"objects:{max(largest, 2)}"))
+    wanted = dict.fromkeys((*families, Family("objects", max(largest, 2))))
     classes = len(normal.classes)
     return [
         FACTOR_SCOPES,
         *(
             own
             for own in wanted
-            if math.comb(classes + (k := int(own.partition(":")[2])) - 1, k) <= MOST_COMBINATIONS
+            if math.comb(classes + own.size - 1, own.size) <= MOST_COMBINATIONS
         ),
     ]
