@@ -26,7 +26,6 @@ from liftgbp.methods.effort import (
     checked_effort,
 )
 from liftgbp.model.model import Model, check_model
-from liftgbp.model.queries import holding
 from liftgbp.plan import compile_plan
 from liftgbp.posterior import Prepared
 from liftgbp.report import Answers, UntrustedAnswerError
@@ -162,8 +161,8 @@ def infer(
       number for each sort, as in `{"person": 3}`.
     - `regions` names a family of regions, such as `objects:3`; `auto` grows the family as long as
       the answer can be trusted, and the answers tell of each step in `growth`.
-    - `queries` are those whose atoms must share a region, whatever the family: regions are added
-      where needed. Over classes of objects only; exact answers need none.
+    - `queries` are those that the answers must know. Where no region holds the atoms of one, a
+      region is added that does. Over classes of objects only; exact answers need none.
     - `exact=True` gives the exact answer or says why there is none; `exact=False` always
       approximates. Without it, whoever names a solver or one of the above wants that.
 
@@ -205,20 +204,25 @@ def infer(
     request = Request.of(run.solver, regions=regions, sum_over=sum_over, blocks=blocks, exact=exact)
     level = EFFORTS[checked_effort(effort, run.solver, blocks)]
     texts = checked_texts("queries", queries)
+    if texts and (via == "ground" or _is_network(model)):
+        raise InputError("regions that hold a query are added over classes of objects only")
 
     def about(known: object) -> Answers:
         started = time.perf_counter()
         question = None
         if _is_network(model):
-            _refuse_for_networks(request, texts, bounds)
+            _refuse_for_networks(request, bounds)
             prepared = partial(_network, model, sizes, known, via, progress=progress)
             posterior = answers_about_network(prepared, level, request, run)
         else:
             problem = _problem(model, sizes, known, run, fit=True)
-            if texts:
-                problem = replace(problem, model=holding(problem.model, texts, table_cap))
+            problem.model.check_queries(texts)
             question = Question(problem, via, level, request, run)
             posterior = question.answered(bounds=bounds)
+            missing = [text for text in texts if not posterior.holds(text)]
+            if missing and posterior.via == "lifted":
+                question = question.with_regions_for(missing)
+                posterior = question.answered(bounds=bounds)
         posterior = replace(posterior, seconds=time.perf_counter() - started)
         answers = Answers(posterior, request.tried, question)
         if strict and not answers.trusted:
@@ -231,9 +235,7 @@ def infer(
     return about(evidence)
 
 
-def _refuse_for_networks(request: Request, queries: Sequence[str], bounds: bool) -> None:
-    if queries:
-        raise InputError("regions that hold a query are added over classes of objects only")
+def _refuse_for_networks(request: Request, bounds: bool) -> None:
     if bounds:
         raise InputError("proven bounds are about models over classes of objects, not networks")
     if request.sum_over or request.blocks is not None:

@@ -257,7 +257,15 @@ def query(
     with progress_bar() as progress:
         progress("reading", 0, 1)
         asked = read_question(options, atoms=objects)
-        answers = _answered(options, asked, {**found_by, "progress": progress})
+        lifted = "sizes" in asked and options.via != "ground"
+        answers = liftgbp.infer(
+            **asked,
+            **found_by,
+            via=options.via,
+            bounds=options.bounds,
+            queries=queries if lifted else (),
+            progress=progress,
+        )
         if second_opinion is not None:
             from liftgbp.cli.second_opinions import compared_with_sample
 
@@ -324,18 +332,6 @@ def _dry_run(options: Options, as_json: bool) -> int:
 
         show_forecast(found)
     return 0
-
-
-def _answered(options: Options, asked: dict[str, Any], run: dict[str, Any]) -> liftgbp.Answers:
-    """The answers about a model or a network; regions are added for what none holds."""
-    known = {**asked, **run, "via": options.via, "bounds": options.bounds}
-    answers: liftgbp.Answers = liftgbp.infer(**known)
-    if answers.via == "ground":
-        return answers
-    missing = [query for query in options.queries if not answers.holds(query)]
-    if missing:
-        answers = liftgbp.infer(**known, queries=missing)
-    return answers
 
 
 @cli.command(

@@ -19,7 +19,14 @@ from liftgbp.posterior.provenance import NOTHING_SPECIAL, Provenance
 from liftgbp.posterior.readers import Prepared, Reader, Via
 from liftgbp.posterior.results import Result
 from liftgbp.solve import Kind, Point, Solution, Verdict
-from liftgbp.support.errors import InputError, InternalError, QueryError, checked_texts, wrong_type
+from liftgbp.support.errors import (
+    InputError,
+    InternalError,
+    NotHeldError,
+    QueryError,
+    checked_texts,
+    wrong_type,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +103,14 @@ class Posterior:
                 if asked is None:
                     raise
         return tuple(count_answer(asked, row) for row in count_distributions(self.reader, asked))
+
+    def holds(self, query: str) -> bool:
+        """Whether the atoms of a query lie in a common region, so that it has an answer."""
+        try:
+            self.answers_to(query)
+        except NotHeldError:
+            return False
+        return True
 
     @cached_property
     def every_row(self) -> tuple[Answer, ...]:

@@ -53,7 +53,6 @@ from liftgbp.strategy.question import Question
 from liftgbp.support.errors import (
     InputError,
     LiftgbpError,
-    NotHeldError,
     QueryError,
     checked_flag,
     checked_number,
@@ -393,12 +392,8 @@ class Answers(Shown):
 
     def holds(self, text: str) -> bool:
         """Whether the atoms of a query lie in a common region, so that it has an answer."""
-        try:
-            with self._within_limits():
-                self.posterior.answers_to(text)
-        except NotHeldError:
-            return False
-        return True
+        with self._within_limits():
+            return self.posterior.holds(text)
 
     def marginal(self, atom: str, value: str | tuple[str, ...] = "true") -> float:
         """The probability that an atom has a value, for different objects without names.
